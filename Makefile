@@ -66,20 +66,20 @@ BOX := $(BUILD)/chela-sandbox
 BOX_OBJS := $(call objs,$(wildcard src/sandbox/*.c))
 LIBEXECDIR ?= $(PREFIX)/libexec
 
-.PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples man
+.PHONY: all help demo lint tidy format bench install clean deps tests examples man
 all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
 	@$(if $(LEFT_OUT),echo '  not built$(comma) their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/package.mk | sort -u | expand -t 22
-	@echo '  options: V=1 BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile tests/check.mk packaging/package.mk | sort -u | expand -t 22
+	@echo '  options: V=1 BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR T=SUITE (of check)'
 
 # --- what is built ----------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o: src/model/scripted/demo.yaml $(wildcard prompts/*/* src/gateway/http/console/*)
+$(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
@@ -128,7 +128,6 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # --- tests ------------------------------------------------------------------
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
-SANITIZED := address,undefined
 HELPERS := llmserver larkserver telegramserver tlsproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
@@ -167,6 +166,7 @@ $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filt
 man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
+$(BUILD)/tests/scenario/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
@@ -176,7 +176,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support
 	$(Q)$(LINK) $(FUZZER) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
-$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]))
+$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]) $(if $(filter llm% lark% tele% tls%,$(1)),tests/support/listen/*.[ch]))
 	$$(call say,cc)
 	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $(if $(filter crashpoint,$(1)),-O2 -shared -fPIC,$$(OPT)) $$(WARN) -o $$@ $$(filter %.c,$$^) -Wl,--as-needed -lpthread -lssl -lcrypto
 endef
@@ -185,44 +185,17 @@ $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 # --- what people type -------------------------------------------------------
 # On a bare machine the first pass has no compiler and no pkg-config: install
 # what is missing, then come back in a fresh make that finds it.
-again = @scripts/install-deps $(1) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+again = +@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),:,scripts/install-deps $(1)) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: demo-now check-now check-long-now fuzz-now install-now sdk
+.PHONY: demo-now install-now
 demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
-check: ## install what is missing, build, and run all tests
-	$(call again,build test node) check-now
-check-long: ## check, and clang, the whole crash sweep, fuzzing, valgrind, thread sanitizer, packages
-	$(call again,build test node long) check-long-now
-fuzz: ## fuzz every parser for FUZZ_SECONDS each
-	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
 deps: ## install what is missing, for everything above
-	@scripts/install-deps build test node long
+	@scripts/install-deps build test real long cross package
 
 demo-now: all $(BUILD)/tests/support/larkserver
 	@scripts/demo $(BUILD)/chela
-TIER1 := lint unit fuzz replay scenario e2e
-TIER3 := unit fuzz replay scenario $(addprefix e2e/,answers approval attack cancel feishu feishu_line modes relief serve sessions tools)
-ifdef SANITIZE
-check-now: tests
-	@tests/run -b $(BUILD) $(TIER1)
-else
-check-now: tests sdk
-	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests && tests/run -b $(BUILD) -n 'tier 1' $(TIER1) \
-	    -n 'tier 2 (real counterparts)' sdk -n 'tier 3 ($(SANITIZED))' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(TIER3)
-endif
-check-long-now: check-now
-	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) e2e
-	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
-	@cp $(BOX) $(BUILD)-thread && tests/run -t 5 -b $(BUILD)-thread unit scenario e2e
-	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
-	@$(MAKE) --no-print-directory fuzz deb && packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
-fuzz-now: $(FUZZ)
-	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
-
-sdk:
-	@tests/sdk/install $(BUILD)/sdk
-lint: ## layers, style, headers, scripts
+lint: all ## layers, style, headers, scripts
 	@tests/run -b $(BUILD) lint
 tidy: ## clang-tidy over src/ (slow)
 	clang-tidy --quiet $(call tree,src) -- $(CPPFLAGS) -std=gnu11
@@ -253,6 +226,7 @@ install-now:
 	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
 
 clean: ## remove what was built
-	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined)
+	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined clang x86_64)
 
+include tests/check.mk
 -include packaging/package.mk $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -16,6 +16,7 @@
 #include "base/crc32.h"
 #include "model/codec/codec.h"
 #include "json/json.h"
+#include "model/codec/decoder.h"
 
 #define ROUNDS 300
 #define CHUNK 16384 /* what a socket hands over */

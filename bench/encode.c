@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "model/codec/codec.h"
+#include "model/codec/encoder.h"
 
 #define ROUNDS 30
 #define EDGE 20 /* turns at either end that are looked at */

@@ -1,14 +1,22 @@
-/* select.c -- what choosing tools costs: indexing definitions once, and one
- * request after another. 2,000 definitions of the usual kind are made up from a
- * few hundred words; the median of all requests is shown.
+/* select.c -- what choosing tools costs, and how good the choice is.
  *
- *     select [TOOLS]   default 2000 */
+ *     select [NUMBER]           default 2000
+ *     select TOOLS QUESTIONS
+ *
+ * Cost: indexing definitions once, and one request after another. The given
+ * number of definitions of the usual kind are made up from a few hundred words;
+ * the median of all requests is shown. Quality: for a file of definitions and a
+ * file of lines "TOOL<tab>QUESTION", how often the tool is among the first 1, 5
+ * and 10 that are chosen for the question. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
 #include "chela.h"
 #include "json/writer.h"
 
@@ -69,7 +77,47 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* The place of a tool in a choice, from 0; 10: not there. */
+static int place_of(const char *choice, struct ch_sv tool) {
+    for (int i = 0; i < 10; i++) {
+        char pointer[16];
+        snprintf(pointer, sizeof(pointer), "/%d/name", i);
+        CH_AUTOFREE char *name = chela_json_get(choice, strlen(choice), pointer, NULL);
+        if (name && ch_sv_is(tool, name))
+            return i;
+    }
+    return 10;
+}
+
+static int measure_recall(const char *tools, const char *questions) {
+    CH_BUF_AUTO definitions = {0}, lines = {0};
+    struct chela_error err = {0};
+    chela_tool_index *ix;
+    unsigned n = 0, first[10] = {0}; /* [i]: among the first i + 1 */
+
+    if (ch_file_load(tools, 64 * CH_MB, &definitions, &err) < 0 ||
+        ch_file_load(questions, 64 * CH_MB, &lines, &err) < 0 ||
+        chela_tool_index_new(definitions.p, definitions.n, &ix, &err) < 0) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    for (struct ch_sv rest = ch_buf_sv(&lines); rest.n; n++) {
+        struct ch_sv question = ch_sv_split(&rest, '\n');
+        struct ch_sv tool = ch_sv_split(&question, '\t');
+        CH_AUTOFREE char *choice = chela_tool_index_select(ix, question.p, question.n, 10);
+        for (int i = place_of(choice, tool); i < 10; i++)
+            first[i]++;
+    }
+    printf("%u questions, %zu tools: recall@1 %.1f %%, @5 %.1f %%, @10 %.1f %%\n", n,
+           chela_tool_index_size(ix), 100.0 * first[0] / n, 100.0 * first[4] / n,
+           100.0 * first[9] / n);
+    chela_tool_index_free(ix);
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 3)
+        return measure_recall(argv[1], argv[2]);
     size_t tools = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     static double took[REQUESTS];
     CH_BUF_AUTO json = {0};

@@ -8,7 +8,7 @@ dist: ## a source archive of HEAD, the same bytes for the same commit
 	git archive --format=tar --prefix=chela-$(VERSION)/ HEAD | gzip -9n > $(DIST)
 	@echo '  $(DIST)'
 deb: dist ## Debian packages, into BUILD/deb
-	@scripts/install-deps build test package
+	@scripts/install-deps build package
 	@packaging/deb $(DIST) $(BUILD)/deb
 abi: $(BUILD)/libchela.so ## write packaging/abi from the library and its headers
 	@packaging/abi-of $(BUILD) > packaging/abi

@@ -57,7 +57,8 @@ CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_run
 /* Cancel what runs, free everything (agents, sessions and runs included).
  * NULL is a no-op. No event arrives during or after. In a host's loop the last
  * handles are closed by the loop's next iterations. Waits for blocking tools
- * that are still running. Not from inside a callback. */
+ * that are still running. Not from inside a callback: there it logs an error and
+ * does nothing. */
 CHELA_API void chela_runtime_close(chela_runtime *rt);
 
 /* Work until no run is in progress. Not with a host's loop (CHELA_ESTATE). */

@@ -39,7 +39,7 @@ void ch_arena_clear(struct ch_arena *a) {
     a->total = keep->size;
 }
 
-static void add_block(struct ch_arena *a, size_t n) {
+static void arena_add_block(struct ch_arena *a, size_t n) {
     size_t size = a->head ? CH_MIN(a->head->size * 2, LARGEST_BLOCK) : FIRST_BLOCK;
     size = CH_MAX(size, sizeof(struct ch_arena_block) + n);
     struct ch_arena_block *b = ch_malloc(size);
@@ -56,7 +56,7 @@ static uintptr_t aligned(const struct ch_arena *a, size_t align) {
 }
 
 void *ch_arena_slow(struct ch_arena *a, size_t n, size_t align) {
-    add_block(a, n + align);
+    arena_add_block(a, n + align);
     uintptr_t at = aligned(a, align);
     a->at = (char *)at + n;
     return (void *)at;
@@ -65,13 +65,13 @@ void *ch_arena_slow(struct ch_arena *a, size_t n, size_t align) {
 char *ch_arena_reserve(struct ch_arena *a, size_t n) {
     size_t align = alignof(max_align_t);
     if (!a->at || aligned(a, align) + n > (uintptr_t)a->end)
-        add_block(a, n + align);
+        arena_add_block(a, n + align);
     return (char *)aligned(a, align);
 }
 
 char *ch_arena_bytes(struct ch_arena *a, size_t n) {
     if (!a->at || n > (size_t)(a->end - a->at))
-        add_block(a, n);
+        arena_add_block(a, n);
     char *p = a->at;
     a->at += n;
     return p;
@@ -95,8 +95,9 @@ char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...) {
     va_copy(again, ap);
     /* Mostly it fits into the room that is there: print once. */
     size_t room = a->at ? (size_t)(a->end - a->at) : 0;
-    int n = CH_MAX(vsnprintf(a->at, room, fmt, ap), 0);
+    int n = vsnprintf(a->at, room, fmt, ap);
     va_end(ap);
+    n = CH_MAX(n, 0);
     char *p = ch_arena_bytes(a, (size_t)n + 1);
     if ((size_t)n >= room)
         vsnprintf(p, (size_t)n + 1, fmt, again);

@@ -23,7 +23,7 @@ int ch_base64_add(struct ch_buf *out, struct ch_sv bytes) {
     return 0;
 }
 
-static int digit_of(char c) {
+static int base64_digit_of(char c) {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
     if (c >= 'a' && c <= 'z')
@@ -36,7 +36,7 @@ static int digit_of(char c) {
 bool ch_base64_read(struct ch_sv s, struct ch_buf *out) {
     unsigned bits = 0, have = 0;
     for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
-        int digit = digit_of(s.p[i]);
+        int digit = base64_digit_of(s.p[i]);
         if (digit < 0 && (unsigned char)s.p[i] <= ' ')
             continue;
         if (digit < 0)

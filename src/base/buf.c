@@ -24,12 +24,12 @@ void ch_buf_clear(struct ch_buf *b) {
         b->p[0] = '\0';
 }
 
-static size_t limit_of(const struct ch_buf *b) {
+static size_t buf_limit_of(const struct ch_buf *b) {
     return b->max ? b->max : CH_LIMIT_BUF;
 }
 
 char *ch_buf_reserve(struct ch_buf *b, size_t n) {
-    size_t max = limit_of(b);
+    size_t max = buf_limit_of(b);
     if (b->overflow || n > max || b->n > max - n) {
         b->overflow = true;
         return NULL;

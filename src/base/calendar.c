@@ -89,7 +89,7 @@ void ch_offset_write(struct ch_buf *out, int offset) {
 /* --- reading ------------------------------------------------------------- */
 
 /* Exactly n digits. */
-static bool digits(struct ch_sv *s, size_t n, int *out) {
+static bool calendar_digits(struct ch_sv *s, size_t n, int *out) {
     int v = 0;
 
     if (s->n < n)
@@ -104,7 +104,7 @@ static bool digits(struct ch_sv *s, size_t n, int *out) {
     return true;
 }
 
-static bool eat(struct ch_sv *s, char c) {
+static bool calendar_eat(struct ch_sv *s, char c) {
     if (s->n == 0 || s->p[0] != c)
         return false;
     *s = ch_sv(s->p + 1, s->n - 1);
@@ -112,22 +112,24 @@ static bool eat(struct ch_sv *s, char c) {
 }
 
 static bool read_date(struct ch_sv *s, struct ch_date *d) {
-    if (!digits(s, 4, &d->year) || !eat(s, '-') || !digits(s, 2, &d->month) || !eat(s, '-') ||
-        !digits(s, 2, &d->day))
+    if (!calendar_digits(s, 4, &d->year) || !calendar_eat(s, '-') ||
+        !calendar_digits(s, 2, &d->month) || !calendar_eat(s, '-') ||
+        !calendar_digits(s, 2, &d->day))
         return false;
     return d->year >= 1 && d->month >= 1 && d->month <= 12 && d->day >= 1 &&
            d->day <= ch_date_days(d->year, d->month);
 }
 
 /* "07:08", "07:08:09", "07:08:09.5": fractions do not count. */
-static bool read_clock(struct ch_sv *s, struct ch_date *d) {
-    if (!digits(s, 2, &d->hour) || !eat(s, ':') || !digits(s, 2, &d->minute))
+static bool calendar_read_clock(struct ch_sv *s, struct ch_date *d) {
+    if (!calendar_digits(s, 2, &d->hour) || !calendar_eat(s, ':') ||
+        !calendar_digits(s, 2, &d->minute))
         return false;
-    if (eat(s, ':') && !digits(s, 2, &d->second))
+    if (calendar_eat(s, ':') && !calendar_digits(s, 2, &d->second))
         return false;
     if (s->n > 1 && (s->p[0] == '.' || s->p[0] == ','))
-        for (eat(s, s->p[0]); s->n && s->p[0] >= '0' && s->p[0] <= '9';)
-            eat(s, s->p[0]);
+        for (calendar_eat(s, s->p[0]); s->n && s->p[0] >= '0' && s->p[0] <= '9';)
+            calendar_eat(s, s->p[0]);
     return d->hour <= 23 && d->minute <= 59 && d->second <= 59;
 }
 
@@ -139,9 +141,9 @@ bool ch_offset_read(struct ch_sv s, int *out) {
     sign = s.p[0] == '-' ? -1 : 1;
     s = ch_sv(s.p + 1, s.n - 1);
     bool one = s.n == 1 || s.p[1] == ':';
-    if (!digits(&s, one ? 1 : 2, &hours))
+    if (!calendar_digits(&s, one ? 1 : 2, &hours))
         return false;
-    if (s.n && (eat(&s, ':'), !digits(&s, 2, &minutes)))
+    if (s.n && (calendar_eat(&s, ':'), !calendar_digits(&s, 2, &minutes)))
         return false;
     if (s.n || minutes > 59 || hours * 60 + minutes > 18 * 60)
         return false;
@@ -162,12 +164,12 @@ bool ch_time_read(struct ch_sv text, struct ch_time *out) {
 
     *out = (struct ch_time){.has_date = s.n > 4 && s.p[4] == '-'};
     if (!out->has_date)
-        return read_clock(&s, &out->date) && read_offset(s, out);
+        return calendar_read_clock(&s, &out->date) && read_offset(s, out);
     if (!read_date(&s, &out->date))
         return false;
     if (s.n == 0)
         return true;
-    if (!eat(&s, 'T') && !eat(&s, 't') && !eat(&s, ' '))
+    if (!calendar_eat(&s, 'T') && !calendar_eat(&s, 't') && !calendar_eat(&s, ' '))
         return false;
-    return read_clock(&s, &out->date) && read_offset(s, out);
+    return calendar_read_clock(&s, &out->date) && read_offset(s, out);
 }

@@ -15,11 +15,11 @@ static uint32_t rotate(uint32_t v, int by) {
 }
 
 /* Little endian, whatever the machine. */
-static uint32_t word(const unsigned char *p) {
+static uint32_t checksum_word(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint32_t mix(uint32_t lane, uint32_t input) {
+static uint32_t checksum_mix(uint32_t lane, uint32_t input) {
     return rotate(lane + input * P2, 13) * P1;
 }
 
@@ -27,10 +27,10 @@ static uint32_t lanes(uint32_t seed, const unsigned char **p, const unsigned cha
     uint32_t a = seed + P1 + P2, b = seed + P2, c = seed, d = seed - P1;
 
     for (; end - *p >= 16; *p += 16) {
-        a = mix(a, word(*p));
-        b = mix(b, word(*p + 4));
-        c = mix(c, word(*p + 8));
-        d = mix(d, word(*p + 12));
+        a = checksum_mix(a, checksum_word(*p));
+        b = checksum_mix(b, checksum_word(*p + 4));
+        c = checksum_mix(c, checksum_word(*p + 8));
+        d = checksum_mix(d, checksum_word(*p + 12));
     }
     return rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
 }
@@ -41,7 +41,7 @@ uint32_t ch_checksum(uint32_t seed, const void *data, size_t n) {
     uint32_t h = (n >= 16 ? lanes(seed, &p, end) : seed + P5) + (uint32_t)n;
 
     for (; end - p >= 4; p += 4)
-        h = rotate(h + word(p) * P3, 17) * P4;
+        h = rotate(h + checksum_word(p) * P3, 17) * P4;
     for (; p < end; p++)
         h = rotate(h + *p * P5, 11) * P1;
     h = (h ^ h >> 15) * P2;

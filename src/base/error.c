@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 const char *chela_error_name(int code) {

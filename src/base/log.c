@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 static struct {

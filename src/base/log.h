@@ -32,23 +32,4 @@ void ch_log(enum ch_log_level level, const char *area, const char *fmt, ...)
             ch_log(CH_LOG_TRACE, area, __VA_ARGS__);                           \
     } while (0)
 
-/* Remember a secret value (copied; values under 6 bytes are ignored, they
- * would blank ordinary words; one of several lines is remembered by line).
- * Past CH_LIMIT_SECRETS the oldest is forgotten. Thread safe, as are the
- * functions below. */
-void ch_redact_add(const char *secret);
-
-/* Replace registered secrets, and anything that looks like a bearer token or
- * an API key, in place; the text never grows. */
-void ch_redact(char *text);
-
-/* The same, and control characters become spaces: one line for a reader. */
-void ch_redact_line(char *text);
-
-/* Same for a piece of text that must not be changed. */
-void ch_redact_copy(struct ch_buf *out, struct ch_sv text);
-
-/* The same, but registered secrets alone: for text that a program will read. */
-void ch_redact_known(struct ch_buf *out, struct ch_sv text);
-
 #endif

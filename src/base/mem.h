@@ -51,6 +51,7 @@ static inline void ch_free_auto_(void *p) {
     })
 
 #define CH_LEN(a) (sizeof(a) / sizeof((a)[0]))
+/* Both evaluate an argument twice: no calls that change anything, no ++ or --. */
 #define CH_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define CH_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define CH_CONTAINER(ptr, type, member)                                        \

@@ -10,7 +10,7 @@ struct ch_nearest ch_nearest(struct ch_sv word) {
     return (struct ch_nearest){.word = word, .distance = accepted + 1};
 }
 
-static char lower(char c) {
+static char nearest_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
@@ -28,9 +28,9 @@ unsigned ch_edits(struct ch_sv a, struct ch_sv b) {
         unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= b.n; j++) {
-            char x = lower(a.p[i - 1]), y = lower(b.p[j - 1]);
+            char x = nearest_lower(a.p[i - 1]), y = nearest_lower(b.p[j - 1]);
             row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == lower(b.p[j - 2]) && y == lower(a.p[i - 2]))
+            if (i > 1 && j > 1 && x == nearest_lower(b.p[j - 2]) && y == nearest_lower(a.p[i - 2]))
                 row[j] = CH_MIN(row[j], two_above[j - 2] + 1);
         }
     }

@@ -8,6 +8,8 @@
  * is let through, except after the header names, which prose does not use.
  *
  * A value is replaced by "***", never by more bytes than it had. */
+#include "base/redact.h"
+
 #include <pthread.h>
 
 #include "base/limits.h"
@@ -46,7 +48,7 @@ static const struct {
 
 static const char *const auth_schemes[] = {"bearer ", "basic ", "token "};
 
-static void remember(struct ch_sv value) {
+static void redact_remember(struct ch_sv value) {
     for (size_t i = 0; i < known.n; i++)
         if (ch_sv_eq(known.values[i], value))
             return;
@@ -66,7 +68,7 @@ void ch_redact_add(const char *secret) {
     while (rest.n) {
         struct ch_sv line = ch_sv_trim(ch_sv_split(&rest, '\n'));
         if (line.n >= SHORTEST_SECRET)
-            remember(line);
+            redact_remember(line);
     }
     pthread_mutex_unlock(&known.lock);
 }
@@ -75,19 +77,19 @@ static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_token(char c) {
+static bool redact_is_token(char c) {
     return is_lower(c) || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("-_.~+/=", c));
 }
 
 static size_t token_length(struct ch_sv s) {
     size_t n = 0;
-    while (n < s.n && is_token(s.p[n]))
+    while (n < s.n && redact_is_token(s.p[n]))
         n++;
     return n;
 }
 
-static struct ch_sv drop(struct ch_sv s, size_t n) {
+static struct ch_sv redact_drop(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
@@ -137,12 +139,12 @@ static size_t value_length(struct ch_sv s) {
 static size_t separator_length(struct ch_sv s) {
     struct ch_sv rest = s;
     while (rest.n && strchr("\"' ", rest.p[0]))
-        rest = drop(rest, 1);
+        rest = redact_drop(rest, 1);
     if (rest.n == 0 || (rest.p[0] != ':' && rest.p[0] != '='))
         return 0;
-    rest = drop(rest, 1);
+    rest = redact_drop(rest, 1);
     while (rest.n && strchr("\"' ", rest.p[0]))
-        rest = drop(rest, 1);
+        rest = redact_drop(rest, 1);
     for (size_t i = 0; i < CH_LEN(auth_schemes); i++)
         if (starts_nocase(rest, auth_schemes[i]))
             return s.n - rest.n + strlen(auth_schemes[i]);
@@ -155,8 +157,8 @@ static size_t named(struct ch_sv s, size_t *skip) {
         if (!starts_nocase(s, key_names[i].name))
             continue;
         size_t name = strlen(key_names[i].name);
-        size_t gap = separator_length(drop(s, name));
-        struct ch_sv rest = drop(s, name + gap);
+        size_t gap = separator_length(redact_drop(s, name));
+        struct ch_sv rest = redact_drop(s, name + gap);
         size_t n = gap ? value_length(rest) : 0;
         if (n == 0 || (!key_names[i].header && is_prose(ch_sv(rest.p, n))))
             continue;
@@ -169,7 +171,7 @@ static size_t named(struct ch_sv s, size_t *skip) {
 static size_t after_bearer(struct ch_sv s, size_t *skip) {
     if (!starts_nocase(s, "bearer "))
         return 0;
-    struct ch_sv rest = drop(s, strlen("bearer "));
+    struct ch_sv rest = redact_drop(s, strlen("bearer "));
     size_t n = token_length(rest);
     *skip = strlen("bearer ");
     return is_prose(ch_sv(rest.p, n)) ? 0 : n;
@@ -188,15 +190,15 @@ static size_t secret_at(struct ch_sv s, bool word, size_t *skip) {
 }
 
 /* The first secret of s: its length (0: there is none) and place. */
-static size_t find_secret(struct ch_sv s, size_t *at) {
+static size_t redact_find_secret(struct ch_sv s, size_t *at) {
     bool word = true;
     for (size_t i = 0; i < s.n; i++) {
-        size_t skip, n = secret_at(drop(s, i), word, &skip);
+        size_t skip, n = secret_at(redact_drop(s, i), word, &skip);
         if (n) {
             *at = i + skip;
             return n;
         }
-        word = !is_token(s.p[i]) || strchr("=/", s.p[i]);
+        word = !redact_is_token(s.p[i]) || strchr("=/", s.p[i]);
     }
     return 0;
 }
@@ -206,12 +208,12 @@ void ch_redact(char *text) {
     char *to = text;
     size_t at, n;
     pthread_mutex_lock(&known.lock);
-    while ((n = find_secret(rest, &at))) {
+    while ((n = redact_find_secret(rest, &at))) {
         size_t mask = CH_MIN(n, strlen(MASK));
         memmove(to, rest.p, at);
         memcpy(to + at, MASK, mask);
         to += at + mask;
-        rest = drop(rest, at + n);
+        rest = redact_drop(rest, at + n);
     }
     pthread_mutex_unlock(&known.lock);
     memmove(to, rest.p, rest.n + 1);
@@ -232,7 +234,7 @@ void ch_redact_known(struct ch_buf *out, struct ch_sv text) {
     size_t from = 0;
     pthread_mutex_lock(&known.lock);
     for (size_t i = 0; i < text.n;) {
-        size_t n = registered(drop(text, i));
+        size_t n = registered(redact_drop(text, i));
         if (n) {
             ch_buf_add(out, text.p + from, i - from);
             ch_buf_add(out, MASK, strlen(MASK));
@@ -241,16 +243,16 @@ void ch_redact_known(struct ch_buf *out, struct ch_sv text) {
         i += n ? n : 1;
     }
     pthread_mutex_unlock(&known.lock);
-    ch_buf_add_sv(out, drop(text, from));
+    ch_buf_add_sv(out, redact_drop(text, from));
 }
 
 void ch_redact_copy(struct ch_buf *out, struct ch_sv text) {
     size_t at, n;
     pthread_mutex_lock(&known.lock);
-    while ((n = find_secret(text, &at))) {
+    while ((n = redact_find_secret(text, &at))) {
         ch_buf_add(out, text.p, at);
         ch_buf_add(out, MASK, CH_MIN(n, strlen(MASK)));
-        text = drop(text, at + n);
+        text = redact_drop(text, at + n);
     }
     pthread_mutex_unlock(&known.lock);
     ch_buf_add_sv(out, text);

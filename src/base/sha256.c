@@ -19,13 +19,13 @@ static uint32_t rotr(uint32_t x, unsigned n) {
     return x >> n | x << (32 - n);
 }
 
-static uint32_t load(const unsigned char *p) {
+static uint32_t sha256_load(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void schedule(uint32_t W[64], const unsigned char block[64]) {
+static void sha256_schedule(uint32_t W[64], const unsigned char block[64]) {
     for (size_t t = 0; t < 16; t++)
-        W[t] = load(block + 4 * t);
+        W[t] = sha256_load(block + 4 * t);
     for (size_t t = 16; t < 64; t++) {
         uint32_t s0 = rotr(W[t - 15], 7) ^ rotr(W[t - 15], 18) ^ W[t - 15] >> 3;
         uint32_t s1 = rotr(W[t - 2], 17) ^ rotr(W[t - 2], 19) ^ W[t - 2] >> 10;
@@ -33,10 +33,10 @@ static void schedule(uint32_t W[64], const unsigned char block[64]) {
     }
 }
 
-static void compress(uint32_t H[8], const unsigned char block[64]) {
+static void sha256_compress(uint32_t H[8], const unsigned char block[64]) {
     uint32_t W[64], v[8];
 
-    schedule(W, block);
+    sha256_schedule(W, block);
     memcpy(v, H, sizeof(v));
     for (size_t t = 0; t < 64; t++) {
         uint32_t a = v[0], e = v[4];
@@ -70,7 +70,7 @@ void ch_sha256_add(struct ch_sha256 *h, const void *p, size_t n) {
         at += take;
         n -= take;
         if (have + take == sizeof(h->block))
-            compress(h->state, h->block);
+            sha256_compress(h->state, h->block);
     }
 }
 
@@ -96,8 +96,8 @@ void ch_sha256_of(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
 }
 
 /* One half of an HMAC: the digest of the key, masked, and of some bytes. */
-static void keyed(const unsigned char key[64], unsigned char mask, const void *p, size_t n,
-                  unsigned char out[CH_SHA256_SIZE]) {
+static void sha256_keyed(const unsigned char key[64], unsigned char mask, const void *p, size_t n,
+                         unsigned char out[CH_SHA256_SIZE]) {
     unsigned char pad[64];
     struct ch_sha256 h;
 
@@ -120,8 +120,8 @@ void ch_hmac_sha256(struct ch_sv key, struct ch_sv text, unsigned char out[CH_SH
     } else if (key.n) {
         memcpy(block, key.p, key.n);
     }
-    keyed(block, 0x36, text.p, text.n, inner);
-    keyed(block, 0x5c, inner, sizeof(inner), out);
+    sha256_keyed(block, 0x36, text.p, text.n, inner);
+    sha256_keyed(block, 0x5c, inner, sizeof(inner), out);
 }
 
 /* --- digests as they are shown */

@@ -1,7 +1,7 @@
 /* sv.c -- the few string-view helpers too long to inline. */
 #include "base/sv.h"
 
-static unsigned char lower(char c) {
+static unsigned char sv_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : (unsigned char)c;
 }
 
@@ -9,7 +9,7 @@ bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b) {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (sv_lower(a.p[i]) != sv_lower(b.p[i]))
             return false;
     return true;
 }
@@ -22,14 +22,14 @@ bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle) {
     return false;
 }
 
-static bool is_space(char c) {
+static bool sv_is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct ch_sv ch_sv_trim(struct ch_sv s) {
-    while (s.n && is_space(s.p[0]))
+    while (s.n && sv_is_space(s.p[0]))
         s.p++, s.n--;
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && sv_is_space(s.p[s.n - 1]))
         s.n--;
     return s;
 }

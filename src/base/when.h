@@ -36,14 +36,7 @@ struct ch_when {
 
 #define CH_WHEN_NEVER INT64_MAX
 
-/* CHELA_EINVAL names the column, counted from 1. */
-int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *out,
-                 struct chela_error *err);
-
 /* The first time after `after`; CH_WHEN_NEVER. */
 int64_t ch_when_next(const struct ch_when *w, const struct ch_zone *zone, int64_t after);
-
-/* "1h30m", "45s": units s, m, h, d, each at most once, the largest first. */
-bool ch_duration_read(struct ch_sv text, int64_t *ms);
 
 #endif

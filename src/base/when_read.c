@@ -1,4 +1,6 @@
 /* when_read.c -- the texts of when.h. */
+#include "base/when_read.h"
+
 #include "base/calendar.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -26,7 +28,7 @@ struct reading {
     struct chela_error *err;
 };
 
-static int column(const struct reading *r) {
+static int when_read_column(const struct reading *r) {
     return (int)(r->rest.p - r->all.p) + 1;
 }
 
@@ -34,94 +36,97 @@ static bool at_end(const struct reading *r) {
     return r->rest.n == 0;
 }
 
-static void skip(struct reading *r, size_t n) {
+static void when_read_skip(struct reading *r, size_t n) {
     r->rest = ch_sv(r->rest.p + n, r->rest.n - n);
 }
 
-static bool eat(struct reading *r, char c) {
+static bool when_read_eat(struct reading *r, char c) {
     if (at_end(r) || r->rest.p[0] != c)
         return false;
-    skip(r, 1);
+    when_read_skip(r, 1);
     return true;
 }
 
-static void skip_blanks(struct reading *r) {
+static void when_read_skip_blanks(struct reading *r) {
     while (!at_end(r) && (r->rest.p[0] == ' ' || r->rest.p[0] == '\t'))
-        skip(r, 1);
+        when_read_skip(r, 1);
 }
 
-static bool is_digit(char c) {
+static bool when_read_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool when_read_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* What a complaint shows: up to the next sign that means something. */
-static struct ch_sv word(const struct reading *r) {
+static struct ch_sv when_read_word(const struct reading *r) {
     size_t n = 0;
     while (n < r->rest.n && n < 20 && !strchr(" \t,-/", r->rest.p[n]))
         n++;
     return ch_sv(r->rest.p, n);
 }
 
-static int refuse(const struct reading *r, const struct field *f) {
-    struct ch_sv w = word(r);
+static int when_read_refuse(const struct reading *r, const struct field *f) {
+    struct ch_sv w = when_read_word(r);
     if (w.n == 0)
-        return ch_fail(r->err, CHELA_EINVAL, "column %d: a %s is missing: %d to %d%s", column(r),
-                       f->name, f->min, f->max, f->names ? ", or a name" : "");
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%.*s' is no %s: %d to %d%s", column(r),
-                   CH_SV_FMT(w), f->name, f->min, f->max, f->names ? ", or a name" : "");
+        return ch_fail(r->err, CHELA_EINVAL, "column %d: a %s is missing: %d to %d%s",
+                       when_read_column(r), f->name, f->min, f->max, f->names ? ", or a name" : "");
+    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%.*s' is no %s: %d to %d%s",
+                   when_read_column(r), CH_SV_FMT(w), f->name, f->min, f->max,
+                   f->names ? ", or a name" : "");
 }
 
 /* --- a line of cron */
 
-static bool read_number(struct reading *r, int *out) {
+static bool when_read_number(struct reading *r, int *out) {
     size_t n = 0;
     int v = 0;
-    for (; n < r->rest.n && n < 4 && is_digit(r->rest.p[n]); n++)
+    for (; n < r->rest.n && n < 4 && when_read_is_digit(r->rest.p[n]); n++)
         v = 10 * v + r->rest.p[n] - '0';
-    if (n == 0 || (n < r->rest.n && (is_digit(r->rest.p[n]) || is_letter(r->rest.p[n]))))
+    if (n == 0 ||
+        (n < r->rest.n && (when_read_is_digit(r->rest.p[n]) || when_read_is_letter(r->rest.p[n]))))
         return false;
-    skip(r, n);
+    when_read_skip(r, n);
     *out = v;
     return true;
 }
 
-static bool read_name(struct reading *r, const struct field *f, int *out) {
-    struct ch_sv w = word(r);
+static bool when_read_name(struct reading *r, const struct field *f, int *out) {
+    struct ch_sv w = when_read_word(r);
     for (int i = 0; f->names && f->names[i]; i++)
         if (ch_sv_eq_nocase(w, ch_sv_str(f->names[i]))) {
             *out = f->min + i;
-            skip(r, w.n);
+            when_read_skip(r, w.n);
             return true;
         }
     return false;
 }
 
-static int read_value(struct reading *r, const struct field *f, int *out) {
+static int when_read_value(struct reading *r, const struct field *f, int *out) {
     struct reading before = *r;
-    if (!read_name(r, f, out) && !read_number(r, out))
-        return refuse(&before, f);
-    return *out < f->min || *out > f->max ? refuse(&before, f) : 0;
+    if (!when_read_name(r, f, out) && !when_read_number(r, out))
+        return when_read_refuse(&before, f);
+    return *out < f->min || *out > f->max ? when_read_refuse(&before, f) : 0;
 }
 
-static int read_step(struct reading *r, const struct field *f, int *step) {
+static int when_read_step(struct reading *r, const struct field *f, int *step) {
     struct reading before = *r;
-    if (read_number(r, step) && *step >= 1 && *step <= f->max)
+    if (when_read_number(r, step) && *step >= 1 && *step <= f->max)
         return 0;
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: a step is 1 to %d", column(&before), f->max);
+    return ch_fail(r->err, CHELA_EINVAL, "column %d: a step is 1 to %d", when_read_column(&before),
+                   f->max);
 }
 
 /* "*", "5", "1-5", "fri-sun"; each perhaps with "/2". */
-static int read_part(struct reading *r, const struct field *f, uint64_t *bits) {
-    int first = f->min, last = f->max, step = 1, start = column(r);
-    if (!eat(r, '*')) {
-        int rc = read_value(r, f, &first);
-        bool range = rc == 0 && eat(r, '-');
+static int when_read_part(struct reading *r, const struct field *f, uint64_t *bits) {
+    int first = f->min, last = f->max, step = 1, start = when_read_column(r);
+    if (!when_read_eat(r, '*')) {
+        int rc = when_read_value(r, f, &first);
+        bool range = rc == 0 && when_read_eat(r, '-');
         if (range)
-            rc = read_value(r, f, &last);
+            rc = when_read_value(r, f, &last);
         else
             last = rc == 0 && !at_end(r) && r->rest.p[0] == '/' ? f->max : first;
         if (rc < 0)
@@ -132,8 +137,8 @@ static int read_part(struct reading *r, const struct field *f, uint64_t *bits) {
             return ch_fail(r->err, CHELA_EINVAL, "column %d: the range ends before it begins",
                            start);
     }
-    if (eat(r, '/')) {
-        int rc = read_step(r, f, &step);
+    if (when_read_eat(r, '/')) {
+        int rc = when_read_step(r, f, &step);
         if (rc < 0)
             return rc;
     }
@@ -143,21 +148,22 @@ static int read_part(struct reading *r, const struct field *f, uint64_t *bits) {
 }
 
 static int read_field(struct reading *r, const struct field *f, uint64_t *bits, bool *star) {
-    skip_blanks(r);
+    when_read_skip_blanks(r);
     if (at_end(r))
-        return ch_fail(r->err, CHELA_EINVAL, "column %d: the %s is missing: a line of cron has "
+        return ch_fail(r->err, CHELA_EINVAL,
+                       "column %d: the %s is missing: a line of cron has "
                        "minute, hour, day of the month, month and day of the week",
-                       column(r), f->name);
+                       when_read_column(r), f->name);
     *star = r->rest.p[0] == '*';
     do {
-        int rc = read_part(r, f, bits);
+        int rc = when_read_part(r, f, bits);
         if (rc < 0)
             return rc;
-    } while (eat(r, ','));
+    } while (when_read_eat(r, ','));
     if (at_end(r) || r->rest.p[0] == ' ' || r->rest.p[0] == '\t')
         return 0;
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' does not belong into a %s", column(r),
-                   r->rest.p[0], f->name);
+    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' does not belong into a %s",
+                   when_read_column(r), r->rest.p[0], f->name);
 }
 
 /* There is such a day in some year. */
@@ -179,10 +185,10 @@ static int read_cron(struct reading *r, struct ch_when *w) {
         if (rc < 0)
             return rc;
     }
-    skip_blanks(r);
+    when_read_skip_blanks(r);
     if (!at_end(r))
         return ch_fail(r->err, CHELA_EINVAL, "column %d: nothing may follow the day of the week",
-                       column(r));
+                       when_read_column(r));
     *w = (struct ch_when){.kind = CH_WHEN_CRON,
                           .minutes = bits[0],
                           .hours = (uint32_t)bits[1],
@@ -210,9 +216,10 @@ static int read_nickname(struct reading *r, struct ch_when *w) {
             struct ch_sv line = ch_sv_str(nicknames[i].line);
             return read_cron(&(struct reading){line, line, r->err}, w);
         }
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%.*s' is not known: @hourly, @daily, "
-                   "@weekly, @monthly or @yearly", column(r), (int)CH_MIN(r->rest.n, (size_t)20),
-                   r->rest.p);
+    return ch_fail(r->err, CHELA_EINVAL,
+                   "column %d: '%.*s' is not known: @hourly, @daily, "
+                   "@weekly, @monthly or @yearly",
+                   when_read_column(r), (int)CH_MIN(r->rest.n, (size_t)20), r->rest.p);
 }
 
 bool ch_duration_read(struct ch_sv text, int64_t *ms) {
@@ -225,7 +232,7 @@ bool ch_duration_read(struct ch_sv text, int64_t *ms) {
     while (at < text.n) {
         int64_t v = 0;
         size_t digits = at;
-        for (; at < text.n && is_digit(text.p[at]) && at - digits < 9; at++)
+        for (; at < text.n && when_read_is_digit(text.p[at]) && at - digits < 9; at++)
             v = 10 * v + text.p[at] - '0';
         while (least < CH_LEN(units) && at < text.n && units[least].unit != text.p[at])
             least++;
@@ -240,12 +247,12 @@ bool ch_duration_read(struct ch_sv text, int64_t *ms) {
 static int read_every(struct reading *r, struct ch_when *w) {
     int64_t ms;
     if (!ch_duration_read(ch_sv_trim(r->rest), &ms))
-        return ch_fail(r->err, CHELA_EINVAL,
-                       "column %d: '%.*s' is no time span: use 30m, 6h or 1d", column(r),
-                       (int)CH_MIN(r->rest.n, (size_t)20), r->rest.p);
+        return ch_fail(r->err, CHELA_EINVAL, "column %d: '%.*s' is no time span: use 30m, 6h or 1d",
+                       when_read_column(r), (int)CH_MIN(r->rest.n, (size_t)20), r->rest.p);
     if (ms < CH_LIMIT_WHEN_LEAST_MS || ms > CH_LIMIT_WHEN_MOST_MS)
         return ch_fail(r->err, CHELA_EINVAL,
-                       "column %d: an interval has from one second to 366 days", column(r));
+                       "column %d: an interval has from one second to 366 days",
+                       when_read_column(r));
     *w = (struct ch_when){.kind = CH_WHEN_EVERY, .ms = ms};
     return 0;
 }
@@ -254,9 +261,10 @@ static int read_at(struct reading *r, const struct ch_zone *zone, struct ch_when
     struct ch_time t;
     int64_t utc;
     if (!ch_time_read(r->rest, &t) || !t.has_date)
-        return ch_fail(r->err, CHELA_EINVAL, "column %d: '%.*s' is no time: use ISO 8601, for "
+        return ch_fail(r->err, CHELA_EINVAL,
+                       "column %d: '%.*s' is no time: use ISO 8601, for "
                        "example 2027-03-01T09:00 or 2027-03-01T09:00+08:00",
-                       column(r), (int)CH_MIN(r->rest.n, (size_t)30), r->rest.p);
+                       when_read_column(r), (int)CH_MIN(r->rest.n, (size_t)30), r->rest.p);
     utc = ch_date_seconds(&t.date);
     if (t.has_offset)
         utc -= t.offset;
@@ -272,9 +280,9 @@ static bool eat_word(struct reading *r, const char *name) {
     if (r->rest.n <= n || !ch_sv_eq_nocase(ch_sv(r->rest.p, n), ch_sv_str(name)) ||
         !strchr(" \t:", r->rest.p[n]))
         return false;
-    skip(r, n);
-    eat(r, ':');
-    skip_blanks(r);
+    when_read_skip(r, n);
+    when_read_eat(r, ':');
+    when_read_skip_blanks(r);
     return true;
 }
 
@@ -283,7 +291,7 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
     struct reading r = {text, text, err};
     while (r.rest.n && strchr(" \t\r\n", r.rest.p[r.rest.n - 1]))
         r.rest.n--;
-    skip_blanks(&r);
+    when_read_skip_blanks(&r);
     if (at_end(&r))
         return ch_fail(err, CHELA_EINVAL, "column 1: it does not say when: five fields of cron, "
                        "'every 30m' or 'at 2027-03-01T09:00'");

@@ -39,14 +39,14 @@ struct ch_zone {
     struct rule rule;
 };
 
-static bool take(struct ch_sv *s, char c) {
+static bool zone_take(struct ch_sv *s, char c) {
     if (s->n == 0 || s->p[0] != c)
         return false;
     *s = ch_sv(s->p + 1, s->n - 1);
     return true;
 }
 
-static bool number(struct ch_sv *s, int most, int *out) {
+static bool zone_number(struct ch_sv *s, int most, int *out) {
     size_t i = 0;
     int v = 0;
 
@@ -57,32 +57,32 @@ static bool number(struct ch_sv *s, int most, int *out) {
     return i > 0 && v <= most;
 }
 
-static bool is_alpha(char c) {
+static bool zone_is_alpha(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* "CET" or "<+0330>". */
 static bool read_abbr(struct ch_sv *s, char out[16]) {
-    bool quoted = take(s, '<');
+    bool quoted = zone_take(s, '<');
     size_t i = 0;
 
-    while (i < s->n && i < 15 && (quoted ? s->p[i] != '>' : is_alpha(s->p[i])))
+    while (i < s->n && i < 15 && (quoted ? s->p[i] != '>' : zone_is_alpha(s->p[i])))
         i++;
     memcpy(out, s->p, i);
     out[i] = '\0';
     *s = ch_sv(s->p + i, s->n - i);
-    return i > 0 && (!quoted || take(s, '>'));
+    return i > 0 && (!quoted || zone_take(s, '>'));
 }
 
 /* "-3:30", "167:00:00". */
-static bool read_time(struct ch_sv *s, int *out) {
-    int sign = take(s, '-') ? -1 : (take(s, '+'), 1), h, m = 0, sec = 0;
+static bool zone_read_time(struct ch_sv *s, int *out) {
+    int sign = zone_take(s, '-') ? -1 : (zone_take(s, '+'), 1), h, m = 0, sec = 0;
 
-    if (!number(s, 167, &h))
+    if (!zone_number(s, 167, &h))
         return false;
-    if (take(s, ':') && !number(s, 59, &m))
+    if (zone_take(s, ':') && !zone_number(s, 59, &m))
         return false;
-    if (take(s, ':') && !number(s, 59, &sec))
+    if (zone_take(s, ':') && !zone_number(s, 59, &sec))
         return false;
     *out = sign * (h * 3600 + m * 60 + sec);
     return true;
@@ -90,23 +90,24 @@ static bool read_time(struct ch_sv *s, int *out) {
 
 static bool read_day(struct ch_sv *s, struct day_rule *d) {
     d->time = 2 * 3600;
-    if (take(s, 'M')) {
+    if (zone_take(s, 'M')) {
         d->form = 'M';
-        if (!number(s, 12, &d->month) || d->month < 1 || !take(s, '.') || !number(s, 5, &d->week) ||
-            d->week < 1 || !take(s, '.') || !number(s, 6, &d->day))
+        if (!zone_number(s, 12, &d->month) || d->month < 1 || !zone_take(s, '.') ||
+            !zone_number(s, 5, &d->week) || d->week < 1 || !zone_take(s, '.') ||
+            !zone_number(s, 6, &d->day))
             return false;
     } else {
-        d->form = take(s, 'J') ? 'J' : 'n';
-        if (!number(s, 365, &d->day) || (d->form == 'J' && d->day < 1))
+        d->form = zone_take(s, 'J') ? 'J' : 'n';
+        if (!zone_number(s, 365, &d->day) || (d->form == 'J' && d->day < 1))
             return false;
     }
-    return !take(s, '/') || read_time(s, &d->time);
+    return !zone_take(s, '/') || zone_read_time(s, &d->time);
 }
 
-static bool read_rule(struct ch_sv s, struct rule *r) {
+static bool zone_read_rule(struct ch_sv s, struct rule *r) {
     int west;
 
-    if (!read_abbr(&s, r->std) || !read_time(&s, &west))
+    if (!read_abbr(&s, r->std) || !zone_read_time(&s, &west))
         return false;
     r->std_offset = -west;
     if (s.n == 0)
@@ -116,12 +117,12 @@ static bool read_rule(struct ch_sv s, struct rule *r) {
     if (!read_abbr(&s, r->dst))
         return false;
     if (s.n && s.p[0] != ',') {
-        if (!read_time(&s, &west))
+        if (!zone_read_time(&s, &west))
             return false;
         r->dst_offset = -west;
     }
-    return take(&s, ',') && read_day(&s, &r->start) && take(&s, ',') && read_day(&s, &r->end) &&
-           s.n == 0;
+    return zone_take(&s, ',') && read_day(&s, &r->start) && zone_take(&s, ',') &&
+           read_day(&s, &r->end) && s.n == 0;
 }
 
 /* Local seconds at which the rule's moment comes in a year. */
@@ -171,7 +172,7 @@ static int64_t big_time(const char *p, size_t size) {
     return (int64_t)((uint64_t)big32(p) << 32 | big32(p + 4));
 }
 
-static bool read_counts(struct ch_sv data, struct counts *c) {
+static bool zone_read_counts(struct ch_sv data, struct counts *c) {
     if (data.n < HEADER || memcmp(data.p, "TZif", 4) != 0)
         return false;
     *c = (struct counts){big32(data.p + 20), big32(data.p + 24), big32(data.p + 28),
@@ -196,7 +197,8 @@ static bool read_types(struct ch_zone *z, const char *p, const struct counts *c)
     return true;
 }
 
-static bool read_block(struct ch_zone *z, struct ch_sv data, const struct counts *c, size_t size) {
+static bool zone_read_block(struct ch_zone *z, struct ch_sv data, const struct counts *c,
+                            size_t size) {
     const char *times = data.p, *indexes = times + c->time * size, *types = indexes + c->time;
 
     if (data.n < block_size(c, size) || c->type == 0 || c->type > 256 || c->chars == 0)
@@ -216,37 +218,37 @@ static bool read_block(struct ch_zone *z, struct ch_sv data, const struct counts
     return read_types(z, types, c);
 }
 
-static bool parse(struct ch_zone *z, struct ch_sv data) {
+static bool zone_parse(struct ch_zone *z, struct ch_sv data) {
     struct counts c;
 
-    if (!read_counts(data, &c))
+    if (!zone_read_counts(data, &c))
         return false;
     char version = data.p[4];
     data = ch_sv(data.p + HEADER, data.n - HEADER);
     if (version < '2')
-        return read_block(z, data, &c, 4);
+        return zone_read_block(z, data, &c, 4);
     size_t first = block_size(&c, 4);
     if (data.n < first)
         return false;
     data = ch_sv(data.p + first, data.n - first);
-    if (!read_counts(data, &c))
+    if (!zone_read_counts(data, &c))
         return false;
     data = ch_sv(data.p + HEADER, data.n - HEADER);
-    if (!read_block(z, data, &c, 8))
+    if (!zone_read_block(z, data, &c, 8))
         return false;
     size_t second = block_size(&c, 8);
     struct ch_sv footer = ch_sv(data.p + second, data.n - second);
-    if (!take(&footer, '\n'))
+    if (!zone_take(&footer, '\n'))
         return false;
     footer = ch_sv_split(&footer, '\n');
     z->has_rule = footer.n > 0;
-    return !z->has_rule || read_rule(footer, &z->rule);
+    return !z->has_rule || zone_read_rule(footer, &z->rule);
 }
 
 struct ch_zone *ch_zone_parse(struct ch_sv data) {
     struct ch_zone *z = ch_alloc(sizeof(*z));
 
-    if (data.n <= CH_LIMIT_ZONE_FILE && parse(z, data))
+    if (data.n <= CH_LIMIT_ZONE_FILE && zone_parse(z, data))
         return z;
     ch_zone_free(z);
     return NULL;

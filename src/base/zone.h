@@ -23,15 +23,7 @@ struct ch_zone *ch_zone_parse(struct ch_sv data);
 struct ch_zone *ch_zone_fixed(int offset); /* seconds east of UTC */
 void ch_zone_free(struct ch_zone *z);
 
-/* --- zone_file.c: the system's database */
 #define CH_ZONE_LOCAL "/etc/localtime"
-/* By name ("Europe/Berlin"), offset ("UTC", "UTC+8", "+08:00"), or with NULL the
- * machine's own. NULL: there is none (of that name). */
-struct ch_zone *ch_zone_load(const char *name);
-/* Is it an offset, and which? */
-bool ch_zone_offset(struct ch_sv name, int *offset);
-int ch_zone_database(void); /* its directory, to be closed; negative: there is none */
-struct ch_zone *ch_zone_read(int database, const char *name);
 
 CH_DEFINE_AUTO(ch_zone)
 

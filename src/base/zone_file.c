@@ -1,5 +1,7 @@
 /* zone_file.c -- zones by name: a file of the system's database, read when it
  * is asked for, so that no state of the process is touched. */
+#include "base/zone_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +25,7 @@ int ch_zone_database(void) {
 }
 
 /* Takes fd. */
-static struct ch_zone *read_zone(int fd) {
+static struct ch_zone *zone_file_read_zone(int fd) {
     CH_BUF_AUTO data = {0};
 
     if (fd < 0)
@@ -36,7 +38,7 @@ static struct ch_zone *read_zone(int fd) {
 }
 
 /* "America/New_York": letters, digits and what such names have besides. */
-static bool is_name(const char *s) {
+static bool zone_file_is_name(const char *s) {
     size_t n = strlen(s);
 
     if (n == 0 || n > CH_LIMIT_TOOL_NAME || s[0] == '/' || strstr(s, ".."))
@@ -51,8 +53,9 @@ static bool is_name(const char *s) {
 }
 
 struct ch_zone *ch_zone_read(int database, const char *name) {
-    return is_name(name) ? read_zone(openat(database, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
-                         : NULL;
+    return zone_file_is_name(name)
+               ? zone_file_read_zone(openat(database, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+               : NULL;
 }
 
 bool ch_zone_offset(struct ch_sv name, int *offset) {
@@ -64,7 +67,7 @@ bool ch_zone_offset(struct ch_sv name, int *offset) {
     return ch_offset_read(name, offset);
 }
 
-static struct ch_zone *load_named(const char *name) {
+static struct ch_zone *zone_file_load_named(const char *name) {
     int database = ch_zone_database();
     struct ch_zone *z = database < 0 ? NULL : ch_zone_read(database, name);
 
@@ -77,6 +80,7 @@ struct ch_zone *ch_zone_load(const char *name) {
     int offset;
 
     if (!name)
-        return read_zone(open(CH_ZONE_LOCAL, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    return ch_zone_offset(ch_sv_str(name), &offset) ? ch_zone_fixed(offset) : load_named(name);
+        return zone_file_read_zone(open(CH_ZONE_LOCAL, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    return ch_zone_offset(ch_sv_str(name), &offset) ? ch_zone_fixed(offset)
+                                                    : zone_file_load_named(name);
 }

@@ -13,7 +13,7 @@
 
 /* --- what a message holds */
 
-static bool is_url(const char *media) {
+static bool attach_is_url(const char *media) {
     return strstr(media, "://") != NULL;
 }
 
@@ -23,7 +23,7 @@ char *ch_outbound_text(const struct chela_outbound *m) {
     if (!text.n && m->error)
         ch_buf_addf(&text, "That did not work: %s", m->error);
     for (size_t i = 0; i < m->nmedia; i++)
-        if (is_url(m->media[i]))
+        if (attach_is_url(m->media[i]))
             ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
     return text.p ? ch_buf_take(&text) : ch_strdup("");
 }
@@ -32,7 +32,7 @@ char **ch_outbound_files(const struct chela_outbound *m) {
     char **out = ch_alloc((m->nmedia + 1) * sizeof(*out));
     size_t n = 0;
     for (size_t i = 0; i < m->nmedia; i++)
-        if (!is_url(m->media[i]))
+        if (!attach_is_url(m->media[i]))
             out[n++] = ch_strdup(m->media[i]);
     return out;
 }
@@ -48,7 +48,7 @@ struct ch_attachment {
     void *user;
 };
 
-static void drop(struct ch_work *w) {
+static void attach_drop(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
     ch_free(a->workspace);
     ch_free(a->path);
@@ -59,7 +59,7 @@ static void drop(struct ch_work *w) {
 #define PIECE (64 * CH_KB)
 
 /* There is room for a piece more than is taken: the end is seen by reading on. */
-static int read_all(int fd, struct ch_buf *out) {
+static int attach_read_all(int fd, struct ch_buf *out) {
     for (;;) {
         char *at = out->n <= CH_LIMIT_CHANNEL_FILE ? ch_buf_reserve(out, PIECE) : NULL;
         if (!at)
@@ -73,14 +73,14 @@ static int read_all(int fd, struct ch_buf *out) {
     }
 }
 
-static void run(struct ch_work *w) {
+static void attach_run(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
     int fd = ch_path_open(a->workspace, a->path, O_CLOEXEC), rc = fd;
     struct stat st;
     if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
         rc = -EINVAL;
     else if (fd >= 0)
-        rc = read_all(fd, &a->bytes);
+        rc = attach_read_all(fd, &a->bytes);
     if (fd >= 0)
         close(fd);
     if (rc < 0)
@@ -89,14 +89,14 @@ static void run(struct ch_work *w) {
         snprintf(a->why, sizeof(a->why), "it is empty");
 }
 
-static void finished(struct ch_work *w) {
+static void attach_finished(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
     struct ch_buf bytes = a->bytes;
     ch_attached_fn *fn = a->fn;
     void *user = a->user;
     CH_AUTOFREE char *why = ch_strdup(a->why);
     a->bytes = (struct ch_buf){0};
-    drop(w);
+    attach_drop(w);
     if (fn)
         fn(*why ? ch_sv("", 0) : ch_buf_sv(&bytes), why, user);
     ch_buf_release(&bytes);
@@ -105,7 +105,7 @@ static void finished(struct ch_work *w) {
 struct ch_attachment *ch_attach(chela_runtime *rt, const char *workspace, const char *path,
                                 ch_attached_fn *fn, void *user) {
     struct ch_attachment *a = ch_alloc(sizeof(*a));
-    a->work = (struct ch_work){.run = run, .done = finished, .dropped = drop};
+    a->work = (struct ch_work){.run = attach_run, .done = attach_finished, .dropped = attach_drop};
     a->workspace = ch_strdup(workspace);
     a->path = ch_strdup(path);
     a->fn = fn;

@@ -2,7 +2,7 @@
  *
  * A channel knows one service: how its callbacks are verified, what they mean,
  * who may talk to the agent, and how an answer gets there. It knows nothing of
- * sessions: gateway/chat/channels.c stores what arrived, acknowledges it, leads it to
+ * sessions: gateway/chat/chat_dispatch.c stores what arrived, acknowledges it, leads it to
  * an agent and hands over the answers. So a channel is a table of functions, and
  * a new one is a file, a row in channels.c and the rows of its options.
  *
@@ -82,6 +82,7 @@ struct ch_arrival {
     const char *to;      /* where its answer goes, for deliver: "CHAT MESSAGE ..." */
     const char *text;    /* "": nothing to read in it */
     struct ch_sv data;   /* for recall */
+    const void *message; /* data as the channel has read it; for its judge and prepare */
     struct chela_inbound about;
     bool fresh; /* for prepare: its topic has no session yet, so what was said there is news */
     bool overheard; /* for prepare: a line of a chat, of which the model gets the words alone */
@@ -177,12 +178,6 @@ struct ch_channel_ops {
     /* Optional. Why nothing comes in, for health; borrowed. NULL: nothing is wrong. */
     const char *(*trouble)(struct ch_channel *c);
 };
-
-/* channels.c: NULL if there is none of that name. */
-const struct ch_channel_ops *ch_channel_find(const char *name);
-/* status: "ok", "warn", "fail". mend: what helps; NULL: nothing need be done. */
-void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
-                        const char *detail, const char *mend);
 
 extern const struct ch_channel_ops ch_feishu_channel, ch_telegram_channel;
 

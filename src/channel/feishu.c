@@ -7,6 +7,16 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_act.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_card.h"
+#include "channel/feishu_fetch.h"
+#include "channel/feishu_line.h"
+#include "channel/feishu_message.h"
+#include "channel/feishu_out.h"
+#include "channel/feishu_seal.h"
+#include "channel/feishu_stream.h"
+#include "channel/feishu_survey.h"
 #include "io/module.h"
 #include "json/writer.h"
 
@@ -37,69 +47,60 @@ static struct feishu *self(struct ch_channel *c) {
 
 /* --- in */
 
-static void describe(const struct feishu *f, const struct ch_feishu_message *m, struct ch_arena *a,
-                     struct ch_arrival *out) {
+/* The arrival that an event is. data: the event as JSON text, in the arena. */
+static int feishu_read_arrival(const struct feishu *f, const struct ch_json *event,
+                               struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
+                               struct chela_error *err) {
+    struct ch_feishu_message *m = CH_ARENA_NEW(a, struct ch_feishu_message);
+    int rc = ch_feishu_read(event, f->bot, a, m, err);
+    if (rc < 0)
+        return rc;
     struct ch_author who = ch_feishu_author(m, f->bot);
     *out = (struct ch_arrival){
         .id = ch_arena_printf(a, "feishu:%s", m->id),
         .session = ch_rules_session(&f->rules, "feishu", &who, a),
         .to = ch_arena_printf(a, "%s %s%s", m->chat, m->id, m->thread ? " thread" : ""),
         .text = m->text.n ? ch_arena_str(a, m->text) : "",
+        .data = data,
+        .message = m,
         .about = CHELA_INBOUND(.channel = "feishu", .account = f->keys.app_id,
                                .chat_type = m->direct ? "direct" : "group", .chat_id = m->chat,
                                .thread_id = m->thread, .message_id = m->id,
                                .sender_id = m->open_id, .sender = m->direct ? NULL : m->open_id,
                                .ts = m->ts,
                                .mentioned = who.meant == CH_MEANT)};
+    return 0;
 }
 
 static int feishu_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                          struct ch_arrival *out, struct chela_error *err) {
-    const struct feishu *f = self(c);
+    CH_ARENA_AUTO scratch = {0};
     const struct ch_json *event;
-    struct ch_feishu_message m;
     data = ch_arena_sv(a, data);
-    int rc = ch_json_parse(a, data, CH_JSON_REPLACE, &event, NULL, err);
-    if (rc == 0)
-        rc = ch_feishu_read(event, f->bot, a, &m, err);
-    if (rc < 0)
-        return rc;
-    describe(f, &m, a, out);
-    out->data = data;
-    return 0;
+    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &event, NULL, err);
+    return rc < 0 ? rc : feishu_read_arrival(self(c), event, data, a, out, err);
 }
 
 static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arrival *in) {
     const struct feishu *f = self(c);
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *event;
-    struct ch_feishu_message m;
-    if (ch_json_parse(&arena, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
-        ch_feishu_read(event, f->bot, &arena, &m, NULL) < 0)
-        return CH_IGNORE;
-    struct ch_author who = ch_feishu_author(&m, f->bot);
+    struct ch_author who = ch_feishu_author(in->message, f->bot);
     enum ch_judgement j = ch_rules_judge(&f->rules, &who);
     return j == CH_TAKE && f->host.listens && !f->bot ? CH_LATER : j;
 }
 
 static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
                            const char *workspace, void (*done)(void *), void *tag) {
-    const struct feishu *f = self(c);
-    const struct ch_json *event;
-    struct ch_feishu_message m;
-    if (ch_json_parse(a, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
-        ch_feishu_read(event, f->bot, a, &m, NULL) < 0)
-        m = (struct ch_feishu_message){.id = "", .direct = true}; /* then there is nothing to ask */
-    ch_feishu_prepare(f->fetch, &m, in, a, workspace, done, tag);
+    ch_feishu_prepare(self(c)->fetch, in, a, workspace, done, tag);
 }
 
-static void take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
-                         struct ch_verdict *out) {
+static void feishu_take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
+                                struct ch_verdict *out) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, event);
-    if (feishu_recall(&f->channel, ch_buf_sv(&data), a, &out->arrival, &err) < 0)
+    struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&data));
+    if (feishu_read_arrival(f, event, copy, a, &out->arrival, &err) < 0)
         ch_log(CH_LOG_WARN, "feishu", "a message makes no sense: %s", err.message);
     else
         out->arrived = feishu_judge(&f->channel, &out->arrival) != CH_IGNORE;
@@ -144,7 +145,7 @@ static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
         ch_jw_end(&w, '}');
         out->answer = ch_arena_sv(a, ch_buf_sv(&text));
     } else if (ch_sv_is(letter->type, "im.message.receive_v1")) {
-        take_message(f, letter->event, a, out);
+        feishu_take_message(f, letter->event, a, out);
     } else if (ch_sv_is(letter->type, "card.action.trigger")) {
         take_press(f, letter->event, a, out);
     }
@@ -167,7 +168,7 @@ static void feishu_receive(struct ch_channel *c, const struct ch_callback *in, s
 
 /* --- in, over the long connection */
 
-static void on_stored(int rc, const struct chela_error *err, void *user) {
+static void feishu_on_stored(int rc, const struct chela_error *err, void *user) {
     bool safe = rc == 0 || rc == CHELA_EEXIST;
     if (!safe)
         ch_log(CH_LOG_ERROR, "feishu", "an event cannot be stored: %s",
@@ -175,11 +176,11 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
     ch_feishu_line_ack(user, safe ? 200 : 500, ch_sv(NULL, 0));
 }
 
-static void on_decided(struct ch_sv answer, void *tag) {
+static void feishu_on_decided(struct ch_sv answer, void *tag) {
     ch_feishu_line_ack(tag, 200, answer);
 }
 
-static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
+static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
     struct feishu *f = user;
     struct ch_arena arena = {0};
     struct ch_feishu_letter letter;
@@ -192,11 +193,11 @@ static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) 
     else
         ch_log(CH_LOG_WARN, "feishu", "an event is dropped: %s", verdict.why);
     if (verdict.arrived) {
-        f->host.arrived(&verdict.arrival, &arena, on_stored, ack, f->host.user);
+        f->host.arrived(&verdict.arrival, &arena, feishu_on_stored, ack, f->host.user);
         return;
     }
     if (verdict.decision)
-        f->host.decide(verdict.decision, on_decided, ack, f->host.user);
+        f->host.decide(verdict.decision, feishu_on_decided, ack, f->host.user);
     else
         ch_feishu_line_ack(ack, 200,
                            ch_sv_is(verdict.answer, "{}") ? ch_sv(NULL, 0) : verdict.answer);
@@ -222,13 +223,13 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
     f->host.ready(&f->channel, f->host.user);
 }
 
-static void on_ask(struct ch_timer *t) {
+static void feishu_on_ask(struct ch_timer *t) {
     struct feishu *f = CH_CONTAINER(t, struct feishu, ask);
     ch_feishu_call(f->api, "GET", "/open-apis/bot/v3/info", NULL, on_bot, f);
 }
 
 static void ask_again(struct feishu *f) {
-    ch_timer_start(f->host.rt->loop, &f->ask, f->ask_ms, on_ask);
+    ch_timer_start(f->host.rt->loop, &f->ask, f->ask_ms, feishu_on_ask);
     f->ask_ms = CH_MIN(2 * f->ask_ms, ASK_LONGEST_MS);
 }
 
@@ -283,7 +284,7 @@ static void feishu_remove(struct ch_channel *c, const char *chat, const char *me
 
 /* --- life */
 
-static int need(const char *value, const char *what, struct chela_error *err) {
+static int feishu_need(const char *value, const char *what, struct chela_error *err) {
     if (value && *value)
         return 0;
     return ch_fail(err, CHELA_ECONFIG, "channel feishu needs %s", what);
@@ -295,17 +296,19 @@ const char *ch_feishu_base(const char *domain) {
     return strcmp(domain, "lark") == 0 ? "https://open.larksuite.com" : domain;
 }
 
-static bool is_line(const struct chela_channel_opts *o) {
+static bool feishu_is_line(const struct chela_channel_opts *o) {
     return o->mode && strcmp(o->mode, "websocket") == 0;
 }
 
-static int check(const struct chela_channel_opts *o, struct chela_error *err) {
-    int rc = need(o->account, "the app's id (appId)", err);
+static int feishu_check(const struct chela_channel_opts *o, struct chela_error *err) {
+    int rc = feishu_need(o->account, "the app's id (appId)", err);
     if (rc == 0)
-        rc = need(o->secret, "the app's secret (appSecretEnv)", err);
-    if (rc == 0 && !is_line(o))
-        rc = need(o->token, "the verification token (verificationTokenEnv): without it anybody "
-                            "could pass for the service", err);
+        rc = feishu_need(o->secret, "the app's secret (appSecretEnv)", err);
+    if (rc == 0 && !feishu_is_line(o))
+        rc = feishu_need(o->token,
+                         "the verification token (verificationTokenEnv): without it anybody "
+                         "could pass for the service",
+                         err);
     const char *base = ch_feishu_base(o->domain);
     if (rc == 0 && strncmp(base, "https://", 8) != 0 && strncmp(base, "http://127.0.0.1:", 17) != 0)
         rc = ch_fail(err, CHELA_ECONFIG, "channel feishu: domain is feishu, lark or an https URL");
@@ -340,8 +343,8 @@ static bool feishu_leave(struct ch_channel *c) {
 static int feishu_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,
                        struct ch_channel **out, struct chela_error *err) {
     const void *cipher = NULL;
-    bool sealed = o->encrypt_key && *o->encrypt_key && !is_line(o);
-    int rc = check(o, err);
+    bool sealed = o->encrypt_key && *o->encrypt_key && !feishu_is_line(o);
+    int rc = feishu_check(o, err);
     if (rc == 0 && sealed)
         rc = ch_module_load("tls", "tls", host->rt->module_path, &cipher, err);
     if (rc < 0)
@@ -360,10 +363,10 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
     f->stream = ch_feishu_stream_new(host, f->api);
     f->out = ch_feishu_out_new(host, f->api, f->stream);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
-    if (is_line(o))
-        f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);
+    if (feishu_is_line(o))
+        f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, feishu_on_event, f);
     f->ask_ms = ASK_AGAIN_MS;
-    ch_timer_start(host->rt->loop, &f->ask, 0, on_ask);
+    ch_timer_start(host->rt->loop, &f->ask, 0, feishu_on_ask);
     *out = &f->channel;
     return 0;
 }

@@ -5,9 +5,12 @@
  * what others did; it may remove others from a group of its own. Everything else
  * the service refuses, in words of its own. It knows no way to silence one member:
  * its moderation is a list of those who may speak. */
+#include "channel/feishu_act.h"
+
 #include "base/error.h"
 #include "base/list.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "json/writer.h"
 
 struct ch_feishu_acts {
@@ -21,18 +24,18 @@ struct deed {
     void *tag;
 };
 
-static bool may_pass(const struct ch_feishu_answer *a) {
+static bool feishu_act_may_pass(const struct ch_feishu_answer *a) {
     return a->status == 0 || a->status == 429 || a->status >= 500 || a->code == -1;
 }
 
-static void on_done(const struct ch_feishu_answer *a, void *user) {
+static void feishu_act_on_done(const struct ch_feishu_answer *a, void *user) {
     struct deed *d = user;
     ch_acted_fn *done = d->done;
     void *tag = d->tag;
     struct chela_error err = {0};
     const struct ch_json *invalid = ch_json_path(a->json, "data", "invalid_id_list", NULL);
     if (a->code != 0)
-        ch_fail(&err, may_pass(a) ? CHELA_ENET : CHELA_EINVAL, "%s", a->why);
+        ch_fail(&err, feishu_act_may_pass(a) ? CHELA_ENET : CHELA_EINVAL, "%s", a->why);
     else if (ch_json_is(invalid, CH_JSON_ARRAY) && invalid->n)
         ch_fail(&err, CHELA_EINVAL, "they are no member of this chat");
     ch_list_del(&d->link);
@@ -40,20 +43,20 @@ static void on_done(const struct ch_feishu_answer *a, void *user) {
     done(err.code ? &err : NULL, tag);
 }
 
-static void call(struct ch_feishu_acts *s, const struct ch_buf *path, const char *body,
-                 ch_acted_fn *done, void *tag) {
+static void feishu_act_call(struct ch_feishu_acts *s, const struct ch_buf *path, const char *body,
+                            ch_acted_fn *done, void *tag) {
     struct deed *d = ch_alloc(sizeof(*d));
     d->done = done;
     d->tag = tag;
     ch_list_add(&s->list, &d->link);
-    ch_feishu_call(s->api, "DELETE", ch_buf_str(path), body, on_done, d);
+    ch_feishu_call(s->api, "DELETE", ch_buf_str(path), body, feishu_act_on_done, d);
 }
 
 void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn *done,
                       void *tag) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", message);
-    call(s, &path, NULL, done, tag);
+    feishu_act_call(s, &path, NULL, done, tag);
 }
 
 void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *member,
@@ -67,7 +70,7 @@ void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *me
     ch_jw_str(&w, ch_sv_str(member));
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
-    call(s, &path, ch_buf_str(&body), done, tag);
+    feishu_act_call(s, &path, ch_buf_str(&body), done, tag);
 }
 
 struct ch_feishu_acts *ch_feishu_acts_new(struct ch_feishu_api *api) {

@@ -7,9 +7,12 @@
  *
  *   ch_feishu_call --token there--> under way --answer--> fn
  *        \--none--> waiting --token came--/      \--token no good--> waiting */
+#include "channel/feishu_api.h"
+
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 
@@ -45,18 +48,19 @@ struct call {
     void *user;
 };
 
-static struct ch_transport *transport(const struct ch_feishu_api *api) {
+static struct ch_transport *feishu_api_transport(const struct ch_feishu_api *api) {
     return ch_http_transport(api->rt->http);
 }
 
-static int64_t mono(const struct ch_feishu_api *api) {
+static int64_t feishu_api_mono(const struct ch_feishu_api *api) {
     return ch_mono_ms(ch_loop_clock(api->rt->loop));
 }
 
 /* --- a call */
 
-static struct call *new_call(struct ch_feishu_api *api, const char *method, const char *path,
-                             const char *body, ch_feishu_fn *fn, void *user) {
+static struct call *feishu_api_new_call(struct ch_feishu_api *api, const char *method,
+                                        const char *path, const char *body, ch_feishu_fn *fn,
+                                        void *user) {
     struct call *c = ch_alloc(sizeof(*c));
     c->api = api;
     c->method = ch_strdup(method);
@@ -70,7 +74,7 @@ static struct call *new_call(struct ch_feishu_api *api, const char *method, cons
     return c;
 }
 
-static void free_call(struct call *c) {
+static void feishu_api_free_call(struct call *c) {
     ch_list_del(&c->link);
     ch_buf_release(&c->in);
     ch_free((char *)c->request.url);
@@ -86,8 +90,8 @@ static bool is_token_problem(int64_t code) {
            code == 99991671 || code == 99991677;
 }
 
-static void read_answer(const struct call *c, const struct chela_error *err, struct ch_arena *a,
-                        struct ch_feishu_answer *out) {
+static void feishu_api_read_answer(const struct call *c, const struct chela_error *err,
+                                   struct ch_arena *a, struct ch_feishu_answer *out) {
     const struct ch_json *v = NULL;
     *out = (struct ch_feishu_answer){.code = -1, .status = c->status, .wait_ms = c->wait_ms};
     if (err) {
@@ -113,7 +117,7 @@ static void read_answer(const struct call *c, const struct chela_error *err, str
 }
 
 static void need_token(struct ch_feishu_api *api);
-static void start(struct call *c);
+static void feishu_api_start(struct call *c);
 
 static void drop_token(struct ch_feishu_api *api) {
     ch_free(CH_TAKE(api->token));
@@ -125,30 +129,30 @@ static void wait_for_token(struct call *c) {
     need_token(c->api);
 }
 
-static void finish(struct call *c, const struct chela_error *err) {
+static void feishu_api_finish(struct call *c, const struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     struct ch_feishu_answer answer;
     c->http = NULL;
-    read_answer(c, err, &arena, &answer);
+    feishu_api_read_answer(c, err, &arena, &answer);
     if (is_token_problem(answer.code) && !c->again && !c->bare) {
         c->again = true;
         ch_buf_clear(&c->in);
         if (c->api->token && strcmp(c->auth + strlen("Bearer "), c->api->token) == 0)
             drop_token(c->api);
         if (c->api->token)
-            start(c); /* another call has replaced it meanwhile */
+            feishu_api_start(c); /* another call has replaced it meanwhile */
         else
             wait_for_token(c);
         return;
     }
     ch_feishu_fn *fn = c->fn;
     void *user = c->user;
-    free_call(c);
+    feishu_api_free_call(c);
     if (fn)
         fn(&answer, user);
 }
 
-static int64_t seconds(struct ch_sv text) {
+static int64_t feishu_api_seconds(struct ch_sv text) {
     int64_t n = 0;
     for (size_t i = 0; i < text.n && i < 6; i++) {
         if (text.p[i] < '0' || text.p[i] > '9')
@@ -158,29 +162,31 @@ static int64_t seconds(struct ch_sv text) {
     return n;
 }
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void feishu_api_on_head(const struct ch_http_head *head, void *user) {
     struct call *c = user;
     c->status = head->status;
-    int64_t wait = seconds(ch_header_find(head->headers, head->nheaders, "x-ogw-ratelimit-reset"));
+    int64_t wait =
+        feishu_api_seconds(ch_header_find(head->headers, head->nheaders, "x-ogw-ratelimit-reset"));
     if (!wait)
-        wait = seconds(ch_header_find(head->headers, head->nheaders, "retry-after"));
+        wait = feishu_api_seconds(ch_header_find(head->headers, head->nheaders, "retry-after"));
     c->wait_ms = wait * 1000;
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void feishu_api_on_data(struct ch_sv data, void *user) {
     ch_buf_add_sv(&((struct call *)user)->in, data);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
-    finish(user, err);
+static void feishu_api_on_done(const struct chela_error *err, void *user) {
+    feishu_api_finish(user, err);
 }
 
 static uint64_t most(const struct call *c) {
     return c->raw ? CH_LIMIT_CHANNEL_FILE : CH_LIMIT_CHANNEL_ANSWER;
 }
 
-static void start(struct call *c) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+static void feishu_api_start(struct call *c) {
+    static const struct ch_http_handler handler = {feishu_api_on_head, feishu_api_on_data,
+                                                   feishu_api_on_done};
     struct ch_feishu_api *api = c->api;
     CH_BUF_AUTO url = {0}, auth = {0};
     size_t n = 0;
@@ -207,14 +213,14 @@ static void start(struct call *c) {
                                           .nbody = c->body ? 1 : 0,
                                           .timeouts = {.total = CALL_MS},
                                           .max_body = most(c)};
-    c->http = ch_transport_start(transport(api), &c->request, &handler, c);
+    c->http = ch_transport_start(feishu_api_transport(api), &c->request, &handler, c);
 }
 
 /* --- tokens */
 
-static void start_waiting(struct ch_feishu_api *api) {
+static void feishu_api_start_waiting(struct ch_feishu_api *api) {
     for (struct call *c; (c = CH_LIST_FIRST(&api->waiting, struct call, link));)
-        start(c);
+        feishu_api_start(c);
 }
 
 /* Those that wait for it fail as it did. They are told one by one from a list
@@ -229,17 +235,17 @@ static void fail_waiting(struct ch_feishu_api *api, const struct ch_feishu_answe
     for (struct call *c; (c = CH_LIST_FIRST(&failed, struct call, link));) {
         ch_feishu_fn *fn = c->fn;
         void *user = c->user;
-        free_call(c);
+        feishu_api_free_call(c);
         if (fn)
             fn(answer, user);
     }
 }
 
-static struct call *ask(struct ch_feishu_api *api, const char *path, const char *body,
-                        ch_feishu_fn *fn, void *user) {
-    struct call *c = new_call(api, "POST", path, body, fn, user);
+static struct call *feishu_api_ask(struct ch_feishu_api *api, const char *path, const char *body,
+                                   ch_feishu_fn *fn, void *user) {
+    struct call *c = feishu_api_new_call(api, "POST", path, body, fn, user);
     c->bare = true;
-    start(c);
+    feishu_api_start(c);
     return c;
 }
 
@@ -260,8 +266,8 @@ static void on_token(const struct ch_feishu_answer *a, void *user) {
     drop_token(api);
     api->token = ch_strndup(token.p, token.n);
     ch_redact_add(api->token);
-    api->token_until = mono(api) + CH_MAX(lasts - TOKEN_SPARE_MS, lasts / 2);
-    start_waiting(api);
+    api->token_until = feishu_api_mono(api) + CH_MAX(lasts - TOKEN_SPARE_MS, lasts / 2);
+    feishu_api_start_waiting(api);
 }
 
 static void need_token(struct ch_feishu_api *api) {
@@ -273,43 +279,43 @@ static void need_token(struct ch_feishu_api *api) {
     ch_jw_kcstr(&w, "app_id", api->app_id);
     ch_jw_kcstr(&w, "app_secret", api->secret);
     ch_jw_end(&w, '}');
-    api->asking = ask(api, CH_FEISHU_TOKEN_PATH, ch_buf_str(&body), on_token, api);
+    api->asking = feishu_api_ask(api, CH_FEISHU_TOKEN_PATH, ch_buf_str(&body), on_token, api);
 }
 
 /* --- for the channel */
 
-static void begin(struct call *c) {
-    if (c->api->token && mono(c->api) < c->api->token_until)
-        start(c);
+static void feishu_api_begin(struct call *c) {
+    if (c->api->token && feishu_api_mono(c->api) < c->api->token_until)
+        feishu_api_start(c);
     else
         wait_for_token(c);
 }
 
 void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
                     const char *body, ch_feishu_fn *fn, void *user) {
-    begin(new_call(api, method, path, body, fn, user));
+    feishu_api_begin(feishu_api_new_call(api, method, path, body, fn, user));
 }
 
 void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_fn *fn,
                         void *user) {
-    struct call *c = new_call(api, "GET", path, NULL, fn, user);
+    struct call *c = feishu_api_new_call(api, "GET", path, NULL, fn, user);
     c->raw = true;
     ch_buf_init(&c->in, CH_LIMIT_CHANNEL_FILE);
-    begin(c);
+    feishu_api_begin(c);
 }
 
 void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char *type,
                          struct ch_buf *body, ch_feishu_fn *fn, void *user) {
-    struct call *c = new_call(api, "POST", path, NULL, fn, user);
+    struct call *c = feishu_api_new_call(api, "POST", path, NULL, fn, user);
     c->nbody = body->n;
     c->body = ch_buf_take(body);
     c->type = type;
-    begin(c);
+    feishu_api_begin(c);
 }
 
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
                    ch_feishu_fn *fn, void *user) {
-    ask(api, path, body, fn, user);
+    feishu_api_ask(api, path, body, fn, user);
 }
 
 struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, const char *app_id,
@@ -335,10 +341,10 @@ void ch_feishu_api_close(struct ch_feishu_api *api) {
     if (!api)
         return;
     for (struct call *c; (c = CH_LIST_FIRST(&api->waiting, struct call, link));)
-        free_call(c);
+        feishu_api_free_call(c);
     for (struct call *c; (c = CH_LIST_FIRST(&api->calls, struct call, link));) {
-        ch_transport_cancel(transport(api), c->http);
-        free_call(c);
+        ch_transport_cancel(feishu_api_transport(api), c->http);
+        feishu_api_free_call(c);
     }
     drop_token(api);
     ch_free(api->base);

@@ -4,10 +4,12 @@
  * Markdown: nothing in it can pass for something else. A button carries what it
  * means in a value of ours; the service gives it back with the id of whoever
  * pressed it. */
+#include "channel/feishu_card.h"
+
 #include "channel/feishu.h"
 #include "json/writer.h"
 
-static void add_plain(struct ch_jw *w, const char *key, const char *text) {
+static void feishu_card_add_plain(struct ch_jw *w, const char *key, const char *text) {
     ch_jw_key(w, key);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "tag", "plain_text");
@@ -21,7 +23,7 @@ static void begin_card(struct ch_jw *w, const char *title, const char *colour, c
     ch_jw_kraw(w, "config", CH_SV("{\"update_multi\":true}"));
     ch_jw_key(w, "header");
     ch_jw_begin(w, '{');
-    add_plain(w, "title", title);
+    feishu_card_add_plain(w, "title", title);
     ch_jw_kcstr(w, "template", colour);
     ch_jw_end(w, '}');
     ch_jw_key(w, "body");
@@ -30,7 +32,7 @@ static void begin_card(struct ch_jw *w, const char *title, const char *colour, c
     ch_jw_begin(w, '[');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "tag", "div");
-    add_plain(w, "text", text);
+    feishu_card_add_plain(w, "text", text);
     ch_jw_end(w, '}');
 }
 
@@ -40,11 +42,11 @@ static void end_card(struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
-static void add_button(struct ch_jw *w, const char *label, const char *look, const char *word,
-                       const char *session, const char *approval) {
+static void feishu_card_add_button(struct ch_jw *w, const char *label, const char *look,
+                                   const char *word, const char *session, const char *approval) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "tag", "button");
-    add_plain(w, "text", label);
+    feishu_card_add_plain(w, "text", label);
     ch_jw_kcstr(w, "type", look);
     ch_jw_key(w, "behaviors");
     ch_jw_begin(w, '[');
@@ -66,13 +68,13 @@ void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *sessio
                         const char *approval) {
     struct ch_jw w = ch_jw(out);
     begin_card(&w, "May the agent do this?", "orange", text);
-    add_button(&w, "Allow once", "primary", "allow-once", session, approval);
-    add_button(&w, "Allow always", "default", "allow-always", session, approval);
-    add_button(&w, "Deny", "danger", "deny", session, approval);
+    feishu_card_add_button(&w, "Allow once", "primary", "allow-once", session, approval);
+    feishu_card_add_button(&w, "Allow always", "default", "allow-always", session, approval);
+    feishu_card_add_button(&w, "Deny", "danger", "deny", session, approval);
     end_card(&w);
 }
 
-static const char *in_words(const char *word) {
+static const char *feishu_card_in_words(const char *word) {
     return strcmp(word, "deny") == 0           ? "Denied"
            : strcmp(word, "allow-always") == 0 ? "Allowed always"
                                                : "Allowed once";
@@ -97,7 +99,7 @@ void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, con
                             const struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
     bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
-    const char *said = late ? "Decided before" : err ? err->message : in_words(d->word);
+    const char *said = late ? "Decided before" : err ? err->message : feishu_card_in_words(d->word);
     CH_BUF_AUTO title = {0};
     ch_jw_begin(&w, '{');
     add_toast(&w, err ? "error" : "success", said);
@@ -117,7 +119,8 @@ void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, con
 
 /* --- a button was pressed */
 
-static const char *text_of(const struct ch_json *v, const char *key, struct ch_arena *a) {
+static const char *feishu_card_text_of(const struct ch_json *v, const char *key,
+                                       struct ch_arena *a) {
     struct ch_sv s = ch_json_get_str(v, key);
     return s.n && s.n <= 512 && !memchr(s.p, 0, s.n) ? ch_arena_str(a, s) : NULL;
 }
@@ -127,11 +130,11 @@ bool ch_feishu_card_read(const struct ch_json *event, struct ch_arena *a,
     const struct ch_json *value = ch_json_path(event, "action", "value", NULL);
     const struct ch_json *operator = ch_json_get(event, "operator");
     *out = (struct ch_feishu_press){
-        .open_id = text_of(operator, "open_id", a),
-        .chat = text_of(ch_json_get(event, "context"), "open_chat_id", a),
-        .decision = {.session = text_of(value, "session", a),
-                     .approval = text_of(value, "approval", a),
-                     .word = text_of(value, "decision", a)}};
+        .open_id = feishu_card_text_of(operator, "open_id", a),
+        .chat = feishu_card_text_of(ch_json_get(event, "context"), "open_chat_id", a),
+        .decision = {.session = feishu_card_text_of(value, "session", a),
+                     .approval = feishu_card_text_of(value, "approval", a),
+                     .word = feishu_card_text_of(value, "decision", a)}};
     out->decision.by = out->open_id;
     out->decision.chat = out->chat;
     return ch_sv_is(ch_json_get_str(value, "chela"), "approval") && out->open_id && out->chat &&

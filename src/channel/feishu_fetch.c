@@ -6,12 +6,16 @@
  *
  * One after the other; what cannot be had is left out, and nothing here fails.
  * Names and texts are what people wrote. */
+#include "channel/feishu_fetch.h"
+
 #include <ctype.h>
 
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_message.h"
 #include "channel/files.h"
 
 #define NAMES 256 /* remembered */
@@ -32,7 +36,7 @@ struct ch_feishu_fetch {
 struct fetching {
     struct ch_link link;
     struct ch_feishu_fetch *from;
-    struct ch_feishu_message m; /* in the arena */
+    const struct ch_feishu_message *m; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: files are not kept */
@@ -44,9 +48,9 @@ struct fetching {
     void *tag;
 };
 
-static void go_on(struct fetching *f);
+static void feishu_fetch_go_on(struct fetching *f);
 
-static void free_fetching(struct fetching *f) {
+static void feishu_fetch_free_fetching(struct fetching *f) {
     if (f->filing)
         ch_filing_drop(f->filing);
     ch_task_cancel(f->from->rt->loop, &f->end);
@@ -57,7 +61,7 @@ static void free_fetching(struct fetching *f) {
 
 /* --- names */
 
-static void forget(struct ch_feishu_fetch *d, struct known *k) {
+static void feishu_fetch_forget(struct ch_feishu_fetch *d, struct known *k) {
     ch_list_del(&k->link);
     d->nnames--;
     ch_free(k->id);
@@ -65,7 +69,7 @@ static void forget(struct ch_feishu_fetch *d, struct known *k) {
     ch_free(k);
 }
 
-static const char *recall(const struct ch_feishu_fetch *d, const char *id) {
+static const char *feishu_fetch_recall(const struct ch_feishu_fetch *d, const char *id) {
     for (CH_LIST_EACH(i, &d->names)) {
         const struct known *k = CH_CONTAINER(i, struct known, link);
         if (strcmp(k->id, id) == 0)
@@ -74,19 +78,19 @@ static const char *recall(const struct ch_feishu_fetch *d, const char *id) {
     return NULL;
 }
 
-static void remember(struct ch_feishu_fetch *d, const char *id, struct ch_sv name) {
+static void feishu_fetch_remember(struct ch_feishu_fetch *d, const char *id, struct ch_sv name) {
     struct known *k = ch_alloc(sizeof(*k));
     k->id = ch_strdup(id);
     k->name = ch_strndup(name.n ? name.p : "", CH_MIN(name.n, (size_t)CH_LIMIT_INBOUND_NAME));
     ch_list_add(&d->names, &k->link);
     if (++d->nnames > NAMES)
-        forget(d, CH_LIST_FIRST(&d->names, struct known, link));
+        feishu_fetch_forget(d, CH_LIST_FIRST(&d->names, struct known, link));
 }
 
 static void use_name(struct fetching *f, const char *name) {
     if (*name)
         f->in->about.sender = ch_arena_str(f->arena, ch_sv_str(name));
-    go_on(f);
+    feishu_fetch_go_on(f);
 }
 
 static void on_name(const struct ch_feishu_answer *a, void *user) {
@@ -96,26 +100,27 @@ static void on_name(const struct ch_feishu_answer *a, void *user) {
     if (name.n && memchr(name.p, 0, name.n))
         name.n = 0;
     if (a->status) /* an answer, also that we may not know */
-        remember(f->from, f->m.open_id, name);
+        feishu_fetch_remember(f->from, f->m->open_id, name);
     use_name(f, name.n ? ch_arena_str(f->arena, name) : "");
 }
 
 /* Between two everybody knows who is who. */
 static void ask_name(struct fetching *f) {
-    const char *name = f->m.open_id && !f->m.direct ? recall(f->from, f->m.open_id) : "";
+    const char *name =
+        f->m->open_id && !f->m->direct ? feishu_fetch_recall(f->from, f->m->open_id) : "";
     CH_BUF_AUTO path = {0};
     if (name) {
         use_name(f, name);
         return;
     }
-    ch_buf_addf(&path, "/open-apis/contact/v3/users/%s?user_id_type=open_id", f->m.open_id);
+    ch_buf_addf(&path, "/open-apis/contact/v3/users/%s?user_id_type=open_id", f->m->open_id);
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_name, f);
 }
 
 /* --- what it answers */
 
-static const char *name_of(struct fetching *f, const char *id) {
-    const char *name = recall(f->from, id);
+static const char *feishu_fetch_name_of(struct fetching *f, const char *id) {
+    const char *name = feishu_fetch_recall(f->from, id);
     return name && *name ? ch_arena_str(f->arena, ch_sv_str(name)) : id;
 }
 
@@ -123,21 +128,23 @@ static const struct ch_json *items(const struct ch_feishu_answer *a) {
     return ch_json_path(a->json, "data", "items", NULL);
 }
 
-static const char *text_of(const struct fetching *f, struct ch_sv text) {
+static const char *feishu_fetch_text_of(const struct fetching *f, struct ch_sv text) {
     return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(f->arena, text) : NULL;
 }
 
 /* A message as the service tells it; false: it says nothing. */
-static bool read_item(struct fetching *f, const struct ch_json *item, struct chela_beside *out) {
-    const char *who = text_of(f, ch_json_get_str(ch_json_get(item, "sender"), "id"));
+static bool feishu_fetch_read_item(struct fetching *f, const struct ch_json *item,
+                                   struct chela_beside *out) {
+    const char *who = feishu_fetch_text_of(f, ch_json_get_str(ch_json_get(item, "sender"), "id"));
     struct ch_sv text;
     if (!item || ch_json_bool(ch_json_get(item, "deleted"), false) ||
         ch_feishu_words(ch_json_get_str(item, "msg_type"),
                         ch_json_get_str(ch_json_get(item, "body"), "content"),
                         ch_json_get(item, "mentions"), f->arena, &text) < 0)
         return false;
-    *out = (struct chela_beside){.message_id = text_of(f, ch_json_get_str(item, "message_id")),
-                                 .sender = who ? name_of(f, who) : NULL,
+    *out = (struct chela_beside){.message_id =
+                                     feishu_fetch_text_of(f, ch_json_get_str(item, "message_id")),
+                                 .sender = who ? feishu_fetch_name_of(f, who) : NULL,
                                  .text = ch_arena_str(f->arena, text)};
     return true;
 }
@@ -146,22 +153,22 @@ static void on_quoted(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
     const struct ch_json *item = ch_json_at(items(a), 0);
     struct chela_beside *b = CH_ARENA_NEW(f->arena, struct chela_beside);
-    if (read_item(f, item, b)) {
+    if (feishu_fetch_read_item(f, item, b)) {
         struct ch_sv who = ch_json_get_str(ch_json_get(item, "sender"), "id");
-        b->message_id = f->m.parent;
+        b->message_id = f->m->parent;
         f->in->about.quoted = b;
         f->in->about.answers_us = ch_sv_is(who, f->in->about.account); /* an app's id is its own */
     }
-    go_on(f);
+    feishu_fetch_go_on(f);
 }
 
 static void ask_quoted(struct fetching *f) {
     CH_BUF_AUTO path = {0};
-    if (!f->m.parent) {
-        go_on(f);
+    if (!f->m->parent) {
+        feishu_fetch_go_on(f);
         return;
     }
-    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.parent);
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m->parent);
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_quoted, f);
 }
 
@@ -175,17 +182,18 @@ static void on_topic(const struct ch_feishu_answer *a, void *user) {
     size_t n = 0;
     if (a->code != 0)
         ch_log(CH_LOG_INFO, "feishu", "what was said in topic %s before is not known: %s",
-               f->m.thread, a->why);
+               f->m->thread, a->why);
     for (CH_JSON_EACH(item, items(a))) {
         struct chela_beside *b = &before[TOPIC_MESSAGES - 1 - n];
         if (n == TOPIC_MESSAGES)
             break;
-        if (read_item(f, item, b) && b->message_id && strcmp(b->message_id, f->m.id) != 0)
+        if (feishu_fetch_read_item(f, item, b) && b->message_id &&
+            strcmp(b->message_id, f->m->id) != 0)
             n++;
     }
     f->in->about.recent = before + TOPIC_MESSAGES - n;
     f->in->about.nrecent = n;
-    go_on(f);
+    feishu_fetch_go_on(f);
 }
 
 static void list_topic(struct fetching *f, const char *id) {
@@ -210,71 +218,72 @@ static void on_itself(const struct ch_feishu_answer *a, void *user) {
     if (is_topic(id))
         list_topic(f, ch_arena_str(f->arena, id));
     else
-        go_on(f);
+        feishu_fetch_go_on(f);
 }
 
 /* In groups of topics a message may name the first of its topic alone. */
 static void ask_topic(struct fetching *f) {
     CH_BUF_AUTO path = {0};
-    if (!f->in->fresh || !f->m.thread) {
-        go_on(f);
-    } else if (is_topic(ch_sv_str(f->m.thread))) {
-        list_topic(f, f->m.thread);
+    if (!f->in->fresh || !f->m->thread) {
+        feishu_fetch_go_on(f);
+    } else if (is_topic(ch_sv_str(f->m->thread))) {
+        list_topic(f, f->m->thread);
     } else {
-        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.id);
+        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m->id);
         ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_itself, f);
     }
 }
 
 /* --- files */
 
-static void on_filed(void *tag) {
+static void feishu_fetch_on_filed(void *tag) {
     struct fetching *f = tag;
     f->filing = NULL;
-    go_on(f);
+    feishu_fetch_go_on(f);
 }
 
 static void on_file(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
-    const struct ch_feishu_file *file = &f->m.files[f->file++];
+    const struct ch_feishu_file *file = &f->m->files[f->file++];
     CH_BUF_AUTO stem = {0};
     if (a->code != 0 || !a->body.n) {
-        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m.id,
+        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m->id,
                a->why ? a->why : "it is empty");
-        go_on(f);
+        feishu_fetch_go_on(f);
         return;
     }
-    ch_buf_addf(&stem, "%s-%zu", f->m.id, f->file);
+    ch_buf_addf(&stem, "%s-%zu", f->m->id, f->file);
     struct ch_file taken = {ch_buf_str(&stem), file->name, a->body};
-    f->filing = ch_file_take(f->from->rt, f->in, f->arena, f->workspace, &taken, on_filed, f);
+    f->filing =
+        ch_file_take(f->from->rt, f->in, f->arena, f->workspace, &taken, feishu_fetch_on_filed, f);
 }
 
 static void ask_file(struct fetching *f) {
-    const struct ch_feishu_file *file = &f->m.files[f->file];
+    const struct ch_feishu_file *file = &f->m->files[f->file];
     CH_BUF_AUTO path = {0};
-    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/resources/%s?type=%s", f->m.id, file->key,
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/resources/%s?type=%s", f->m->id, file->key,
                 file->picture ? "image" : "file");
     ch_feishu_download(f->from->api, ch_buf_str(&path), on_file, f);
 }
 
 /* Without a workspace there are only pictures to look at. */
 static bool has_file(struct fetching *f) {
-    while (!f->workspace && f->file < f->m.nfiles && !f->m.files[f->file].picture)
+    while (!f->workspace && f->file < f->m->nfiles && !f->m->files[f->file].picture)
         f->file++;
-    return f->file < f->m.nfiles;
+    return f->file < f->m->nfiles;
 }
 
 /* --- all of it */
 
-static void finish(struct ch_task *t) {
+static void feishu_fetch_finish(struct ch_task *t) {
     struct fetching *f = CH_CONTAINER(t, struct fetching, end);
     void (*done)(void *) = f->done;
     void *tag = f->tag;
-    free_fetching(f);
+    feishu_fetch_free_fetching(f);
     done(tag);
 }
 
-static void go_on(struct fetching *f) {
+static void feishu_fetch_go_on(struct fetching *f) {
     if (f->step == NAME) {
         f->step = QUOTED;
         ask_quoted(f);
@@ -285,17 +294,16 @@ static void go_on(struct fetching *f) {
         f->step = FILES;
         ask_file(f);
     } else {
-        f->end.fn = finish;
+        f->end.fn = feishu_fetch_finish;
         ch_task_defer(f->from->rt->loop, &f->end);
     }
 }
 
-void ch_feishu_prepare(struct ch_feishu_fetch *d, const struct ch_feishu_message *m,
-                       struct ch_arrival *in, struct ch_arena *a, const char *workspace,
-                       void (*done)(void *), void *tag) {
+void ch_feishu_prepare(struct ch_feishu_fetch *d, struct ch_arrival *in, struct ch_arena *a,
+                       const char *workspace, void (*done)(void *), void *tag) {
     struct fetching *f = ch_alloc(sizeof(*f));
     f->from = d;
-    f->m = *m;
+    f->m = in->message;
     f->in = in;
     f->arena = a;
     f->workspace = workspace ? ch_strdup(workspace) : NULL;
@@ -318,8 +326,8 @@ void ch_feishu_fetch_free(struct ch_feishu_fetch *d) {
     if (!d)
         return;
     for (struct fetching *f; (f = CH_LIST_FIRST(&d->fetchings, struct fetching, link));)
-        free_fetching(f);
+        feishu_fetch_free_fetching(f);
     for (struct known *k; (k = CH_LIST_FIRST(&d->names, struct known, link));)
-        forget(d, k);
+        feishu_fetch_forget(d, k);
     ch_free(d);
 }

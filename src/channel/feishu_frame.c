@@ -37,7 +37,7 @@ static bool take_bytes(struct ch_sv *s, uint64_t n, struct ch_sv *out) {
     return true;
 }
 
-static bool take_field(struct ch_sv *s, struct field *f) {
+static bool feishu_frame_take_field(struct ch_sv *s, struct field *f) {
     uint64_t n;
     *f = (struct field){0};
     if (!take_varint(s, &f->tag) || f->tag >> 3 == 0)
@@ -62,7 +62,7 @@ static void add_varint(struct ch_buf *out, uint64_t v) {
     ch_buf_addc(out, (char)v);
 }
 
-static void add_number(struct ch_buf *out, unsigned field, uint64_t v) {
+static void feishu_frame_add_number(struct ch_buf *out, unsigned field, uint64_t v) {
     add_varint(out, field << 3 | VARINT);
     add_varint(out, v);
 }
@@ -79,11 +79,11 @@ static void add_bytes(struct ch_buf *out, unsigned field, struct ch_sv s) {
 
 #define TAG(field, type) ((field) << 3 | (type))
 
-static bool read_header(struct ch_sv s, struct ch_feishu_field *out) {
+static bool feishu_frame_read_header(struct ch_sv s, struct ch_feishu_field *out) {
     struct field f;
     *out = (struct ch_feishu_field){{NULL, 0}, {NULL, 0}};
     while (s.n) {
-        if (!take_field(&s, &f))
+        if (!feishu_frame_take_field(&s, &f))
             return false;
         if (f.tag == TAG(1, BYTES))
             out->key = f.bytes;
@@ -93,11 +93,12 @@ static bool read_header(struct ch_sv s, struct ch_feishu_field *out) {
     return out->key.p && out->value.p;
 }
 
-static int take_header(struct ch_feishu_frame *out, struct ch_sv bytes, struct chela_error *err) {
+static int feishu_frame_take_header(struct ch_feishu_frame *out, struct ch_sv bytes,
+                                    struct chela_error *err) {
     if (out->nheaders == CH_LIMIT_FRAME_HEADERS)
         return ch_fail(err, CHELA_ELIMIT, "a frame has more than %d headers",
                        CH_LIMIT_FRAME_HEADERS);
-    if (!read_header(bytes, &out->headers[out->nheaders++]))
+    if (!feishu_frame_read_header(bytes, &out->headers[out->nheaders++]))
         return ch_fail(err, CHELA_EPARSE, "a frame's header is broken");
     return 0;
 }
@@ -139,11 +140,11 @@ int ch_feishu_frame_read(struct ch_sv bytes, struct ch_feishu_frame *out, struct
     struct field f;
     *out = (struct ch_feishu_frame){0};
     while (bytes.n) {
-        if (!take_field(&bytes, &f))
+        if (!feishu_frame_take_field(&bytes, &f))
             return ch_fail(err, CHELA_EPARSE, "a frame is no protobuf");
         int rc = 0;
         if (f.tag == TAG(5, BYTES))
-            rc = take_header(out, f.bytes, err);
+            rc = feishu_frame_take_header(out, f.bytes, err);
         else
             take_other(out, &f, &seen);
         if (rc < 0)
@@ -153,10 +154,10 @@ int ch_feishu_frame_read(struct ch_sv bytes, struct ch_feishu_frame *out, struct
 }
 
 void ch_feishu_frame_write(const struct ch_feishu_frame *f, struct ch_buf *out) {
-    add_number(out, 1, f->seq);
-    add_number(out, 2, f->log);
-    add_number(out, 3, (uint64_t)(int64_t)f->service);
-    add_number(out, 4, (uint64_t)(int64_t)f->method);
+    feishu_frame_add_number(out, 1, f->seq);
+    feishu_frame_add_number(out, 2, f->log);
+    feishu_frame_add_number(out, 3, (uint64_t)(int64_t)f->service);
+    feishu_frame_add_number(out, 4, (uint64_t)(int64_t)f->method);
     for (size_t i = 0; i < f->nheaders; i++) {
         CH_BUF_AUTO header = {0};
         add_bytes(&header, 1, f->headers[i].key);
@@ -192,7 +193,7 @@ void ch_feishu_gather_init(struct ch_feishu_gather *g) {
     g->n = 0;
 }
 
-static void drop(struct ch_feishu_gather *g, struct set *s) {
+static void feishu_frame_drop(struct ch_feishu_gather *g, struct set *s) {
     ch_list_del(&s->link);
     g->n--;
     for (unsigned i = 0; i < s->sum; i++)
@@ -207,10 +208,10 @@ static struct set *oldest(struct ch_feishu_gather *g) {
 
 void ch_feishu_gather_release(struct ch_feishu_gather *g) {
     for (struct set *s; (s = oldest(g));)
-        drop(g, s);
+        feishu_frame_drop(g, s);
 }
 
-static struct set *find(struct ch_feishu_gather *g, struct ch_sv id) {
+static struct set *feishu_frame_find(struct ch_feishu_gather *g, struct ch_sv id) {
     for (CH_LIST_EACH(k, &g->sets)) {
         struct set *s = CH_CONTAINER(k, struct set, link);
         if (ch_sv_is(id, s->id))
@@ -222,7 +223,7 @@ static struct set *find(struct ch_feishu_gather *g, struct ch_sv id) {
 static struct set *new_set(struct ch_feishu_gather *g, struct ch_sv id, unsigned sum, int64_t now) {
     struct set *s = ch_alloc(sizeof(*s) + sum * sizeof(s->parts[0]));
     if (g->n == CH_LIMIT_FRAGMENT_SETS)
-        drop(g, oldest(g));
+        feishu_frame_drop(g, oldest(g));
     s->id = ch_strndup(id.p, id.n);
     s->sum = sum;
     s->began = now;
@@ -232,7 +233,8 @@ static struct set *new_set(struct ch_feishu_gather *g, struct ch_sv id, unsigned
 }
 
 /* A small number; otherwise: what a header that is not there means. */
-static unsigned count(const struct ch_feishu_frame *f, const char *key, unsigned otherwise) {
+static unsigned feishu_frame_count(const struct ch_feishu_frame *f, const char *key,
+                                   unsigned otherwise) {
     struct ch_sv text = ch_feishu_frame_header(f, key);
     unsigned n = 0;
     for (size_t i = 0; i < text.n; i++) {
@@ -246,7 +248,7 @@ static unsigned count(const struct ch_feishu_frame *f, const char *key, unsigned
 static enum ch_feishu_gathered add_part(struct ch_feishu_gather *g, struct set *s, unsigned seq,
                                         struct ch_sv payload, struct ch_buf *out) {
     if (payload.n > CH_LIMIT_CALLBACK - s->bytes) {
-        drop(g, s);
+        feishu_frame_drop(g, s);
         return CH_FEISHU_USELESS;
     }
     if (!s->parts[seq].p) {
@@ -259,7 +261,7 @@ static enum ch_feishu_gathered add_part(struct ch_feishu_gather *g, struct set *
         return CH_FEISHU_PART;
     for (unsigned i = 0; i < s->sum; i++)
         ch_buf_add_sv(out, ch_buf_sv(&s->parts[i]));
-    drop(g, s);
+    feishu_frame_drop(g, s);
     return CH_FEISHU_WHOLE;
 }
 
@@ -267,9 +269,9 @@ enum ch_feishu_gathered ch_feishu_gather(struct ch_feishu_gather *g,
                                          const struct ch_feishu_frame *f, int64_t now,
                                          struct ch_buf *out) {
     struct ch_sv id = ch_feishu_frame_header(f, "message_id");
-    unsigned sum = count(f, "sum", 1), seq = count(f, "seq", 0);
+    unsigned sum = feishu_frame_count(f, "sum", 1), seq = feishu_frame_count(f, "seq", 0);
     for (struct set *s; (s = oldest(g)) && now - s->began > CH_LIMIT_FRAGMENT_MS;)
-        drop(g, s);
+        feishu_frame_drop(g, s);
     if (sum <= 1)
         return f->payload.n <= CH_LIMIT_CALLBACK && ch_buf_add_sv(out, f->payload) == 0
                    ? CH_FEISHU_WHOLE
@@ -277,7 +279,7 @@ enum ch_feishu_gathered ch_feishu_gather(struct ch_feishu_gather *g,
     if (sum > CH_LIMIT_FRAGMENTS || seq >= sum || !id.n || id.n > CH_LIMIT_EVENT_ID ||
         memchr(id.p, 0, id.n))
         return CH_FEISHU_USELESS;
-    struct set *s = find(g, id);
+    struct set *s = feishu_frame_find(g, id);
     if (s && s->sum != sum)
         return CH_FEISHU_USELESS;
     return add_part(g, s ? s : new_set(g, id, sum, now), seq, f->payload, out);

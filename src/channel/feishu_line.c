@@ -12,11 +12,14 @@
  *
  * An event is acknowledged by its own frame, once whoever took it says so. If
  * the connection was lost meanwhile, the service sends it again on the next. */
+#include "channel/feishu_line.h"
+
 #include <sys/random.h>
 
 #include "base/base64.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "channel/feishu_frame.h"
 #include "json/writer.h"
 #include "net/ws.h"
@@ -54,20 +57,20 @@ struct ch_feishu_ack {
     int64_t began;
 };
 
-static void on_rested(struct ch_timer *t);
+static void feishu_line_on_rested(struct ch_timer *t);
 
-static int64_t mono(const struct ch_feishu_line *l) {
+static int64_t feishu_line_mono(const struct ch_feishu_line *l) {
     return ch_mono_ms(ch_loop_clock(l->rt->loop));
 }
 
-static int64_t at_random(int64_t below) {
+static int64_t feishu_line_at_random(int64_t below) {
     uint32_t n = 0;
     if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
         n = UINT32_MAX / 2;
     return (int64_t)((uint64_t)below * n >> 32);
 }
 
-static void hang_up(struct ch_feishu_line *l) {
+static void feishu_line_hang_up(struct ch_feishu_line *l) {
     struct ch_loop *loop = l->rt->loop;
     ch_timer_stop(loop, &l->ping);
     ch_timer_stop(loop, &l->pong);
@@ -78,17 +81,17 @@ static void hang_up(struct ch_feishu_line *l) {
         CH_CONTAINER(k, struct ch_feishu_ack, link)->ws = NULL;
 }
 
-static void try_later(struct ch_feishu_line *l, const char *why) {
-    int64_t ms = l->rest_ms / 4 + at_random(l->rest_ms);
+static void feishu_line_try_later(struct ch_feishu_line *l, const char *why) {
+    int64_t ms = l->rest_ms / 4 + feishu_line_at_random(l->rest_ms);
     if (l->leaving)
         return;
     ch_log(CH_LOG_WARN, "feishu", "the long connection is tried again in %lld ms: %s",
            (long long)ms, why);
     ch_buf_clear(&l->trouble);
     ch_buf_add_str(&l->trouble, why);
-    hang_up(l);
+    feishu_line_hang_up(l);
     l->rest_ms = CH_MIN(2 * l->rest_ms, REST_LONGEST_MS);
-    ch_timer_start(l->rt->loop, &l->rest, ms, on_rested);
+    ch_timer_start(l->rt->loop, &l->rest, ms, feishu_line_on_rested);
 }
 
 /* --- settings that the service sends with an address, and with pongs */
@@ -109,7 +112,7 @@ static void take_pong(struct ch_feishu_line *l, struct ch_sv payload) {
 /* --- signs of life */
 
 static void on_silent(struct ch_timer *t) {
-    try_later(CH_CONTAINER(t, struct ch_feishu_line, pong), "no answer to a ping");
+    feishu_line_try_later(CH_CONTAINER(t, struct ch_feishu_line, pong), "no answer to a ping");
 }
 
 static void send_ping(struct ch_timer *t) {
@@ -153,7 +156,7 @@ void ch_feishu_line_ack(struct ch_feishu_ack *a, int code, struct ch_sv answer) 
     CH_BUF_AUTO out = {0}, payload = {0}, took = {0};
     if (a->ws && a->ws == l->ws && ch_feishu_frame_read(ch_sv(a->frame, a->n), &f, NULL) == 0) {
         write_answer(&payload, code, answer);
-        ch_buf_addf(&took, "%lld", (long long)(mono(l) - a->began));
+        ch_buf_addf(&took, "%lld", (long long)(feishu_line_mono(l) - a->began));
         if (f.nheaders < CH_LIMIT_FRAME_HEADERS)
             f.headers[f.nheaders++] =
                 (struct ch_feishu_field){CH_SV("biz_rt"), ch_buf_sv(&took)};
@@ -170,16 +173,16 @@ static struct ch_feishu_ack *new_ack(struct ch_feishu_line *l, struct ch_sv fram
     a->ws = l->ws;
     a->frame = ch_memdup(frame.p, frame.n);
     a->n = frame.n;
-    a->began = mono(l);
+    a->began = feishu_line_mono(l);
     ch_list_add(&l->acks, &a->link);
     l->nacks++;
     return a;
 }
 
-static void take_event(struct ch_feishu_line *l, const struct ch_feishu_frame *f,
-                       struct ch_sv frame) {
+static void feishu_line_take_event(struct ch_feishu_line *l, const struct ch_feishu_frame *f,
+                                   struct ch_sv frame) {
     CH_BUF_AUTO event = {0};
-    enum ch_feishu_gathered what = ch_feishu_gather(&l->gather, f, mono(l), &event);
+    enum ch_feishu_gathered what = ch_feishu_gather(&l->gather, f, feishu_line_mono(l), &event);
     if (what == CH_FEISHU_PART)
         return;
     struct ch_feishu_ack *a = new_ack(l, frame);
@@ -191,7 +194,8 @@ static void take_event(struct ch_feishu_line *l, const struct ch_feishu_frame *f
         l->fn(ch_buf_sv(&event), a, l->user);
 }
 
-static void on_message(struct ch_ws *ws, enum ch_ws_kind kind, struct ch_sv data, void *user) {
+static void feishu_line_on_message(struct ch_ws *ws, enum ch_ws_kind kind, struct ch_sv data,
+                                   void *user) {
     struct ch_feishu_line *l = user;
     struct ch_feishu_frame f;
     struct chela_error err = {0};
@@ -207,12 +211,12 @@ static void on_message(struct ch_ws *ws, enum ch_ws_kind kind, struct ch_sv data
     if (f.method == CH_FEISHU_CONTROL && ch_sv_is(type, "pong"))
         take_pong(l, f.payload);
     else if (f.method == CH_FEISHU_DATA)
-        take_event(l, &f, data);
+        feishu_line_take_event(l, &f, data);
 }
 
 /* --- a connection */
 
-static void on_open(struct ch_ws *ws, void *user) {
+static void feishu_line_on_open(struct ch_ws *ws, void *user) {
     struct ch_feishu_line *l = user;
     (void)ws;
     l->is_open = true;
@@ -221,7 +225,7 @@ static void on_open(struct ch_ws *ws, void *user) {
     ch_timer_start(l->rt->loop, &l->ping, 0, send_ping);
 }
 
-static void on_gone(struct ch_ws *ws, const struct chela_error *err, void *user) {
+static void feishu_line_on_gone(struct ch_ws *ws, const struct chela_error *err, void *user) {
     struct ch_feishu_line *l = user;
     CH_BUF_AUTO why = {0};
     struct ch_sv said = ch_ws_refusal(ws, "handshake-msg");
@@ -229,10 +233,10 @@ static void on_gone(struct ch_ws *ws, const struct chela_error *err, void *user)
     if (!l->is_open && said.n)
         ch_buf_addf(&why, " (%.*s: %.*s)", CH_SV_FMT(ch_ws_refusal(ws, "handshake-status")),
                     CH_SV_FMT(said));
-    try_later(l, ch_buf_str(&why));
+    feishu_line_try_later(l, ch_buf_str(&why));
 }
 
-static int32_t service_of(struct ch_sv url) {
+static int32_t feishu_line_service_of(struct ch_sv url) {
     int64_t n = 0;
     ch_sv_split(&url, '?');
     while (url.p) {
@@ -246,7 +250,8 @@ static int32_t service_of(struct ch_sv url) {
 }
 
 static void on_address(const struct ch_feishu_answer *a, void *user) {
-    static const struct ch_ws_events events = {on_open, on_message, on_gone};
+    static const struct ch_ws_events events = {feishu_line_on_open, feishu_line_on_message,
+                                               feishu_line_on_gone};
     struct ch_feishu_line *l = user;
     struct chela_error err = {0};
     CH_ARENA_AUTO arena = {0};
@@ -255,17 +260,17 @@ static void on_address(const struct ch_feishu_answer *a, void *user) {
     if (l->leaving)
         return;
     if (a->code != 0 || !url.n) {
-        try_later(l, a->why ? a->why : "the service gave no address");
+        feishu_line_try_later(l, a->why ? a->why : "the service gave no address");
         return;
     }
     struct ch_ws_opts opts = {.url = ch_arena_str(&arena, url)};
     take_settings(l, ch_json_get(data, "ClientConfig"));
-    l->service = service_of(url);
+    l->service = feishu_line_service_of(url);
     if (ch_ws_open(l->rt->http, &opts, &events, l, &l->ws, &err) < 0)
-        try_later(l, err.message);
+        feishu_line_try_later(l, err.message);
 }
 
-static void on_rested(struct ch_timer *t) {
+static void feishu_line_on_rested(struct ch_timer *t) {
     struct ch_feishu_line *l = CH_CONTAINER(t, struct ch_feishu_line, rest);
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -292,13 +297,13 @@ struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_ap
     l->rest_ms = REST_MS;
     ch_feishu_gather_init(&l->gather);
     ch_list_init(&l->acks);
-    ch_timer_start(rt->loop, &l->rest, 0, on_rested);
+    ch_timer_start(rt->loop, &l->rest, 0, feishu_line_on_rested);
     return l;
 }
 
 bool ch_feishu_line_leave(struct ch_feishu_line *l) {
     l->leaving = true;
-    hang_up(l);
+    feishu_line_hang_up(l);
     ch_timer_stop(l->rt->loop, &l->rest);
     return !l->nacks;
 }
@@ -310,7 +315,7 @@ const char *ch_feishu_line_trouble(const struct ch_feishu_line *l) {
 void ch_feishu_line_close(struct ch_feishu_line *l) {
     if (!l)
         return;
-    hang_up(l);
+    feishu_line_hang_up(l);
     ch_timer_stop(l->rt->loop, &l->rest);
     for (struct ch_feishu_ack *a; (a = CH_LIST_FIRST(&l->acks, struct ch_feishu_ack, link));)
         free_ack(a);

@@ -4,6 +4,8 @@
  * type. Text and posts are read whole; of pictures, files and the like there is
  * a line that says what came. People are addressed by placeholders (@_user_1)
  * that a list resolves; names in it are what people chose. */
+#include "channel/feishu_message.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -70,7 +72,7 @@ static void add_at(const struct post *p, const struct ch_json *piece) {
     ch_buf_add_sv(p->out, name.n ? name : who ? ch_json_get_str(who, "name") : id);
 }
 
-static void add_piece(const struct post *p, const struct ch_json *piece) {
+static void feishu_message_add_piece(const struct post *p, const struct ch_json *piece) {
     struct ch_sv tag = ch_json_get_str(piece, "tag"), text = ch_json_get_str(piece, "text");
     if (ch_sv_is(tag, "at"))
         add_at(p, piece);
@@ -109,7 +111,7 @@ static void add_post(const struct post *p, const struct ch_json *content) {
         ch_buf_addf(p->out, "%.*s\n", CH_SV_FMT(title));
     for (CH_JSON_EACH(paragraph, ch_json_get(post, "content"))) {
         for (CH_JSON_EACH(piece, paragraph))
-            add_piece(p, piece);
+            feishu_message_add_piece(p, piece);
         ch_buf_addc(p->out, '\n');
     }
 }
@@ -146,14 +148,15 @@ static void add_other(struct ch_buf *out, struct ch_sv type, const struct ch_jso
 
 /* --- the message */
 
-static const char *opt(struct ch_arena *a, const struct ch_json *v, const char *key) {
+static const char *feishu_message_opt(struct ch_arena *a, const struct ch_json *v,
+                                      const char *key) {
     struct ch_sv text = ch_json_get_str(v, key);
     return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(a, text) : NULL;
 }
 
 /* Ids become parts of keys and paths. */
 static const char *id(struct ch_arena *a, const struct ch_json *v, const char *key) {
-    const char *text = opt(a, v, key);
+    const char *text = feishu_message_opt(a, v, key);
     size_t n = 0;
     for (; text && text[n]; n++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.", text[n]))
@@ -161,7 +164,7 @@ static const char *id(struct ch_arena *a, const struct ch_json *v, const char *k
     return n <= CH_LIMIT_CHANNEL_ID ? text : NULL;
 }
 
-static int64_t number(struct ch_sv digits) {
+static int64_t feishu_message_number(struct ch_sv digits) {
     int64_t n = 0;
     for (size_t i = 0; i < digits.n && i < 18; i++)
         n = digits.p[i] >= '0' && digits.p[i] <= '9' ? 10 * n + (digits.p[i] - '0') : n;
@@ -177,32 +180,47 @@ static void read_sender(const struct ch_json *sender, struct ch_arena *a,
     m->from_person = ch_sv_is(ch_json_get_str(sender, "sender_type"), "user");
 }
 
-static void add_file(struct ch_feishu_message *m, const struct ch_json *v, const char *key,
-                     bool picture, struct ch_arena *a) {
+static void feishu_message_add_file(struct ch_feishu_message *m, const struct ch_json *v,
+                                    const char *key, bool picture, struct ch_arena *a) {
     const char *file = id(a, v, key);
     if (file && m->nfiles < CH_LIMIT_MESSAGE_FILES)
-        m->files[m->nfiles++] =
-            (struct ch_feishu_file){file, ch_json_get_str(v, "file_name"), picture};
+        m->files[m->nfiles++] = (struct ch_feishu_file){
+            file, ch_arena_sv(a, ch_json_get_str(v, "file_name")), picture};
 }
 
 /* Stickers cannot be fetched, and what a forwarded message holds neither. */
 static void find_files(struct ch_feishu_message *m, struct ch_sv type,
                        const struct ch_json *content, struct ch_arena *a) {
     if (ch_sv_is(type, "image"))
-        add_file(m, content, "image_key", true, a);
+        feishu_message_add_file(m, content, "image_key", true, a);
     else if (ch_sv_is(type, "file") || ch_sv_is(type, "audio") || ch_sv_is(type, "media"))
-        add_file(m, content, "file_key", false, a);
-    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
+        feishu_message_add_file(m, content, "file_key", false, a);
+}
+
+static void add_mention(struct ch_feishu_message *m, struct ch_sv open_id, struct ch_arena *a) {
+    struct ch_feishu_mention *one = CH_ARENA_NEW(a, struct ch_feishu_mention);
+    *one = (struct ch_feishu_mention){ch_arena_sv(a, open_id), m->mentions};
+    m->mentions = one;
+}
+
+/* Files and people that a post names. */
+static void search_post(struct ch_feishu_message *m, const struct ch_json *content,
+                        struct ch_arena *a) {
+    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(content), "content")))
         for (CH_JSON_EACH(piece, paragraph)) {
-            if (ch_sv_is(ch_json_get_str(piece, "tag"), "img"))
-                add_file(m, piece, "image_key", true, a);
-            else if (ch_sv_is(ch_json_get_str(piece, "tag"), "media"))
-                add_file(m, piece, "file_key", false, a);
+            struct ch_sv tag = ch_json_get_str(piece, "tag");
+            if (ch_sv_is(tag, "img"))
+                feishu_message_add_file(m, piece, "image_key", true, a);
+            else if (ch_sv_is(tag, "media"))
+                feishu_message_add_file(m, piece, "file_key", false, a);
+            else if (ch_sv_is(tag, "at"))
+                add_mention(m, ch_json_get_str(piece, "user_id"), a);
         }
 }
 
-static int say(struct ch_sv type, const struct ch_json *content, const struct ch_json *mentions,
-               const char *bot, struct ch_arena *a, struct ch_sv *text, struct chela_error *err) {
+static int feishu_message_say(struct ch_sv type, const struct ch_json *content,
+                              const struct ch_json *mentions, const char *bot, struct ch_arena *a,
+                              struct ch_sv *text, struct chela_error *err) {
     CH_BUF_AUTO out = {0};
     struct post post = {&out, mentions, bot};
     if (ch_sv_is(type, "text"))
@@ -222,33 +240,38 @@ int ch_feishu_words(struct ch_sv type, struct ch_sv text, const struct ch_json *
     const struct ch_json *content;
     int rc = ch_json_parse(a, ch_arena_sv(a, text.p ? text : ch_sv("", 0)), CH_JSON_REPLACE,
                            &content, NULL, NULL);
-    return rc < 0 ? rc : say(type, content, mentions, NULL, a, out, NULL);
+    return rc < 0 ? rc : feishu_message_say(type, content, mentions, NULL, a, out, NULL);
 }
 
-static int read_content(const struct ch_json *message, const char *bot, struct ch_arena *a,
-                        struct ch_feishu_message *m, struct chela_error *err) {
+static int feishu_message_read_content(const struct ch_json *message, const char *bot,
+                                       struct ch_arena *a, struct ch_feishu_message *m,
+                                       struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(message, "message_type");
-    const struct ch_json *content;
-    int rc = ch_json_parse(a, ch_json_get_str(message, "content"), CH_JSON_REPLACE, &content, NULL,
-                           err);
+    const struct ch_json *content, *mentions = ch_json_get(message, "mentions");
+    CH_ARENA_AUTO scratch = {0};
+    int rc = ch_json_parse(&scratch, ch_json_get_str(message, "content"), CH_JSON_REPLACE,
+                           &content, NULL, err);
     if (rc == 0)
-        rc = say(type, content, m->mentions, bot, a, &m->text, err);
+        rc = feishu_message_say(type, content, mentions, bot, a, &m->text, err);
     if (rc < 0)
         return rc;
-    m->content = ch_sv_is(type, "post") ? content : NULL;
     find_files(m, type, content, a);
+    if (ch_sv_is(type, "post"))
+        search_post(m, content, a);
+    for (CH_JSON_EACH(one, mentions))
+        add_mention(m, mention_id(one), a);
     return 0;
 }
 
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *m, struct chela_error *err) {
     const struct ch_json *message = ch_json_get(event, "message");
-    *m = (struct ch_feishu_message){.id = id(a, message, "message_id"),
-                                    .chat = id(a, message, "chat_id"),
-                                    .thread = id(a, message, "thread_id"),
-                                    .parent = id(a, message, "parent_id"),
-                                    .mentions = ch_json_get(message, "mentions"),
-                                    .ts = number(ch_json_get_str(message, "create_time"))};
+    *m = (struct ch_feishu_message){
+        .id = id(a, message, "message_id"),
+        .chat = id(a, message, "chat_id"),
+        .thread = id(a, message, "thread_id"),
+        .parent = id(a, message, "parent_id"),
+        .ts = feishu_message_number(ch_json_get_str(message, "create_time"))};
     struct ch_sv chat_type = ch_json_get_str(message, "chat_type");
     if (!m->id || !m->chat)
         return ch_fail(err, CHELA_EPARSE, "the message has no id, or no chat");
@@ -256,19 +279,14 @@ int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena
     if (!m->thread && ch_sv_is(chat_type, "topic_group"))
         m->thread = id(a, message, "root_id");
     read_sender(ch_json_get(event, "sender"), a, m);
-    return read_content(message, bot, a, m, err);
+    return feishu_message_read_content(message, bot, a, m, err);
 }
 
-bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id) {
-    for (CH_JSON_EACH(one, m->mentions))
-        if (ch_sv_is(mention_id(one), open_id))
-            return true;
-    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
-        for (CH_JSON_EACH(piece, paragraph))
-            if (ch_sv_is(ch_json_get_str(piece, "tag"), "at") &&
-                ch_sv_is(ch_json_get_str(piece, "user_id"), open_id))
-                return true;
-    return false;
+static bool feishu_message_mentions(const struct ch_feishu_message *m, const char *open_id) {
+    const struct ch_feishu_mention *one = m->mentions;
+    while (one && !ch_sv_is(one->open_id, open_id))
+        one = one->next;
+    return one;
 }
 
 struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot) {
@@ -280,6 +298,6 @@ struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char 
         .direct = m->direct,
         .person = m->from_person && !(bot && m->open_id && strcmp(bot, m->open_id) == 0),
         .meant = !bot                         ? CH_PERHAPS_MEANT
-                 : ch_feishu_mentions(m, bot) ? CH_MEANT
+                 : feishu_message_mentions(m, bot) ? CH_MEANT
                                               : CH_NOT_MEANT};
 }

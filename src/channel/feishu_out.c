@@ -4,6 +4,8 @@
  * in several parts is sent part by part. Each part has an id made from the
  * answer's key, and the service takes one of each id: so an answer that is sent
  * again after a crash or a lost connection is not seen twice. */
+#include "channel/feishu_out.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"
@@ -11,6 +13,11 @@
 #include "base/sha256.h"
 #include "channel/attach.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_card.h"
+#include "channel/feishu_post.h"
+#include "channel/feishu_stream.h"
+#include "channel/feishu_upload.h"
 #include "json/writer.h"
 
 #define TYPING_MS (2 * 60 * 1000) /* older messages are not marked */
@@ -43,7 +50,7 @@ struct sending {
     unsigned part;
 };
 
-static void free_sending(struct sending *s) {
+static void feishu_out_free_sending(struct sending *s) {
     ch_list_del(&s->link);
     ch_buf_release(&s->content);
     ch_free(s->key);
@@ -58,7 +65,8 @@ static void free_sending(struct sending *s) {
     ch_free(s);
 }
 
-static void receipt(struct sending *s, enum chela_receipt what, const char *note, int64_t wait_ms) {
+static void feishu_out_receipt(struct sending *s, enum chela_receipt what, const char *note,
+                               int64_t wait_ms) {
     struct chela_error err = {0};
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, "feishu", "an answer in chat %s %s: %s", s->chat,
@@ -66,7 +74,7 @@ static void receipt(struct sending *s, enum chela_receipt what, const char *note
     chela_outbox_receipt(s->o->rt, s->key, what, note, wait_ms, &err);
     if (what != CHELA_RECEIPT_UNCERTAIN && s->is_answer)
         ch_feishu_stream_forget(s->o->stream, s->to);
-    free_sending(s);
+    feishu_out_free_sending(s);
 }
 
 void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part) {
@@ -80,7 +88,7 @@ void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part) {
 }
 
 /* The words of a post or a card. */
-static void add_words(const struct sending *s, struct ch_buf *out) {
+static void feishu_out_add_words(const struct sending *s, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *post = NULL;
     if (s->excused) {
@@ -99,19 +107,19 @@ static void add_words(const struct sending *s, struct ch_buf *out) {
     ch_buf_add_sv(out, text.p ? text : ch_sv("", 0));
 }
 
-static void add_plain(struct ch_jw *w, const struct sending *s) {
+static void feishu_out_add_plain(struct ch_jw *w, const struct sending *s) {
     CH_BUF_AUTO content = {0}, words = {0};
     struct ch_jw inner = ch_jw(&content);
-    add_words(s, &words);
+    feishu_out_add_words(s, &words);
     ch_jw_begin(&inner, '{');
     ch_jw_kstr(&inner, "text", ch_buf_sv(&words));
     ch_jw_end(&inner, '}');
     ch_jw_kstr(w, "content", ch_buf_sv(&content));
 }
 
-static void on_sent(const struct ch_feishu_answer *a, void *user);
+static void feishu_out_on_sent(const struct ch_feishu_answer *a, void *user);
 
-static void send_part(struct sending *s) {
+static void feishu_out_send_part(struct sending *s) {
     CH_BUF_AUTO path = {0}, body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
@@ -119,7 +127,7 @@ static void send_part(struct sending *s) {
         ch_jw_kcstr(&w, "receive_id", s->chat);
     ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : s->kind);
     if (s->plain)
-        add_plain(&w, s);
+        feishu_out_add_plain(&w, s);
     else
         ch_jw_kstr(&w, "content", ch_buf_sv(&s->content));
     if (!s->top && s->thread)
@@ -130,42 +138,43 @@ static void send_part(struct sending *s) {
         ch_buf_addf(&path, "/open-apis/im/v1/messages?receive_id_type=chat_id");
     else
         ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reply", s->message);
-    ch_feishu_call(s->o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), on_sent, s);
+    ch_feishu_call(s->o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), feishu_out_on_sent, s);
 }
 
-static void send_next(struct sending *s, const char *note);
+static void feishu_out_send_next(struct sending *s, const char *note);
 
-static void on_key(const char *key, bool picture, bool again, const char *why, void *user) {
+static void feishu_out_on_key(const char *key, bool picture, bool again, const char *why,
+                              void *user) {
     struct sending *s = user;
     struct ch_jw w = ch_jw(&s->content);
     s->upload = NULL;
     if (!key && again) {
-        receipt(s, CHELA_RECEIPT_UNCERTAIN, why, 0);
+        feishu_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, why, 0);
         return;
     }
     const char *file = s->files[s->file++];
     if (!key) {
         ch_log(CH_LOG_WARN, "feishu", "%s is not sent: %s", file, why);
-        send_next(s, "without a file");
+        feishu_out_send_next(s, "without a file");
         return;
     }
     s->kind = picture ? "image" : "file";
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, picture ? "image_key" : "file_key", key);
     ch_jw_end(&w, '}');
-    send_part(s);
+    feishu_out_send_part(s);
 }
 
-static void send_next(struct sending *s, const char *note) {
+static void feishu_out_send_next(struct sending *s, const char *note) {
     const struct ch_feishu_out *o = s->o;
     ch_buf_clear(&s->content);
     if (ch_feishu_part(&s->rest, &s->content))
-        send_part(s);
+        feishu_out_send_part(s);
     else if (s->files && s->files[s->file])
         s->upload = ch_feishu_upload(o->rt, o->api, o->host.workspace(o->host.user),
-                                     s->files[s->file], on_key, s);
+                                     s->files[s->file], feishu_out_on_key, s);
     else
-        receipt(s, CHELA_RECEIPT_SENT, note, 0);
+        feishu_out_receipt(s, CHELA_RECEIPT_SENT, note, 0);
 }
 
 static bool comes_too_fast(const struct ch_feishu_answer *a) {
@@ -187,28 +196,29 @@ static bool is_target_gone(const struct ch_feishu_answer *a) {
     return a->code == 230011 || a->code == 231003;
 }
 
-static void on_sent(const struct ch_feishu_answer *a, void *user) {
+static void feishu_out_on_sent(const struct ch_feishu_answer *a, void *user) {
     struct sending *s = user;
     CH_ARENA_AUTO arena = {0};
     if (a->code == 0) {
         struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "message_id");
         s->part++;
-        send_next(s, ch_arena_str(&arena, id.p ? id : ch_sv("", 0)));
+        feishu_out_send_next(s, ch_arena_str(&arena, id.p ? id : ch_sv("", 0)));
     } else if (comes_too_fast(a)) {
-        receipt(s, CHELA_RECEIPT_UNCERTAIN, a->why, a->wait_ms ? a->wait_ms : 1000);
+        feishu_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, a->why, a->wait_ms ? a->wait_ms : 1000);
     } else if (is_target_gone(a) && !s->top && !s->thread) {
         s->top = true; /* never out of a topic into the group around it */
-        send_part(s);
+        feishu_out_send_part(s);
     } else if ((a->code == 230001 || a->code == 230099) && !s->plain && !s->file) {
         s->plain = true;
-        send_part(s);
+        feishu_out_send_part(s);
     } else if (is_unwelcome(a) && !s->excused && !s->file) {
         s->excused = s->plain = true;
         s->rest.text.n = 0;
-        send_part(s);
+        feishu_out_send_part(s);
     } else {
-        receipt(s, ch_feishu_may_pass(a) ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED,
-                a->why, a->wait_ms);
+        feishu_out_receipt(s,
+                           ch_feishu_may_pass(a) ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED,
+                           a->why, a->wait_ms);
     }
 }
 
@@ -218,14 +228,14 @@ static void on_card(enum ch_feishu_ended what, const char *note, int64_t wait_ms
     struct sending *s = user;
     CH_AUTOFREE char *said = ch_strdup(note ? note : "");
     if (what == CH_ENDED_LATER) {
-        receipt(s, CHELA_RECEIPT_UNCERTAIN, said, wait_ms);
+        feishu_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, said, wait_ms);
         return;
     }
     if (what == CH_ENDED_SHOWN) {
         s->rest = s->after;
         s->part++;
     }
-    send_next(s, said);
+    feishu_out_send_next(s, said);
 }
 
 static bool is_in_card(struct sending *s) {
@@ -259,15 +269,15 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->kind = m->approval ? "interactive" : "post";
     ch_list_add(&o->sendings, &s->link);
     if (!at.chat.n) {
-        receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        feishu_out_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
     } else if (m->approval) {
         s->approval = ch_strdup(m->approval);
         ch_feishu_card_ask(&s->content, s->text, m->session, m->approval);
-        send_part(s);
+        feishu_out_send_part(s);
     } else {
         s->rest.text = ch_sv_str(s->text);
         if (!is_in_card(s))
-            send_next(s, "nothing to say");
+            feishu_out_send_next(s, "nothing to say");
     }
 }
 
@@ -280,33 +290,33 @@ struct typing {
     bool over;
 };
 
-static void free_typing(struct typing *t) {
+static void feishu_out_free_typing(struct typing *t) {
     ch_list_del(&t->link);
     ch_free(t->message);
     ch_free(t->reaction);
     ch_free(t);
 }
 
-static void take_back(struct typing *t) {
+static void feishu_out_take_back(struct typing *t) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reactions/%s", t->message, t->reaction);
     ch_feishu_call(t->o->api, "DELETE", ch_buf_str(&path), NULL, NULL, NULL);
-    free_typing(t);
+    feishu_out_free_typing(t);
 }
 
 static void on_typing(const struct ch_feishu_answer *a, void *user) {
     struct typing *t = user;
     struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "reaction_id");
     if (a->code != 0 || !id.n || memchr(id.p, 0, id.n) || memchr(id.p, '/', id.n)) {
-        free_typing(t); /* it is no more than a sign */
+        feishu_out_free_typing(t); /* it is no more than a sign */
         return;
     }
     t->reaction = ch_strndup(id.p, id.n);
     if (t->over)
-        take_back(t);
+        feishu_out_take_back(t);
 }
 
-static struct typing *find_typing(const struct ch_feishu_out *o, const char *message) {
+static struct typing *feishu_out_find_typing(const struct ch_feishu_out *o, const char *message) {
     for (CH_LIST_EACH(k, &o->typings)) {
         struct typing *t = CH_CONTAINER(k, struct typing, link);
         if (!t->over && strcmp(t->message, message) == 0)
@@ -316,10 +326,10 @@ static struct typing *find_typing(const struct ch_feishu_out *o, const char *mes
 }
 
 void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work) {
-    struct typing *t = find_typing(o, message);
+    struct typing *t = feishu_out_find_typing(o, message);
     if (!at_work) {
         if (t && t->reaction)
-            take_back(t);
+            feishu_out_take_back(t);
         else if (t)
             t->over = true;
         return;
@@ -410,9 +420,9 @@ void ch_feishu_out_free(struct ch_feishu_out *o) {
     if (!o)
         return;
     for (struct sending *s; (s = CH_LIST_FIRST(&o->sendings, struct sending, link));)
-        free_sending(s);
+        feishu_out_free_sending(s);
     for (struct typing *t; (t = CH_LIST_FIRST(&o->typings, struct typing, link));)
-        free_typing(t);
+        feishu_out_free_typing(t);
     for (struct reaction *r; (r = CH_LIST_FIRST(&o->reactions, struct reaction, link));) {
         ch_list_del(&r->link);
         ch_free(r);

@@ -4,6 +4,8 @@
  * have at most PART_CHARS characters (parts.h cuts). The service shows headings
  * very large and joins lines: headings are made smaller, and lines end with two
  * spaces. */
+#include "channel/feishu_post.h"
+
 #include "channel/feishu.h"
 #include "json/writer.h"
 
@@ -15,7 +17,7 @@ struct size {
 };
 
 /* What one byte costs in a string in a string. */
-static size_t cost(unsigned char c) {
+static size_t feishu_post_cost(unsigned char c) {
     if (c == '"' || c == '\\')
         return 4;
     if (c == '\n' || c == '\r' || c == '\t')
@@ -23,31 +25,31 @@ static size_t cost(unsigned char c) {
     return c < ' ' ? 7 : 1;
 }
 
-static struct size measure(struct ch_sv text) {
+static struct size feishu_post_measure(struct ch_sv text) {
     struct size s = {0};
     for (size_t i = 0; i < text.n; i++) {
         s.chars += ((unsigned char)text.p[i] & 0xc0) != 0x80;
-        s.cost += cost((unsigned char)text.p[i]);
+        s.cost += feishu_post_cost((unsigned char)text.p[i]);
     }
     return s;
 }
 
-static bool fits(struct ch_sv part, struct ch_sv more) {
-    struct size a = measure(part), b = measure(more);
+static bool feishu_post_fits(struct ch_sv part, struct ch_sv more) {
+    struct size a = feishu_post_measure(part), b = feishu_post_measure(more);
     return a.chars + b.chars <= PART_CHARS && a.cost + b.cost <= PART_COST;
 }
 
 /* --- lines as the service shows them best */
 
-static size_t heading(struct ch_sv line) {
+static size_t feishu_post_heading(struct ch_sv line) {
     size_t n = 0;
     while (n < line.n && line.p[n] == '#')
         n++;
     return n <= 6 && n < line.n && line.p[n] == ' ' ? n : 0;
 }
 
-static void add_line(struct ch_buf *part, struct ch_sv line, struct ch_sv rest) {
-    size_t level = heading(line);
+static void feishu_post_add_line(struct ch_buf *part, struct ch_sv line, struct ch_sv rest) {
+    size_t level = feishu_post_heading(line);
     bool ends = line.n && line.p[line.n - 1] == '\n';
     if (level && level < 4)
         ch_buf_add_str(part, level == 1 ? "####" : "#####");
@@ -61,7 +63,7 @@ static void add_line(struct ch_buf *part, struct ch_sv line, struct ch_sv rest) 
 }
 
 bool ch_feishu_cut(struct ch_parts *rest, struct ch_buf *part) {
-    static const struct ch_parts_ops ops = {4 * PART_CHARS, fits, add_line};
+    static const struct ch_parts_ops ops = {4 * PART_CHARS, feishu_post_fits, feishu_post_add_line};
     return ch_parts_next(rest, &ops, part);
 }
 

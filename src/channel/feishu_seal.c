@@ -8,6 +8,8 @@
  *
  * Nothing here says which of the checks on secrets failed in a way that helps
  * to get around it: the answer is 401 throughout. */
+#include "channel/feishu_seal.h"
+
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/proof.h"
@@ -18,12 +20,12 @@
 
 static const char not_ours[] = "the signature, the key or the token is not ours";
 
-static int refuse(const char *text, const char **why) {
+static int feishu_seal_refuse(const char *text, const char **why) {
     *why = text;
     return 401;
 }
 
-static bool is_signed(const struct ch_feishu_keys *k, const struct ch_callback *in) {
+static bool feishu_seal_is_signed(const struct ch_feishu_keys *k, const struct ch_callback *in) {
     struct ch_sv timestamp = in->header(in->request, "x-lark-request-timestamp");
     struct ch_sv nonce = in->header(in->request, "x-lark-request-nonce");
     unsigned char its[CH_SHA256_SIZE], ours[CH_SHA256_SIZE];
@@ -39,8 +41,8 @@ static bool is_signed(const struct ch_feishu_keys *k, const struct ch_callback *
     return ch_sha256_equal(its, ours) && ch_proof_fresh(timestamp, in->now / 1000);
 }
 
-static const struct ch_json *decrypt(const struct ch_feishu_keys *k, struct ch_sv text,
-                                     struct ch_arena *a) {
+static const struct ch_json *feishu_seal_decrypt(const struct ch_feishu_keys *k, struct ch_sv text,
+                                                 struct ch_arena *a) {
     unsigned char key[CH_SHA256_SIZE];
     CH_BUF_AUTO bytes = {0};
     const struct ch_json *v;
@@ -64,20 +66,20 @@ int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
     struct ch_sv app = header ? ch_json_get_str(header, "app_id")
                               : ch_json_get_str(out->event, "app_id");
     if (!ch_sv_is(app, k->app_id))
-        return refuse("it is meant for another app", why);
+        return feishu_seal_refuse("it is meant for another app", why);
     out->type = header ? ch_json_get_str(header, "event_type")
                        : ch_json_get_str(out->event, "type");
     *why = "there is no event in it";
     return ch_json_is(out->event, CH_JSON_OBJECT) && out->type.p ? 0 : 400;
 }
 
-static int read_envelope(const struct ch_feishu_keys *k, const struct ch_json *v, bool trusted,
-                         struct ch_feishu_letter *out, const char **why) {
+static int feishu_seal_read_envelope(const struct ch_feishu_keys *k, const struct ch_json *v,
+                                     bool trusted, struct ch_feishu_letter *out, const char **why) {
     const struct ch_json *header = ch_json_get(v, "header");
     struct ch_sv token = ch_json_get_str(header ? header : v, "token");
     bool asks = ch_sv_is(ch_json_get_str(v, "type"), "url_verification");
     if (!ch_proof_same(token, k->token) || (!trusted && !asks))
-        return refuse(not_ours, why);
+        return feishu_seal_refuse(not_ours, why);
     if (!asks)
         return ch_feishu_unwrap(k, v, out, why);
     out->challenge = ch_json_get_str(v, "challenge");
@@ -91,13 +93,13 @@ int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *i
     bool has_signature = in->header(in->request, "x-lark-signature").p != NULL;
     *out = (struct ch_feishu_letter){0};
     if (!k->encrypt_key && sealed.p)
-        return refuse("it is encrypted, and no encrypt key is configured", why);
+        return feishu_seal_refuse("it is encrypted, and no encrypt key is configured", why);
     if (!k->encrypt_key)
-        return read_envelope(k, in->json, true, out, why);
-    if (has_signature && !is_signed(k, in))
-        return refuse(not_ours, why);
-    const struct ch_json *v = sealed.p ? decrypt(k, sealed, a) : NULL;
+        return feishu_seal_read_envelope(k, in->json, true, out, why);
+    if (has_signature && !feishu_seal_is_signed(k, in))
+        return feishu_seal_refuse(not_ours, why);
+    const struct ch_json *v = sealed.p ? feishu_seal_decrypt(k, sealed, a) : NULL;
     if (!v)
-        return refuse(not_ours, why);
-    return read_envelope(k, v, has_signature, out, why);
+        return feishu_seal_refuse(not_ours, why);
+    return feishu_seal_read_envelope(k, v, has_signature, out, why);
 }

@@ -17,6 +17,8 @@
  * Operations on a card are numbered, and a number must be larger than all before,
  * also than those of a process that died: they count the time since the card was
  * made. */
+#include "channel/feishu_stream.h"
+
 #include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -24,6 +26,9 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_out.h"
+#include "channel/feishu_post.h"
 #include "json/writer.h"
 
 #define ELEMENT "answer"
@@ -63,11 +68,11 @@ struct ch_feishu_stream {
     int64_t not_before; /* monotonic: until then no card is made */
 };
 
-static struct ch_loop *loop_of(const struct card *c) {
+static struct ch_loop *feishu_stream_loop_of(const struct card *c) {
     return c->st->host.rt->loop;
 }
 
-static int64_t mono(const struct ch_feishu_stream *st) {
+static int64_t feishu_stream_mono(const struct ch_feishu_stream *st) {
     return ch_mono_ms(ch_loop_clock(st->host.rt->loop));
 }
 
@@ -77,7 +82,7 @@ static int64_t wall(const struct ch_feishu_stream *st) {
 
 /* --- cards */
 
-static struct card *find(const struct ch_feishu_stream *st, const char *to) {
+static struct card *feishu_stream_find(const struct ch_feishu_stream *st, const char *to) {
     for (CH_LIST_EACH(k, &st->cards)) {
         struct card *c = CH_CONTAINER(k, struct card, link);
         if (strcmp(c->to, to) == 0)
@@ -98,7 +103,7 @@ static struct card *new_card(struct ch_feishu_stream *st, const char *to, const 
 }
 
 static void free_card(struct card *c) {
-    ch_timer_stop(loop_of(c), &c->timer);
+    ch_timer_stop(feishu_stream_loop_of(c), &c->timer);
     ch_list_del(&c->link);
     ch_buf_release(&c->text);
     ch_buf_release(&c->put);
@@ -109,12 +114,13 @@ static void free_card(struct card *c) {
     ch_free(c);
 }
 
-static void watch(struct card *c);
+static void feishu_stream_watch(struct card *c);
 
-static void end(struct card *c, enum ch_feishu_ended what, const struct ch_feishu_answer *a) {
+static void feishu_stream_end(struct card *c, enum ch_feishu_ended what,
+                              const struct ch_feishu_answer *a) {
     ch_feishu_ended_fn *fn = CH_TAKE(c->fn);
     if (what == CH_ENDED_LATER)
-        watch(c); /* it may be given up for good */
+        feishu_stream_watch(c); /* it may be given up for good */
     if (fn)
         fn(what, what == CH_ENDED_SHOWN ? c->message : a ? a->why : NULL, a ? a->wait_ms : 0,
            c->user);
@@ -130,7 +136,7 @@ static char *note_id(const struct card *c) {
     return ch_strndup(message.p, message.n);
 }
 
-static void note(struct card *c, chela_accepted_fn *done) {
+static void feishu_stream_note(struct card *c, chela_accepted_fn *done) {
     const struct ch_channel_host *h = &c->st->host;
     CH_AUTOFREE char *id = note_id(c);
     CH_BUF_AUTO data = {0};
@@ -147,7 +153,7 @@ static void note(struct card *c, chela_accepted_fn *done) {
     h->note(id, ch_buf_sv(&data), done, c, h->user);
 }
 
-static void forget(struct card *c) {
+static void feishu_stream_forget(struct card *c) {
     const struct ch_channel_host *h = &c->st->host;
     CH_AUTOFREE char *id = note_id(c);
     if (c->id)
@@ -182,7 +188,7 @@ void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct
         st->host.note(id, ch_sv(NULL, 0), NULL, NULL, st->host.user);
         return;
     }
-    struct card *c = find(st, ch_arena_str(&arena, to));
+    struct card *c = feishu_stream_find(st, ch_arena_str(&arena, to));
     if (c) {
         c->seen = true;
         return;
@@ -201,14 +207,14 @@ static int64_t next_number(struct card *c) {
     return c->number = CH_MAX(c->number + 1, 1 + (wall(c->st) - c->since) / TICK_MS);
 }
 
-static void call(struct card *c, const char *method, const char *path, const struct ch_buf *body,
-                 ch_feishu_fn *fn) {
+static void feishu_stream_call(struct card *c, const char *method, const char *path,
+                               const struct ch_buf *body, ch_feishu_fn *fn) {
     c->busy = true;
     ch_feishu_call(c->st->api, method, path, body ? ch_buf_str(body) : NULL, fn, c);
 }
 
 /* sequence and uuid, of every operation on a card. */
-static void add_number(struct card *c, struct ch_jw *w) {
+static void feishu_stream_add_number(struct card *c, struct ch_jw *w) {
     CH_BUF_AUTO uuid = {0};
     int64_t n = next_number(c);
     ch_buf_addf(&uuid, "c_%s_%lld", c->id, (long long)n);
@@ -216,7 +222,7 @@ static void add_number(struct card *c, struct ch_jw *w) {
     ch_jw_kstr(w, "uuid", ch_buf_sv(&uuid));
 }
 
-static void add_summary(struct ch_jw *w, struct ch_sv text) {
+static void feishu_stream_add_summary(struct ch_jw *w, struct ch_sv text) {
     struct ch_sv line = ch_sv_trim(text);
     line = ch_utf8_cut(ch_sv_split(&line, '\n'), 4 * SUMMARY_CHARS);
     ch_jw_key(w, "summary");
@@ -233,7 +239,7 @@ static void write_card(struct ch_buf *out, struct ch_sv text, bool grows) {
     ch_jw_begin(&w, '{');
     ch_jw_kbool(&w, "update_multi", true);
     ch_jw_kbool(&w, "streaming_mode", grows);
-    add_summary(&w, grows ? CH_SV("...") : text);
+    feishu_stream_add_summary(&w, grows ? CH_SV("...") : text);
     ch_jw_end(&w, '}');
     ch_jw_key(&w, "body");
     ch_jw_begin(&w, '{');
@@ -249,17 +255,17 @@ static void write_card(struct ch_buf *out, struct ch_sv text, bool grows) {
     ch_jw_end(&w, '}');
 }
 
-static void put_text(struct card *c, ch_feishu_fn *fn) {
+static void feishu_stream_put_text(struct card *c, ch_feishu_fn *fn) {
     CH_BUF_AUTO path = {0}, body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_buf_clear(&c->put);
     ch_buf_add_sv(&c->put, ch_buf_sv(&c->text));
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "content", ch_buf_sv(&c->text));
-    add_number(c, &w);
+    feishu_stream_add_number(c, &w);
     ch_jw_end(&w, '}');
     ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s/elements/" ELEMENT "/content", c->id);
-    call(c, "PUT", ch_buf_str(&path), &body, fn);
+    feishu_stream_call(c, "PUT", ch_buf_str(&path), &body, fn);
 }
 
 /* All of the card, which grows no more. */
@@ -273,10 +279,10 @@ static void put_whole(struct card *c, ch_feishu_fn *fn) {
     ch_jw_kcstr(&w, "type", "card_json");
     ch_jw_kstr(&w, "data", ch_buf_sv(&card));
     ch_jw_end(&w, '}');
-    add_number(c, &w);
+    feishu_stream_add_number(c, &w);
     ch_jw_end(&w, '}');
     ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s", c->id);
-    call(c, "PUT", ch_buf_str(&path), &body, fn);
+    feishu_stream_call(c, "PUT", ch_buf_str(&path), &body, fn);
 }
 
 static void stop_growing(struct card *c, ch_feishu_fn *fn) {
@@ -286,15 +292,15 @@ static void stop_growing(struct card *c, ch_feishu_fn *fn) {
     ch_jw_key(&inner, "config");
     ch_jw_begin(&inner, '{');
     ch_jw_kbool(&inner, "streaming_mode", false);
-    add_summary(&inner, ch_buf_sv(&c->text));
+    feishu_stream_add_summary(&inner, ch_buf_sv(&c->text));
     ch_jw_end(&inner, '}');
     ch_jw_end(&inner, '}');
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "settings", ch_buf_sv(&settings));
-    add_number(c, &w);
+    feishu_stream_add_number(c, &w);
     ch_jw_end(&w, '}');
     ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s/settings", c->id);
-    call(c, "PATCH", ch_buf_str(&path), &body, fn);
+    feishu_stream_call(c, "PATCH", ch_buf_str(&path), &body, fn);
 }
 
 /* --- it cannot be: the answer is sent without */
@@ -304,47 +310,47 @@ static void on_taken_back(const struct ch_feishu_answer *a, void *user) {
     (void)a; /* it may be gone already */
     c->busy = false;
     ch_free(CH_TAKE(c->message));
-    end(c, CH_ENDED_NONE, NULL);
+    feishu_stream_end(c, CH_ENDED_NONE, NULL);
 }
 
-static void take_back(struct card *c) {
+static void feishu_stream_take_back(struct card *c) {
     CH_BUF_AUTO path = {0};
     if (!c->message) {
-        end(c, CH_ENDED_NONE, NULL);
+        feishu_stream_end(c, CH_ENDED_NONE, NULL);
         return;
     }
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", c->message);
-    call(c, "DELETE", ch_buf_str(&path), NULL, on_taken_back);
+    feishu_stream_call(c, "DELETE", ch_buf_str(&path), NULL, on_taken_back);
 }
 
-static void on_gone(int rc, const struct chela_error *err, void *user) {
+static void feishu_stream_on_gone(int rc, const struct chela_error *err, void *user) {
     struct card *c = user;
     struct ch_feishu_answer later = {.why = err ? err->message : "the store cannot be written"};
     c->busy = false;
     if (rc < 0)
-        end(c, CH_ENDED_LATER, &later);
+        feishu_stream_end(c, CH_ENDED_LATER, &later);
     else
-        take_back(c);
+        feishu_stream_take_back(c);
 }
 
-static void give_up(struct card *c, const struct ch_feishu_answer *a) {
+static void feishu_stream_give_up(struct card *c, const struct ch_feishu_answer *a) {
     ch_log(CH_LOG_WARN, "feishu", "the card of an answer is given up: %s", a->why);
     c->state = GONE;
     c->busy = true;
-    note(c, on_gone);
+    feishu_stream_note(c, feishu_stream_on_gone);
 }
 
 /* --- its end */
 
 static void send_card(struct card *c);
-static void finish(struct card *c);
+static void feishu_stream_finish(struct card *c);
 
 static void on_stopped(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
     c->busy = false;
     if (a->code != 0) /* all of the answer is there: it stops growing by itself, too */
         ch_log(CH_LOG_INFO, "feishu", "a card stays open for a while: %s", a->why);
-    end(c, CH_ENDED_SHOWN, NULL);
+    feishu_stream_end(c, CH_ENDED_SHOWN, NULL);
 }
 
 static void on_last(const struct ch_feishu_answer *a, void *user) {
@@ -352,41 +358,41 @@ static void on_last(const struct ch_feishu_answer *a, void *user) {
     bool whole = c->still;
     c->busy = false;
     if (a->code == 0 && whole) {
-        end(c, CH_ENDED_SHOWN, NULL);
+        feishu_stream_end(c, CH_ENDED_SHOWN, NULL);
     } else if (a->code == 0) {
         stop_growing(c, on_stopped);
     } else if (a->code == CLOSED && !whole) {
         c->still = true;
-        finish(c);
+        feishu_stream_finish(c);
     } else if (a->code == OUT_OF_ORDER && !c->retold) {
         c->retold = true;
         c->number += CH_LIMIT_CARD_MS / TICK_MS;
-        finish(c);
+        feishu_stream_finish(c);
     } else if (ch_feishu_may_pass(a)) {
-        end(c, CH_ENDED_LATER, a);
+        feishu_stream_end(c, CH_ENDED_LATER, a);
     } else {
-        give_up(c, a);
+        feishu_stream_give_up(c, a);
     }
 }
 
-static void finish(struct card *c) {
+static void feishu_stream_finish(struct card *c) {
     if (c->busy)
         return;
     if (c->state == GONE)
-        take_back(c);
+        feishu_stream_take_back(c);
     else if (c->state == UNSENT)
         send_card(c);
     else if (c->still)
         put_whole(c, on_last);
     else
-        put_text(c, on_last);
+        feishu_stream_put_text(c, on_last);
 }
 
 /* --- while it grows */
 
 static void on_put(const struct ch_feishu_answer *a, void *user);
 
-static void grow(struct ch_timer *t) {
+static void feishu_stream_grow(struct ch_timer *t) {
     struct card *c = CH_CONTAINER(t, struct card, timer);
     if (c->busy || c->fn)
         return;
@@ -394,14 +400,14 @@ static void grow(struct ch_timer *t) {
         send_card(c);
     else if (c->state == SHOWN && !c->still &&
              !ch_sv_eq(ch_buf_sv(&c->text), ch_buf_sv(&c->put)))
-        put_text(c, on_put);
+        feishu_stream_put_text(c, on_put);
 }
 
 static void grow_later(struct card *c) {
     if (c->over)
-        watch(c);
+        feishu_stream_watch(c);
     else
-        ch_timer_start(loop_of(c), &c->timer, c->step_ms, grow);
+        ch_timer_start(feishu_stream_loop_of(c), &c->timer, c->step_ms, feishu_stream_grow);
 }
 
 static void on_put(const struct ch_feishu_answer *a, void *user) {
@@ -413,7 +419,7 @@ static void on_put(const struct ch_feishu_answer *a, void *user) {
         ch_log(CH_LOG_INFO, "feishu", "a card does not grow: %s", a->why);
     c->step_ms = a->code == 0 ? STEP_MS : CH_MIN(2 * c->step_ms, SLOWEST_MS);
     if (c->fn)
-        finish(c);
+        feishu_stream_finish(c);
     else
         grow_later(c);
 }
@@ -429,13 +435,13 @@ static void on_shown(const struct ch_feishu_answer *a, void *user) {
         c->message = ch_strndup(id.p, id.n);
         c->state = SHOWN;
         if (c->fn)
-            finish(c);
+            feishu_stream_finish(c);
         else
             grow_later(c);
     } else if (!ch_feishu_may_pass(a)) {
-        give_up(c, a->why ? a : &(struct ch_feishu_answer){.why = "it has no id"});
+        feishu_stream_give_up(c, a->why ? a : &(struct ch_feishu_answer){.why = "it has no id"});
     } else if (c->fn) {
-        end(c, CH_ENDED_LATER, a);
+        feishu_stream_end(c, CH_ENDED_LATER, a);
     } else {
         c->step_ms = CH_MIN(2 * c->step_ms, SLOWEST_MS);
         grow_later(c);
@@ -456,26 +462,26 @@ static void send_card(struct card *c) {
     ch_feishu_add_uuid(&w, ch_buf_str(&key), 0);
     ch_jw_end(&w, '}');
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%.*s/reply", CH_SV_FMT(at.message));
-    call(c, "POST", ch_buf_str(&path), &body, on_shown);
+    feishu_stream_call(c, "POST", ch_buf_str(&path), &body, on_shown);
 }
 
 /* Nobody has seen it. */
-static void drop(struct card *c) {
+static void feishu_stream_drop(struct card *c) {
     ch_feishu_ended_fn *fn = c->fn;
     void *user = c->user;
-    forget(c);
+    feishu_stream_forget(c);
     if (fn)
         fn(CH_ENDED_NONE, NULL, 0, user);
 }
 
-static void on_noted(int rc, const struct chela_error *err, void *user) {
+static void feishu_stream_on_noted(int rc, const struct chela_error *err, void *user) {
     struct card *c = user;
     c->busy = false;
     if (rc < 0)
         ch_log(CH_LOG_WARN, "feishu", "no card is shown: %s",
                err ? err->message : chela_error_text(rc));
     if (rc < 0 || c->fn || c->over) { /* the answer came first, or there is none */
-        drop(c);
+        feishu_stream_drop(c);
         return;
     }
     c->state = UNSENT;
@@ -491,21 +497,21 @@ static void on_created(const struct ch_feishu_answer *a, void *user) {
                ((id.p[i] | 32) >= 'a' && (id.p[i] | 32) <= 'z');
     c->busy = false;
     if (!good) {
-        c->st->not_before = mono(c->st) + PAUSE_MS;
+        c->st->not_before = feishu_stream_mono(c->st) + PAUSE_MS;
         ch_log(CH_LOG_WARN, "feishu", "answers come without cards for a minute: %s",
                a->why ? a->why : "a card has no id");
     }
     if (!good || c->fn || c->over) {
-        drop(c);
+        feishu_stream_drop(c);
         return;
     }
     c->id = ch_strndup(id.p, id.n);
     c->state = NOTING;
     c->busy = true;
-    note(c, on_noted);
+    feishu_stream_note(c, feishu_stream_on_noted);
 }
 
-static void create(struct card *c) {
+static void feishu_stream_create(struct card *c) {
     CH_BUF_AUTO body = {0}, card = {0};
     struct ch_jw w = ch_jw(&body);
     write_card(&card, ch_buf_sv(&c->text), true);
@@ -514,7 +520,7 @@ static void create(struct card *c) {
     ch_jw_kcstr(&w, "type", "card_json");
     ch_jw_kstr(&w, "data", ch_buf_sv(&card));
     ch_jw_end(&w, '}');
-    call(c, "POST", "/open-apis/cardkit/v1/cards", &body, on_created);
+    feishu_stream_call(c, "POST", "/open-apis/cardkit/v1/cards", &body, on_created);
 }
 
 /* --- for the channel */
@@ -523,8 +529,8 @@ void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival 
                            struct ch_sv text) {
     struct ch_parts rest = {.text = text};
     CH_BUF_AUTO part = {0};
-    struct card *c = find(st, in->to);
-    if ((!c && mono(st) < st->not_before) || (c && (c->fn || !c->session)))
+    struct card *c = feishu_stream_find(st, in->to);
+    if ((!c && feishu_stream_mono(st) < st->not_before) || (c && (c->fn || !c->session)))
         return;
     if (!ch_feishu_cut(&rest, &part)) /* what is longer than a card follows at the end */
         return;
@@ -534,7 +540,7 @@ void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival 
     ch_buf_clear(&c->text);
     ch_buf_add_sv(&c->text, ch_buf_sv(&part));
     if (fresh)
-        create(c);
+        feishu_stream_create(c);
     else if (c->state == SHOWN && !c->busy && !ch_timer_armed(&c->timer))
         grow_later(c);
 }
@@ -545,32 +551,32 @@ static void on_left_alone(const struct ch_feishu_answer *a, void *user) {
     c->busy = false;
     c->still = true;
     if (c->fn) /* the answer came meanwhile */
-        finish(c);
+        feishu_stream_finish(c);
     else
-        forget(c);
+        feishu_stream_forget(c);
 }
 
 /* Its answer may still wait for others of its session. */
-static void on_left(struct ch_timer *t) {
+static void feishu_stream_on_left(struct ch_timer *t) {
     struct card *c = CH_CONTAINER(t, struct card, timer);
     if (c->fn)
         return;
     if (c->busy || ch_outbox_has(c->st->host.rt, c->session))
-        watch(c);
+        feishu_stream_watch(c);
     else if (c->state == SHOWN)
         stop_growing(c, on_left_alone);
     else
-        forget(c);
+        feishu_stream_forget(c);
 }
 
 /* Those of an earlier process go with time. */
-static void watch(struct card *c) {
+static void feishu_stream_watch(struct card *c) {
     if (c->session)
-        ch_timer_start(loop_of(c), &c->timer, LEFT_MS, on_left);
+        ch_timer_start(feishu_stream_loop_of(c), &c->timer, LEFT_MS, feishu_stream_on_left);
 }
 
 void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to) {
-    struct card *c = find(st, to);
+    struct card *c = feishu_stream_find(st, to);
     if (!c || !c->session || c->fn)
         return;
     c->over = true;
@@ -579,22 +585,22 @@ void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to) {
 
 bool ch_feishu_stream_end(struct ch_feishu_stream *st, const char *to, struct ch_sv text,
                           ch_feishu_ended_fn *fn, void *user) {
-    struct card *c = find(st, to);
+    struct card *c = feishu_stream_find(st, to);
     if (!c || c->fn || (c->state == GONE && !c->message))
         return false;
-    ch_timer_stop(loop_of(c), &c->timer);
+    ch_timer_stop(feishu_stream_loop_of(c), &c->timer);
     ch_buf_clear(&c->text);
     ch_buf_add_sv(&c->text, text);
     c->fn = fn;
     c->user = user;
-    finish(c);
+    feishu_stream_finish(c);
     return true;
 }
 
 void ch_feishu_stream_forget(struct ch_feishu_stream *st, const char *to) {
-    struct card *c = find(st, to);
+    struct card *c = feishu_stream_find(st, to);
     if (c && !c->busy)
-        forget(c);
+        feishu_stream_forget(c);
 }
 
 bool ch_feishu_stream_is_idle(const struct ch_feishu_stream *st) {

@@ -5,7 +5,10 @@
  *
  * What is missing is named as the developer console names it, with what does not
  * work without it. Blocking; nothing is changed. */
+#include "channel/feishu_survey.h"
+
 #include "agent/provider/server_query.h"
+#include "channel/channels.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 
@@ -17,13 +20,14 @@ struct survey {
     const char *token; /* NULL: none yet */
 };
 
-static void row(const struct survey *s, const char *status, const char *detail, const char *mend) {
+static void feishu_survey_row(const struct survey *s, const char *status, const char *detail,
+                              const char *mend) {
     ch_channel_finding(s->w, "feishu", status, detail, mend);
 }
 
 /* code of the answer; -1: none came, and *why says so. */
-static int64_t ask(const struct survey *s, const char *path, const struct ch_sv *body,
-                   const struct ch_json **out, const char **why) {
+static int64_t feishu_survey_ask(const struct survey *s, const char *path, const struct ch_sv *body,
+                                 const struct ch_json **out, const char **why) {
     CH_BUF_AUTO answer = {0};
     struct chela_error err = {0};
     struct ch_header headers[2];
@@ -66,17 +70,19 @@ static bool look_at_secret(struct survey *s) {
     ch_jw_kcstr(&w, "app_secret", s->o->secret);
     ch_jw_end(&w, '}');
     struct ch_sv post = ch_buf_sv(&body);
-    int64_t code = ask(s, CH_FEISHU_TOKEN_PATH, &post, &v, &why);
+    int64_t code = feishu_survey_ask(s, CH_FEISHU_TOKEN_PATH, &post, &v, &why);
     if (code == 0) {
         s->token = ch_arena_str(s->arena, ch_json_get_str(v, "tenant_access_token"));
         return true;
     }
     if (code < 0)
-        row(s, "warn", ch_arena_printf(s->arena, "%s cannot be asked: %s",
-                                       ch_feishu_base(s->o->domain), why),
+        feishu_survey_row(
+            s, "warn",
+            ch_arena_printf(s->arena, "%s cannot be asked: %s", ch_feishu_base(s->o->domain), why),
             "is there a network, or a proxy to be named?");
     else
-        row(s, "fail", ch_arena_printf(s->arena, "the App ID or the App Secret is wrong: %s", why),
+        feishu_survey_row(
+            s, "fail", ch_arena_printf(s->arena, "the App ID or the App Secret is wrong: %s", why),
             "compare both with Credentials in its console; an app of Lark needs domain: lark");
     return false;
 }
@@ -84,15 +90,16 @@ static bool look_at_secret(struct survey *s) {
 static bool look_at_bot(const struct survey *s) {
     const struct ch_json *v = NULL;
     const char *why;
-    int64_t code = ask(s, "/open-apis/bot/v3/info", NULL, &v, &why);
+    int64_t code = feishu_survey_ask(s, "/open-apis/bot/v3/info", NULL, &v, &why);
     struct ch_sv name = ch_json_get_str(ch_json_get(v, "bot"), "app_name");
     if (code != 0) {
-        row(s, "fail", ch_arena_printf(s->arena, "the app is no bot: %s", why),
-            "add the bot ability in its console, and publish a version");
+        feishu_survey_row(s, "fail", ch_arena_printf(s->arena, "the app is no bot: %s", why),
+                          "add the bot ability in its console, and publish a version");
         return false;
     }
-    row(s, "ok", ch_arena_printf(s->arena, "the service knows the app: %.*s", CH_SV_FMT(name)),
-        NULL);
+    feishu_survey_row(s, "ok",
+                      ch_arena_printf(s->arena, "the service knows the app: %.*s", CH_SV_FMT(name)),
+                      NULL);
     return true;
 }
 
@@ -152,9 +159,10 @@ static void look_at_permissions(const struct survey *s) {
     const struct ch_json *v = NULL;
     const char *why;
     bool all = true;
-    if (ask(s, "/open-apis/application/v6/scopes", NULL, &v, &why) != 0) {
-        row(s, "warn", ch_arena_printf(s->arena, "its permissions cannot be listed: %s", why),
-            "was a version of the app published?");
+    if (feishu_survey_ask(s, "/open-apis/application/v6/scopes", NULL, &v, &why) != 0) {
+        feishu_survey_row(s, "warn",
+                          ch_arena_printf(s->arena, "its permissions cannot be listed: %s", why),
+                          "was a version of the app published?");
         return;
     }
     const struct ch_json *scopes = ch_json_path(v, "data", "scopes", NULL);
@@ -163,12 +171,12 @@ static void look_at_permissions(const struct survey *s) {
         if ((n->applies && !n->applies(s->o)) || is_granted(scopes, n))
             continue;
         all = false;
-        row(s, n->vital ? "fail" : "warn",
-            ch_arena_printf(s->arena, "it lacks %s: %s", n->names[0], n->without),
-            "add it under Permissions in its console, and publish a version");
+        feishu_survey_row(s, n->vital ? "fail" : "warn",
+                          ch_arena_printf(s->arena, "it lacks %s: %s", n->names[0], n->without),
+                          "add it under Permissions in its console, and publish a version");
     }
     if (all)
-        row(s, "ok", "it has the permissions that it needs", NULL);
+        feishu_survey_row(s, "ok", "it has the permissions that it needs", NULL);
 }
 
 void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w) {

@@ -1,10 +1,14 @@
 /* feishu_upload.c -- a file of the workspace to the service: what it gives for
  * it, a key, is what a message shows. Pictures go in as such where the service
  * takes them. */
+#include "channel/feishu_upload.h"
+
 #include "base/limits.h"
 #include "channel/attach.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "channel/files.h"
+#include "channel/picture.h"
 
 struct ch_feishu_upload {
     struct ch_feishu_api *api;
@@ -22,7 +26,8 @@ static void free_upload(struct ch_feishu_upload *u) {
     ch_free(u);
 }
 
-static void finish(struct ch_feishu_upload *u, const char *key, bool again, const char *why) {
+static void feishu_upload_finish(struct ch_feishu_upload *u, const char *key, bool again,
+                                 const char *why) {
     ch_feishu_key_fn *fn = u->fn;
     void *user = u->user;
     bool picture = u->picture;
@@ -31,15 +36,17 @@ static void finish(struct ch_feishu_upload *u, const char *key, bool again, cons
     fn(key, picture, again, reason, user);
 }
 
-static void on_key(const struct ch_feishu_answer *a, void *user) {
+static void feishu_upload_on_key(const struct ch_feishu_answer *a, void *user) {
     struct ch_feishu_upload *u = user;
     CH_ARENA_AUTO arena = {0};
     struct ch_sv key = ch_json_get_str(ch_json_get(a->json, "data"),
                                        u->picture ? "image_key" : "file_key");
     bool good = a->code == 0 && key.n && !memchr(key.p, 0, key.n);
     bool again = a->status == 0 || a->status == 429 || a->status >= 500 || a->code == 99991400;
-    finish(u, good ? ch_arena_str(&arena, key) : NULL, again,
-           good ? NULL : a->why ? a->why : "the service gave no key");
+    feishu_upload_finish(u, good ? ch_arena_str(&arena, key) : NULL, again,
+                         good     ? NULL
+                         : a->why ? a->why
+                                  : "the service gave no key");
 }
 
 static void write_form(struct ch_feishu_upload *u, struct ch_sv bytes) {
@@ -55,17 +62,17 @@ static void write_form(struct ch_feishu_upload *u, struct ch_sv bytes) {
     ch_form_end(&u->form);
 }
 
-static void on_read(struct ch_sv bytes, const char *why, void *user) {
+static void feishu_upload_on_read(struct ch_sv bytes, const char *why, void *user) {
     struct ch_feishu_upload *u = user;
     u->reading = NULL;
     if (!bytes.n) {
-        finish(u, NULL, false, why);
+        feishu_upload_finish(u, NULL, false, why);
         return;
     }
     u->picture = bytes.n <= CH_LIMIT_CHANNEL_PICTURE && ch_picture_ending(bytes);
     write_form(u, bytes);
     ch_feishu_send_form(u->api, u->picture ? "/open-apis/im/v1/images" : "/open-apis/im/v1/files",
-                        u->form.type, &u->form.body, on_key, u);
+                        u->form.type, &u->form.body, feishu_upload_on_key, u);
 }
 
 struct ch_feishu_upload *ch_feishu_upload(chela_runtime *rt, struct ch_feishu_api *api,
@@ -77,7 +84,7 @@ struct ch_feishu_upload *ch_feishu_upload(chela_runtime *rt, struct ch_feishu_ap
     u->fn = fn;
     u->user = user;
     ch_form_init(&u->form);
-    u->reading = ch_attach(rt, workspace, path, on_read, u);
+    u->reading = ch_attach(rt, workspace, path, feishu_upload_on_read, u);
     return u;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/picture.h"
 #include "io/worker.h"
 
 #define FOLDER "inbound"
@@ -26,7 +27,7 @@ struct ch_filing {
     void *tag;
 };
 
-static void drop(struct ch_work *w) {
+static void files_drop(struct ch_work *w) {
     struct ch_filing *f = CH_CONTAINER(w, struct ch_filing, work);
     ch_free(f->workspace);
     ch_free(f->name);
@@ -36,7 +37,7 @@ static void drop(struct ch_work *w) {
 
 /* --- into the workspace */
 
-static bool write_all(int fd, struct ch_sv bytes) {
+static bool files_write_all(int fd, struct ch_sv bytes) {
     while (bytes.n) {
         ssize_t n = write(fd, bytes.p, bytes.n);
         if (n < 0 && errno == EINTR)
@@ -64,7 +65,7 @@ static int open_folder(const char *workspace) {
 
 /* Is there room for n bytes more, in the place of `name`? 0, or an errno. Files
  * that are saved at the same time do not see each other. */
-static int check_room(int dir, const char *name, size_t n) {
+static int files_check_room(int dir, const char *name, size_t n) {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     uint64_t bytes = n;
@@ -89,21 +90,21 @@ static int check_room(int dir, const char *name, size_t n) {
 
 /* The same message again replaces its own file; half a file is none. */
 static int save_in(int dir, const char *name, struct ch_sv bytes) {
-    int why = check_room(dir, name, bytes.n);
+    int why = files_check_room(dir, name, bytes.n);
     if (why)
         return why;
     unlinkat(dir, name, 0);
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
-    why = write_all(fd, bytes) ? 0 : errno;
+    why = files_write_all(fd, bytes) ? 0 : errno;
     close(fd);
     if (why)
         unlinkat(dir, name, 0);
     return why;
 }
 
-static void run(struct ch_work *w) {
+static void files_run(struct ch_work *w) {
     struct ch_filing *f = CH_CONTAINER(w, struct ch_filing, work);
     f->picture = ch_picture_look(ch_buf_sv(&f->bytes));
     if (!f->workspace)
@@ -123,7 +124,7 @@ static size_t shown_bytes(const struct ch_arrival *in) {
     return n;
 }
 
-static void show(struct ch_filing *f) {
+static void files_show(struct ch_filing *f) {
     struct ch_arrival *in = f->in;
     const char *why_not = f->picture.why_not;
     if (!f->picture.type)
@@ -145,7 +146,7 @@ static void show(struct ch_filing *f) {
         .name = ch_arena_str(f->arena, ch_sv_str(f->name))};
 }
 
-static void tell(const struct ch_filing *f) {
+static void files_tell(const struct ch_filing *f) {
     struct ch_arrival *in = f->in;
     if (f->error)
         ch_log(CH_LOG_WARN, in->about.channel, "a file of message %s cannot be kept: %s",
@@ -156,16 +157,16 @@ static void tell(const struct ch_filing *f) {
         in->text = ch_arena_printf(f->arena, "%s\n[saved as " FOLDER "/%s]", in->text, f->name);
 }
 
-static void finished(struct ch_work *w) {
+static void files_finished(struct ch_work *w) {
     struct ch_filing *f = CH_CONTAINER(w, struct ch_filing, work);
     void (*done)(void *) = f->in ? f->done : NULL;
     void *tag = f->tag;
     if (done) {
-        tell(f);
+        files_tell(f);
         if (!f->in->overheard)
-            show(f);
+            files_show(f);
     }
-    drop(w);
+    files_drop(w);
     if (done)
         done(tag);
 }
@@ -193,7 +194,7 @@ struct ch_filing *ch_file_take(chela_runtime *rt, struct ch_arrival *in, struct 
     CH_BUF_AUTO name = {0};
     ch_buf_add_str(&name, file->stem);
     add_ending(&name, file->name, file->bytes);
-    f->work = (struct ch_work){.run = run, .done = finished, .dropped = drop};
+    f->work = (struct ch_work){.run = files_run, .done = files_finished, .dropped = files_drop};
     f->in = in;
     f->arena = a;
     f->workspace = workspace ? ch_strdup(workspace) : NULL;

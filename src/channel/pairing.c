@@ -29,8 +29,8 @@ struct note {
 };
 
 /* "CHANNEL:SENDER" behind a prefix. */
-static bool read_name(const char *id, const char *prefix, struct ch_arena *a,
-                      struct chela_pairing *out) {
+static bool channel_pairing_read_name(const char *id, const char *prefix, struct ch_arena *a,
+                                      struct chela_pairing *out) {
     struct ch_sv rest = ch_sv_str(id);
     if (!ch_sv_starts(rest, prefix))
         return false;
@@ -43,9 +43,9 @@ static bool read_name(const char *id, const char *prefix, struct ch_arena *a,
 static bool read_note(const struct chela_store_item *i, struct ch_arena *a, struct note *out) {
     const struct ch_json *v;
     *out = (struct note){.p = {.ts = i->ts}};
-    if (read_name(i->id, "paired:", a, &out->p))
+    if (channel_pairing_read_name(i->id, "paired:", a, &out->p))
         return true;
-    if (!read_name(i->id, "pairing:", a, &out->p) ||
+    if (!channel_pairing_read_name(i->id, "pairing:", a, &out->p) ||
         ch_json_parse(a, ch_arena_sv(a, ch_sv(i->data, i->n)), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return false;
     struct ch_sv code = ch_json_get_str(v, "code");
@@ -55,8 +55,8 @@ static bool read_note(const struct chela_store_item *i, struct ch_arena *a, stru
     return true;
 }
 
-static int change(chela_store *store, enum chela_store_change_kind kind, const char *id,
-                  struct ch_sv data, struct chela_error *err) {
+static int channel_pairing_change(chela_store *store, enum chela_store_change_kind kind,
+                                  const char *id, struct ch_sv data, struct chela_error *err) {
     struct chela_store_change c = {.kind = kind, .id = id, .key = "", .data = data.p,
                                    .n = data.n, .now = ch_store_now()};
     int rc = ch_store_commit(store, &c, 1, true, err);
@@ -126,11 +126,12 @@ int ch_pairing_approve(chela_store *store, const char *channel, const char *code
         rc = ch_fail(err, CHELA_ENOENT, "there is no code '%s', or it is older than an hour", code);
     if (rc == 0) {
         name_note(&id, "paired:", &s.found);
-        rc = change(store, CHELA_STORE_NOTE, ch_buf_str(&id), CH_SV("{}"), err);
+        rc = channel_pairing_change(store, CHELA_STORE_NOTE, ch_buf_str(&id), CH_SV("{}"), err);
     }
     if (rc == 0) {
         name_note(&id, "pairing:", &s.found);
-        rc = change(store, CHELA_STORE_FORGET, ch_buf_str(&id), ch_sv(NULL, 0), err);
+        rc =
+            channel_pairing_change(store, CHELA_STORE_FORGET, ch_buf_str(&id), ch_sv(NULL, 0), err);
         rc = rc == CHELA_ENOENT ? 0 : rc;
     }
     if (rc == 0 && fn)
@@ -151,7 +152,8 @@ int chela_pairing_remove(chela_store *store, const char *channel, const char *se
     CH_BUF_AUTO id = {0};
     err = err ? err : &why;
     name_note(&id, "paired:", &p);
-    int rc = change(store, CHELA_STORE_FORGET, ch_buf_str(&id), ch_sv(NULL, 0), err);
+    int rc =
+        channel_pairing_change(store, CHELA_STORE_FORGET, ch_buf_str(&id), ch_sv(NULL, 0), err);
     if (rc == CHELA_ENOENT)
         return ch_fail(err, rc, "%s is not paired with channel %s", sender, channel);
     return rc;
@@ -169,7 +171,7 @@ struct meeting {
     struct ch_buf stale; /* ids of notes with codes that are too old, each with its NUL */
 };
 
-static int look(const struct chela_store_item *i, void *user) {
+static int channel_pairing_look(const struct chela_store_item *i, void *user) {
     struct meeting *m = user;
     CH_ARENA_AUTO arena = {0};
     struct note n;
@@ -197,8 +199,8 @@ static int draw_code(struct ch_buf *out, struct chela_error *err) {
     return 0;
 }
 
-static int keep(chela_store *store, const struct meeting *m, struct ch_buf *code,
-                struct chela_error *err) {
+static int channel_pairing_keep(chela_store *store, const struct meeting *m, struct ch_buf *code,
+                                struct chela_error *err) {
     CH_BUF_AUTO id = {0}, data = {0};
     struct ch_jw w = ch_jw(&data);
     bool known = m->pending.p.code != NULL;
@@ -211,26 +213,26 @@ static int keep(chela_store *store, const struct meeting *m, struct ch_buf *code
     ch_jw_kint(&w, "told", m->pending.told + 1);
     ch_jw_end(&w, '}');
     name_note(&id, "pairing:", &m->who);
-    return change(store, CHELA_STORE_NOTE, ch_buf_str(&id), ch_buf_sv(&data), err);
+    return channel_pairing_change(store, CHELA_STORE_NOTE, ch_buf_str(&id), ch_buf_sv(&data), err);
 }
 
-static void sweep(chela_store *store, const struct meeting *m) {
+static void channel_pairing_sweep(chela_store *store, const struct meeting *m) {
     struct chela_error ignored = {0};
     for (const char *id = m->stale.p; id && id < m->stale.p + m->stale.n; id += strlen(id) + 1)
-        change(store, CHELA_STORE_FORGET, id, ch_sv(NULL, 0), &ignored);
+        channel_pairing_change(store, CHELA_STORE_FORGET, id, ch_sv(NULL, 0), &ignored);
 }
 
 int ch_pairing_meet(chela_store *store, const char *channel, const char *sender,
                     enum ch_pairing *out, struct ch_buf *code, struct chela_error *err) {
     struct meeting m = {.who = {.channel = channel, .sender = sender}, .now = ch_store_now()};
-    int rc = chela_store_items(store, CHELA_STORE_NOTES, look, &m, err);
+    int rc = chela_store_items(store, CHELA_STORE_NOTES, channel_pairing_look, &m, err);
     *out = CH_UNPAIRED;
     if (rc == 0 && m.paired) {
         *out = CH_PAIRED;
     } else if (rc == 0 && m.pending.told < TOLD && m.others < CH_LIMIT_PAIRINGS) {
         *out = CH_PAIRING;
-        rc = keep(store, &m, code, err);
-        sweep(store, &m);
+        rc = channel_pairing_keep(store, &m, code, err);
+        channel_pairing_sweep(store, &m);
     }
     ch_buf_release(&m.stale);
     ch_arena_release(&m.arena);

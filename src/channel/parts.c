@@ -5,7 +5,7 @@
 
 #define MOST_FENCE 200 /* bytes; a longer line is none */
 
-static struct ch_sv after(struct ch_sv text, size_t n) {
+static struct ch_sv parts_after(struct ch_sv text, size_t n) {
     return ch_sv(text.p + n, text.n - n);
 }
 
@@ -44,12 +44,12 @@ bool ch_fence_closes(struct ch_sv line, struct ch_sv fence) {
 
 /* The whole block of code that text begins with, or its first line. */
 static struct ch_sv first_block(struct ch_sv text) {
-    struct ch_sv fence = ch_line_first(text), rest = after(text, fence.n);
+    struct ch_sv fence = ch_line_first(text), rest = parts_after(text, fence.n);
     if (!ch_fence_opens(fence))
         return fence;
     while (rest.n) {
         struct ch_sv line = ch_line_first(rest);
-        rest = after(rest, line.n);
+        rest = parts_after(rest, line.n);
         if (ch_fence_closes(line, fence))
             break;
     }
@@ -58,7 +58,8 @@ static struct ch_sv first_block(struct ch_sv text) {
 
 /* --- cutting */
 
-static bool fits(const struct ch_parts_ops *ops, const struct ch_buf *part, struct ch_sv more) {
+static bool parts_fits(const struct ch_parts_ops *ops, const struct ch_buf *part,
+                       struct ch_sv more) {
     return more.n <= ops->most && ops->fits(ch_buf_sv(part), more);
 }
 
@@ -67,7 +68,7 @@ static bool fits(const struct ch_parts_ops *ops, const struct ch_buf *part, stru
 static struct ch_sv cut_line(const struct ch_parts_ops *ops, struct ch_sv line) {
     struct ch_sv most = ch_utf8_cut(line, ops->most);
     CH_BUF_AUTO none = {0};
-    while (!fits(ops, &none, most))
+    while (!parts_fits(ops, &none, most))
         most = ch_utf8_cut(most, most.n * 9 / 10);
     for (size_t n = most.n; n > most.n / 2; n--)
         if (most.p[n - 1] == ' ')
@@ -76,7 +77,8 @@ static struct ch_sv cut_line(const struct ch_parts_ops *ops, struct ch_sv line) 
 }
 
 /* Lines of a block of code that is too long for one part, closed behind them. */
-static void add_code(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_buf *part) {
+static void parts_add_code(struct ch_parts *rest, const struct ch_parts_ops *ops,
+                           struct ch_buf *part) {
     struct ch_sv fence = rest->fence;
     CH_BUF_AUTO end = {0};
     ch_buf_addf(&end, "%.*s\n", CH_SV_FMT(ch_fence_marks(fence)));
@@ -86,21 +88,21 @@ static void add_code(struct ch_parts *rest, const struct ch_parts_ops *ops, stru
         struct ch_sv line = ch_line_first(rest->text);
         if (ch_fence_closes(line, fence)) {
             ch_buf_add_sv(part, line);
-            rest->text = after(rest->text, line.n);
+            rest->text = parts_after(rest->text, line.n);
             rest->fence = ch_sv(NULL, 0);
             return;
         }
         CH_BUF_AUTO would = {0};
         ch_buf_add_sv(&would, line);
         ch_buf_add_sv(&would, ch_buf_sv(&end));
-        if (!fits(ops, part, ch_buf_sv(&would))) {
+        if (!parts_fits(ops, part, ch_buf_sv(&would))) {
             if (some)
                 break;
             line = cut_line(ops, ch_utf8_cut(line, line.n / 2));
         }
         some = true;
         ch_buf_add_sv(part, line);
-        rest->text = after(rest->text, line.n);
+        rest->text = parts_after(rest->text, line.n);
     }
     if (part->n && part->p[part->n - 1] != '\n')
         ch_buf_addc(part, '\n');
@@ -109,21 +111,21 @@ static void add_code(struct ch_parts *rest, const struct ch_parts_ops *ops, stru
 
 static void take_block(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_sv block,
                        struct ch_buf *part) {
-    rest->text = after(rest->text, block.n);
+    rest->text = parts_after(rest->text, block.n);
     if (ch_fence_opens(block) || !ops->add_line)
         ch_buf_add_sv(part, block);
     else
         ops->add_line(part, block, rest->text);
 }
 
-static void fill(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_buf *part) {
+static void parts_fill(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_buf *part) {
     if (rest->fence.n) {
-        add_code(rest, ops, part);
+        parts_add_code(rest, ops, part);
         return;
     }
     while (rest->text.n) {
         struct ch_sv block = first_block(rest->text);
-        if (fits(ops, part, block)) {
+        if (parts_fits(ops, part, block)) {
             take_block(rest, ops, block, part);
             continue;
         }
@@ -131,8 +133,8 @@ static void fill(struct ch_parts *rest, const struct ch_parts_ops *ops, struct c
             return;
         if (ch_fence_opens(block)) {
             rest->fence = ch_line_first(block);
-            rest->text = after(rest->text, rest->fence.n);
-            add_code(rest, ops, part);
+            rest->text = parts_after(rest->text, rest->fence.n);
+            parts_add_code(rest, ops, part);
         } else {
             take_block(rest, ops, cut_line(ops, block), part);
         }
@@ -143,10 +145,10 @@ static void fill(struct ch_parts *rest, const struct ch_parts_ops *ops, struct c
 bool ch_parts_next(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_buf *part) {
     CH_BUF_AUTO next = {0};
     while (!rest->fence.n && rest->text.n && ch_line_is_blank(ch_line_first(rest->text)))
-        rest->text = after(rest->text, ch_line_first(rest->text).n);
+        rest->text = parts_after(rest->text, ch_line_first(rest->text).n);
     if (!rest->text.n)
         return false;
-    fill(rest, ops, &next);
+    parts_fill(rest, ops, &next);
     ch_buf_add_sv(part, ch_buf_sv(&next));
     return true;
 }

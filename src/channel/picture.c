@@ -6,6 +6,8 @@
  * they take, and whole as far as its frame tells: PNG by the sums of its chunks,
  * the others by their headers and their ends. The name it was sent under counts
  * for nothing. Pixels are not decoded. Pure. */
+#include "channel/picture.h"
+
 #include "base/crc32.h"
 #include "base/limits.h"
 #include "channel/files.h"
@@ -29,7 +31,7 @@ static bool is_size(uint32_t width, uint32_t height) {
            height <= CH_LIMIT_PICTURE_SIDE;
 }
 
-static bool begins(struct ch_sv b, const char *with, size_t n) {
+static bool picture_begins(struct ch_sv b, const char *with, size_t n) {
     return b.n >= n && memcmp(b.p, with, n) == 0;
 }
 
@@ -105,10 +107,10 @@ static const struct kind {
     {"image/webp", ".webp", "RIFF", 4, is_webp},
 };
 
-static const struct kind *kind_of(struct ch_sv bytes) {
+static const struct kind *picture_kind_of(struct ch_sv bytes) {
     for (size_t i = 0; i < CH_LEN(kinds); i++) {
         bool riff = kinds[i].is_whole == is_webp;
-        if (begins(bytes, kinds[i].magic, kinds[i].n) &&
+        if (picture_begins(bytes, kinds[i].magic, kinds[i].n) &&
             (!riff || (bytes.n >= 12 && memcmp(bytes.p + 8, "WEBP", 4) == 0)))
             return &kinds[i];
     }
@@ -116,12 +118,12 @@ static const struct kind *kind_of(struct ch_sv bytes) {
 }
 
 const char *ch_picture_ending(struct ch_sv bytes) {
-    const struct kind *k = kind_of(bytes);
+    const struct kind *k = picture_kind_of(bytes);
     return k ? k->ending : NULL;
 }
 
 struct ch_picture ch_picture_look(struct ch_sv bytes) {
-    const struct kind *k = kind_of(bytes);
+    const struct kind *k = picture_kind_of(bytes);
     if (!k)
         return (struct ch_picture){0};
     if (bytes.n > CH_LIMIT_IMAGE_READ)

@@ -30,7 +30,7 @@ void ch_rules_release(struct ch_rules *r) {
     ch_strings_free(r->owners);
 }
 
-static bool is_listed(char *const *list, const char *id) {
+static bool rules_is_listed(char *const *list, const char *id) {
     for (; id && list && *list; list++)
         if (strcmp(*list, id) == 0 || strcmp(*list, "*") == 0)
             return true;
@@ -47,14 +47,14 @@ bool ch_rules_is_owner(const struct ch_rules *r, const char *id) {
     return false;
 }
 
-static bool knows(const struct ch_rules *r, const struct ch_author *who) {
-    return is_listed(r->people, who->id) || is_listed(r->people, who->others[0]) ||
-           is_listed(r->people, who->others[1]) || ch_rules_is_owner(r, who->id);
+static bool rules_knows(const struct ch_rules *r, const struct ch_author *who) {
+    return rules_is_listed(r->people, who->id) || rules_is_listed(r->people, who->others[0]) ||
+           rules_is_listed(r->people, who->others[1]) || ch_rules_is_owner(r, who->id);
 }
 
 static enum ch_judgement judge_group(const struct ch_rules *r, const struct ch_author *who) {
     if (r->group == CH_WELCOME_OFF ||
-        (r->group != CH_WELCOME_OPEN && !is_listed(r->groups, who->chat)))
+        (r->group != CH_WELCOME_OPEN && !rules_is_listed(r->groups, who->chat)))
         return CH_IGNORE;
     if (r->unasked || who->meant == CH_MEANT)
         return CH_TAKE;
@@ -68,7 +68,7 @@ enum ch_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_autho
         return judge_group(r, who);
     if (r->direct == CH_WELCOME_OFF)
         return CH_IGNORE;
-    if (r->direct == CH_WELCOME_OPEN || knows(r, who))
+    if (r->direct == CH_WELCOME_OPEN || rules_knows(r, who))
         return CH_TAKE;
     return r->direct == CH_WELCOME_PAIRING ? CH_MEET : CH_IGNORE;
 }

@@ -18,6 +18,12 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/telegram.h"
+#include "channel/telegram_act.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_fetch.h"
+#include "channel/telegram_message.h"
+#include "channel/telegram_out.h"
 
 #define DOMAIN "https://api.telegram.org"
 #define POLL_S 50
@@ -27,51 +33,52 @@
 #define REST_LONGEST_MS 60000
 #define TROUBLE_MS 4000 /* of rest: it is no slip of the network any more */
 
-static int read_data(const struct ch_telegram *t, struct ch_sv data, struct ch_arena *a,
-                     struct ch_telegram_message *out, struct chela_error *err) {
-    const struct ch_json *m;
-    int rc = ch_json_parse(a, data, CH_JSON_REPLACE, &m, NULL, err);
-    return rc < 0 ? rc : ch_telegram_read(m, t->me, t->name, a, out, err);
+/* The arrival that a message is. data: the message as JSON text, in the arena. */
+static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
+                                 struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
+                                 struct chela_error *err) {
+    struct ch_telegram_message *l = CH_ARENA_NEW(a, struct ch_telegram_message);
+    int rc = ch_telegram_read(m, t->me, t->name, a, l, err);
+    if (rc < 0)
+        return rc;
+    *out = (struct ch_arrival){
+        .id = ch_arena_printf(a, "telegram:%s:%s", l->who.chat, l->id),
+        .session = ch_rules_session(&t->rules, "telegram", &l->who, a),
+        .to = ch_arena_printf(a, "%s %s %s", l->who.chat, l->id,
+                              l->who.thread ? l->who.thread : ""),
+        .text = l->text,
+        .data = data,
+        .message = l,
+        .about = CHELA_INBOUND(.channel = "telegram", .account = t->name,
+                               .chat_type = l->who.direct ? "direct" : "group",
+                               .chat_id = l->who.chat, .thread_id = l->who.thread,
+                               .message_id = l->id, .sender_id = l->who.id,
+                               .sender = l->who.direct ? NULL : l->name, .ts = l->ts,
+                               .quoted = l->quoted, .answers_us = l->answers_us,
+                               .mentioned = l->who.meant == CH_MEANT)};
+    return 0;
 }
 
 static int telegram_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                            struct ch_arrival *out, struct chela_error *err) {
-    const struct ch_telegram *t = ch_telegram_of(c);
-    struct ch_telegram_message l;
+    CH_ARENA_AUTO scratch = {0};
+    const struct ch_json *m;
     data = ch_arena_sv(a, data);
-    int rc = read_data(t, data, a, &l, err);
-    if (rc < 0)
-        return rc;
-    *out = (struct ch_arrival){
-        .id = ch_arena_printf(a, "telegram:%s:%s", l.who.chat, l.id),
-        .session = ch_rules_session(&t->rules, "telegram", &l.who, a),
-        .to = ch_arena_printf(a, "%s %s %s", l.who.chat, l.id, l.who.thread ? l.who.thread : ""),
-        .text = l.text,
-        .data = data,
-        .about = CHELA_INBOUND(.channel = "telegram", .account = t->name,
-                               .chat_type = l.who.direct ? "direct" : "group",
-                               .chat_id = l.who.chat, .thread_id = l.who.thread,
-                               .message_id = l.id, .sender_id = l.who.id,
-                               .sender = l.who.direct ? NULL : l.name, .ts = l.ts,
-                               .quoted = l.quoted, .answers_us = l.answers_us,
-                               .mentioned = l.who.meant == CH_MEANT)};
-    return 0;
+    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &m, NULL, err);
+    return rc < 0 ? rc : telegram_read_arrival(ch_telegram_of(c), m, data, a, out, err);
 }
 
 static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_arrival *in) {
     const struct ch_telegram *t = ch_telegram_of(c);
-    CH_ARENA_AUTO arena = {0};
-    struct ch_telegram_message l;
-    return read_data(t, in->data, &arena, &l, NULL) < 0 || l.news
-               ? CH_IGNORE
-               : ch_rules_judge(&t->rules, &l.who);
+    const struct ch_telegram_message *l = in->message;
+    return l->news ? CH_IGNORE : ch_rules_judge(&t->rules, &l->who);
 }
 
 /* --- fetching */
 
-static void on_rested(struct ch_timer *timer);
+static void telegram_on_rested(struct ch_timer *timer);
 
-static int64_t at_random(int64_t below) {
+static int64_t telegram_at_random(int64_t below) {
     uint32_t n = 0;
     if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
         n = UINT32_MAX / 2;
@@ -83,13 +90,13 @@ static void set_trouble(struct ch_telegram *t, const char *what) {
     t->trouble = what ? ch_strdup(what) : NULL;
 }
 
-static void try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
-    int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + at_random(t->rest_ms));
+static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
+    int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + telegram_at_random(t->rest_ms));
     ch_log(CH_LOG_WARN, "telegram", "asked again in %lld ms: %s", (long long)ms, what);
     if (t->rest_ms >= TROUBLE_MS)
         set_trouble(t, what);
     t->rest_ms = CH_MIN(2 * t->rest_ms, REST_LONGEST_MS);
-    ch_timer_start(t->host.rt->loop, &t->rest, ms, on_rested);
+    ch_timer_start(t->host.rt->loop, &t->rest, ms, telegram_on_rested);
 }
 
 /* It may mean that the token is another's, or that somebody else asks: no rest helps. */
@@ -102,25 +109,25 @@ static void refused(struct ch_telegram *t, const struct ch_web_answer *a) {
                                "for it (%s)", what);
     if (a->status >= 400 && a->status < 500 && a->status != 429)
         set_trouble(t, what);
-    try_later(t, what, ch_telegram_wait(a));
+    telegram_try_later(t, what, ch_telegram_wait(a));
 }
 
 static void ask_now(struct ch_telegram *t) {
-    ch_timer_start(t->host.rt->loop, &t->rest, 0, on_rested);
+    ch_timer_start(t->host.rt->loop, &t->rest, 0, telegram_on_rested);
 }
 
 static void end_of_batch(struct ch_telegram *t) {
     if (t->storing)
         return;
     if (t->failed) {
-        try_later(t, "what came cannot be stored", 0);
+        telegram_try_later(t, "what came cannot be stored", 0);
         return;
     }
     t->offset = CH_MAX(t->offset, t->newest + 1);
     ask_now(t);
 }
 
-static void on_stored(int rc, const struct chela_error *err, void *tag) {
+static void telegram_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ch_telegram *t = tag;
     t->storing--;
     if (rc < 0 && rc != CHELA_EEXIST) {
@@ -131,16 +138,17 @@ static void on_stored(int rc, const struct chela_error *err, void *tag) {
     end_of_batch(t);
 }
 
-static void take_message(struct ch_telegram *t, const struct ch_json *m) {
+static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m) {
     struct ch_arena arena = {0};
     struct ch_arrival in;
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, m);
-    if (telegram_recall(&t->channel, ch_buf_sv(&data), &arena, &in, NULL) == 0 &&
+    struct ch_sv copy = ch_arena_sv(&arena, ch_buf_sv(&data));
+    if (telegram_read_arrival(t, m, copy, &arena, &in, NULL) == 0 &&
         telegram_judge(&t->channel, &in) != CH_IGNORE) {
         t->storing++;
-        t->host.arrived(&in, &arena, on_stored, t, t->host.user);
+        t->host.arrived(&in, &arena, telegram_on_stored, t, t->host.user);
         return;
     }
     ch_log(CH_LOG_INFO, "telegram", "a message is not for us, or its sender may not");
@@ -164,7 +172,7 @@ static int64_t find_update(struct ch_sv text) {
 }
 
 /* What came cannot be read. false: nor is there a way around it. */
-static bool pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
+static bool telegram_pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
     int64_t id = find_update(a->text);
     if (a->status != 200 || a->json || id < CH_MAX(t->offset, 1))
         return false;
@@ -180,7 +188,7 @@ static bool pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
 static void on_updates(const struct ch_web_answer *a, void *user) {
     struct ch_telegram *t = user;
     if (!ch_telegram_ok(a)) {
-        if (!pass_over(t, a))
+        if (!telegram_pass_over(t, a))
             refused(t, a);
         return;
     }
@@ -194,7 +202,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
         const struct ch_json *q = ch_json_get(one, "callback_query");
         t->newest = CH_MAX(t->newest, ch_json_int(ch_json_get(one, "update_id"), 0));
         if (m)
-            take_message(t, m);
+            telegram_take_message(t, m);
         else if (q)
             ch_telegram_pressed(t, q);
     }
@@ -220,7 +228,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     ask_now(t);
 }
 
-static void on_rested(struct ch_timer *timer) {
+static void telegram_on_rested(struct ch_timer *timer) {
     struct ch_telegram *t = CH_CONTAINER(timer, struct ch_telegram, rest);
     CH_BUF_AUTO body = {0};
     if (t->leaving)
@@ -273,7 +281,7 @@ static bool telegram_leave(struct ch_channel *c) {
     return ch_list_empty(&t->web.calls) && ch_list_empty(&t->sendings) && !t->storing;
 }
 
-static int check(const struct chela_channel_opts *o, struct chela_error *err) {
+static int telegram_check(const struct chela_channel_opts *o, struct chela_error *err) {
     const char *domain = o->domain ? o->domain : DOMAIN;
     if (!o->secret || !*o->secret)
         return ch_fail(err, CHELA_ECONFIG, "channel telegram needs the bot's token (tokenEnv)");
@@ -289,7 +297,7 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
                          struct ch_channel **out, struct chela_error *err) {
     const char *domain = o->domain ? o->domain : DOMAIN;
     CH_BUF_AUTO base = {0}, files = {0};
-    int rc = check(o, err);
+    int rc = telegram_check(o, err);
     if (rc < 0)
         return rc;
     struct ch_telegram *t = ch_alloc(sizeof(*t));

@@ -2,8 +2,11 @@
  *
  * The service shows a sign of life for five seconds, so it is given again until
  * the work has ended. */
+#include "channel/telegram_act.h"
+
 #include "base/error.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 #define AGAIN_MS 4500
 #define LONGEST_MS (10 * 60 * 1000)
@@ -18,7 +21,7 @@ struct typing {
     int64_t until;
 };
 
-static void free_typing(struct typing *y) {
+static void telegram_act_free_typing(struct typing *y) {
     ch_timer_stop(y->t->host.rt->loop, &y->again);
     ch_list_del(&y->link);
     ch_free(y->chat);
@@ -27,13 +30,13 @@ static void free_typing(struct typing *y) {
     ch_free(y);
 }
 
-static void show(struct ch_timer *timer) {
+static void telegram_act_show(struct ch_timer *timer) {
     struct typing *y = CH_CONTAINER(timer, struct typing, again);
     struct ch_loop *loop = y->t->host.rt->loop;
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     if (ch_mono_ms(ch_loop_clock(loop)) >= y->until) {
-        free_typing(y);
+        telegram_act_free_typing(y);
         return;
     }
     ch_jw_begin(&w, '{');
@@ -43,10 +46,11 @@ static void show(struct ch_timer *timer) {
     ch_jw_kcstr(&w, "action", "typing");
     ch_jw_end(&w, '}');
     ch_telegram_call(y->t, "sendChatAction", &body, NULL, NULL);
-    ch_timer_start(loop, &y->again, AGAIN_MS, show);
+    ch_timer_start(loop, &y->again, AGAIN_MS, telegram_act_show);
 }
 
-static struct typing *find_typing(const struct ch_telegram *t, const struct ch_arrival *in) {
+static struct typing *telegram_act_find_typing(const struct ch_telegram *t,
+                                               const struct ch_arrival *in) {
     for (CH_LIST_EACH(k, &t->typings)) {
         struct typing *y = CH_CONTAINER(k, struct typing, link);
         if (strcmp(y->chat, in->about.chat_id) == 0 &&
@@ -59,9 +63,9 @@ static struct typing *find_typing(const struct ch_telegram *t, const struct ch_a
 void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
     struct ch_telegram *t = ch_telegram_of(c);
     struct ch_loop *loop = t->host.rt->loop;
-    struct typing *y = find_typing(t, in);
+    struct typing *y = telegram_act_find_typing(t, in);
     if (y && !at_work)
-        free_typing(y);
+        telegram_act_free_typing(y);
     if (y || !at_work)
         return;
     y = ch_alloc(sizeof(*y));
@@ -71,7 +75,7 @@ void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool
     y->message = ch_strdup(in->about.message_id);
     y->until = ch_mono_ms(ch_loop_clock(loop)) + LONGEST_MS;
     ch_list_add(&t->typings, &y->link);
-    show(&y->again);
+    telegram_act_show(&y->again);
 }
 
 /* --- acts */
@@ -97,8 +101,8 @@ static void on_acted(const struct ch_web_answer *a, void *user) {
     done(ok ? NULL : &err, tag);
 }
 
-static void act(struct ch_telegram *t, const char *method, const struct ch_buf *body,
-                ch_acted_fn *done, void *tag) {
+static void telegram_act_act(struct ch_telegram *t, const char *method, const struct ch_buf *body,
+                             ch_acted_fn *done, void *tag) {
     struct act *one = ch_alloc(sizeof(*one));
     one->done = done;
     one->tag = tag;
@@ -121,7 +125,7 @@ void ch_telegram_react(struct ch_channel *c, const char *chat, const char *messa
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
-    act(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
+    telegram_act_act(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
 }
 
 /* --- what an administrator of a group may do */
@@ -134,7 +138,7 @@ void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *mess
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kraw(&w, "message_id", ch_sv_str(message));
     ch_jw_end(&w, '}');
-    act(ch_telegram_of(c), "deleteMessage", &body, done, tag);
+    telegram_act_act(ch_telegram_of(c), "deleteMessage", &body, done, tag);
 }
 
 /* One that is left out of the permissions is taken away as well. */
@@ -153,7 +157,7 @@ void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member
     ch_jw_end(&w, '}');
     ch_jw_kint(&w, "until_date", until);
     ch_jw_end(&w, '}');
-    act(t, "restrictChatMember", &body, done, tag);
+    telegram_act_act(t, "restrictChatMember", &body, done, tag);
 }
 
 void ch_telegram_remove(struct ch_channel *c, const char *chat, const char *member,
@@ -164,12 +168,12 @@ void ch_telegram_remove(struct ch_channel *c, const char *chat, const char *memb
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kraw(&w, "user_id", ch_sv_str(member));
     ch_jw_end(&w, '}');
-    act(ch_telegram_of(c), "banChatMember", &body, done, tag);
+    telegram_act_act(ch_telegram_of(c), "banChatMember", &body, done, tag);
 }
 
 void ch_telegram_act_release(struct ch_telegram *t) {
     for (struct typing *y; (y = CH_LIST_FIRST(&t->typings, struct typing, link));)
-        free_typing(y);
+        telegram_act_free_typing(y);
     for (struct act *one; (one = CH_LIST_FIRST(&t->acts, struct act, link));) {
         ch_list_del(&one->link);
         ch_free(one);

@@ -4,11 +4,15 @@
  *                                              question says what became of it
  *
  * Who pressed is told by the service; only owners decide. */
+#include "channel/telegram_ask.h"
+
 #include "base/log.h"
 #include "base/utf8.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
-static void add_button(struct ch_jw *w, const char *label, char letter, const char *approval) {
+static void telegram_ask_add_button(struct ch_jw *w, const char *label, char letter,
+                                    const char *approval) {
     CH_BUF_AUTO data = {0};
     ch_buf_addf(&data, "%c:%s", letter, approval); /* at most 64 bytes */
     ch_jw_begin(w, '{');
@@ -23,9 +27,9 @@ void ch_telegram_buttons(struct ch_jw *w, const char *approval) {
     ch_jw_key(w, "inline_keyboard");
     ch_jw_begin(w, '[');
     ch_jw_begin(w, '[');
-    add_button(w, "Allow once", 'o', approval);
-    add_button(w, "Allow always", 'a', approval);
-    add_button(w, "Deny", 'd', approval);
+    telegram_ask_add_button(w, "Allow once", 'o', approval);
+    telegram_ask_add_button(w, "Allow always", 'a', approval);
+    telegram_ask_add_button(w, "Deny", 'd', approval);
     ch_jw_end(w, ']');
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
@@ -59,7 +63,7 @@ static void note_press(struct ch_telegram *t, const char *query, struct ch_sv te
 
 /* answer: a line for who pressed, then, if the question is settled, what to show
  * in its place. */
-static void on_decided(struct ch_sv answer, void *tag) {
+static void telegram_ask_on_decided(struct ch_sv answer, void *tag) {
     struct press *p = tag;
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -89,7 +93,7 @@ void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, cons
         ch_buf_addf(answer, "\n%s\n\n%s by %s", what, said, d->by);
 }
 
-static const char *word_of(char letter) {
+static const char *telegram_ask_word_of(char letter) {
     return letter == 'o' ? "allow-once" : letter == 'a' ? "allow-always" : "deny";
 }
 
@@ -111,13 +115,15 @@ void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *q) {
     }
     struct press *p = ch_alloc(sizeof(*p));
     struct ch_decision d = {.approval = ch_arena_str(&a, ch_sv(data.p + 2, data.n - 2)),
-                            .chat = chat, .word = word_of(data.p[0]), .by = who};
+                            .chat = chat,
+                            .word = telegram_ask_word_of(data.p[0]),
+                            .by = who};
     p->t = t;
     p->id = ch_strdup(query);
     p->chat = ch_strdup(chat);
     p->message = ch_strdup(message);
     ch_list_add(&t->presses, &p->link);
-    t->host.decide(&d, on_decided, p, t->host.user);
+    t->host.decide(&d, telegram_ask_on_decided, p, t->host.user);
 }
 
 void ch_telegram_ask_release(struct ch_telegram *t) {

@@ -5,11 +5,15 @@
  * topics a thread is no more than a chain of answers, and nothing can be sent to
  * it; a topic's first message stands as the one that is answered where nothing
  * was. */
+#include "channel/telegram_message.h"
+
 #include "base/error.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 /* In the arena; NULL: there is none, or it cannot be one. */
-static const char *word(const struct ch_json *v, const char *key, struct ch_arena *a) {
+static const char *telegram_message_word(const struct ch_json *v, const char *key,
+                                         struct ch_arena *a) {
     struct ch_sv s = ch_json_get_str(v, key);
     return s.n && !memchr(s.p, 0, s.n) ? ch_arena_str(a, s) : NULL;
 }
@@ -41,7 +45,7 @@ static const struct kind {
     {"contact", "contact"},      {"poll", "poll"},
 };
 
-static const struct kind *kind_of(const struct ch_json *m) {
+static const struct kind *telegram_message_kind_of(const struct ch_json *m) {
     for (size_t i = 0; i < CH_LEN(kinds); i++)
         if (ch_json_get(m, kinds[i].key))
             return &kinds[i];
@@ -49,7 +53,8 @@ static const struct kind *kind_of(const struct ch_json *m) {
 }
 
 /* Of a picture the largest is the last. */
-static const struct ch_json *file_of(const struct ch_json *m, const struct kind *k) {
+static const struct ch_json *telegram_message_file_of(const struct ch_json *m,
+                                                      const struct kind *k) {
     const struct ch_json *v = ch_json_get(m, k->key), *last = v;
     if (ch_json_is(v, CH_JSON_ARRAY))
         for (CH_JSON_EACH(one, v))
@@ -57,11 +62,11 @@ static const struct ch_json *file_of(const struct ch_json *m, const struct kind 
     return ch_json_is(last, CH_JSON_OBJECT) ? last : NULL;
 }
 
-static void read_file(const struct ch_json *m, const struct kind *k, struct ch_arena *a,
-                      struct ch_telegram_file *out) {
-    const struct ch_json *v = file_of(m, k);
+static void telegram_message_read_file(const struct ch_json *m, const struct kind *k,
+                                       struct ch_arena *a, struct ch_telegram_file *out) {
+    const struct ch_json *v = telegram_message_file_of(m, k);
     struct ch_sv name = ch_json_get_str(v, "file_name");
-    out->id = word(v, "file_id", a);
+    out->id = telegram_message_word(v, "file_id", a);
     out->name = name.n && !memchr(name.p, 0, name.n) ? ch_arena_sv(a, name) : ch_sv("", 0);
     out->size = ch_json_int(ch_json_get(v, "file_size"), 0);
     out->picture = strcmp(k->key, "photo") == 0 || strcmp(k->key, "sticker") == 0 ||
@@ -70,19 +75,20 @@ static void read_file(const struct ch_json *m, const struct kind *k, struct ch_a
 
 /* --- its words */
 
-static struct ch_sv text_of(const struct ch_json *m) {
+static struct ch_sv telegram_message_text_of(const struct ch_json *m) {
     struct ch_sv text = ch_json_get_str(m, "text"), caption = ch_json_get_str(m, "caption");
     return text.p ? text : caption.p ? caption : ch_sv("", 0);
 }
 
 /* "[file: report.pdf] what they wrote", without our name. */
-static const char *words(const struct ch_json *m, const char *name, struct ch_arena *a) {
-    struct ch_sv text = text_of(m);
-    const struct kind *k = kind_of(m);
+static const char *telegram_message_words(const struct ch_json *m, const char *name,
+                                          struct ch_arena *a) {
+    struct ch_sv text = telegram_message_text_of(m);
+    const struct kind *k = telegram_message_kind_of(m);
     struct ch_telegram_file file = {0};
     CH_BUF_AUTO out = {0};
     if (k)
-        read_file(m, k, a, &file);
+        telegram_message_read_file(m, k, a, &file);
     if (k && file.name.n)
         ch_buf_addf(&out, "[%s: %.*s] ", k->what, CH_SV_FMT(file.name));
     else if (k)
@@ -96,27 +102,28 @@ static const char *words(const struct ch_json *m, const char *name, struct ch_ar
 
 /* --- what it answers */
 
-static const struct ch_json *answered(const struct ch_json *m) {
+static const struct ch_json *telegram_message_answered(const struct ch_json *m) {
     const struct ch_json *r = ch_json_get(m, "reply_to_message");
     return ch_json_get(r, "forum_topic_created") ? NULL : r;
 }
 
 /* Of a long one somebody may have picked what they mean. */
-static const struct chela_beside *quoted(const struct ch_json *m, struct ch_arena *a) {
-    const struct ch_json *r = answered(m);
-    const char *picked = word(ch_json_get(m, "quote"), "text", a);
-    const char *text = picked ? picked : r ? words(r, NULL, a) : "";
+static const struct chela_beside *telegram_message_quoted(const struct ch_json *m,
+                                                          struct ch_arena *a) {
+    const struct ch_json *r = telegram_message_answered(m);
+    const char *picked = telegram_message_word(ch_json_get(m, "quote"), "text", a);
+    const char *text = picked ? picked : r ? telegram_message_words(r, NULL, a) : "";
     if (!*text)
         return NULL;
     struct chela_beside *b = CH_ARENA_NEW(a, struct chela_beside);
     b->message_id = ch_telegram_id(r, "message_id", a);
-    b->sender = word(ch_json_get(r, "from"), "first_name", a);
+    b->sender = telegram_message_word(ch_json_get(r, "from"), "first_name", a);
     b->text = text;
     return b;
 }
 
 static bool answers(const struct ch_json *m, const char *me, struct ch_arena *a) {
-    const char *whose = ch_telegram_id(ch_json_get(answered(m), "from"), "id", a);
+    const char *whose = ch_telegram_id(ch_json_get(telegram_message_answered(m), "from"), "id", a);
     return me && whose && strcmp(whose, me) == 0;
 }
 
@@ -124,27 +131,27 @@ int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
                      struct ch_arena *a, struct ch_telegram_message *out,
                      struct chela_error *err) {
     const struct ch_json *chat = ch_json_get(m, "chat"), *from = ch_json_get(m, "from");
-    const struct kind *k = kind_of(m);
+    const struct kind *k = telegram_message_kind_of(m);
     bool topic = ch_json_bool(ch_json_get(m, "is_topic_message"), false);
     *out = (struct ch_telegram_message){.id = ch_telegram_id(m, "message_id", a),
                                         .ts = ch_json_int(ch_json_get(m, "date"), 0) * 1000,
-                                        .name = word(from, "first_name", a),
-                                        .quoted = quoted(m, a),
+                                        .name = telegram_message_word(from, "first_name", a),
+                                        .quoted = telegram_message_quoted(m, a),
                                         .answers_us = answers(m, me, a),
-                                        .news = !k && !text_of(m).n};
+                                        .news = !k && !telegram_message_text_of(m).n};
     out->who = (struct ch_author){
         .id = ch_telegram_id(from, "id", a),
         .chat = ch_telegram_id(chat, "id", a),
         .thread = topic ? ch_telegram_id(m, "message_thread_id", a) : NULL,
         .direct = ch_sv_is(ch_json_get_str(chat, "type"), "private"),
         .person = from && !ch_json_bool(ch_json_get(from, "is_bot"), false),
-        .meant = !me                                              ? CH_PERHAPS_MEANT
-                 : out->answers_us || find_name(text_of(m), name) ? CH_MEANT
-                                                                  : CH_NOT_MEANT};
+        .meant = !me ? CH_PERHAPS_MEANT
+                 : out->answers_us || find_name(telegram_message_text_of(m), name) ? CH_MEANT
+                                                                                   : CH_NOT_MEANT};
     if (!out->id || !out->who.chat)
         return ch_fail(err, CHELA_EPARSE, "the message has no id, or no chat");
-    out->text = words(m, name, a);
+    out->text = telegram_message_words(m, name, a);
     if (k)
-        read_file(m, k, a, &out->file);
+        telegram_message_read_file(m, k, a, &out->file);
     return 0;
 }

@@ -7,12 +7,18 @@
  * picture as a file. The service has no idempotency keys. So once something is
  * out, what failed for now is tried again by itself; only when that does not
  * help does the outbox send all of it again, and people see some of it twice. */
+#include "channel/telegram_out.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/attach.h"
 #include "channel/files.h"
 #include "channel/parts.h"
+#include "channel/picture.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_text.h"
 
 #define TRIES 5 /* of one message, once something is out */
 #define LONGEST_MS 60000
@@ -31,7 +37,7 @@ struct sending {
     struct ch_timer pause;
 };
 
-static void free_sending(struct sending *s) {
+static void telegram_out_free_sending(struct sending *s) {
     if (s->reading)
         ch_attach_drop(s->reading);
     ch_timer_stop(s->t->host.rt->loop, &s->pause);
@@ -47,12 +53,13 @@ static void free_sending(struct sending *s) {
     ch_free(s);
 }
 
-static void receipt(struct sending *s, enum chela_receipt what, const char *note, int64_t wait_ms) {
+static void telegram_out_receipt(struct sending *s, enum chela_receipt what, const char *note,
+                                 int64_t wait_ms) {
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, "telegram", "an answer in chat %s %s: %s", s->chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
     chela_outbox_receipt(s->t->host.rt, s->key, what, note, wait_ms, NULL);
-    free_sending(s);
+    telegram_out_free_sending(s);
 }
 
 /* --- a message */
@@ -64,11 +71,11 @@ static void write_reply(struct ch_jw *w, const char *message) {
     ch_jw_end(w, '}');
 }
 
-static bool is_reply(const struct sending *s) {
+static bool telegram_out_is_reply(const struct sending *s) {
     return *s->message && !s->out;
 }
 
-static void add_text(const struct sending *s, struct ch_jw *w) {
+static void telegram_out_add_text(const struct sending *s, struct ch_jw *w) {
     CH_BUF_AUTO text = {0}, entities = {0};
     if (s->plain || s->approval) { /* what is consented to is shown as it is */
         ch_jw_kstr(w, "text", ch_sv_trim(ch_buf_sv(&s->part)));
@@ -79,24 +86,24 @@ static void add_text(const struct sending *s, struct ch_jw *w) {
     ch_jw_kraw(w, "entities", ch_buf_sv(&entities));
 }
 
-static void on_sent(const struct ch_web_answer *a, void *user);
+static void telegram_out_on_sent(const struct ch_web_answer *a, void *user);
 
-static void send_part(struct sending *s) {
+static void telegram_out_send_part(struct sending *s) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "chat_id", s->chat);
-    add_text(s, &w);
+    telegram_out_add_text(s, &w);
     if (*s->thread)
         ch_jw_kraw(&w, "message_thread_id", ch_sv_str(s->thread));
-    if (is_reply(s)) {
+    if (telegram_out_is_reply(s)) {
         ch_jw_key(&w, "reply_parameters");
         write_reply(&w, s->message);
     }
     if (s->approval)
         ch_telegram_buttons(&w, s->approval);
     ch_jw_end(&w, '}');
-    ch_telegram_call(s->t, "sendMessage", &body, on_sent, s);
+    ch_telegram_call(s->t, "sendMessage", &body, telegram_out_on_sent, s);
 }
 
 /* --- a file */
@@ -108,9 +115,9 @@ static bool is_photo(const struct sending *s, struct ch_sv bytes) {
            strcmp(ending, ".gif") != 0;
 }
 
-static void send_next(struct sending *s, const char *note);
+static void telegram_out_send_next(struct sending *s, const char *note);
 
-static void on_read(struct ch_sv bytes, const char *why, void *user) {
+static void telegram_out_on_read(struct ch_sv bytes, const char *why, void *user) {
     struct sending *s = user;
     const char *path = s->files[s->file];
     bool photo = is_photo(s, bytes);
@@ -121,20 +128,20 @@ static void on_read(struct ch_sv bytes, const char *why, void *user) {
     if (!bytes.n) {
         ch_log(CH_LOG_WARN, "telegram", "%s is not sent: %s", path, why);
         s->file++;
-        send_next(s, "without a file");
+        telegram_out_send_next(s, "without a file");
         return;
     }
     ch_form_init(&form);
     ch_form_field(&form, "chat_id", s->chat);
     if (*s->thread)
         ch_form_field(&form, "message_thread_id", s->thread);
-    if (is_reply(s)) {
+    if (telegram_out_is_reply(s)) {
         write_reply(&w, s->message);
         ch_form_field(&form, "reply_parameters", ch_buf_str(&reply));
     }
     ch_form_file(&form, photo ? "photo" : "document", path, bytes);
     ch_form_end(&form);
-    ch_telegram_send(s->t, photo ? "sendPhoto" : "sendDocument", &form, on_sent, s);
+    ch_telegram_send(s->t, photo ? "sendPhoto" : "sendDocument", &form, telegram_out_on_sent, s);
     ch_form_release(&form);
 }
 
@@ -143,26 +150,26 @@ static void on_read(struct ch_sv bytes, const char *why, void *user) {
 static void send_again(struct sending *s) {
     const struct ch_channel_host *host = &s->t->host;
     if (s->part.n)
-        send_part(s);
+        telegram_out_send_part(s);
     else
-        s->reading =
-            ch_attach(host->rt, host->workspace(host->user), s->files[s->file], on_read, s);
+        s->reading = ch_attach(host->rt, host->workspace(host->user), s->files[s->file],
+                               telegram_out_on_read, s);
 }
 
-static bool fits(struct ch_sv part, struct ch_sv more) {
+static bool telegram_out_fits(struct ch_sv part, struct ch_sv more) {
     return ch_telegram_units(part) + ch_telegram_units(more) <= CH_TELEGRAM_UNITS;
 }
 
-static const struct ch_parts_ops parts = {.most = 4 * CH_TELEGRAM_UNITS, .fits = fits};
+static const struct ch_parts_ops parts = {.most = 4 * CH_TELEGRAM_UNITS, .fits = telegram_out_fits};
 
-static void send_next(struct sending *s, const char *note) {
+static void telegram_out_send_next(struct sending *s, const char *note) {
     ch_buf_clear(&s->part);
     s->plain = false;
     s->tries = 0;
     if (ch_parts_next(&s->rest, &parts, &s->part) || (s->files && s->files[s->file]))
         send_again(s);
     else
-        receipt(s, CHELA_RECEIPT_SENT, note, 0);
+        telegram_out_receipt(s, CHELA_RECEIPT_SENT, note, 0);
 }
 
 static void on_pause(struct ch_timer *timer) {
@@ -170,7 +177,7 @@ static void on_pause(struct ch_timer *timer) {
 }
 
 /* The network, the service, our token, or too many: it may be taken later. */
-static bool may_pass(const struct ch_web_answer *a) {
+static bool telegram_out_may_pass(const struct ch_web_answer *a) {
     return a->status < 400 || a->status >= 500 || a->status == 429 || a->status == 401;
 }
 
@@ -183,25 +190,26 @@ static bool is_about_looks(const struct sending *s, const struct ch_web_answer *
                      : ch_sv_contains_nocase(why, "photo") || ch_sv_contains_nocase(why, "image");
 }
 
-static void failed(struct sending *s, const struct ch_web_answer *a) {
+static void telegram_out_failed(struct sending *s, const struct ch_web_answer *a) {
     CH_ARENA_AUTO arena = {0};
     const char *why = ch_telegram_why(a, &arena);
     int64_t wait_ms = ch_telegram_wait(a);
-    if (may_pass(a) && s->out && s->tries < TRIES && wait_ms <= LONGEST_MS) {
+    if (telegram_out_may_pass(a) && s->out && s->tries < TRIES && wait_ms <= LONGEST_MS) {
         ch_log(CH_LOG_WARN, "telegram", "the rest of an answer in chat %s waits: %s", s->chat, why);
-        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries++);
+        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries);
+        s->tries++;
         ch_timer_start(s->t->host.rt->loop, &s->pause, wait_ms, on_pause);
-    } else if (may_pass(a)) {
-        receipt(s, CHELA_RECEIPT_UNCERTAIN, why, wait_ms);
+    } else if (telegram_out_may_pass(a)) {
+        telegram_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, why, wait_ms);
     } else if (!s->part.n) {
         ch_log(CH_LOG_WARN, "telegram", "%s is not sent: %s", s->files[s->file++], why);
-        send_next(s, "without a file");
+        telegram_out_send_next(s, "without a file");
     } else {
-        receipt(s, CHELA_RECEIPT_REFUSED, why, 0);
+        telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, why, 0);
     }
 }
 
-static void on_sent(const struct ch_web_answer *a, void *user) {
+static void telegram_out_on_sent(const struct ch_web_answer *a, void *user) {
     struct sending *s = user;
     CH_ARENA_AUTO arena = {0};
     const char *id = ch_telegram_id(ch_json_get(a->json, "result"), "message_id", &arena);
@@ -210,7 +218,7 @@ static void on_sent(const struct ch_web_answer *a, void *user) {
     if (ch_telegram_ok(a)) {
         s->out++;
         s->file += !s->part.n;
-        send_next(s, id ? id : "");
+        telegram_out_send_next(s, id ? id : "");
     } else if (is_about_looks(s, a)) {
         s->plain = true;
         send_again(s);
@@ -219,13 +227,13 @@ static void on_sent(const struct ch_web_answer *a, void *user) {
         s->chat = ch_strdup(moved);
         send_again(s);
     } else {
-        failed(s, a);
+        telegram_out_failed(s, a);
     }
 }
 
 /* --- what is to be sent */
 
-static char *next_word(struct ch_sv *rest) {
+static char *telegram_out_next_word(struct ch_sv *rest) {
     struct ch_sv word = rest->p ? ch_sv_split(rest, ' ') : ch_sv("", 0);
     return ch_strndup(word.p, word.n);
 }
@@ -235,15 +243,15 @@ void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     struct ch_sv to = ch_sv_str(m->to ? m->to : "");
     s->t = ch_telegram_of(c);
     s->key = ch_strdup(m->key);
-    s->chat = next_word(&to);
-    s->message = next_word(&to);
-    s->thread = next_word(&to);
+    s->chat = telegram_out_next_word(&to);
+    s->message = telegram_out_next_word(&to);
+    s->thread = telegram_out_next_word(&to);
     s->text = ch_outbound_text(m);
     s->files = ch_outbound_files(m);
     s->approval = m->approval ? ch_strdup(m->approval) : NULL;
     ch_list_add(&s->t->sendings, &s->link);
     if (!*s->chat) {
-        receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
         return;
     }
     if (!s->approval)
@@ -251,12 +259,12 @@ void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     else /* a question is one message, all of it: most_question sees to that */
         ch_buf_add_str(&s->part, s->text);
     if (s->part.n)
-        send_part(s);
+        telegram_out_send_part(s);
     else
-        send_next(s, "nothing to say");
+        telegram_out_send_next(s, "nothing to say");
 }
 
 void ch_telegram_out_release(struct ch_telegram *t) {
     for (struct sending *s; (s = CH_LIST_FIRST(&t->sendings, struct sending, link));)
-        free_sending(s);
+        telegram_out_free_sending(s);
 }

@@ -8,6 +8,8 @@
  * was cut to size as Markdown fits.
  *
  * Places count in UTF-16 units. Pure. */
+#include "channel/telegram_text.h"
+
 #include "base/utf8.h"
 #include "channel/parts.h"
 #include "channel/telegram.h"
@@ -41,7 +43,7 @@ struct page {
     size_t link_from;
 };
 
-static void add(struct page *p, struct ch_sv s) {
+static void telegram_text_add(struct page *p, struct ch_sv s) {
     ch_buf_add_sv(p->text, s);
     p->units += ch_telegram_units(s);
 }
@@ -72,15 +74,15 @@ static void close_style(struct page *p) {
 
 /* Code is in no other style: those that are open end before it, and go on behind.
  * In a link it cannot be. */
-static void add_code(struct page *p, struct ch_sv code) {
+static void telegram_text_add_code(struct page *p, struct ch_sv code) {
     size_t at = p->units;
     if (p->linked) {
-        add(p, code);
+        telegram_text_add(p, code);
         return;
     }
     for (size_t i = p->nopen; i > 0; i--)
         add_entity(p, p->open[i - 1].type, p->open[i - 1].from, NULL, CH_SV(""));
-    add(p, code);
+    telegram_text_add(p, code);
     add_entity(p, "code", at, NULL, CH_SV(""));
     for (size_t i = 0; i < p->nopen; i++)
         p->open[i].from = p->units;
@@ -117,7 +119,7 @@ static struct token *new_token(struct line *l, enum kind kind, size_t at, size_t
     return &l->tokens[l->n++];
 }
 
-static bool is_space(char c) {
+static bool telegram_text_is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
@@ -127,11 +129,14 @@ static bool is_punct(char c) {
 }
 
 /* May a run of marks open, and may it close? As in CommonMark. */
-static void look(const struct line *l, size_t at, size_t n, bool *opens, bool *closes) {
+static void telegram_text_look(const struct line *l, size_t at, size_t n, bool *opens,
+                               bool *closes) {
     char before = at ? l->text.p[at - 1] : ' ';
     char behind = at + n < l->text.n ? l->text.p[at + n] : ' ';
-    bool left = !is_space(behind) && (!is_punct(behind) || is_space(before) || is_punct(before));
-    bool right = !is_space(before) && (!is_punct(before) || is_space(behind) || is_punct(behind));
+    bool left = !telegram_text_is_space(behind) &&
+                (!is_punct(behind) || telegram_text_is_space(before) || is_punct(before));
+    bool right = !telegram_text_is_space(before) &&
+                 (!is_punct(before) || telegram_text_is_space(behind) || is_punct(behind));
     bool inside = l->text.p[at] == '_'; /* snake_case is no style */
     *opens = left && (!inside || !right || is_punct(before));
     *closes = right && (!inside || !left || is_punct(behind));
@@ -169,7 +174,7 @@ static size_t read_marks(struct line *l, size_t at) {
     bool opens, closes;
     while (at + n < l->text.n && l->text.p[at + n] == c)
         n++;
-    look(l, at, n, &opens, &closes);
+    telegram_text_look(l, at, n, &opens, &closes);
     if (n > 3 || (c == '~' && n != 2))
         return n;
     while (closes && done < n) {
@@ -240,7 +245,7 @@ static size_t read_link(struct line *l, size_t at) {
     return new_token(l, LINK, at, open + 1 - at)->n;
 }
 
-static size_t end_link(struct line *l) {
+static size_t telegram_text_end_link(struct line *l) {
     struct link link = l->link;
     struct token *t = new_token(l, LINK_END, link.words_end, link.end - link.words_end);
     l->nwaiting = l->floor;
@@ -256,7 +261,7 @@ static size_t read_token(struct line *l, size_t at) {
     char c = l->text.p[at];
     size_t n = 0;
     if (l->link.words_end && at == l->link.words_end)
-        return end_link(l);
+        return telegram_text_end_link(l);
     if (c == '\\' && at + 1 < l->text.n && is_punct(l->text.p[at + 1]))
         return new_token(l, ESCAPE, at, 1) ? 2 : 1;
     if (c == '`')
@@ -278,13 +283,13 @@ static void finish_link(struct page *p, struct ch_sv url) {
     if (ch_sv_starts(url, "https://") || ch_sv_starts(url, "http://")) {
         add_entity(p, "text_link", p->link_from, "url", url);
     } else if (url.n) { /* it leads nowhere from a chat, and says where it would */
-        add(p, CH_SV(" ("));
-        add(p, url);
-        add(p, CH_SV(")"));
+        telegram_text_add(p, CH_SV(" ("));
+        telegram_text_add(p, url);
+        telegram_text_add(p, CH_SV(")"));
     }
 }
 
-static void add_token(struct page *p, const struct line *l, const struct token *t) {
+static void telegram_text_add_token(struct page *p, const struct line *l, const struct token *t) {
     switch (t->kind) {
     case MARK:
         if (t->ends)
@@ -293,7 +298,7 @@ static void add_token(struct page *p, const struct line *l, const struct token *
             open_style(p, style_of(l, t));
         break;
     case CODE:
-        add_code(p, t->in);
+        telegram_text_add_code(p, t->in);
         break;
     case LINK:
         p->linked = true;
@@ -307,7 +312,7 @@ static void add_token(struct page *p, const struct line *l, const struct token *
     }
 }
 
-static void add_words(struct page *p, struct ch_sv text) {
+static void telegram_text_add_words(struct page *p, struct ch_sv text) {
     struct line l = {.text = text};
     size_t at = 0;
     for (size_t i = 0; i < text.n;)
@@ -316,30 +321,30 @@ static void add_words(struct page *p, struct ch_sv text) {
         const struct token *t = &l.tokens[i];
         if (t->kind == MARK && !t->partner)
             continue;
-        add(p, ch_sv(text.p + at, t->at - at));
-        add_token(p, &l, t);
+        telegram_text_add(p, ch_sv(text.p + at, t->at - at));
+        telegram_text_add_token(p, &l, t);
         at = t->at + t->n;
     }
-    add(p, ch_sv(text.p + at, text.n - at));
+    telegram_text_add(p, ch_sv(text.p + at, text.n - at));
 }
 
 /* --- lines and blocks */
 
-static size_t indent(struct ch_sv line) {
+static size_t telegram_text_indent(struct ch_sv line) {
     size_t n = 0;
     while (n < line.n && line.p[n] == ' ')
         n++;
     return n;
 }
 
-static struct ch_sv after(struct ch_sv text, size_t n) {
+static struct ch_sv telegram_text_after(struct ch_sv text, size_t n) {
     return ch_sv(text.p + n, text.n - n);
 }
 
 static bool is_rule(struct ch_sv line) {
     size_t n = 0;
     for (size_t i = 0; i < line.n; i++) {
-        if (is_space(line.p[i]))
+        if (telegram_text_is_space(line.p[i]))
             continue;
         if (!strchr("-*_", line.p[i]) || line.p[i] != ch_sv_trim(line).p[0])
             return false;
@@ -348,59 +353,59 @@ static bool is_rule(struct ch_sv line) {
     return n >= 3;
 }
 
-static void add_item(struct page *p, struct ch_sv rest) {
+static void telegram_text_add_item(struct page *p, struct ch_sv rest) {
     bool open = ch_sv_starts(rest, "[ ] ");
     bool done = ch_sv_starts(rest, "[x] ") || ch_sv_starts(rest, "[X] ");
-    add(p, open ? CH_SV("☐ ") : done ? CH_SV("☑ ") : CH_SV("• "));
-    add_words(p, open || done ? after(rest, 4) : rest);
+    telegram_text_add(p, open ? CH_SV("☐ ") : done ? CH_SV("☑ ") : CH_SV("• "));
+    telegram_text_add_words(p, open || done ? telegram_text_after(rest, 4) : rest);
 }
 
-static void add_line(struct page *p, struct ch_sv line) {
-    size_t n = indent(line), level = 0;
-    struct ch_sv body = after(line, n);
+static void telegram_text_add_line(struct page *p, struct ch_sv line) {
+    size_t n = telegram_text_indent(line), level = 0;
+    struct ch_sv body = telegram_text_after(line, n);
     while (level < body.n && body.p[level] == '#')
         level++;
     if (level >= 1 && level <= 6 && level < body.n && body.p[level] == ' ') {
         open_style(p, "bold");
-        add_words(p, ch_sv_trim(after(body, level)));
+        telegram_text_add_words(p, ch_sv_trim(telegram_text_after(body, level)));
         close_style(p);
     } else if (is_rule(body)) {
-        add(p, CH_SV("———"));
+        telegram_text_add(p, CH_SV("———"));
     } else if (body.n > 2 && strchr("-*+", body.p[0]) && body.p[1] == ' ') {
-        add(p, ch_sv(line.p, n));
-        add_item(p, after(body, 2));
+        telegram_text_add(p, ch_sv(line.p, n));
+        telegram_text_add_item(p, telegram_text_after(body, 2));
     } else {
-        add_words(p, line);
+        telegram_text_add_words(p, line);
     }
 }
 
 /* A line without its end, cut off *rest. */
-static struct ch_sv next_line(struct ch_sv *rest) {
+static struct ch_sv telegram_text_next_line(struct ch_sv *rest) {
     struct ch_sv line = ch_line_first(*rest);
-    *rest = after(*rest, line.n);
-    while (line.n && is_space(line.p[line.n - 1]))
+    *rest = telegram_text_after(*rest, line.n);
+    while (line.n && telegram_text_is_space(line.p[line.n - 1]))
         line.n--;
     return line;
 }
 
-static void new_line(struct page *p) {
+static void telegram_text_new_line(struct page *p) {
     if (p->text->n)
-        add(p, CH_SV("\n"));
+        telegram_text_add(p, CH_SV("\n"));
 }
 
-static void add_block(struct page *p, struct ch_sv *rest) {
-    struct ch_sv fence = next_line(rest), m = ch_fence_marks(fence);
-    struct ch_sv info = ch_sv_trim(after(fence, (size_t)(m.p - fence.p) + m.n));
-    new_line(p);
+static void telegram_text_add_block(struct page *p, struct ch_sv *rest) {
+    struct ch_sv fence = telegram_text_next_line(rest), m = ch_fence_marks(fence);
+    struct ch_sv info = ch_sv_trim(telegram_text_after(fence, (size_t)(m.p - fence.p) + m.n));
+    telegram_text_new_line(p);
     size_t at = p->units;
     for (bool first = true; rest->n; first = false) {
         struct ch_sv line = ch_line_first(*rest);
-        *rest = after(*rest, line.n);
+        *rest = telegram_text_after(*rest, line.n);
         if (ch_fence_closes(line, fence))
             break;
         if (!first)
-            add(p, CH_SV("\n"));
-        add(p, ch_sv(line.p, line.n - (line.p[line.n - 1] == '\n')));
+            telegram_text_add(p, CH_SV("\n"));
+        telegram_text_add(p, ch_sv(line.p, line.n - (line.p[line.n - 1] == '\n')));
     }
     add_entity(p, "pre", at, "language", info.n ? ch_sv_split(&info, ' ') : info);
 }
@@ -410,13 +415,13 @@ static bool is_quote(struct ch_sv text) {
 }
 
 static void add_quote(struct page *p, struct ch_sv *rest) {
-    new_line(p);
+    telegram_text_new_line(p);
     size_t at = p->units;
     for (bool first = true; is_quote(*rest); first = false) {
-        struct ch_sv line = after(next_line(rest), 1);
+        struct ch_sv line = telegram_text_after(telegram_text_next_line(rest), 1);
         if (!first)
-            add(p, CH_SV("\n"));
-        add_line(p, line.n && line.p[0] == ' ' ? after(line, 1) : line);
+            telegram_text_add(p, CH_SV("\n"));
+        telegram_text_add_line(p, line.n && line.p[0] == ' ' ? telegram_text_after(line, 1) : line);
     }
     add_entity(p, "blockquote", at, NULL, CH_SV(""));
 }
@@ -427,7 +432,8 @@ static bool has_columns(struct ch_sv line) {
 
 /* A row, and below it the line that makes it the head of a table. */
 static bool is_table(struct ch_sv text) {
-    struct ch_sv head = next_line(&text), line = text.n ? next_line(&text) : text;
+    struct ch_sv head = telegram_text_next_line(&text),
+                 line = text.n ? telegram_text_next_line(&text) : text;
     if (!head.n || !line.n || !has_columns(head) || !has_columns(line))
         return false;
     for (size_t i = 0; i < line.n; i++)
@@ -437,12 +443,12 @@ static bool is_table(struct ch_sv text) {
 }
 
 static void add_table(struct page *p, struct ch_sv *rest) {
-    new_line(p);
+    telegram_text_new_line(p);
     size_t at = p->units;
     for (bool first = true; rest->n && has_columns(ch_line_first(*rest)); first = false) {
         if (!first)
-            add(p, CH_SV("\n"));
-        add(p, next_line(rest));
+            telegram_text_add(p, CH_SV("\n"));
+        telegram_text_add(p, telegram_text_next_line(rest));
     }
     add_entity(p, "pre", at, NULL, CH_SV(""));
 }
@@ -450,19 +456,19 @@ static void add_table(struct page *p, struct ch_sv *rest) {
 void ch_telegram_text(struct ch_sv markdown, struct ch_buf *text, struct ch_buf *entities) {
     struct ch_jw w = ch_jw(entities);
     struct page p = {.text = text, .entities = &w};
-    while (markdown.n && is_space(markdown.p[markdown.n - 1]))
+    while (markdown.n && telegram_text_is_space(markdown.p[markdown.n - 1]))
         markdown.n--;
     ch_jw_begin(&w, '[');
     while (markdown.n) {
         if (ch_fence_opens(markdown)) {
-            add_block(&p, &markdown);
+            telegram_text_add_block(&p, &markdown);
         } else if (is_quote(markdown)) {
             add_quote(&p, &markdown);
         } else if (is_table(markdown)) {
             add_table(&p, &markdown);
         } else {
-            new_line(&p);
-            add_line(&p, next_line(&markdown));
+            telegram_text_new_line(&p);
+            telegram_text_add_line(&p, telegram_text_next_line(&markdown));
         }
     }
     ch_jw_end(&w, ']');

@@ -21,11 +21,11 @@ struct call {
     void *user;
 };
 
-static struct ch_transport *transport(const struct ch_web *w) {
+static struct ch_transport *web_transport(const struct ch_web *w) {
     return ch_http_transport(w->rt->http);
 }
 
-static void free_call(struct call *c) {
+static void web_free_call(struct call *c) {
     ch_list_del(&c->link);
     ch_buf_release(&c->in);
     ch_buf_release(&c->body);
@@ -34,18 +34,18 @@ static void free_call(struct call *c) {
     ch_free(c);
 }
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void web_on_head(const struct ch_http_head *head, void *user) {
     ((struct call *)user)->status = head->status;
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void web_on_data(struct ch_sv data, void *user) {
     struct call *c = user;
     struct ch_sv fits = ch_sv(data.p, CH_MIN(data.n, c->most - c->in.n));
     c->large |= fits.n < data.n;
     ch_buf_add_sv(&c->in, fits);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
+static void web_on_done(const struct chela_error *err, void *user) {
     struct call *c = user;
     CH_ARENA_AUTO arena = {0};
     struct ch_web_answer answer = {.status = err ? 0 : c->status,
@@ -58,7 +58,7 @@ static void on_done(const struct chela_error *err, void *user) {
     CH_BUF_AUTO in = c->in; /* read after the call is gone */
     c->in = (struct ch_buf){0};
     answer.text = ch_buf_sv(&in);
-    free_call(c);
+    web_free_call(c);
     if (whole && ch_json_parse(&arena, answer.text, CH_JSON_REPLACE, &answer.json, NULL, NULL) < 0)
         answer.json = NULL;
     if (fn)
@@ -71,7 +71,7 @@ void ch_web_init(struct ch_web *w, chela_runtime *rt) {
 }
 
 void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *fn, void *user) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+    static const struct ch_http_handler handler = {web_on_head, web_on_data, web_on_done};
     struct call *c = ch_alloc(sizeof(*c));
     c->web = w;
     c->url = ch_strdup(r->url);
@@ -92,7 +92,7 @@ void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *f
                                           .headers = &c->header, .nheaders = r->type != NULL,
                                           .body = &c->piece, .nbody = c->piece.n > 0,
                                           .timeouts = {.total = r->wait_ms}};
-    c->http = ch_transport_start(transport(w), &c->request, &handler, c);
+    c->http = ch_transport_start(web_transport(w), &c->request, &handler, c);
 }
 
 void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wait_ms,
@@ -106,7 +106,7 @@ void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wa
 
 void ch_web_close(struct ch_web *w) {
     for (struct call *c; (c = CH_LIST_FIRST(&w->calls, struct call, link));) {
-        ch_transport_cancel(transport(w), c->http);
-        free_call(c);
+        ch_transport_cancel(web_transport(w), c->http);
+        web_free_call(c);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 /* That of USER:PASSWORD@HOST. Up to the last @: an unencoded password may have one. */
 static bool begins_in_userinfo(const char *address, const char *p) {

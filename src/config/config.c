@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "base/redact.h"
 #include "config/conf.h"
 
 /* Absolute, because programs of the file run in other directories. */
@@ -53,8 +54,8 @@ const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
 }
 
 /* err says what somebody else found wrong with this entry. */
-static int blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
-                 struct chela_error *err) {
+static int config_blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
+                        struct chela_error *err) {
     if (rc < 0 && err)
         ch_fail(err, rc, "%s:%u:%u: %s", cfg->file, item->where.line, item->where.column,
                 err->message);
@@ -63,7 +64,7 @@ static int blame(const chela_config *cfg, const struct ch_conf_item *item, int r
 
 /* --- providers -------------------------------------------------------------- */
 
-static int read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+static int config_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
     int rc = ch_file_load(file, CH_LIMIT_KEY_FILE, out, err);
     if (rc < 0)
         return rc;
@@ -82,7 +83,7 @@ static int read_key(const char *file, struct ch_buf *out, struct chela_error *er
 static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
                         struct chela_error *err) {
     CH_BUF_AUTO key = {0};
-    int rc = p->key_file ? read_key(p->key_file, &key, err) : 0;
+    int rc = p->key_file ? config_read_key(p->key_file, &key, err) : 0;
     if (rc < 0)
         return rc;
     struct chela_provider_opts opts =
@@ -106,8 +107,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
     return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
 }
 
-static int add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
-                     chela_runtime *rt, struct chela_error *err) {
+static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
+                            chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
     if (rc < 0 || !m->context_window)
         return rc;
@@ -119,7 +120,7 @@ static int add_models(const chela_config *cfg, const struct ch_conf_provider *p,
     const struct ch_conf_model *models = p->models.items;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->models.n; i++)
-        rc = blame(cfg, &models[i].item, add_model(p, &models[i], rt, err), err);
+        rc = config_blame(cfg, &models[i].item, config_add_model(p, &models[i], rt, err), err);
     return rc;
 }
 
@@ -131,7 +132,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
     for (size_t i = 0; i < cfg->conf.providers.n; i++) {
         int rc = add_provider(&providers[i], rt, err);
         if (rc < 0)
-            return blame(cfg, &providers[i].item, rc, err);
+            return config_blame(cfg, &providers[i].item, rc, err);
         rc = add_models(cfg, &providers[i], rt, err);
         if (rc < 0)
             return rc;
@@ -175,20 +176,20 @@ static enum chela_reasoning reasoning_of(const char *word) {
     return CHELA_REASONING_DEFAULT;
 }
 
-static enum chela_cache cache_of(const char *word) {
+static enum chela_cache config_cache_of(const char *word) {
     return !word || strcmp(word, "5m") == 0 ? CHELA_CACHE_SHORT
            : strcmp(word, "1h") == 0        ? CHELA_CACHE_LONG
                                             : CHELA_CACHE_OFF;
 }
 
 /* The whole answer has a limit of its own. */
-static int64_t patience(int64_t ms) {
+static int64_t config_patience(int64_t ms) {
     return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
 }
 
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
 
-static void add_name(struct ch_buf *list, const char *name) {
+static void config_add_name(struct ch_buf *list, const char *name) {
     if (name && *name)
         ch_buf_addf(list, "%s%s", list->n ? "," : "", name);
 }
@@ -196,8 +197,8 @@ static void add_name(struct ch_buf *list, const char *name) {
 /* A tool that anybody forbids stays forbidden. */
 static const char *join_deny(const chela_config *cfg, const char *asked, const char *deny) {
     CH_BUF_AUTO list = {0};
-    add_name(&list, asked);
-    add_name(&list, deny);
+    config_add_name(&list, asked);
+    config_add_name(&list, deny);
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
@@ -208,17 +209,17 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     CH_BUF_AUTO list = {0};
     if (!allow)
         return NULL;
-    add_name(&list, allow);
+    config_add_name(&list, allow);
     if (EITHER(a, d, send_to))
-        add_name(&list, "sessions_send");
+        config_add_name(&list, "sessions_send");
     if (EITHER(a, d, chat_actions))
-        add_name(&list, "chat_*");
+        config_add_name(&list, "chat_*");
     if (EITHER(a, d, gateway_tool))
-        add_name(&list, "gateway");
+        config_add_name(&list, "gateway");
     for (; calls && *calls; calls++)
-        add_name(&list, *calls);
+        config_add_name(&list, *calls);
     if (takers && *takers)
-        add_name(&list, "handoff");
+        config_add_name(&list, "handoff");
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
@@ -249,7 +250,7 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
 }
 
 /* Where a word stands in a list that ends with NULL; 0 for none. */
-static int place_of(const char *word, const char *const *words) {
+static int config_place_of(const char *word, const char *const *words) {
     for (int i = 0; word && words[i]; i++)
         if (strcmp(words[i], word) == 0)
             return i;
@@ -260,8 +261,8 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
                        const struct ch_conf_agent *d) {
     static const char *const modes[] = {"steer", "follow_up", "collect", "interrupt", NULL};
     static const char *const overflows[] = {"refuse", "drop_oldest", NULL};
-    FILL(mode, (enum chela_queue_mode)place_of(EITHER(a, d, queue_mode), modes));
-    FILL(overflow, (enum chela_overflow)place_of(EITHER(a, d, queue_overflow), overflows));
+    FILL(mode, (enum chela_queue_mode)config_place_of(EITHER(a, d, queue_mode), modes));
+    FILL(overflow, (enum chela_overflow)config_place_of(EITHER(a, d, queue_overflow), overflows));
     FILL(cap, (unsigned)EITHER(a, d, queue_cap));
     FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
 }
@@ -274,7 +275,7 @@ static void fill_models(struct ch_agent_opts *o, const char *const *models) {
     FILL(fallbacks, models[1] ? models + 1 : NULL);
 }
 
-static int64_t bytes_of(int64_t mb) {
+static int64_t config_bytes_of(int64_t mb) {
     return mb > 0 ? mb * (int64_t)CH_MB : mb;
 }
 
@@ -294,9 +295,9 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     struct chela_sandbox_limits *l = ch_arena_alloc(cfg->arena, sizeof(*l));
     *l = c->limits;
     l->size = sizeof(*l);
-    l->memory = bytes_of(c->limits.memory);
-    l->file_size = bytes_of(c->limits.file_size);
-    l->tmp = bytes_of(c->limits.tmp);
+    l->memory = config_bytes_of(c->limits.memory);
+    l->file_size = config_bytes_of(c->limits.file_size);
+    l->tmp = config_bytes_of(c->limits.tmp);
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = c->mode, .network = c->network,
                                                        .writable = c->writable,
                                                        .readable = c->readable,
@@ -358,8 +359,8 @@ static const char *const *settings_of(const chela_config *cfg) {
     return n ? list : NULL;
 }
 
-static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
-                 struct ch_agent_opts *o) {
+static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
+                        struct ch_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
@@ -398,16 +399,16 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(request.top_k, EITHER(a, d, top_k));
     FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(request.stop, EITHER(a, d, stop));
-    FILL(request.cache, cache_of(EITHER(a, d, cache)));
+    FILL(request.cache, config_cache_of(EITHER(a, d, cache)));
     FILL(request.strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction.mode, EITHER(a, d, compaction));
     FILL(compaction.model, EITHER(a, d, compaction_model));
     FILL(request.output_by, EITHER(a, d, output_by));
     FILL(request.max_retries, (int)EITHER(a, d, retries));
-    FILL(request.idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
-    FILL(request.connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
-    FILL(request.first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
+    FILL(request.idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
+    FILL(request.connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
+    FILL(request.first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
     FILL(toolset.selection, EITHER(a, d, selection));
     FILL(toolset.selection_size, (unsigned)EITHER(a, d, selection_size));
     FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
@@ -463,10 +464,10 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
         rc = ch_agent_opts_read(&out, &whole, err);
     if (rc < 0)
         return rc;
-    fill(cfg, agent, &whole);
+    config_fill(cfg, agent, &whole);
     rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
     if (rc < 0)
-        return blame(cfg, &agent->item, rc, err);
+        return config_blame(cfg, &agent->item, rc, err);
     bool bounds = whole.allow || whole.permission || whole.approvals.tools ||
                   whole.approvals.calls || whole.approvals.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
@@ -570,7 +571,7 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
 static int read_secret(const chela_config *cfg, const char *path, const char **out,
                        struct chela_error *err) {
     CH_BUF_AUTO secret = {0};
-    int rc = path ? read_key(path, &secret, err) : 0;
+    int rc = path ? config_read_key(path, &secret, err) : 0;
     if (path && rc == 0)
         *out = ch_arena_str(cfg->arena, ch_buf_sv(&secret));
     return rc;
@@ -624,7 +625,7 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
-    int rc = file ? read_key(file, &token, err) : 0;
+    int rc = file ? config_read_key(file, &token, err) : 0;
     if (rc == 0)
         *out = file ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
     return rc;
@@ -651,7 +652,8 @@ static enum chela_effect effect_of(const char *word) {
                                               : CHELA_EFFECT_READ;
 }
 
-static int add_tool(const struct ch_conf_tool *t, chela_agent *agent, struct chela_error *err) {
+static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
+                           struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = effect_of(t->effect), .permission = permission_of(t->permission),
@@ -670,6 +672,6 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     int rc = find_agent(cfg, id, &a, err);
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
-        rc = blame(cfg, &tools[i].item, add_tool(&tools[i], agent, err), err);
+        rc = config_blame(cfg, &tools[i].item, config_add_tool(&tools[i], agent, err), err);
     return rc;
 }

@@ -7,7 +7,7 @@
 
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
 
-static void set(double *to, const double *a, const double *d) {
+static void heartbeat_set(double *to, const double *a, const double *d) {
     *to = a ? *a : d ? *d : *to;
 }
 
@@ -20,23 +20,24 @@ static const struct chela_willing_opts *willing_of(const chela_config *cfg,
     chela_willing_defaults(kind, o, NULL);
     o->answer_all |= EITHER(a, d, answers_all);
     o->answer_all &= !EITHER(a, d, scores);
-    set(&o->text, a->text, d->text);
-    set(&o->mention, a->mention, d->mention);
-    set(&o->quote, a->quote, d->quote);
-    set(&o->direct, a->direct, d->direct);
-    set(&o->keyword_factor, a->keyword_factor, d->keyword_factor);
-    set(&o->most, a->most, d->most);
-    set(&o->half_life_s, a->half_life, d->half_life);
-    set(&o->threshold, a->threshold, d->threshold);
-    set(&o->slope, a->slope, d->slope);
-    set(&o->reply_cost, a->reply_cost, d->reply_cost);
-    set(&o->refractory_s, a->refractory, d->refractory);
-    set(&o->share_low, a->share_low, d->share_low);
-    set(&o->share_high, a->share_high, d->share_high);
+    heartbeat_set(&o->text, a->text, d->text);
+    heartbeat_set(&o->mention, a->mention, d->mention);
+    heartbeat_set(&o->quote, a->quote, d->quote);
+    heartbeat_set(&o->direct, a->direct, d->direct);
+    heartbeat_set(&o->keyword_factor, a->keyword_factor, d->keyword_factor);
+    heartbeat_set(&o->most, a->most, d->most);
+    heartbeat_set(&o->half_life_s, a->half_life, d->half_life);
+    heartbeat_set(&o->threshold, a->threshold, d->threshold);
+    heartbeat_set(&o->slope, a->slope, d->slope);
+    heartbeat_set(&o->reply_cost, a->reply_cost, d->reply_cost);
+    heartbeat_set(&o->refractory_s, a->refractory, d->refractory);
+    heartbeat_set(&o->share_low, a->share_low, d->share_low);
+    heartbeat_set(&o->share_high, a->share_high, d->share_high);
     return o;
 }
 
-static int check(const struct chela_willing_opts *o, const char *kind, struct chela_error *err) {
+static int heartbeat_check(const struct chela_willing_opts *o, const char *kind,
+                           struct chela_error *err) {
     if (o->threshold > o->most)
         return ch_fail(err, CHELA_ECONFIG, "heartbeat.%s: threshold is above max, so that no line "
                                            "could reach it", kind);
@@ -45,8 +46,9 @@ static int check(const struct chela_willing_opts *o, const char *kind, struct ch
     return 0;
 }
 
-static int read_rules(const struct ch_conf_heartbeat *a, const struct ch_conf_heartbeat *d,
-                      struct chela_willing_rules *r, struct chela_error *err) {
+static int heartbeat_read_rules(const struct ch_conf_heartbeat *a,
+                                const struct ch_conf_heartbeat *d, struct chela_willing_rules *r,
+                                struct chela_error *err) {
     const char *quiet = EITHER(a, d, quiet_hours), *offset = EITHER(a, d, utc_offset);
     *r = (struct chela_willing_rules)CHELA_WILLING_RULES(
         .names = EITHER(a, d, names), .keywords = EITHER(a, d, keywords),
@@ -75,14 +77,14 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *agent
     o->debounce_ms = EITHER(a, d, debounce_ms);
     o->memory = EITHER(a, d, memory);
     o->typing = CH_DEFAULT_TYPING;
-    set(&o->typing, a->typing, d->typing);
+    heartbeat_set(&o->typing, a->typing, d->typing);
     struct chela_willing_rules *rules = ch_arena_alloc(cfg->arena, sizeof(*rules));
-    int rc = read_rules(a, d, rules, err);
+    int rc = heartbeat_read_rules(a, d, rules, err);
     o->rules = rules;
     if (rc == 0)
-        rc = check(o->group, "group", err);
+        rc = heartbeat_check(o->group, "group", err);
     if (rc == 0)
-        rc = check(o->direct, "direct", err);
+        rc = heartbeat_check(o->direct, "direct", err);
     if (rc == 0)
         *out = o;
     return rc;

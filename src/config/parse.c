@@ -14,13 +14,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"
 
 /* --- messages --------------------------------------------------------------- */
 
-static void add_place(struct ch_buf *out, const struct ch_cfg_parser *p, const struct ch_json *v) {
+static void parse_add_place(struct ch_buf *out, const struct ch_cfg_parser *p,
+                            const struct ch_json *v) {
     struct ch_json_where w = ch_yaml_where(&p->yaml, v);
     ch_buf_addf(out, "%s:%u:%u: ", p->cfg->file, w.line, w.column);
     if (p->path.n)
@@ -30,7 +32,7 @@ static void add_place(struct ch_buf *out, const struct ch_cfg_parser *p, const s
 int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...) {
     CH_BUF_AUTO text = {0};
     va_list ap;
-    add_place(&text, p, v);
+    parse_add_place(&text, p, v);
     va_start(ap, fmt);
     ch_buf_vaddf(&text, fmt, ap);
     va_end(ap);
@@ -48,7 +50,7 @@ void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *f
         return;
     CH_BUF_AUTO text = {0};
     va_list ap;
-    add_place(&text, p, v);
+    parse_add_place(&text, p, v);
     va_start(ap, fmt);
     if (p->warnings > CH_LIMIT_CONFIG_WARNINGS)
         ch_buf_add_str(&text, "more warnings follow");
@@ -74,7 +76,7 @@ static size_t enter_index(struct ch_cfg_parser *p, size_t i) {
     return mark;
 }
 
-static void leave(struct ch_cfg_parser *p, size_t mark) {
+static void parse_leave(struct ch_cfg_parser *p, size_t mark) {
     p->path.n = mark;
     p->path.p[mark] = '\0';
 }
@@ -141,8 +143,8 @@ static int check_unique(struct ch_cfg_parser *p, const struct ch_json *v, const 
     return 0;
 }
 
-static int read_list(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     struct ch_conf_list *list) {
+static int parse_read_list(struct ch_cfg_parser *p, const struct ch_json *v,
+                           const struct ch_option *o, struct ch_conf_list *list) {
     if (v->type != CH_JSON_ARRAY)
         return ch_cfg_wrong_type(p, v, "a list of mappings");
     if (v->n > CH_LIMIT_CONFIG_ITEMS)
@@ -159,7 +161,7 @@ static int read_list(struct ch_cfg_parser *p, const struct ch_json *v, const str
         if (rc < 0)
             return rc;
         list->n++;
-        leave(p, mark);
+        parse_leave(p, mark);
     }
     return 0;
 }
@@ -183,7 +185,7 @@ static int read_map(struct ch_cfg_parser *p, const struct ch_json *v, const stru
         if (rc < 0)
             return rc;
         list->n++;
-        leave(p, mark);
+        parse_leave(p, mark);
     }
     return 0;
 }
@@ -194,7 +196,7 @@ static int read_option(struct ch_cfg_parser *p, const struct ch_json *v, const s
     case CH_CFG_ONE:
         return read_scope(p, v, o->of, false, out + o->offset);
     case CH_CFG_LIST:
-        return read_list(p, v, o, (struct ch_conf_list *)(out + o->offset));
+        return parse_read_list(p, v, o, (struct ch_conf_list *)(out + o->offset));
     case CH_CFG_MAP:
         return read_map(p, v, o, (struct ch_conf_list *)(out + o->offset));
     default:
@@ -230,7 +232,7 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
         int rc = walk_member(p, key, value, at);
         if (rc < 0)
             return rc;
-        leave(p, mark);
+        parse_leave(p, mark);
     }
     return 0;
 }
@@ -258,7 +260,7 @@ static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) 
         ch_cfg_warn(p, v, "there is no tool %.*s", CH_SV_FMT(near.word));
 }
 
-static bool is_name(struct ch_sv s) {
+static bool parse_is_name(struct ch_sv s) {
     return !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
 }
 
@@ -269,9 +271,9 @@ static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tool
         size_t mark = p->path.n;
         ch_buf_addf(&p->path, ".%s", lists[i]);
         for (CH_JSON_EACH(e, ch_json_get(tools, lists[i])))
-            if (is_name(ch_json_str(e)))
+            if (parse_is_name(ch_json_str(e)))
                 warn_unknown_tool(p, e);
-        leave(p, mark);
+        parse_leave(p, mark);
     }
 }
 
@@ -286,7 +288,7 @@ static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *
         if (deny && ch_policy_contradicts(ch_json_str(e), ch_sv_str(deny)))
             ch_cfg_warn(p, e, "%.*s is in %s as well, which wins",
                         CH_SV_FMT(ch_json_str(e)), name);
-    leave(p, mark);
+    parse_leave(p, mark);
 }
 
 /* name: of the deny list, for users. */
@@ -305,13 +307,13 @@ static void check_all_tool_names(struct ch_cfg_parser *p) {
     check_lists(p, ch_json_get(defaults, "tools"), deny, "tools.deny");
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(agents, "list"))) {
-        leave(p, 0);
+        parse_leave(p, 0);
         ch_buf_addf(&p->path, "agents.list[%zu].tools", i);
         check_lists(p, ch_json_get(e, "tools"), list[i].deny ? list[i].deny : deny,
                     "tools.deny");
         i++;
     }
-    leave(p, 0);
+    parse_leave(p, 0);
 }
 
 static int check_policies(struct ch_cfg_parser *p) {
@@ -319,14 +321,14 @@ static int check_policies(struct ch_cfg_parser *p) {
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(p->yaml.root, "policies"))) {
         const struct ch_conf_policy *c = &list[i];
-        leave(p, 0);
+        parse_leave(p, 0);
         ch_buf_addf(&p->path, "policies[%zu]", i++);
         if ((c->senders || c->except) && strpbrk(c->channel, "*?"))
             return ch_cfg_bad(p, e, "with senders, channel must be one name: an id means nothing "
                                     "in another channel");
         check_lists(p, e, c->deny, "deny");
     }
-    leave(p, 0);
+    parse_leave(p, 0);
     return 0;
 }
 
@@ -336,15 +338,15 @@ static void check_approvals(struct ch_cfg_parser *p) {
     const struct ch_json *approvals = ch_json_get(p->yaml.root, "approvals");
     ch_buf_add_str(&p->path, "approvals");
     for (CH_JSON_MEMBERS(key, value, approvals))
-        if (value->type == CH_JSON_STRING && is_name(ch_json_str(key)) &&
+        if (value->type == CH_JSON_STRING && parse_is_name(ch_json_str(key)) &&
             !ch_policy_grouped(ch_json_str(key)))
             warn_unknown_tool(p, key);
-    leave(p, 0);
+    parse_leave(p, 0);
 }
 
 /* --- the whole file ------------------------------------------------------------- */
 
-static int parse(struct ch_cfg_parser *p, struct ch_sv text) {
+static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
     chela_config *cfg = p->cfg;
     struct ch_sv copy = ch_arena_sv(cfg->arena, text);
     int rc = ch_yaml_parse(cfg->arena, copy, cfg->file, &p->yaml, p->err);
@@ -369,7 +371,7 @@ int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
     cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
     cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
     struct ch_cfg_parser p = {.cfg = cfg, .warn = warn, .user = user, .err = err};
-    int rc = parse(&p, text);
+    int rc = parse_parse(&p, text);
     ch_buf_release(&p.path);
     if (rc < 0) {
         chela_config_free(cfg);

@@ -69,7 +69,7 @@ static struct ch_sv enter_agent(struct target *t, struct ch_sv key) {
     return ch_sv(end + 2, (size_t)(key.p + key.n - end) - 2);
 }
 
-static int find_target(struct ch_sv key, struct target *t, struct chela_error *err) {
+static int config_patch_find_target(struct ch_sv key, struct target *t, struct chela_error *err) {
     *t = (struct target){0};
     bool agent = ch_sv_starts(key, "agents.");
     struct ch_sv rest = agent ? enter_agent(t, key) : key;
@@ -86,11 +86,6 @@ static int find_target(struct ch_sv key, struct target *t, struct chela_error *e
     return 0;
 }
 
-int ch_config_may_patch(struct ch_sv key, struct chela_error *err) {
-    struct target t;
-    return find_target(key, &t, err);
-}
-
 /* --- what options mean */
 
 static const char *scope_name(enum ch_scope scope) {
@@ -103,7 +98,7 @@ static const char *scope_name(enum ch_scope scope) {
     return names[scope];
 }
 
-static void explain(const struct ch_option *o, struct ch_buf *out) {
+static void config_patch_explain(const struct ch_option *o, struct ch_buf *out) {
     ch_buf_addf(out, "%s%s: %s", scope_name(o->scope), o->key, ch_cfg_type_name(o->type));
     if (o->words)
         ch_buf_addf(out, " of %s", o->words);
@@ -125,7 +120,7 @@ size_t ch_config_explain(struct ch_sv key, struct ch_buf *out) {
         if (!fits || o->flags & CH_CFG_UNUSED || o->type == CH_CFG_REFUSED)
             continue;
         if (n++ < CH_LIMIT_EXPLAINED)
-            explain(o, out);
+            config_patch_explain(o, out);
     }
     return n;
 }
@@ -137,20 +132,20 @@ struct shown { /* every option and its value */
     struct ch_sv but; /* without this one */
 };
 
-static void show(const char *key, const char *value, int from_file, void *user) {
+static void config_patch_show(const char *key, const char *value, int from_file, void *user) {
     struct shown *s = user;
     if (!ch_sv_is(s->but, key))
         ch_buf_addf(&s->lines, "%s\n%zu %s\n%d\n", key, strlen(value), value, from_file);
 }
 
-static int read_all(struct ch_sv text, const char *file, struct ch_sv but, struct ch_buf *out,
-                    struct chela_error *err) {
+static int config_patch_read_all(struct ch_sv text, const char *file, struct ch_sv but,
+                                 struct ch_buf *out, struct chela_error *err) {
     chela_config *cfg;
     struct shown s = {.but = but};
     int rc = ch_config_parse(text, file, "/", NULL, NULL, &cfg, err);
     if (rc < 0)
         return rc;
-    chela_config_show(cfg, show, &s);
+    chela_config_show(cfg, config_patch_show, &s);
     chela_config_free(cfg);
     ch_buf_add_sv(out, ch_buf_sv(&s.lines));
     ch_buf_release(&s.lines);
@@ -158,12 +153,12 @@ static int read_all(struct ch_sv text, const char *file, struct ch_sv but, struc
 }
 
 /* Does the new text differ from the old one in that option, and nowhere else? */
-static int compare(struct ch_sv before, struct ch_sv after, const char *file, struct ch_sv key,
-                   struct chela_error *err) {
+static int config_patch_compare(struct ch_sv before, struct ch_sv after, const char *file,
+                                struct ch_sv key, struct chela_error *err) {
     CH_BUF_AUTO was = {0}, is = {0};
-    int rc = read_all(before, file, key, &was, err);
+    int rc = config_patch_read_all(before, file, key, &was, err);
     if (rc == 0)
-        rc = read_all(after, file, key, &is, err);
+        rc = config_patch_read_all(after, file, key, &is, err);
     if (rc < 0)
         return rc;
     if (!ch_sv_eq(ch_buf_sv(&was), ch_buf_sv(&is)))
@@ -178,11 +173,11 @@ int ch_config_patch(struct ch_sv text, const char *file, struct ch_sv key,
     struct target t;
     struct ch_jw w = ch_jw(&words);
     ch_jw_value(&w, value);
-    int rc = find_target(key, &t, err);
+    int rc = config_patch_find_target(key, &t, err);
     if (rc == 0)
         rc = ch_yaml_set(text, file, t.steps, t.n, ch_buf_sv(&words), &after, err);
     if (rc == 0)
-        rc = compare(text, ch_buf_sv(&after), file, key, err);
+        rc = config_patch_compare(text, ch_buf_sv(&after), file, key, err);
     if (rc == 0)
         ch_buf_add_sv(out, ch_buf_sv(&after));
     return rc;

@@ -14,11 +14,9 @@
  * any mapping: a line each. The number of them. */
 size_t ch_config_explain(struct ch_sv key, struct ch_buf *out);
 
-/* CHELA_ENOENT: there is no such option. CHELA_EPERM: it is none that may be changed. */
-int ch_config_may_patch(struct ch_sv key, struct chela_error *err);
-
 /* Append text with that option set; null: as if it were not there. file is for
- * messages. Errors as above, and those of the text and the value. */
+ * messages. CHELA_ENOENT: there is no such option. CHELA_EPERM: the option may not be
+ * changed. Further errors are those of the text and the value. */
 int ch_config_patch(struct ch_sv text, const char *file, struct ch_sv key,
                     const struct ch_json *value, struct ch_buf *out, struct chela_error *err);
 

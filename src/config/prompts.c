@@ -16,8 +16,8 @@ int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
 }
 
 /* 2.0 without quotes is a number, whose text is what was meant. */
-static int read_version(struct ch_cfg_parser *p, const struct ch_json *v, struct ch_sv version,
-                        struct ch_conf_prompt_rule *out) {
+static int config_prompts_read_version(struct ch_cfg_parser *p, const struct ch_json *v,
+                                       struct ch_sv version, struct ch_conf_prompt_rule *out) {
     bool digits = version.n > 0;
     for (size_t i = 0; i < version.n; i++)
         digits &= (version.p[i] >= '0' && version.p[i] <= '9') || version.p[i] == '.';
@@ -38,8 +38,10 @@ static int read_share(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-static struct ch_conf_prompt_rule *add_rule(struct ch_cfg_parser *p, struct ch_conf_list *list,
-                                            const struct ch_json *name, const struct ch_json *at) {
+static struct ch_conf_prompt_rule *config_prompts_add_rule(struct ch_cfg_parser *p,
+                                                           struct ch_conf_list *list,
+                                                           const struct ch_json *name,
+                                                           const struct ch_json *at) {
     struct ch_conf_prompt_rule *rules = list->items, *r = &rules[list->n++];
     r->item.name = ch_arena_str(p->cfg->arena, ch_json_str(name));
     r->item.where = ch_yaml_where(&p->yaml, at);
@@ -68,8 +70,8 @@ int ch_cfg_read_pins(struct ch_cfg_parser *p, const struct ch_json *v, const str
     for (CH_JSON_MEMBERS(name, version, v)) {
         if (version->type != CH_JSON_STRING && version->type != CH_JSON_NUMBER)
             return ch_cfg_wrong_type(p, version, "a version such as \"2.0\"");
-        int rc = read_version(p, version, ch_sv(version->s, version->n),
-                              add_rule(p, list, name, version));
+        int rc = config_prompts_read_version(p, version, ch_sv(version->s, version->n),
+                                             config_prompts_add_rule(p, list, name, version));
         if (rc < 0)
             return rc;
     }
@@ -90,8 +92,8 @@ int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
         if (shares->type != CH_JSON_OBJECT)
             return ch_cfg_wrong_type(p, shares, "{ VERSION: PERCENT }");
         for (CH_JSON_MEMBERS(version, share, shares)) {
-            struct ch_conf_prompt_rule *r = add_rule(p, list, name, version);
-            int rc = read_version(p, version, ch_json_str(version), r);
+            struct ch_conf_prompt_rule *r = config_prompts_add_rule(p, list, name, version);
+            int rc = config_prompts_read_version(p, version, ch_json_str(version), r);
             if (rc == 0)
                 rc = read_share(p, share, r);
             if (rc < 0)
@@ -103,8 +105,8 @@ int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
 
 /* --- applying them -------------------------------------------------------------------- */
 
-static int blame(const chela_config *cfg, const struct ch_conf_item *item, const char *key,
-                 int rc, struct chela_error *err) {
+static int config_prompts_blame(const chela_config *cfg, const struct ch_conf_item *item,
+                                const char *key, int rc, struct chela_error *err) {
     if (rc < 0 && err)
         ch_fail(err, rc, "%s:%u:%u: prompts.%s: %s", cfg->file, item->where.line,
                 item->where.column, key, err->message);
@@ -119,7 +121,7 @@ static int apply_rules(const chela_config *cfg, const struct ch_conf_list *list,
                      ? chela_prompts_pin(rt, r[i].item.name, r[i].version, err)
                      : chela_prompts_rollout(rt, r[i].item.name, r[i].version, r[i].percent, err);
         if (rc < 0)
-            return blame(cfg, &r[i].item, key, rc, err);
+            return config_prompts_blame(cfg, &r[i].item, key, rc, err);
     }
     return 0;
 }
@@ -128,7 +130,8 @@ int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct che
     const struct ch_conf_prompts *c = &cfg->conf.prompts;
     int rc = 0;
     if (c->dir.name)
-        rc = blame(cfg, &c->dir, "dir", chela_prompts_load(rt, c->dir.name, err), err);
+        rc = config_prompts_blame(cfg, &c->dir, "dir", chela_prompts_load(rt, c->dir.name, err),
+                                  err);
     if (rc == 0)
         rc = apply_rules(cfg, &c->pins, "pin", rt, err);
     return rc < 0 ? rc : apply_rules(cfg, &c->rollout, "rollout", rt, err);

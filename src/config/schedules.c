@@ -12,7 +12,8 @@ static int64_t none_if_negative(int64_t n) {
     return CH_MAX(n, 0);
 }
 
-static void describe(const struct ch_conf_schedule *c, struct chela_schedule *out) {
+static void config_schedules_describe(const struct ch_conf_schedule *c,
+                                      struct chela_schedule *out) {
     *out = (struct chela_schedule)CHELA_SCHEDULE(
         .name = c->item.name, .when = c->when, .timezone = c->timezone, .agent = c->agent,
         .session = c->session, .prompt = c->prompt, .missed = c->missed,
@@ -66,7 +67,7 @@ int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedu
     struct chela_error why = {0};
     if (i < list->n) {
         item = &schedules[i].item;
-        describe(&schedules[i], &s);
+        config_schedules_describe(&schedules[i], &s);
     } else if (!find_wake(cfg, i - list->n, &s, &item)) {
         return CHELA_ENOENT;
     }

@@ -18,13 +18,13 @@ static void write_range(struct ch_jw *w, const char *type, const struct ch_optio
     ch_jw_double(w, o->max);
 }
 
-static void write_text(struct ch_jw *w, const char *pattern) {
+static void schema_write_text(struct ch_jw *w, const char *pattern) {
     ch_jw_kcstr(w, "type", "string");
     if (pattern)
         ch_jw_kcstr(w, "pattern", pattern);
 }
 
-static void write_words(struct ch_jw *w, const char *words) {
+static void schema_write_words(struct ch_jw *w, const char *words) {
     struct ch_sv rest = ch_sv_str(words);
     ch_jw_key(w, "enum");
     ch_jw_begin(w, '[');
@@ -77,7 +77,7 @@ static void write_mapping(struct ch_jw *w, struct ch_sv of) {
 }
 
 /* What each entry of a list or map is. */
-static void write_entry(struct ch_jw *w, const char *keyword, const struct ch_option *o) {
+static void schema_write_entry(struct ch_jw *w, const char *keyword, const struct ch_option *o) {
     ch_jw_key(w, keyword);
     ch_jw_begin(w, '{');
     write_scope(w, o->of, true, CH_SV(""));
@@ -85,7 +85,7 @@ static void write_entry(struct ch_jw *w, const char *keyword, const struct ch_op
 }
 
 /* The keywords that say what a value of this type is. */
-static void write_type(struct ch_jw *w, const struct ch_option *o) {
+static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     switch (o->type) {
     case CH_CFG_TEXT:
     case CH_CFG_PATH:
@@ -98,7 +98,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_HOURS:
     case CH_CFG_ENV:
     case CH_CFG_MODEL:
-        write_text(w, text_patterns[o->type]);
+        schema_write_text(w, text_patterns[o->type]);
         return;
     case CH_CFG_ENVS:
         ch_jw_kraw(w, "anyOf",
@@ -106,7 +106,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
                          "}]"));
         return;
     case CH_CFG_CHOICE:
-        write_words(w, o->words);
+        schema_write_words(w, o->words);
         return;
     case CH_CFG_BOOL:
     case CH_CFG_UNLESS:
@@ -164,11 +164,11 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_LIST:
         ch_jw_kcstr(w, "type", "array");
-        write_entry(w, "items", o);
+        schema_write_entry(w, "items", o);
         return;
     case CH_CFG_MAP:
         ch_jw_kcstr(w, "type", "object");
-        write_entry(w, "additionalProperties", o);
+        schema_write_entry(w, "additionalProperties", o);
         return;
     case CH_CFG_ANY:
     case CH_CFG_REFUSED:
@@ -183,7 +183,7 @@ static void write_option(struct ch_jw *w, const struct ch_option *o) {
     ch_jw_begin(w, '{');
     if (o->help)
         ch_jw_kcstr(w, "description", o->help);
-    write_type(w, o);
+    schema_write_type(w, o);
     if (o->otherwise && text)
         ch_jw_kcstr(w, "default", o->otherwise);
     else if (o->otherwise)
@@ -191,7 +191,7 @@ static void write_option(struct ch_jw *w, const struct ch_option *o) {
     ch_jw_end(w, '}');
 }
 
-static bool listed(const struct ch_option *o, bool item) {
+static bool schema_listed(const struct ch_option *o, bool item) {
     return o->type != CH_CFG_REFUSED && (item || !(o->flags & CH_CFG_ITEM));
 }
 
@@ -206,7 +206,7 @@ static void write_member(struct ch_jw *w, enum ch_scope scope, bool item, struct
     ch_jw_end(w, '}');
 }
 
-static void write_required(struct ch_jw *w, enum ch_scope scope) {
+static void schema_write_required(struct ch_jw *w, enum ch_scope scope) {
     bool any = false;
     for (const struct ch_option *o = ch_options; o->key; o++) {
         if (o->scope != scope || !(o->flags & CH_CFG_REQUIRED))
@@ -232,7 +232,7 @@ static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct 
     ch_jw_begin(w, '{');
     while (ch_option_each_key(scope, above, &o, &name)) {
         CH_BUF_AUTO full = {0};
-        if (!listed(o, item))
+        if (!schema_listed(o, item))
             continue;
         ch_buf_addf(&full, "%.*s%s%.*s", CH_SV_FMT(above), above.n ? "." : "", CH_SV_FMT(name));
         ch_jw_key_sv(w, name);
@@ -240,7 +240,7 @@ static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct 
     }
     ch_jw_end(w, '}');
     if (item && above.n == 0)
-        write_required(w, scope);
+        schema_write_required(w, scope);
     ch_jw_kbool(w, "additionalProperties", false);
 }
 

@@ -17,7 +17,7 @@ static void add_list(struct ch_buf *out, const char *const *list) {
         ch_buf_addf(out, "%s%s", i ? ", " : "", list[i]);
 }
 
-static void add_rules(struct ch_buf *out, const struct ch_conf_list *l, bool percent) {
+static void config_show_add_rules(struct ch_buf *out, const struct ch_conf_list *l, bool percent) {
     const struct ch_conf_prompt_rule *rules = l->items;
     for (size_t i = 0; i < l->n; i++) {
         ch_buf_addf(out, "%s%s %s", i ? ", " : "", rules[i].item.name, rules[i].version);
@@ -27,7 +27,7 @@ static void add_rules(struct ch_buf *out, const struct ch_conf_list *l, bool per
 }
 
 /* What is kept as -1 is written as 0. */
-static void add_number(struct ch_buf *out, double value, double unit) {
+static void config_show_add_number(struct ch_buf *out, double value, double unit) {
     if (value != 0)
         ch_buf_addf(out, "%.15g", value < 0 ? 0 : value / unit);
 }
@@ -41,7 +41,7 @@ static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a)
 }
 
 /* The value as users would write it; nothing if it is not set. */
-static void add_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
+static void config_show_add_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
     switch (o->type) {
     case CH_CFG_TEXT:
     case CH_CFG_NAME:
@@ -87,13 +87,13 @@ static void add_value(struct ch_buf *out, const struct ch_option *o, const void 
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
     case CH_CFG_COUNT:
-        add_number(out, (double)*(const int64_t *)at, 1);
+        config_show_add_number(out, (double)*(const int64_t *)at, 1);
         return;
     case CH_CFG_SECONDS:
-        add_number(out, (double)*(const int64_t *)at, 1000);
+        config_show_add_number(out, (double)*(const int64_t *)at, 1000);
         return;
     case CH_CFG_BUDGET:
-        add_number(out, *(const double *)at, 1);
+        config_show_add_number(out, *(const double *)at, 1);
         return;
     case CH_CFG_NUMBER:
         if (*(const double *const *)at)
@@ -108,7 +108,7 @@ static void add_value(struct ch_buf *out, const struct ch_option *o, const void 
         return;
     case CH_CFG_PINS:
     case CH_CFG_ROLLOUT:
-        add_rules(out, at, o->type == CH_CFG_ROLLOUT);
+        config_show_add_rules(out, at, o->type == CH_CFG_ROLLOUT);
         return;
     case CH_CFG_REFUSED:
     case CH_CFG_ANY:
@@ -135,8 +135,8 @@ static void show_entries(const struct showing *s, const struct ch_option *o, con
     }
 }
 
-static void show_option(const struct showing *s, const struct ch_option *o, const void *base,
-                        const char *key, bool item) {
+static void config_show_show_option(const struct showing *s, const struct ch_option *o,
+                                    const void *base, const char *key, bool item) {
     const void *at = (const char *)base + o->offset;
     CH_BUF_AUTO value = {0};
     if (o->type == CH_CFG_ONE) {
@@ -144,7 +144,7 @@ static void show_option(const struct showing *s, const struct ch_option *o, cons
     } else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP) {
         show_entries(s, o, key, at);
     } else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY) {
-        add_value(&value, o, at);
+        config_show_add_value(&value, o, at);
         bool set = value.n > 0;
         if (set && (o->flags & CH_CFG_SECRET)) {
             ch_buf_clear(&value);
@@ -166,7 +166,7 @@ static void show_scope(const struct showing *s, enum ch_scope scope, const void 
             continue;
         CH_BUF_AUTO key = {0};
         ch_buf_addf(&key, "%s%s%s", above, *above ? "." : "", o->key);
-        show_option(s, o, base, ch_buf_str(&key), item);
+        config_show_show_option(s, o, base, ch_buf_str(&key), item);
     }
 }
 

@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "base/when.h"
+#include "base/when_read.h"
 #include "config/address.h"
 #include "config/parse.h"
 #include "model/catalog/provider.h"
@@ -23,18 +25,18 @@
 typedef int reader(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                    void *out);
 
-static bool is_alnum(char c) {
+static bool values_is_alnum(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
 static bool only(struct ch_sv s, const char *others) {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_alnum(s.p[i]) && !(s.p[i] && strchr(others, s.p[i])))
+        if (!values_is_alnum(s.p[i]) && !(s.p[i] && strchr(others, s.p[i])))
             return false;
     return s.n > 0;
 }
 
-static bool has_control(struct ch_sv s) {
+static bool values_has_control(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
             return true;
@@ -54,8 +56,8 @@ static int copy_text(struct ch_cfg_parser *p, const struct ch_json *v, const cha
     return 0;
 }
 
-static int read_text(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
+static int values_read_text(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
     const char **text = out;
     int rc = copy_text(p, v, "text", text);
     if (rc == 0 && (o->flags & CH_CFG_ADDRESS))
@@ -63,8 +65,8 @@ static int read_text(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return rc;
 }
 
-static int read_name(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
+static int values_read_name(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
     (void)o;
     struct ch_sv s = ch_json_str(v);
     if (v->type == CH_JSON_STRING && (!only(s, "_-") || s.n > 64))
@@ -85,14 +87,14 @@ static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return 0;
 }
 
-static int read_url(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                    void *out) {
+static int values_read_url(struct ch_cfg_parser *p, const struct ch_json *v,
+                           const struct ch_option *o, void *out) {
     (void)o;
     struct ch_sv s = ch_json_str(v);
     if (v->type != CH_JSON_STRING)
         return ch_cfg_wrong_type(p, v, "a URL");
     bool http = ch_sv_starts(s, "http://") || ch_sv_starts(s, "https://");
-    if (!http || s.n > CH_LIMIT_URL || has_control(s) || memchr(s.p, ' ', s.n))
+    if (!http || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
         return ch_cfg_bad(p, v, "expected a URL that starts with http:// or https://");
     if (memchr(s.p, '@', s.n))
         return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
@@ -106,7 +108,7 @@ static int read_smtp(struct ch_cfg_parser *p, const struct ch_json *v, const str
     if (v->type != CH_JSON_STRING)
         return ch_cfg_wrong_type(p, v, "a URL");
     bool smtp = ch_sv_starts(s, "smtp://") || ch_sv_starts(s, "smtps://");
-    if (!smtp || s.n > CH_LIMIT_URL || has_control(s) || memchr(s.p, ' ', s.n))
+    if (!smtp || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
         return ch_cfg_bad(p, v, "expected a URL that starts with smtp:// or smtps://");
     if (memchr(s.p, '@', s.n))
         return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
@@ -142,8 +144,8 @@ static int read_envs(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return 0;
 }
 
-static int read_choice(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                       void *out) {
+static int values_read_choice(struct ch_cfg_parser *p, const struct ch_json *v,
+                              const struct ch_option *o, void *out) {
     struct ch_sv rest = ch_sv_str(o->words), given = ch_json_str(v);
     CH_BUF_AUTO all = {0};
     while (rest.n) {
@@ -167,8 +169,8 @@ static int out_of_range(struct ch_cfg_parser *p, const struct ch_json *v,
     return ch_cfg_bad(p, v, "expected a number from %.15g to %.15g", o->min, o->max);
 }
 
-static int read_int(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                    void *out) {
+static int values_read_int(struct ch_cfg_parser *p, const struct ch_json *v,
+                           const struct ch_option *o, void *out) {
     int64_t n;
     if (v->type != CH_JSON_NUMBER)
         return ch_cfg_wrong_type(p, v, "a whole number");
@@ -183,14 +185,14 @@ static int read_int(struct ch_cfg_parser *p, const struct ch_json *v, const stru
 static int read_limit(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                       void *out) {
     int64_t n = 0;
-    int rc = read_int(p, v, o, &n);
+    int rc = values_read_int(p, v, o, &n);
     if (rc == 0)
         *(int64_t *)out = n ? n : -1;
     return rc;
 }
 
-static int read_double(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                       double *out) {
+static int values_read_double(struct ch_cfg_parser *p, const struct ch_json *v,
+                              const struct ch_option *o, double *out) {
     if (v->type != CH_JSON_NUMBER)
         return ch_cfg_wrong_type(p, v, "a number");
     double n = ch_json_double(v, NAN);
@@ -200,10 +202,10 @@ static int read_double(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return 0;
 }
 
-static int read_number(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                       void *out) {
+static int values_read_number(struct ch_cfg_parser *p, const struct ch_json *v,
+                              const struct ch_option *o, void *out) {
     double *n = ch_arena_alloc(p->cfg->arena, sizeof(*n));
-    int rc = read_double(p, v, o, n);
+    int rc = values_read_double(p, v, o, n);
     if (rc == 0)
         *(const double **)out = n;
     return rc;
@@ -212,24 +214,24 @@ static int read_number(struct ch_cfg_parser *p, const struct ch_json *v, const s
 static int read_budget(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        void *out) {
     double n = 0;
-    int rc = read_double(p, v, o, &n);
+    int rc = values_read_double(p, v, o, &n);
     if (rc == 0)
         *(double *)out = n > 0 ? n : -1;
     return rc;
 }
 
 /* A fraction of a millisecond is still some time, not "no limit". */
-static int read_seconds(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                        void *out) {
+static int values_read_seconds(struct ch_cfg_parser *p, const struct ch_json *v,
+                               const struct ch_option *o, void *out) {
     double n = 0;
-    int rc = read_double(p, v, o, &n);
+    int rc = values_read_double(p, v, o, &n);
     if (rc == 0)
         *(int64_t *)out = n > 0 ? (int64_t)ceil(n * 1000) : -1;
     return rc;
 }
 
-static int read_bool(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
+static int values_read_bool(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
     (void)o;
     if (v->type != CH_JSON_TRUE && v->type != CH_JSON_FALSE)
         return ch_cfg_wrong_type(p, v, "true or false");
@@ -239,7 +241,7 @@ static int read_bool(struct ch_cfg_parser *p, const struct ch_json *v, const str
 
 static int read_unless(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        void *out) {
-    int rc = read_bool(p, v, o, out);
+    int rc = values_read_bool(p, v, o, out);
     if (rc == 0)
         *(bool *)out = !*(bool *)out;
     return rc;
@@ -254,8 +256,8 @@ static int unknown_group(struct ch_cfg_parser *p, const struct ch_json *v) {
 }
 
 /* Globs are allowed, so it is the separator that cannot be in a name. */
-static int read_names(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                      void *out) {
+static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
+                             const struct ch_option *o, void *out) {
     (void)o;
     CH_BUF_AUTO joined = {0};
     if (v->type != CH_JSON_ARRAY)
@@ -320,7 +322,7 @@ static int read_database(struct ch_cfg_parser *p, struct ch_sv name, const struc
     struct ch_sv rest = ch_sv_str(url), kind = ch_sv_split(&rest, ':');
     bool lite = ch_sv_is(kind, "sqlite") && rest.n;
     bool remote = (ch_sv_is(kind, "postgres") || ch_sv_is(kind, "postgresql")) &&
-                  ch_sv_starts(rest, "//") && !has_control(rest);
+                  ch_sv_starts(rest, "//") && !values_has_control(rest);
     if (!lite && !remote)
         return ch_cfg_bad(p, v, "expected sqlite:PATH or postgres://HOST/DATABASE");
     if (remote && holds_password(ch_sv(rest.p + 2, rest.n - 2)))
@@ -391,7 +393,7 @@ static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const ch
     if (rc < 0)
         return rc;
     const char *slash = strchr(spec, '/');
-    if (!slash || slash == spec || !slash[1] || has_control(ch_sv_str(spec)))
+    if (!slash || slash == spec || !slash[1] || values_has_control(ch_sv_str(spec)))
         return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-5");
     *out = resolve_model(p, spec);
     return 0;
@@ -422,8 +424,8 @@ static int read_models(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return rc;
 }
 
-static int read_texts(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                      void *out) {
+static int values_read_texts(struct ch_cfg_parser *p, const struct ch_json *v,
+                             const struct ch_option *o, void *out) {
     (void)o;
     if (v->type != CH_JSON_ARRAY)
         return ch_cfg_wrong_type(p, v, "a list of texts");
@@ -443,8 +445,8 @@ static int read_texts(struct ch_cfg_parser *p, const struct ch_json *v, const st
 }
 
 /* A program by its name is looked for in PATH, a path is one of the file's. */
-static int read_command(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                        void *out) {
+static int values_read_command(struct ch_cfg_parser *p, const struct ch_json *v,
+                               const struct ch_option *o, void *out) {
     (void)o;
     if (v->type != CH_JSON_ARRAY || v->n == 0)
         return ch_cfg_wrong_type(p, v, "a list such as [program, argument]");
@@ -464,8 +466,8 @@ static int read_command(struct ch_cfg_parser *p, const struct ch_json *v, const 
 }
 
 /* Values of headers are often credentials: none is ever shown. */
-static int read_headers(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                        void *out) {
+static int values_read_headers(struct ch_cfg_parser *p, const struct ch_json *v,
+                               const struct ch_option *o, void *out) {
     (void)o;
     if (v->type != CH_JSON_OBJECT)
         return ch_cfg_wrong_type(p, v, "a mapping of header names to texts");
@@ -477,7 +479,7 @@ static int read_headers(struct ch_cfg_parser *p, const struct ch_json *v, const 
             return ch_cfg_bad(p, key, "not the name of a header");
         if (value->type != CH_JSON_STRING)
             return ch_cfg_wrong_type(p, value, "text (in quotes)");
-        if (has_control(text))
+        if (values_has_control(text))
             return ch_cfg_bad(p, value, "a header's value is one line of text");
         ch_redact_add(ch_arena_str(p->cfg->arena, text));
         lines[n++] = ch_arena_printf(p->cfg->arena, "%.*s: %.*s", CH_SV_FMT(name), CH_SV_FMT(text));
@@ -500,8 +502,8 @@ static void warn_quirk(struct ch_cfg_parser *p, const struct ch_json *key) {
 }
 
 /* The names are keys like others: an unknown one is a warning. */
-static int read_quirks(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                       void *out) {
+static int values_read_quirks(struct ch_cfg_parser *p, const struct ch_json *v,
+                              const struct ch_option *o, void *out) {
     (void)o;
     CH_BUF_AUTO list = {0};
     if (v->type != CH_JSON_OBJECT)
@@ -521,8 +523,8 @@ static int read_quirks(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return 0;
 }
 
-static int read_json(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
+static int values_read_json(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
     (void)o;
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
@@ -535,8 +537,8 @@ static int read_json(struct ch_cfg_parser *p, const struct ch_json *v, const str
 
 /* --- approvals --------------------------------------------------------------- */
 
-static int read_level(struct ch_cfg_parser *p, const struct ch_json *key, const struct ch_json *v,
-                      struct ch_buf *levels) {
+static int values_read_level(struct ch_cfg_parser *p, const struct ch_json *key,
+                             const struct ch_json *v, struct ch_buf *levels) {
     static const struct ch_option choice = {.words = "ask|auto|deny"};
     struct ch_sv who = ch_json_str(key);
     const char *level;
@@ -544,14 +546,14 @@ static int read_level(struct ch_cfg_parser *p, const struct ch_json *key, const 
         return ch_cfg_bad(p, key, "expected the name of a tool, a glob or a group");
     if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
         return unknown_group(p, key);
-    int rc = read_choice(p, v, &choice, &level);
+    int rc = values_read_choice(p, v, &choice, &level);
     if (rc == 0)
         ch_buf_addf(levels, "%s%.*s=%s", levels->n ? "," : "", CH_SV_FMT(who), level);
     return rc;
 }
 
 /* `TOOL: PATTERN`, which YAML takes for a mapping unless it is quoted. */
-static int read_rule(struct ch_cfg_parser *p, const struct ch_json *e, const char **out) {
+static int values_read_rule(struct ch_cfg_parser *p, const struct ch_json *e, const char **out) {
     struct ch_approvals *checked;
     struct chela_error why = {0};
     if (e->type == CH_JSON_OBJECT && e->n == 1 && e[2].type == CH_JSON_STRING)
@@ -568,7 +570,8 @@ static int read_rule(struct ch_cfg_parser *p, const struct ch_json *e, const cha
     return 0;
 }
 
-static int read_rules(struct ch_cfg_parser *p, const struct ch_json *v, const char *const **out) {
+static int values_read_rules(struct ch_cfg_parser *p, const struct ch_json *v,
+                             const char *const **out) {
     if (v->type != CH_JSON_ARRAY)
         return ch_cfg_wrong_type(p, v, "a list of rules");
     if (v->n > CH_LIMIT_RULES)
@@ -576,7 +579,7 @@ static int read_rules(struct ch_cfg_parser *p, const struct ch_json *v, const ch
     const char **rules = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*rules));
     size_t n = 0;
     for (CH_JSON_EACH(e, v)) {
-        int rc = read_rule(p, e, &rules[n++]);
+        int rc = values_read_rule(p, e, &rules[n++]);
         if (rc < 0)
             return rc;
     }
@@ -596,8 +599,8 @@ static int read_approvals(struct ch_cfg_parser *p, const struct ch_json *v,
     for (CH_JSON_MEMBERS(key, value, v)) {
         if (value->type == CH_JSON_NULL)
             continue;
-        int rc = ch_sv_is(ch_json_str(key), "allow") ? read_rules(p, value, &a->rules)
-                                                     : read_level(p, key, value, &levels);
+        int rc = ch_sv_is(ch_json_str(key), "allow") ? values_read_rules(p, value, &a->rules)
+                                                     : values_read_level(p, key, value, &levels);
         if (rc < 0)
             return rc;
     }
@@ -605,8 +608,8 @@ static int read_approvals(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-static int refuse(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                  void *out) {
+static int values_refuse(struct ch_cfg_parser *p, const struct ch_json *v,
+                         const struct ch_option *o, void *out) {
     (void)out;
     return ch_cfg_bad(p, v, "%s", o->help);
 }
@@ -617,8 +620,8 @@ static int leave_alone(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return 0;
 }
 
-static int read_when(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
+static int values_read_when(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
     CH_AUTO(ch_zone) utc = ch_zone_fixed(0);
     struct chela_error why = {0};
     struct ch_when when;
@@ -642,7 +645,7 @@ static int read_span(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return copy_text(p, v, "a time span", out);
 }
 
-static bool is_clock(struct ch_sv s) {
+static bool values_is_clock(struct ch_sv s) {
     struct ch_time t;
     return ch_time_read(s, &t) && !t.has_date && !t.has_offset;
 }
@@ -653,7 +656,7 @@ static int read_hours(struct ch_cfg_parser *p, const struct ch_json *v, const st
     (void)o;
     if (v->type != CH_JSON_STRING)
         return ch_cfg_wrong_type(p, v, "hours such as 22:00-07:00");
-    if (!is_clock(from) || !rest.p || !is_clock(rest))
+    if (!values_is_clock(from) || !rest.p || !values_is_clock(rest))
         return ch_cfg_bad(p, v, "expected hours such as 22:00-07:00");
     return copy_text(p, v, "hours", out);
 }
@@ -661,26 +664,44 @@ static int read_hours(struct ch_cfg_parser *p, const struct ch_json *v, const st
 int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                  void *out) {
     static reader *const readers[] = {
-        [CH_CFG_TEXT] = read_text,       [CH_CFG_NAME] = read_name,
-        [CH_CFG_PATH] = read_path,       [CH_CFG_URL] = read_url,
-        [CH_CFG_ENVS] = read_envs,       [CH_CFG_WHEN] = read_when,
-        [CH_CFG_SPAN] = read_span,       [CH_CFG_HOURS] = read_hours,
-        [CH_CFG_ENV] = read_env,         [CH_CFG_CHOICE] = read_choice,
+        [CH_CFG_TEXT] = values_read_text,
+        [CH_CFG_NAME] = values_read_name,
+        [CH_CFG_PATH] = read_path,
+        [CH_CFG_URL] = values_read_url,
+        [CH_CFG_ENVS] = read_envs,
+        [CH_CFG_WHEN] = values_read_when,
+        [CH_CFG_SPAN] = read_span,
+        [CH_CFG_HOURS] = read_hours,
+        [CH_CFG_ENV] = read_env,
+        [CH_CFG_CHOICE] = values_read_choice,
         [CH_CFG_UNLESS] = read_unless,
-        [CH_CFG_BOOL] = read_bool,       [CH_CFG_INT] = read_int,
-        [CH_CFG_LIMIT] = read_limit,     [CH_CFG_SECONDS] = read_seconds,
-        [CH_CFG_BUDGET] = read_budget,   [CH_CFG_NUMBER] = read_number,
-        [CH_CFG_NAMES] = read_names,     [CH_CFG_MODELS] = read_models,
+        [CH_CFG_BOOL] = values_read_bool,
+        [CH_CFG_INT] = values_read_int,
+        [CH_CFG_LIMIT] = read_limit,
+        [CH_CFG_SECONDS] = values_read_seconds,
+        [CH_CFG_BUDGET] = read_budget,
+        [CH_CFG_NUMBER] = values_read_number,
+        [CH_CFG_NAMES] = values_read_names,
+        [CH_CFG_MODELS] = read_models,
         [CH_CFG_MODEL] = read_one_model,
-        [CH_CFG_COMMAND] = read_command, [CH_CFG_HEADERS] = read_headers,
-        [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
-        [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
-        [CH_CFG_APPROVALS] = read_approvals, [CH_CFG_SMTP] = read_smtp,
-        [CH_CFG_TEXTS] = read_texts,     [CH_CFG_COUNT] = read_limit,
-        [CH_CFG_PATTERNS] = read_patterns, [CH_CFG_DATABASES] = read_databases,
-        [CH_CFG_PATHS] = read_paths,     [CH_CFG_PLACES] = read_paths,
-        [CH_CFG_INSIDE] = read_paths,    [CH_CFG_FOLDER] = ch_cfg_read_folder,
-        [CH_CFG_PINS] = ch_cfg_read_pins, [CH_CFG_ROLLOUT] = ch_cfg_read_rollout,
+        [CH_CFG_COMMAND] = values_read_command,
+        [CH_CFG_HEADERS] = values_read_headers,
+        [CH_CFG_QUIRKS] = values_read_quirks,
+        [CH_CFG_JSON] = values_read_json,
+        [CH_CFG_REFUSED] = values_refuse,
+        [CH_CFG_ANY] = leave_alone,
+        [CH_CFG_APPROVALS] = read_approvals,
+        [CH_CFG_SMTP] = read_smtp,
+        [CH_CFG_TEXTS] = values_read_texts,
+        [CH_CFG_COUNT] = read_limit,
+        [CH_CFG_PATTERNS] = read_patterns,
+        [CH_CFG_DATABASES] = read_databases,
+        [CH_CFG_PATHS] = read_paths,
+        [CH_CFG_PLACES] = read_paths,
+        [CH_CFG_INSIDE] = read_paths,
+        [CH_CFG_FOLDER] = ch_cfg_read_folder,
+        [CH_CFG_PINS] = ch_cfg_read_pins,
+        [CH_CFG_ROLLOUT] = ch_cfg_read_rollout,
     };
     return readers[o->type](p, v, o, out);
 }

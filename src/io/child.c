@@ -128,7 +128,7 @@ static void signal_group(const struct ch_child *c, int sig) {
         kill(-c->pid, sig);
 }
 
-static void reap(struct ch_child *c) {
+static void io_child_reap(struct ch_child *c) {
     if (c->reaped)
         return;
     while (waitpid(c->pid, NULL, WNOHANG) < 0 && errno == EINTR)
@@ -157,10 +157,10 @@ static void close_all(struct ch_child *c) {
 
 static bool read_output(struct ch_child *c, int which, int chunks);
 
-static void finish(struct ch_child *c) {
+static void io_child_finish(struct ch_child *c) {
     if (c->stopped || c->timed_out || !pipes_closed(c))
         signal_group(c, SIGKILL);
-    reap(c);
+    io_child_reap(c);
     for (int i = 0; i < OUTPUTS; i++)
         if (!read_output(c, i, CHUNKS_AT_END))
             return;
@@ -182,12 +182,12 @@ static void finish(struct ch_child *c) {
     free_if_over(c);
 }
 
-static void on_drained(struct ch_timer *t) {
-    finish(CH_CONTAINER(t, struct ch_child, wait));
+static void io_child_on_drained(struct ch_timer *t) {
+    io_child_finish(CH_CONTAINER(t, struct ch_child, wait));
 }
 
 static void finish_orphan(struct ch_child *c) {
-    reap(c);
+    io_child_reap(c);
     close_all(c);
     ch_task_cancel(c->loop, &c->task);
     c->state = OVER;
@@ -205,9 +205,9 @@ static void on_exited(struct ch_child *c) {
     ch_loop_release(c->loop);
     c->state = DRAINING;
     if (pipes_closed(c))
-        finish(c);
+        io_child_finish(c);
     else
-        ch_timer_start(c->loop, &c->wait, CH_DEFAULT_DRAIN_MS, on_drained);
+        ch_timer_start(c->loop, &c->wait, CH_DEFAULT_DRAIN_MS, io_child_on_drained);
 }
 
 /* Whether the leader has exited; collects how, but leaves the zombie. */
@@ -318,7 +318,7 @@ static void on_readable(uv_poll_t *poll, int status, int events) {
     if (status < 0) /* libuv has stopped polling */
         end_output(c, which);
     if (read_output(c, which, CHUNKS_PER_PASS) && c->state == DRAINING && pipes_closed(c))
-        finish(c);
+        io_child_finish(c);
 }
 
 /* --- what it is told */
@@ -335,7 +335,7 @@ static ssize_t write_quietly(int fd, const char *p, size_t n) {
 static void on_writable(uv_poll_t *poll, int status, int events);
 
 /* A program that closes its stdin early is not interested: no error. */
-static void feed(struct ch_child *c) {
+static void io_child_feed(struct ch_child *c) {
     bool broken = false;
 
     while (c->fed < c->input.n && !broken) {
@@ -362,7 +362,7 @@ static void on_writable(uv_poll_t *poll, int status, int events) {
     if (status < 0) /* POLLERR: nobody reads any more */
         watch_close(&c->feed);
     else
-        feed(c);
+        io_child_feed(c);
 }
 
 int ch_child_write(struct ch_child *c, struct ch_sv data) {
@@ -373,7 +373,7 @@ int ch_child_write(struct ch_child *c, struct ch_sv data) {
     ch_buf_consume(&c->input, c->fed);
     c->fed = 0;
     ch_buf_add_sv(&c->input, data);
-    feed(c);
+    io_child_feed(c);
     return 0;
 }
 
@@ -385,7 +385,7 @@ void ch_child_end_input(struct ch_child *c) {
     if (c->tty)
         ch_buf_addc(&c->input, '\4');
     c->open_input = false;
-    feed(c);
+    io_child_feed(c);
 }
 
 /* --- ending it early */
@@ -401,7 +401,7 @@ static void terminate(struct ch_child *c) {
         ch_timer_start(c->loop, &c->wait, c->grace_ms, on_grace_over);
 }
 
-static void on_timeout(struct ch_timer *t) {
+static void io_child_on_timeout(struct ch_timer *t) {
     struct ch_child *c = CH_CONTAINER(t, struct ch_child, wait);
     c->timed_out = true;
     terminate(c);
@@ -446,7 +446,7 @@ void ch_child_close(struct ch_child *c) {
     }
     if (c->state == DRAINING) {
         signal_group(c, SIGKILL);
-        reap(c);
+        io_child_reap(c);
     }
     close_all(c);
     ch_task_cancel(c->loop, &c->task);
@@ -481,7 +481,7 @@ static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who
     return rc < 0 ? ch_fail(&c->err, CHELA_ELIMIT, "cannot run %s: %s", who, uv_strerror(rc)) : 0;
 }
 
-static int start(struct ch_child *c, const struct ch_child_opts *opts) {
+static int io_child_start(struct ch_child *c, const struct ch_child_opts *opts) {
     struct ch_stdio io;
 
     if (!opts->argv || !opts->argv[0] || !opts->argv[0][0])
@@ -504,13 +504,13 @@ static void set_going(struct ch_child *c, const struct ch_child_opts *opts) {
         if (c->out[i].watch.fd >= 0)
             uv_poll_start(&c->out[i].watch.poll, UV_READABLE, on_readable);
     if (opts->timeout_ms > 0)
-        ch_timer_start(c->loop, &c->wait, opts->timeout_ms, on_timeout);
+        ch_timer_start(c->loop, &c->wait, opts->timeout_ms, io_child_on_timeout);
     if (c->feed.fd >= 0) {
         c->input.max = CH_MAX(opts->input.n, CH_LIMIT_CHILD_INPUT) + 1; /* and a ^D */
         ch_buf_add_sv(&c->input, opts->input);
         if (c->tty && !c->open_input)
             ch_buf_addc(&c->input, '\4');
-        feed(c);
+        io_child_feed(c);
     }
 }
 
@@ -533,7 +533,7 @@ struct ch_child *ch_child_start(struct ch_loop *loop, const struct ch_child_opts
     }
     c->out[REPORT].kept.max = CH_LIMIT_CHILD_REPORT;
 
-    if (start(c, opts) == 0) {
+    if (io_child_start(c, opts) == 0) {
         set_going(c, opts);
         return c;
     }

@@ -123,7 +123,7 @@ static struct ch_post *take_posts(struct ch_loop *loop) {
     return all;
 }
 
-static void on_wake(uv_async_t *wake) {
+static void loop_on_wake(uv_async_t *wake) {
     struct ch_loop *loop = wake->data;
     struct ch_post *p;
 
@@ -211,7 +211,7 @@ static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *er
 
     /* The first async handle of a loop needs a file descriptor; the rest
      * cannot fail. */
-    rc = uv_async_init(loop->uv, &loop->wake, on_wake);
+    rc = uv_async_init(loop->uv, &loop->wake, loop_on_wake);
     if (rc < 0) {
         if (!host)
             uv_loop_close(&loop->own);
@@ -246,7 +246,7 @@ int ch_loop_new(uv_loop_t *host, const struct ch_clock *clock, struct ch_loop **
     return 0;
 }
 
-static void destroy(struct ch_loop *loop) {
+static void loop_destroy(struct ch_loop *loop) {
     void (*done)(void *) = loop->done;
     void *user = loop->user;
 
@@ -261,7 +261,7 @@ static void on_handle_closed(uv_handle_t *h) {
 
     loop->handles--;
     if (loop->handles == 0 && loop->uv != &loop->own && !loop->running)
-        destroy(loop);
+        loop_destroy(loop);
 }
 
 /* A handle that somebody forgot is a bug, but must not become a hang. */
@@ -278,7 +278,7 @@ static void finish_own(struct ch_loop *loop) {
     int rc = uv_loop_close(loop->uv);
     assert(rc == 0);
     if (rc == 0) /* else leaked: libuv still points into it */
-        destroy(loop);
+        loop_destroy(loop);
 }
 
 static void start_closing(struct ch_loop *loop) {
@@ -320,7 +320,7 @@ const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {
 /* Let libuv make one pass. UV_RUN_NOWAIT does nothing in a loop that is not
  * alive, and posts do not make it so: hence the reference. A pass that may
  * block must not have it, or it would wait for posts nobody sends. */
-static void pass(struct ch_loop *loop, uv_run_mode mode) {
+static void loop_pass(struct ch_loop *loop, uv_run_mode mode) {
     if (mode == UV_RUN_NOWAIT)
         uv_ref((uv_handle_t *)&loop->wake);
     uv_run(loop->uv, mode);
@@ -337,9 +337,9 @@ static int run_until(struct ch_loop *loop, const bool *stop) {
                 break;
         }
         if ((loop->manual && ch_timers_due(loop)) || has_posts(loop))
-            pass(loop, UV_RUN_NOWAIT);
+            loop_pass(loop, UV_RUN_NOWAIT);
         else if (uv_loop_alive(loop->uv))
-            pass(loop, UV_RUN_ONCE);
+            loop_pass(loop, UV_RUN_ONCE);
         else
             return CHELA_ESTATE;
         if (loop->closing)
@@ -350,18 +350,30 @@ static int run_until(struct ch_loop *loop, const bool *stop) {
 
 /* Leave ch_loop_run or ch_loop_tick; a close that happened meanwhile is
  * completed here, and the loop is gone. */
-static void leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
+static void loop_leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
     loop->running = false;
     loop->stop = NULL;
     if (loop->closing && loop->uv == &loop->own)
         finish_own(loop);
     else if (loop->closing && loop->handles == 0)
-        destroy(loop);
+        loop_destroy(loop);
     ch_sigpipe_restore(guard);
 }
 
+bool ch_loop_in_callback(const struct ch_loop *loop) {
+    return loop->running || loop->calling > 0;
+}
+
+int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err) {
+    if (loop->uv != &loop->own)
+        return ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    if (ch_loop_in_callback(loop))
+        return ch_fail(err, CHELA_EBUSY, "a callback must not make a blocking call");
+    return 0;
+}
+
 int ch_loop_run(struct ch_loop *loop, const bool *stop) {
-    if (loop->running || loop->calling > 0)
+    if (ch_loop_in_callback(loop))
         return CHELA_EBUSY;
 
     struct ch_sigpipe guard;
@@ -369,12 +381,12 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop) {
     loop->running = true;
     loop->stop = stop;
     int rc = run_until(loop, stop);
-    leave(loop, &guard);
+    loop_leave(loop, &guard);
     return rc;
 }
 
 void ch_loop_tick(struct ch_loop *loop) {
-    if (loop->running || loop->calling > 0)
+    if (ch_loop_in_callback(loop))
         return;
 
     struct ch_sigpipe guard;
@@ -383,6 +395,6 @@ void ch_loop_tick(struct ch_loop *loop) {
     if (loop->manual)
         ch_timers_fire(loop);
     if (!loop->closing)
-        pass(loop, UV_RUN_NOWAIT);
-    leave(loop, &guard);
+        loop_pass(loop, UV_RUN_NOWAIT);
+    loop_leave(loop, &guard);
 }

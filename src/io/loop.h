@@ -58,6 +58,14 @@ const struct ch_clock *ch_loop_clock(const struct ch_loop *loop);
  * asks of every program. */
 int ch_loop_run(struct ch_loop *loop, const bool *stop);
 
+/* Is this a callback of the loop? */
+bool ch_loop_in_callback(const struct ch_loop *loop);
+
+/* May the caller wait in ch_loop_run? CHELA_ESTATE: the loop is a host's.
+ * CHELA_EBUSY: this is a callback of the loop. To be asked before work is started
+ * that lives on the caller's stack. */
+int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err);
+
 /* One pass without blocking: due timers, tasks, posts, ready I/O. Does nothing
  * from inside a callback. */
 void ch_loop_tick(struct ch_loop *loop);

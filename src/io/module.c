@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 /* A module's name becomes part of a path. */
-static bool is_name(const char *name) {
+static bool io_module_is_name(const char *name) {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
     return n > 0 && name[n] == '\0';
 }
@@ -43,8 +43,8 @@ int ch_module_directory(struct ch_buf *out) {
     return CHELA_OK;
 }
 
-static int check(const struct chela_module *m, const char *name, const char *kind, const char *path,
-                 struct chela_error *err) {
+static int io_module_check(const struct chela_module *m, const char *name, const char *kind,
+                           const char *path, struct chela_error *err) {
     if (!m)
         return ch_fail(err, CHELA_EMODULE, "%s is not a chela module", path);
     if (m->abi != CHELA_MODULE_ABI)
@@ -65,7 +65,7 @@ static int try_path(const char *path, const char *name, const char *kind, const 
     if (!handle)
         return ch_fail(err, CHELA_EMODULE, "module %s cannot be loaded: %s", name, dlerror());
     const struct chela_module *m = dlsym(handle, "chela_module");
-    int rc = check(m, name, kind, path, err);
+    int rc = io_module_check(m, name, kind, path, err);
     if (rc == CHELA_OK)
         *ops = m->ops;
     return rc;
@@ -89,7 +89,7 @@ int ch_module_load(const char *name, const char *kind, const char *search_path, 
     struct ch_sv rest = ch_sv_str(search_path);
     int rc = 1;
 
-    if (!is_name(name))
+    if (!io_module_is_name(name))
         return ch_fail(err, CHELA_EINVAL, "bad module name");
     while (rc == 1 && rest.p)
         rc = try_directory(ch_sv_split(&rest, ':'), name, kind, &tried, ops, err);

@@ -96,7 +96,7 @@ static void set_terminal(int fd) {
 }
 
 /* Two descriptors of one terminal, because reading and writing end apart. */
-static int open_terminal(struct ch_stdio *io) {
+static int spawn_open_terminal(struct ch_stdio *io) {
     int *master = &io->ours[1];
 
     *master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -126,7 +126,7 @@ static int open_pipes(struct ch_stdio *io, const struct ch_child_opts *opts) {
 
 int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err) {
     *io = (struct ch_stdio){{-1, -1, -1, -1}, {-1, -1, -1, -1}, ""};
-    if ((opts->tty ? open_terminal(io) : open_pipes(io, opts)) == 0 &&
+    if ((opts->tty ? spawn_open_terminal(io) : open_pipes(io, opts)) == 0 &&
         (!opts->report || open_pipe(&io->ours[3], &io->theirs[3]) == 0))
         return 0;
 
@@ -144,7 +144,7 @@ void ch_stdio_close_theirs(struct ch_stdio *io) {
 
 /* --- finding the program */
 
-static const char *path_of(const char *const *env) {
+static const char *spawn_path_of(const char *const *env) {
     for (; *env; env++)
         if (strncmp(*env, "PATH=", 5) == 0)
             return *env + 5;
@@ -168,7 +168,7 @@ static enum found check_program(const char *path) {
  * it counts from the new working directory, and exec will judge it. */
 static int find_program(const char *name, const char *const *env, struct ch_buf *found,
                         struct chela_error *err) {
-    struct ch_sv rest = ch_sv_str(path_of(env));
+    struct ch_sv rest = ch_sv_str(spawn_path_of(env));
     bool denied = false;
 
     if (strchr(name, '/'))
@@ -192,8 +192,8 @@ static int find_program(const char *name, const char *const *env, struct ch_buf 
 /* --- starting it */
 
 /* posix_spawn says only errno; find out what it was about. */
-static int explain(struct chela_error *err, const struct ch_child_opts *opts, const char *path,
-                   int errnum) {
+static int spawn_explain(struct chela_error *err, const struct ch_child_opts *opts,
+                         const char *path, int errnum) {
     const char *who = opts->argv[0];
     struct stat st;
 
@@ -229,7 +229,7 @@ static void set_actions(posix_spawn_file_actions_t *actions, const struct ch_chi
         posix_spawn_file_actions_addchdir_np(actions, opts->cwd);
 }
 
-static void set_attributes(posix_spawnattr_t *attr) {
+static void spawn_set_attributes(posix_spawnattr_t *attr) {
     sigset_t all, none;
 
     sigfillset(&all);
@@ -252,11 +252,11 @@ int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t 
     if (rc < 0)
         return rc;
     set_actions(&actions, opts, io);
-    set_attributes(&attr);
+    spawn_set_attributes(&attr);
     /* POSIX keeps the strings untouched; its types are older than const. */
     rc = posix_spawn(pid, ch_buf_str(&path), &actions, &attr, (char *const *)opts->argv,
                      (char *const *)env);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
-    return rc == 0 ? 0 : explain(err, opts, ch_buf_str(&path), rc);
+    return rc == 0 ? 0 : spawn_explain(err, opts, ch_buf_str(&path), rc);
 }

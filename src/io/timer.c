@@ -13,15 +13,15 @@
 
 #include "base/mem.h"
 
-static int64_t now(const struct ch_loop *loop) {
+static int64_t timer_now(const struct ch_loop *loop) {
     return ch_mono_ms(loop->clock);
 }
 
-static bool before(const struct ch_due *a, const struct ch_due *b) {
+static bool timer_before(const struct ch_due *a, const struct ch_due *b) {
     return a->at < b->at || (a->at == b->at && a->seq < b->seq);
 }
 
-static void put(struct ch_timers *ts, size_t i, struct ch_due d) {
+static void timer_put(struct ch_timers *ts, size_t i, struct ch_due d) {
     ts->heap[i] = d;
     d.timer->place = i + 1;
 }
@@ -29,12 +29,12 @@ static void put(struct ch_timers *ts, size_t i, struct ch_due d) {
 static void sift_up(struct ch_timers *ts, size_t i, struct ch_due d) {
     while (i > 0) {
         size_t parent = (i - 1) / 2;
-        if (!before(&d, &ts->heap[parent]))
+        if (!timer_before(&d, &ts->heap[parent]))
             break;
-        put(ts, i, ts->heap[parent]);
+        timer_put(ts, i, ts->heap[parent]);
         i = parent;
     }
-    put(ts, i, d);
+    timer_put(ts, i, d);
 }
 
 static void sift_down(struct ch_timers *ts, size_t i, struct ch_due d) {
@@ -42,17 +42,17 @@ static void sift_down(struct ch_timers *ts, size_t i, struct ch_due d) {
         size_t child = 2 * i + 1;
         if (child >= ts->n)
             break;
-        if (child + 1 < ts->n && before(&ts->heap[child + 1], &ts->heap[child]))
+        if (child + 1 < ts->n && timer_before(&ts->heap[child + 1], &ts->heap[child]))
             child++;
-        if (!before(&ts->heap[child], &d))
+        if (!timer_before(&ts->heap[child], &d))
             break;
-        put(ts, i, ts->heap[child]);
+        timer_put(ts, i, ts->heap[child]);
         i = child;
     }
-    put(ts, i, d);
+    timer_put(ts, i, d);
 }
 
-static void insert(struct ch_timers *ts, struct ch_timer *t) {
+static void timer_insert(struct ch_timers *ts, struct ch_timer *t) {
     if (ts->n == ts->cap) {
         ts->cap = ts->cap ? 2 * ts->cap : 16;
         ts->heap = ch_realloc(ts->heap, ts->cap * sizeof(*ts->heap));
@@ -68,7 +68,7 @@ static void take_out(struct ch_timers *ts, struct ch_timer *t) {
     t->place = 0;
     if (last.timer == t)
         return;
-    if (i > 0 && before(&last, &ts->heap[(i - 1) / 2]))
+    if (i > 0 && timer_before(&last, &ts->heap[(i - 1) / 2]))
         sift_up(ts, i, last);
     else
         sift_down(ts, i, last);
@@ -95,7 +95,7 @@ static void set_alarm(struct ch_loop *loop, int64_t least) {
         return;
     /* libuv counts from the time it remembers, which may be long ago. */
     uv_update_time(loop->uv);
-    int64_t wait = ts->heap[0].at - now(loop);
+    int64_t wait = ts->heap[0].at - timer_now(loop);
     uv_timer_start(&ts->alarm, on_alarm, (uint64_t)CH_MAX(wait, least), 0);
     ts->alarm_set = ts->heap[0].at;
 }
@@ -133,12 +133,12 @@ void ch_timers_drop(struct ch_loop *loop) {
 
 bool ch_timers_due(struct ch_loop *loop) {
     const struct ch_due *d = earliest(&loop->timers);
-    return d && d->at <= now(loop);
+    return d && d->at <= timer_now(loop);
 }
 
 void ch_timers_fire(struct ch_loop *loop) {
     struct ch_timers *ts = &loop->timers;
-    int64_t t0 = now(loop);
+    int64_t t0 = timer_now(loop);
     uint64_t limit = ts->next_seq;
     const struct ch_due *d;
 
@@ -154,14 +154,14 @@ void ch_timers_fire(struct ch_loop *loop) {
 void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
                     void (*fn)(struct ch_timer *t)) {
     struct ch_timers *ts = &loop->timers;
-    int64_t t0 = now(loop);
+    int64_t t0 = timer_now(loop);
 
     if (loop->closing)
         return;
     t->fn = fn;
     t->due = ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms;
     if (!t->place) {
-        insert(ts, t);
+        timer_insert(ts, t);
     } else if (t->due < ts->heap[t->place - 1].at) {
         sift_up(ts, t->place - 1, (struct ch_due){t->due, ts->next_seq++, t});
     } else {
@@ -182,6 +182,6 @@ int64_t ch_loop_next_due(const struct ch_loop *loop) {
     const struct ch_due *d = earliest((struct ch_timers *)&loop->timers);
     if (!d)
         return -1;
-    int64_t wait = d->at - now(loop);
+    int64_t wait = d->at - timer_now(loop);
     return wait > 0 ? wait : 0;
 }

@@ -52,14 +52,14 @@ static void queue_init(struct queue *q) {
     *q = (struct queue){.end = &q->head};
 }
 
-static void queue_add(struct queue *q, struct ch_work *w) {
+static void worker_queue_add(struct queue *q, struct ch_work *w) {
     w->next = NULL;
     *q->end = w;
     q->end = &w->next;
     q->n++;
 }
 
-static struct ch_work *queue_take(struct queue *q) {
+static struct ch_work *worker_queue_take(struct queue *q) {
     struct ch_work *w = q->head;
 
     q->head = w->next;
@@ -71,7 +71,7 @@ static struct ch_work *queue_take(struct queue *q) {
 
 static void queue_move(struct queue *to, struct queue *from) {
     while (from->n > 0)
-        queue_add(to, queue_take(from));
+        worker_queue_add(to, worker_queue_take(from));
 }
 
 /* --- on the worker threads, with the lock held unless said otherwise */
@@ -84,7 +84,7 @@ static void notify_loop(struct ch_workers *pool) {
 }
 
 /* Wait for work; false when there was none for too long. */
-static bool wait_for_work(struct ch_workers *pool) {
+static bool worker_wait_for_work(struct ch_workers *pool) {
     struct timespec until;
     int rc = 0;
 
@@ -97,23 +97,23 @@ static bool wait_for_work(struct ch_workers *pool) {
     return pool->todo.n > 0 && !pool->ending;
 }
 
-static void run_one(struct ch_workers *pool) {
-    struct ch_work *w = queue_take(&pool->todo);
+static void worker_run_one(struct ch_workers *pool) {
+    struct ch_work *w = worker_queue_take(&pool->todo);
 
     pthread_mutex_unlock(&pool->lock);
     w->run(w);
     pthread_mutex_lock(&pool->lock);
-    queue_add(&pool->finished, w);
+    worker_queue_add(&pool->finished, w);
     notify_loop(pool);
 }
 
-static void *thread_main(void *arg) {
+static void *worker_thread_main(void *arg) {
     struct thread *th = arg;
     struct ch_workers *pool = th->pool;
 
     pthread_mutex_lock(&pool->lock);
-    while (!pool->ending && (pool->todo.n > 0 || wait_for_work(pool)))
-        run_one(pool);
+    while (!pool->ending && (pool->todo.n > 0 || worker_wait_for_work(pool)))
+        worker_run_one(pool);
     pool->alive--;
     th->gone = true;
     notify_loop(pool);
@@ -124,7 +124,7 @@ static void *thread_main(void *arg) {
 /* --- on the loop thread */
 
 /* Signals are for the host's threads, except those a crash raises here. */
-static void block_signals(sigset_t *old) {
+static void worker_block_signals(sigset_t *old) {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     sigset_t set;
 
@@ -135,7 +135,7 @@ static void block_signals(sigset_t *old) {
 }
 
 /* With the lock held. A thread inherits the signal mask of its creator. */
-static bool start_thread(struct ch_workers *pool) {
+static bool worker_start_thread(struct ch_workers *pool) {
     struct thread *th = ch_alloc(sizeof(*th));
     pthread_attr_t attr;
     sigset_t old;
@@ -143,8 +143,8 @@ static bool start_thread(struct ch_workers *pool) {
     th->pool = pool;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
-    block_signals(&old);
-    int rc = pthread_create(&th->id, &attr, thread_main, th);
+    worker_block_signals(&old);
+    int rc = pthread_create(&th->id, &attr, worker_thread_main, th);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (rc != 0) {
@@ -157,18 +157,18 @@ static bool start_thread(struct ch_workers *pool) {
     return true;
 }
 
-static void on_retry(struct ch_timer *t);
+static void worker_on_retry(struct ch_timer *t);
 
 /* With the lock held: see that somebody works on the queue. */
 static void staff(struct ch_workers *pool) {
     pthread_cond_signal(&pool->more);
     if (pool->todo.n <= pool->idle || pool->alive == pool->max)
         return;
-    if (!start_thread(pool) && pool->alive == 0)
-        ch_timer_start(pool->loop, &pool->retry, RETRY_MS, on_retry);
+    if (!worker_start_thread(pool) && pool->alive == 0)
+        ch_timer_start(pool->loop, &pool->retry, RETRY_MS, worker_on_retry);
 }
 
-static void on_retry(struct ch_timer *t) {
+static void worker_on_retry(struct ch_timer *t) {
     struct ch_workers *pool = CH_CONTAINER(t, struct ch_workers, retry);
 
     pthread_mutex_lock(&pool->lock);
@@ -179,7 +179,7 @@ static void on_retry(struct ch_timer *t) {
 void ch_work_submit(struct ch_workers *pool, struct ch_work *w) {
     ch_loop_hold_thread(pool->loop);
     pthread_mutex_lock(&pool->lock);
-    queue_add(&pool->todo, w);
+    worker_queue_add(&pool->todo, w);
     staff(pool);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -201,7 +201,7 @@ static struct thread *take_threads(struct ch_workers *pool, bool all) {
     return taken;
 }
 
-static void join(struct thread *th) {
+static void worker_join(struct thread *th) {
     while (th) {
         struct thread *next = th->next;
         pthread_join(th->id, NULL);
@@ -210,7 +210,7 @@ static void join(struct thread *th) {
     }
 }
 
-static void deliver(struct ch_post *post) {
+static void worker_deliver(struct ch_post *post) {
     struct ch_workers *pool = CH_CONTAINER(post, struct ch_workers, post);
 
     pthread_mutex_lock(&pool->lock);
@@ -218,11 +218,11 @@ static void deliver(struct ch_post *post) {
     queue_move(&pool->ready, &pool->finished);
     struct thread *gone = take_threads(pool, false);
     pthread_mutex_unlock(&pool->lock);
-    join(gone);
+    worker_join(gone);
 
     pool->delivering = true;
     while (pool->ready.n > 0) {
-        struct ch_work *w = queue_take(&pool->ready);
+        struct ch_work *w = worker_queue_take(&pool->ready);
         ch_loop_release_thread(pool->loop);
         w->done(w);
     }
@@ -237,7 +237,7 @@ struct ch_workers *ch_workers_new(struct ch_loop *loop, unsigned max_threads) {
 
     pool->loop = loop;
     pool->max = max_threads ? max_threads : CH_DEFAULT_PARALLEL;
-    pool->post.fn = deliver;
+    pool->post.fn = worker_deliver;
     queue_init(&pool->todo);
     queue_init(&pool->finished);
     queue_init(&pool->ready);
@@ -249,9 +249,9 @@ struct ch_workers *ch_workers_new(struct ch_loop *loop, unsigned max_threads) {
     return pool;
 }
 
-static void forget(struct ch_workers *pool, struct queue *q) {
+static void worker_forget(struct ch_workers *pool, struct queue *q) {
     while (q->n > 0) {
-        struct ch_work *w = queue_take(q);
+        struct ch_work *w = worker_queue_take(q);
         ch_loop_release_thread(pool->loop);
         if (w->dropped)
             w->dropped(w);
@@ -266,13 +266,13 @@ void ch_workers_free(struct ch_workers *pool) {
     pthread_cond_broadcast(&pool->more);
     struct thread *all = take_threads(pool, true);
     pthread_mutex_unlock(&pool->lock);
-    join(all);
+    worker_join(all);
 
     ch_loop_unpost(pool->loop, &pool->post);
     ch_timer_stop(pool->loop, &pool->retry);
-    forget(pool, &pool->todo);
-    forget(pool, &pool->finished);
-    forget(pool, &pool->ready);
+    worker_forget(pool, &pool->todo);
+    worker_forget(pool, &pool->finished);
+    worker_forget(pool, &pool->ready);
     pthread_cond_destroy(&pool->more);
     pthread_mutex_destroy(&pool->lock);
     if (pool->delivering)

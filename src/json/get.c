@@ -2,6 +2,8 @@
  *
  * Each call reads the text anew. That suits who wants a field or two of a
  * text of ours; hot paths inside the library hold the value tree (json.h). */
+#include "json/get.h"
+
 #include "chela/json.h"
 
 #include "base/mem.h"
@@ -9,7 +11,7 @@
 #include "json/writer.h"
 
 /* An object's member name with ~1 and ~0 resolved. */
-static struct ch_sv unescape(struct ch_arena *a, struct ch_sv token) {
+static struct ch_sv get_unescape(struct ch_arena *a, struct ch_sv token) {
     if (!memchr(token.p, '~', token.n))
         return token;
     char *p = ch_arena_alloc(a, token.n);
@@ -37,11 +39,12 @@ static const struct ch_json *element(const struct ch_json *array, struct ch_sv t
 
 const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
                                    struct ch_sv token) {
-    return ch_json_is(v, CH_JSON_ARRAY) ? element(v, token) : ch_json_get_sv(v, unescape(a, token));
+    return ch_json_is(v, CH_JSON_ARRAY) ? element(v, token)
+                                        : ch_json_get_sv(v, get_unescape(a, token));
 }
 
-static const struct ch_json *resolve(struct ch_arena *a, const struct ch_json *v,
-                                     const char *pointer) {
+static const struct ch_json *get_resolve(struct ch_arena *a, const struct ch_json *v,
+                                         const char *pointer) {
     struct ch_sv rest = ch_sv_str(pointer);
     if (rest.n == 0)
         return v;
@@ -58,7 +61,7 @@ char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *
     const struct ch_json *v = NULL;
 
     if (ch_json_parse(&arena, ch_sv(json, len), CH_JSON_STRICT, &v, NULL, NULL) == 0)
-        v = resolve(&arena, v, pointer);
+        v = get_resolve(&arena, v, pointer);
     if (ch_json_is(v, CH_JSON_STRING)) {
         ch_buf_add_sv(&out, ch_json_str(v));
     } else if (v) {

@@ -8,7 +8,7 @@ static void take_if(struct ch_pull *p, char open, struct ch_sv *out) {
         ch_pull_skip(p);
 }
 
-static void take(struct ch_pull *p, const struct ch_member *row, char *out) {
+static void members_take(struct ch_pull *p, const struct ch_member *row, char *out) {
     void *field = out + row->at;
     switch (row->kind) {
     case CH_MEMBER_STR:
@@ -54,7 +54,7 @@ void ch_members_pull(struct ch_pull *p, const struct ch_member *rows, size_t n, 
         while (i < n && !ch_sv_eq(key, rows[i].name))
             i++;
         if (i < n)
-            take(p, &rows[i], out);
+            members_take(p, &rows[i], out);
         else
             ch_pull_skip(p);
     }

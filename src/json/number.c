@@ -89,7 +89,7 @@ static int signed_digit(const struct decimal *d, size_t place) {
 /* The sign of (point + exponent) of a less that of b. Goes from the highest
  * digit down; once the difference is far beyond what the points and the digits
  * to come can make up for, it is settled. */
-static int compare_magnitude(const struct decimal *a, const struct decimal *b) {
+static int json_number_compare_magnitude(const struct decimal *a, const struct decimal *b) {
     const int64_t settled = INT64_C(1) << 40;
     int64_t difference = 0;
     for (size_t place = CH_MAX(a->exponent.n, b->exponent.n); place-- > 0;) {
@@ -124,7 +124,7 @@ int ch_json_compare(const struct ch_json *a, const struct ch_json *b) {
     int sign_y = y.n == 0 ? 0 : y.negative ? -1 : 1;
     if (sign_x != sign_y || sign_x == 0)
         return sign_x - sign_y;
-    int order = compare_magnitude(&x, &y);
+    int order = json_number_compare_magnitude(&x, &y);
     return sign_x * (order ? order : compare_digits(&x, &y));
 }
 

@@ -8,7 +8,7 @@
 
 #include "json/scan.h"
 
-static bool fail(struct ch_pull *p) {
+static bool pull_fail(struct ch_pull *p) {
     p->failed = true;
     p->at = p->end;
     return false;
@@ -21,17 +21,17 @@ void ch_pull_init(struct ch_pull *p, struct ch_sv text, struct ch_buf *scratch) 
     if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
         p->at += 3;
     if (text.n > CH_LIMIT_JSON_TEXT)
-        fail(p);
+        pull_fail(p);
 }
 
 /* A value ended at `at`. */
-static inline bool ended(struct ch_pull *p, const char *at) {
+static inline bool pull_ended(struct ch_pull *p, const char *at) {
     p->at = at;
     p->fresh = false;
     if (CH_SCAN_LIKELY(p->depth > 0))
         return true;
     p->at = ch_scan_space(at, p->end);
-    return p->at == p->end || fail(p);
+    return p->at == p->end || pull_fail(p);
 }
 
 char ch_pull_peek(struct ch_pull *p) {
@@ -53,8 +53,8 @@ static char *scratch_room(struct ch_pull *p, const char *from, size_t n) {
     return scratch->p + scratch->n;
 }
 
-__attribute__((noinline)) static const char *rich_string(struct ch_pull *p, const char *start,
-                                                         const char *at, struct ch_sv *out) {
+__attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p, const char *start,
+                                                              const char *at, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
     if (!ch_scan_string_rest(at, p->end, CH_JSON_REPLACE, &s, &why))
@@ -75,13 +75,13 @@ __attribute__((noinline)) static const char *rich_string(struct ch_pull *p, cons
 static inline const char *take_string(struct ch_pull *p, const char *at, struct ch_sv *out) {
     const char *start = at + 1, *stop = ch_scan_plain(start, p->end);
     if (stop == p->end || *stop != '"')
-        return rich_string(p, start, stop, out);
+        return pull_rich_string(p, start, stop, out);
     *out = ch_sv(start, (size_t)(stop - start));
     return stop + 1;
 }
 
 /* Something else than what was asked for. */
-static bool pass_over(struct ch_pull *p) {
+static bool pull_pass_over(struct ch_pull *p) {
     ch_pull_skip(p);
     return false;
 }
@@ -89,9 +89,9 @@ static bool pass_over(struct ch_pull *p) {
 bool ch_pull_enter(struct ch_pull *p, char open) {
     const char *at = p->at;
     if (ch_scan_next(&at, p->end) != open)
-        return pass_over(p);
+        return pull_pass_over(p);
     if (p->depth == CH_LIMIT_PULL_DEPTH)
-        return fail(p);
+        return pull_fail(p);
     p->at = at + 1;
     p->depth++;
     p->fresh = true;
@@ -99,9 +99,9 @@ bool ch_pull_enter(struct ch_pull *p, char open) {
 }
 
 /* The container's closing is at `at`. */
-static bool leave(struct ch_pull *p, const char *at) {
+static bool pull_leave(struct ch_pull *p, const char *at) {
     p->depth--;
-    ended(p, at + 1);
+    pull_ended(p, at + 1);
     return false;
 }
 
@@ -109,17 +109,17 @@ bool ch_pull_key(struct ch_pull *p, struct ch_sv *key) {
     const char *at = p->at, *end = p->end;
     char c = ch_scan_next(&at, end);
     if (c == '}' && p->depth)
-        return leave(p, at);
+        return pull_leave(p, at);
     if (!p->fresh) {
         if (c != ',')
-            return fail(p);
+            return pull_fail(p);
         at++;
         c = ch_scan_next(&at, end);
     }
     if (c != '"' || !(at = take_string(p, at, key)))
-        return fail(p);
+        return pull_fail(p);
     if (ch_scan_next(&at, end) != ':')
-        return fail(p);
+        return pull_fail(p);
     p->at = at + 1;
     return true;
 }
@@ -128,15 +128,15 @@ bool ch_pull_item(struct ch_pull *p) {
     const char *at = p->at;
     char c = ch_scan_next(&at, p->end);
     if (c == ']' && p->depth)
-        return leave(p, at);
+        return pull_leave(p, at);
     if (!p->fresh) {
         if (c != ',')
-            return fail(p);
+            return pull_fail(p);
         at++;
         c = ch_scan_next(&at, p->end);
     }
     if (c == ']' || c == '\0')
-        return fail(p);
+        return pull_fail(p);
     p->at = at;
     return true;
 }
@@ -144,9 +144,9 @@ bool ch_pull_item(struct ch_pull *p) {
 bool ch_pull_str(struct ch_pull *p, struct ch_sv *out) {
     const char *at = p->at;
     if (ch_scan_next(&at, p->end) != '"')
-        return pass_over(p);
+        return pull_pass_over(p);
     at = take_string(p, at, out);
-    return at ? ended(p, at) : fail(p);
+    return at ? pull_ended(p, at) : pull_fail(p);
 }
 
 bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw) {
@@ -158,31 +158,23 @@ bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw) {
 }
 
 /* A number as a node, for the functions that know what it is worth. */
-static inline bool take_number(struct ch_pull *p, struct ch_json *v) {
+static inline bool pull_take_number(struct ch_pull *p, struct ch_json *v) {
     struct ch_scan_fail why;
     bool integer;
     const char *start = p->at;
     char c = ch_scan_next(&start, p->end);
     if (c != '-' && !ch_scan_is_digit(c))
-        return pass_over(p);
+        return pull_pass_over(p);
     const char *at = ch_scan_number(start, p->end, &integer, &why);
     if (!at)
-        return fail(p);
+        return pull_fail(p);
     *v = (struct ch_json){.type = CH_JSON_NUMBER, .n = (uint32_t)(at - start), .s = start};
-    return ended(p, at);
+    return pull_ended(p, at);
 }
 
 bool ch_pull_int(struct ch_pull *p, int64_t *out) {
     struct ch_json v;
-    return take_number(p, &v) && ch_json_as_int(&v, out);
-}
-
-bool ch_pull_double(struct ch_pull *p, double *out) {
-    struct ch_json v;
-    if (!take_number(p, &v))
-        return false;
-    *out = ch_json_double(&v, 0);
-    return true;
+    return pull_take_number(p, &v) && ch_json_as_int(&v, out);
 }
 
 bool ch_pull_bool(struct ch_pull *p, bool *out) {
@@ -233,7 +225,7 @@ static bool in_object(const struct levels *l) {
     return l->bits[(l->n - 1) / 64] >> (l->n - 1) % 64 & 1;
 }
 
-static void push(struct levels *l, bool object) {
+static void pull_push(struct levels *l, bool object) {
     uint64_t bit = UINT64_C(1) << l->n % 64;
     uint64_t *word = &l->bits[l->n++ / 64];
     *word = object ? *word | bit : *word & ~bit;
@@ -247,7 +239,7 @@ static const char *skip_open(const char *at, const char *end, struct levels *l) 
     at = ch_scan_space(at + 1, end);
     if (at < end && *at == close)
         return at + 1;
-    push(l, object);
+    pull_push(l, object);
     return object ? skip_name(at, end) : at;
 }
 
@@ -296,9 +288,9 @@ void ch_pull_skip(struct ch_pull *p) {
     else
         at = skip_value(at, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
     if (at)
-        ended(p, at);
+        pull_ended(p, at);
     else
-        fail(p);
+        pull_fail(p);
 }
 
 const char *ch_pull_past(const char *at, const char *end) {
@@ -313,7 +305,7 @@ bool ch_pull_raw(struct ch_pull *p, struct ch_sv *out) {
     const char *start = ch_scan_space(p->at, p->end);
     const char *at = skip_value(start, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
     if (!at)
-        return fail(p);
+        return pull_fail(p);
     *out = ch_sv(start, (size_t)(at - start));
-    return ended(p, at);
+    return pull_ended(p, at);
 }

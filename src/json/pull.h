@@ -51,7 +51,6 @@ bool ch_pull_str(struct ch_pull *p, struct ch_sv *out);
  * of the text. */
 bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw);
 bool ch_pull_int(struct ch_pull *p, int64_t *out);
-bool ch_pull_double(struct ch_pull *p, double *out);
 bool ch_pull_bool(struct ch_pull *p, bool *out);
 void ch_pull_skip(struct ch_pull *p);
 /* Past the value, a member's, that begins at `at`; NULL: it is not sound. */

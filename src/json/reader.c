@@ -61,14 +61,14 @@ static char *string_room(struct reader *r, size_t used, size_t bytes) {
     return a->end;
 }
 
-static const char *refuse(struct reader *r, const char *at, const char *why) {
+static const char *reader_refuse(struct reader *r, const char *at, const char *why) {
     r->fail = (struct ch_scan_fail){at, why};
     return NULL;
 }
 
 /* A string that is not plain from `at` on; node i is filled. */
-__attribute__((noinline)) static const char *rich_string(struct reader *r, const char *start,
-                                                         const char *at, size_t i) {
+__attribute__((noinline)) static const char *reader_rich_string(struct reader *r, const char *start,
+                                                                const char *at, size_t i) {
     struct ch_scan_string s;
     if (!ch_scan_string_rest(at, r->end, r->mode, &s, &r->fail))
         return NULL;
@@ -84,16 +84,16 @@ __attribute__((noinline)) static const char *rich_string(struct reader *r, const
 }
 
 /* The string whose opening quote was passed. */
-static inline const char *read_string(struct reader *r, const char *start, size_t i) {
+static inline const char *reader_read_string(struct reader *r, const char *start, size_t i) {
     const char *at = ch_scan_plain(start, r->end);
     if (at == r->end || *at != '"')
-        return rich_string(r, start, at, i);
+        return reader_rich_string(r, start, at, i);
     r->nodes[i] = (struct ch_json){
         .type = CH_JSON_STRING, .flags = CH_JSON_PLAIN, .n = (uint32_t)(at - start), .s = start};
     return at + 1;
 }
 
-static inline const char *read_number(struct reader *r, const char *at, size_t i) {
+static inline const char *reader_read_number(struct reader *r, const char *at, size_t i) {
     bool integer;
     const char *next = ch_scan_number(at, r->end, &integer, &r->fail);
     if (!next)
@@ -105,7 +105,7 @@ static inline const char *read_number(struct reader *r, const char *at, size_t i
     return next;
 }
 
-static inline const char *read_literal(struct reader *r, const char *at, size_t i) {
+static inline const char *reader_read_literal(struct reader *r, const char *at, size_t i) {
     enum ch_json_type type;
     const char *next = ch_scan_literal(at, r->end, &type, &r->fail);
     if (next)
@@ -114,18 +114,18 @@ static inline const char *read_literal(struct reader *r, const char *at, size_t 
 }
 
 /* A member's name and colon, up to its value. */
-static inline const char *read_key(struct reader *r, const char *at, size_t i) {
+static inline const char *reader_read_key(struct reader *r, const char *at, size_t i) {
     at = ch_scan_space(at, r->end);
     if (at == r->end || *at != '"')
-        return refuse(r, at, "expected a member name in quotes");
+        return reader_refuse(r, at, "expected a member name in quotes");
     if (i == r->cap)
         more_room(r, i, 0);
-    at = read_string(r, at + 1, i);
+    at = reader_read_string(r, at + 1, i);
     if (!at)
         return NULL;
     at = ch_scan_space(at, r->end);
     if (at == r->end || *at != ':')
-        return refuse(r, at, "expected ':' after a member name");
+        return reader_refuse(r, at, "expected ':' after a member name");
     return at + 1;
 }
 
@@ -134,7 +134,8 @@ static char closer(uint8_t type) {
 }
 
 static const char *bad_separator(struct reader *r, const char *at, uint8_t type) {
-    return refuse(r, at, type == CH_JSON_OBJECT ? "expected ',' or '}'" : "expected ',' or ']'");
+    return reader_refuse(r, at,
+                         type == CH_JSON_OBJECT ? "expected ',' or '}'" : "expected ',' or ']'");
 }
 
 /* Reads a value and all it contains; returns where it ends, NULL on failure.
@@ -153,7 +154,7 @@ static const char *read_nodes(struct reader *r, const char *at, size_t *count) {
     goto value;
 
 member:
-    at = read_key(r, at, i++);
+    at = reader_read_key(r, at, i++);
     if (!at)
         return NULL;
 value:
@@ -162,13 +163,13 @@ value:
         more_room(r, i, 0);
     switch (at < end ? *at : '\0') {
     case '"':
-        at = read_string(r, at + 1, i);
+        at = reader_read_string(r, at + 1, i);
         break;
     case '{':
     case '[':
         if (++depth > CH_LIMIT_JSON_DEPTH) {
             r->too_deep = true;
-            return refuse(r, at, "nested too deeply");
+            return reader_refuse(r, at, "nested too deeply");
         }
         within = *at == '{' ? CH_JSON_OBJECT : CH_JSON_ARRAY;
         r->nodes[i] = (struct ch_json){.type = within, .nodes = open};
@@ -181,10 +182,10 @@ value:
         goto value;
     case '-':
     case '0' ... '9':
-        at = read_number(r, at, i);
+        at = reader_read_number(r, at, i);
         break;
     default:
-        at = read_literal(r, at, i);
+        at = reader_read_literal(r, at, i);
         break;
     }
     if (!at)
@@ -229,7 +230,8 @@ struct ch_json_where ch_json_locate(struct ch_sv text, size_t offset) {
     return w;
 }
 
-static int report(const struct reader *r, struct ch_json_where *where, struct chela_error *err) {
+static int reader_report(const struct reader *r, struct ch_json_where *where,
+                         struct chela_error *err) {
     const struct ch_scan_fail *f = &r->fail;
     if (!where && !err)
         return r->too_deep ? CHELA_ELIMIT : CHELA_EPARSE;
@@ -248,12 +250,12 @@ static bool starts_with_bom(struct ch_sv text) {
 }
 
 /* Reads r->text and puts the arena's marks around what was made. */
-static bool read_text(struct reader *r, const struct ch_json **out) {
+static bool reader_read_text(struct reader *r, const struct ch_json **out) {
     size_t count;
     const char *at = r->text.p;
     if (starts_with_bom(r->text)) {
         if (r->mode == CH_JSON_STRICT) {
-            refuse(r, at, "byte order mark");
+            reader_refuse(r, at, "byte order mark");
             return false;
         }
         at += 3;
@@ -264,7 +266,7 @@ static bool read_text(struct reader *r, const struct ch_json **out) {
         return false;
     at = ch_scan_space(at, r->end);
     if (at != r->end) {
-        refuse(r, at, "unexpected text after the value");
+        reader_refuse(r, at, "unexpected text after the value");
         return false;
     }
     r->arena->at = (char *)(r->nodes + count);
@@ -285,9 +287,9 @@ int ch_json_parse(struct ch_arena *a, struct ch_sv text, enum ch_json_mode mode,
         text = CH_SV("");
     struct ch_arena before = *a;
     struct reader r = {.arena = a, .text = text, .end = text.p + text.n, .mode = mode};
-    if (read_text(&r, out))
+    if (reader_read_text(&r, out))
         return 0;
     if (a->head == before.head)
         *a = before; /* strings decoded in vain */
-    return report(&r, where, err);
+    return reader_report(&r, where, err);
 }

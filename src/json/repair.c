@@ -22,7 +22,7 @@ struct repair {
 };
 
 /* Put `text` in place of the source up to `next`. */
-static void replace(struct repair *r, struct ch_sv text, const char *next) {
+static void repair_replace(struct repair *r, struct ch_sv text, const char *next) {
     ch_buf_add(r->out, r->copied, (size_t)(r->at - r->copied));
     ch_buf_add_sv(r->out, text);
     r->at = r->copied = next;
@@ -33,21 +33,21 @@ static void replace_by_code(struct repair *r, unsigned code, const char *next) {
     static const char hex[] = "0123456789abcdef";
     char escape[] = {'\\', 'u', '0', '0', hex[code >> 4 & 15], hex[code & 15]};
     if (code >= 0x20 && code < 0x7f && code != '"' && code != '\\')
-        replace(r, ch_sv((char[]){(char)code}, 1), next);
+        repair_replace(r, ch_sv((char[]){(char)code}, 1), next);
     else
-        replace(r, ch_sv(escape, sizeof(escape)), next);
+        repair_replace(r, ch_sv(escape, sizeof(escape)), next);
 }
 
 static void repair_control(struct repair *r) {
     switch (*r->at) {
     case '\n':
-        replace(r, CH_SV("\\n"), r->at + 1);
+        repair_replace(r, CH_SV("\\n"), r->at + 1);
         break;
     case '\r':
-        replace(r, CH_SV("\\r"), r->at + 1);
+        repair_replace(r, CH_SV("\\r"), r->at + 1);
         break;
     case '\t':
-        replace(r, CH_SV("\\t"), r->at + 1);
+        repair_replace(r, CH_SV("\\t"), r->at + 1);
         break;
     default:
         replace_by_code(r, (unsigned char)*r->at, r->at + 1);
@@ -77,13 +77,13 @@ static void repair_escape(struct repair *r) {
     }
     char c = r->at[1];
     if (c == '\'' || c == '`' || c == ' ')
-        replace(r, ch_sv(r->at + 1, 1), r->at + 2);
+        repair_replace(r, ch_sv(r->at + 1, 1), r->at + 2);
     else if (c == 'x' && hex2(r) >= 0)
         replace_by_code(r, (unsigned)hex2(r), r->at + 4);
     else if (c == 'u' && ch_scan_hex4(r->at + 2, r->end) >= 0)
-        replace(r, CH_SV("\\ufffd"), r->at + 6);
+        repair_replace(r, CH_SV("\\ufffd"), r->at + 6);
     else
-        replace(r, CH_SV("\\\\"), r->at + 1);
+        repair_replace(r, CH_SV("\\\\"), r->at + 1);
 }
 
 /* From behind the opening quote to behind the closing one, or to the end. */
@@ -116,7 +116,7 @@ bool ch_json_repair(struct ch_sv text, struct ch_buf *out) {
     char before = '\0';
     while ((r.at = ch_scan_space(r.at, r.end)) < r.end) {
         if (*r.at == ',' && is_trailing_comma(&r, before)) {
-            replace(&r, CH_SV(""), r.at + 1);
+            repair_replace(&r, CH_SV(""), r.at + 1);
             continue;
         }
         before = *r.at++;

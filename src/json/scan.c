@@ -30,7 +30,7 @@ const char *ch_scan_plain_run(const char *at, const char *end) {
     return at + ch_word_first(stops(ch_word_load_part(at, (size_t)(end - at))));
 }
 
-static const char *refuse(struct ch_scan_fail *fail, const char *at, const char *why) {
+static const char *scan_refuse(struct ch_scan_fail *fail, const char *at, const char *why) {
     *fail = (struct ch_scan_fail){at, why};
     return NULL;
 }
@@ -48,7 +48,7 @@ const char *ch_scan_space_run(const char *at, const char *end) {
     }
 }
 
-static const char *digits(const char *at, const char *end) {
+static const char *scan_digits(const char *at, const char *end) {
     while (at < end && ch_scan_is_digit(*at))
         at++;
     return at;
@@ -57,9 +57,9 @@ static const char *digits(const char *at, const char *end) {
 const char *ch_scan_fraction(const char *at, const char *end, struct ch_scan_fail *fail) {
     if (*at == '.') {
         const char *first = ++at;
-        at = digits(at, end);
+        at = scan_digits(at, end);
         if (at == first)
-            return refuse(fail, at, "expected a digit after the decimal point");
+            return scan_refuse(fail, at, "expected a digit after the decimal point");
     }
     if (at == end || (*at | 0x20) != 'e')
         return at;
@@ -67,8 +67,8 @@ const char *ch_scan_fraction(const char *at, const char *end, struct ch_scan_fai
     if (at < end && (*at == '+' || *at == '-'))
         at++;
     const char *first = at;
-    at = digits(at, end);
-    return at == first ? refuse(fail, at, "expected a digit in the exponent") : at;
+    at = scan_digits(at, end);
+    return at == first ? scan_refuse(fail, at, "expected a digit in the exponent") : at;
 }
 
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,
@@ -86,7 +86,7 @@ const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *
         *type = CH_JSON_FALSE;
         return at + 5;
     }
-    return refuse(fail, at, n ? "expected a value" : "unexpected end of text");
+    return scan_refuse(fail, at, n ? "expected a value" : "unexpected end of text");
 }
 
 int ch_scan_hex4(const char *at, const char *end) {
@@ -124,7 +124,7 @@ static int low_half(const char *at, const char *end) {
 const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mode,
                            struct ch_scan_fail *fail) {
     if (end - at < 2)
-        return refuse(fail, end, "unexpected end of text in a string");
+        return scan_refuse(fail, end, "unexpected end of text in a string");
     switch (at[1]) {
     case '"':
     case '\\':
@@ -138,15 +138,15 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
     case 'u':
         break;
     default:
-        return refuse(fail, at, "unknown escape in a string");
+        return scan_refuse(fail, at, "unknown escape in a string");
     }
     int unit = ch_scan_hex4(at + 2, end);
     if (unit < 0)
-        return refuse(fail, at, "expected four hexadecimal digits after \\u");
+        return scan_refuse(fail, at, "expected four hexadecimal digits after \\u");
     if (is_high_surrogate(unit) && low_half(at + 6, end) >= 0)
         return at + 12;
     if (mode == CH_JSON_STRICT && (is_high_surrogate(unit) || is_low_surrogate(unit)))
-        return refuse(fail, at, "lone surrogate in a string");
+        return scan_refuse(fail, at, "lone surrogate in a string");
     return at + 6;
 }
 
@@ -157,7 +157,7 @@ static const char *check_multibyte(const char *at, const char *end, enum ch_json
     if (CH_SCAN_LIKELY(next != at))
         return next;
     if (mode == CH_JSON_STRICT)
-        return refuse(fail, at, "invalid UTF-8 in a string");
+        return scan_refuse(fail, at, "invalid UTF-8 in a string");
     s->decode = true;
     s->extra += 2; /* one byte becomes the three of U+FFFD */
     return at + 1;
@@ -179,11 +179,11 @@ bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode
         } else if (mode == CH_JSON_REPLACE) {
             at++;
         } else {
-            at = refuse(fail, at, "raw control character in a string");
+            at = scan_refuse(fail, at, "raw control character in a string");
         }
     }
     if (at)
-        refuse(fail, end, "unexpected end of text in a string");
+        scan_refuse(fail, end, "unexpected end of text in a string");
     return false;
 }
 
@@ -218,7 +218,7 @@ static char simple_escape(char c) {
 }
 
 /* Decodes the escape at `at`; *used is its length in the source. */
-static char *put_escape(char *out, const char *at, const char *end, size_t *used) {
+static char *scan_put_escape(char *out, const char *at, const char *end, size_t *used) {
     if (at[1] != 'u') {
         *used = 2;
         *out = simple_escape(at[1]);
@@ -246,7 +246,7 @@ size_t ch_scan_decode(const char *at, const char *end, char *out) {
         size_t used = 0;
         out = put_valid(out, at, stop);
         if (slash)
-            out = put_escape(out, slash, end, &used);
+            out = scan_put_escape(out, slash, end, &used);
         at = stop + used;
     }
     return (size_t)(out - start);

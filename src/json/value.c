@@ -175,7 +175,7 @@ bool ch_json_equal(const struct ch_json *a, const struct ch_json *b) {
     return false;
 }
 
-static void add_token(struct ch_buf *out, const struct ch_json *name) {
+static void value_add_token(struct ch_buf *out, const struct ch_json *name) {
     for (size_t i = 0; i < name->n; i++) {
         if (name->s[i] == '~' || name->s[i] == '/')
             ch_buf_add_str(out, name->s[i] == '~' ? "~0" : "~1");
@@ -202,7 +202,7 @@ void ch_json_pointer_to(const struct ch_json *root, const struct ch_json *at, st
         root = ch_json_toward(root, at, &name, &i);
         ch_buf_addc(out, '/');
         if (name)
-            add_token(out, name);
+            value_add_token(out, name);
         else
             ch_buf_addf(out, "%zu", i);
     }

@@ -10,11 +10,6 @@ const struct ch_json **ch_json_sorted_keys(const struct ch_json *object);
 /* Two strings with the same bytes. */
 bool ch_json_same_name(const struct ch_json *a, const struct ch_json *b);
 
-/* One step of a JSON Pointer: the member or element its token names, or NULL.
- * What has to be unescaped goes to the arena. */
-const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
-                                   struct ch_sv token);
-
 /* The element or member of `container` that holds the node `at`. *name is the
  * member's name, NULL in an array; *i counts either. A name is in its member. */
 const struct ch_json *ch_json_toward(const struct ch_json *container, const struct ch_json *at,

@@ -46,7 +46,7 @@ void ch_json_escape(struct ch_buf *out, struct ch_sv s) {
 }
 
 /* Writes `before`, s between quotes, and `after`; either may be 0. */
-static void add_quoted(struct ch_buf *out, char before, struct ch_sv s, char after) {
+static void json_writer_add_quoted(struct ch_buf *out, char before, struct ch_sv s, char after) {
     size_t n = s.n + 2 + (before != 0) + (after != 0);
     char *to = ch_buf_reserve(out, n);
     if (!to)
@@ -66,7 +66,7 @@ static void add_quoted(struct ch_buf *out, char before, struct ch_sv s, char aft
 /* The same for a string that may need escapes. */
 static void add_string(struct ch_buf *out, char before, struct ch_sv s, char after) {
     if (s.n == 0 || ch_scan_plain(s.p, s.p + s.n) == s.p + s.n) {
-        add_quoted(out, before, s, after);
+        json_writer_add_quoted(out, before, s, after);
         return;
     }
     ch_buf_add(out, (char[]){before, '"'} + !before, before ? 2 : 1);
@@ -153,7 +153,7 @@ void ch_jw_double(struct ch_jw *w, double v) {
 static void write_string(struct ch_jw *w, const struct ch_json *v, char after) {
     struct ch_sv s = ch_sv(v->s, v->n);
     if (v->flags & CH_JSON_PLAIN)
-        add_quoted(w->out, separator(w), s, after);
+        json_writer_add_quoted(w->out, separator(w), s, after);
     else
         add_string(w->out, separator(w), s, after);
     w->comma = !after;

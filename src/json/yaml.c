@@ -69,7 +69,7 @@ static size_t byte_offset(struct builder *b, size_t chars) {
     return b->bytes;
 }
 
-static struct ch_json_where place(struct builder *b, const yaml_mark_t *m) {
+static struct ch_json_where yaml_place(struct builder *b, const yaml_mark_t *m) {
     return (struct ch_json_where){.offset = b->text_offset + byte_offset(b, m->index),
                                   .line = (unsigned)m->line + 1,
                                   .column = (unsigned)m->column + 1};
@@ -87,10 +87,10 @@ static int parser_failed(struct builder *b) {
     if (p->context)
         why = ch_arena_printf(b->arena, "%s %s (from line %zu)", why, p->context,
                               p->context_mark.line + 1);
-    return fail_at(b, CHELA_EPARSE, place(b, &p->problem_mark), why);
+    return fail_at(b, CHELA_EPARSE, yaml_place(b, &p->problem_mark), why);
 }
 
-static int make_room(struct builder *b, size_t more, struct ch_json_where w) {
+static int yaml_make_room(struct builder *b, size_t more, struct ch_json_where w) {
     if (more > CH_LIMIT_YAML_NODES - b->n)
         return fail_at(b, CHELA_ELIMIT, w, "too many values, aliases included");
     if (b->n + more <= b->cap)
@@ -101,7 +101,7 @@ static int make_room(struct builder *b, size_t more, struct ch_json_where w) {
     return 0;
 }
 
-static bool is_key(const struct builder *b) {
+static bool yaml_is_key(const struct builder *b) {
     if (b->depth == 0)
         return false;
     const struct level *in = &b->levels[b->depth - 1];
@@ -113,14 +113,14 @@ static void count_node(struct builder *b, unsigned height) {
     if (b->depth == 0)
         return;
     struct level *in = &b->levels[b->depth - 1];
-    bool key = is_key(b);
+    bool key = yaml_is_key(b);
     in->height = CH_MAX(in->height, height);
     in->has_key = key;
     b->nodes[in->node].n += !key;
 }
 
-static int add_anchor(struct builder *b, const yaml_char_t *name, bool open, struct ch_json_where w,
-                      size_t *index) {
+static int yaml_add_anchor(struct builder *b, const yaml_char_t *name, bool open,
+                           struct ch_json_where w, size_t *index) {
     *index = NO_ANCHOR;
     if (!name)
         return 0;
@@ -135,7 +135,7 @@ static int add_anchor(struct builder *b, const yaml_char_t *name, bool open, str
 }
 
 /* The last anchor of that name: YAML lets later ones replace earlier ones. */
-static const struct anchor *find_anchor(const struct builder *b, const char *name) {
+static const struct anchor *yaml_find_anchor(const struct builder *b, const char *name) {
     for (size_t i = b->n_anchors; i-- > 0;)
         if (ch_sv_is(b->anchors[i].name, name))
             return &b->anchors[i];
@@ -144,17 +144,17 @@ static const struct anchor *find_anchor(const struct builder *b, const char *nam
 
 static int on_alias(struct builder *b, const yaml_event_t *ev, struct ch_json_where w) {
     const char *name = (const char *)ev->data.alias.anchor;
-    const struct anchor *a = find_anchor(b, name);
+    const struct anchor *a = yaml_find_anchor(b, name);
     if (!a)
         return fail_at(b, CHELA_EPARSE, w, "alias without an anchor of that name");
     if (a->open)
         return fail_at(b, CHELA_EPARSE, w, "alias inside of what it stands for");
-    if (is_key(b))
+    if (yaml_is_key(b))
         return fail_at(b, CHELA_EPARSE, w, "an alias cannot be a key");
     if (b->depth + a->height > CH_LIMIT_JSON_DEPTH)
         return fail_at(b, CHELA_ELIMIT, w, "nested too deeply");
     size_t n = (size_t)(ch_json_next(&b->nodes[a->node]) - &b->nodes[a->node]);
-    int rc = make_room(b, n, w);
+    int rc = yaml_make_room(b, n, w);
     if (rc < 0)
         return rc;
     memcpy(b->nodes + b->n, b->nodes + a->node, n * sizeof(b->nodes[0]));
@@ -194,7 +194,7 @@ static const char *scalar_value(struct builder *b, const yaml_event_t *ev, struc
     bool plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     struct ch_sv text =
         ch_arena_sv(b->arena, ch_sv((const char *)ev->data.scalar.value, ev->data.scalar.length));
-    if (is_key(b)) {
+    if (yaml_is_key(b)) {
         *out = ch_yaml_string(text);
         return plain && !tag && ch_sv_is(text, "<<") ? "merge keys (<<) are not supported" : NULL;
     }
@@ -212,9 +212,9 @@ static int on_scalar(struct builder *b, const yaml_event_t *ev, struct ch_json_w
     const char *why = scalar_value(b, ev, &node);
     if (why)
         return fail_at(b, CHELA_EPARSE, w, why);
-    int rc = make_room(b, 1, w);
+    int rc = yaml_make_room(b, 1, w);
     if (rc == 0)
-        rc = add_anchor(b, ev->data.scalar.anchor, false, w, &anchor);
+        rc = yaml_add_anchor(b, ev->data.scalar.anchor, false, w, &anchor);
     if (rc < 0)
         return rc;
     b->marks[b->n] = w;
@@ -229,13 +229,13 @@ static int open_container(struct builder *b, enum ch_json_type type, const yaml_
     const char *own = type == CH_JSON_OBJECT ? CORE_TAG "map" : CORE_TAG "seq";
     if (tag && strcmp((const char *)tag, own) != 0 && strcmp((const char *)tag, "!") != 0)
         return fail_at(b, CHELA_EPARSE, w, ch_arena_printf(b->arena, "unknown tag %s", tag));
-    if (is_key(b))
+    if (yaml_is_key(b))
         return fail_at(b, CHELA_EPARSE, w, "a key must be a string");
     if (b->depth == CH_LIMIT_JSON_DEPTH)
         return fail_at(b, CHELA_ELIMIT, w, "nested too deeply");
-    int rc = make_room(b, 1, w);
+    int rc = yaml_make_room(b, 1, w);
     if (rc == 0)
-        rc = add_anchor(b, name, true, w, &anchor);
+        rc = yaml_add_anchor(b, name, true, w, &anchor);
     if (rc < 0)
         return rc;
     b->levels[b->depth++] = (struct level){.node = b->n, .anchor = anchor};
@@ -244,7 +244,7 @@ static int open_container(struct builder *b, enum ch_json_type type, const yaml_
     return 0;
 }
 
-static int check_names(struct builder *b, const struct ch_json *object) {
+static int yaml_check_names(struct builder *b, const struct ch_json *object) {
     CH_AUTOFREE const struct ch_json **keys = ch_json_sorted_keys(object);
     for (size_t i = 1; i < object->n; i++) {
         if (!ch_json_same_name(keys[i - 1], keys[i]))
@@ -267,11 +267,11 @@ static int close_container(struct builder *b) {
         b->anchors[l->anchor].height = height;
     }
     count_node(b, height);
-    return node->type == CH_JSON_OBJECT ? check_names(b, node) : 0;
+    return node->type == CH_JSON_OBJECT ? yaml_check_names(b, node) : 0;
 }
 
-static int on_event(struct builder *b, const yaml_event_t *ev) {
-    struct ch_json_where w = place(b, &ev->start_mark);
+static int yaml_on_event(struct builder *b, const yaml_event_t *ev) {
+    struct ch_json_where w = yaml_place(b, &ev->start_mark);
     switch (ev->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->documents++)
@@ -295,7 +295,7 @@ static int on_event(struct builder *b, const yaml_event_t *ev) {
     }
 }
 
-static int build(struct builder *b) {
+static int yaml_build(struct builder *b) {
     bool ended = false;
     int rc = 0;
     while (rc == 0 && !ended) {
@@ -303,13 +303,13 @@ static int build(struct builder *b) {
         if (!yaml_parser_parse(&b->parser, &ev))
             return parser_failed(b);
         ended = ev.type == YAML_STREAM_END_EVENT;
-        rc = on_event(b, &ev);
+        rc = yaml_on_event(b, &ev);
         yaml_event_delete(&ev);
     }
     if (rc < 0 || b->n)
         return rc;
     struct ch_json_where start = {.line = 1, .column = 1};
-    rc = make_room(b, 1, start);
+    rc = yaml_make_room(b, 1, start);
     b->marks[0] = start;
     b->nodes[b->n++] = (struct ch_json){.type = CH_JSON_NULL};
     return rc;
@@ -333,7 +333,7 @@ int ch_yaml_parse(struct ch_arena *a, struct ch_sv text, const char *name, struc
         return ch_fail(err, CHELA_EINTERNAL, "%s: out of memory", name);
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b.parser, (const unsigned char *)b.text.p, b.text.n);
-    int rc = build(&b);
+    int rc = yaml_build(&b);
     if (rc == 0)
         *out = (struct ch_yaml){
             .root = to_arena(a, b.nodes, b.n * sizeof(b.nodes[0])),

@@ -34,7 +34,7 @@ struct map { /* of a text */
     struct chela_error *err;
 };
 
-static int refuse(const struct map *m, const struct value *v, int code, const char *why) {
+static int yaml_edit_refuse(const struct map *m, const struct value *v, int code, const char *why) {
     return ch_fail(m->err, code, "%s:%u: %s", m->name, v ? v->line : 1, why);
 }
 
@@ -50,7 +50,7 @@ static size_t offset_of(struct map *m, size_t chars) {
     return m->bytes;
 }
 
-static struct value *add(struct map *m, const yaml_event_t *ev, size_t in) {
+static struct value *yaml_edit_add(struct map *m, const yaml_event_t *ev, size_t in) {
     if (m->n == m->cap) {
         m->cap = CH_MAX(2 * m->cap, 64);
         m->values = ch_realloc(m->values, m->cap * sizeof(*m->values));
@@ -65,7 +65,7 @@ static struct value *add(struct map *m, const yaml_event_t *ev, size_t in) {
 }
 
 static void add_scalar(struct map *m, const yaml_event_t *ev, size_t in) {
-    struct value *v = add(m, ev, in);
+    struct value *v = yaml_edit_add(m, ev, in);
     yaml_scalar_style_t style = ev->data.scalar.style;
     v->exact = style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE;
     v->fixed = ev->data.scalar.anchor || ev->data.scalar.tag;
@@ -73,18 +73,18 @@ static void add_scalar(struct map *m, const yaml_event_t *ev, size_t in) {
 }
 
 /* The container that what follows is in; NOWHERE at the end of the document. */
-static size_t take_event(struct map *m, const yaml_event_t *ev, size_t in) {
+static size_t yaml_edit_take_event(struct map *m, const yaml_event_t *ev, size_t in) {
     switch (ev->type) {
     case YAML_SCALAR_EVENT:
         add_scalar(m, ev, in);
         return in;
     case YAML_ALIAS_EVENT:
-        add(m, ev, in)->type = ALIAS;
+        yaml_edit_add(m, ev, in)->type = ALIAS;
         return in;
     case YAML_MAPPING_START_EVENT:
     case YAML_SEQUENCE_START_EVENT: {
         bool mapping = ev->type == YAML_MAPPING_START_EVENT;
-        struct value *v = add(m, ev, in);
+        struct value *v = yaml_edit_add(m, ev, in);
         v->type = mapping ? MAPPING : LIST;
         v->exact = mapping ? ev->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
                            : ev->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
@@ -118,7 +118,7 @@ static int chart(struct map *m) {
                          parser.problem ? parser.problem : "malformed YAML");
             break;
         }
-        in = take_event(m, &ev, in);
+        in = yaml_edit_take_event(m, &ev, in);
         over = ev.type == YAML_STREAM_END_EVENT || ev.type == YAML_DOCUMENT_END_EVENT;
         if (m->n > CH_LIMIT_YAML_NODES)
             rc = ch_fail(m->err, CHELA_ELIMIT, "%s: too many values", m->name);
@@ -128,7 +128,7 @@ static int chart(struct map *m) {
     return rc;
 }
 
-static void release(struct map *m) {
+static void yaml_edit_release(struct map *m) {
     for (size_t i = 0; i < m->n; i++)
         ch_free(m->values[i].text);
     ch_free(m->values);
@@ -137,28 +137,28 @@ static void release(struct map *m) {
 /* --- along the path */
 
 /* The child behind `after` (`in` itself: the first); NOWHERE: there is none. */
-static size_t child(const struct map *m, size_t in, size_t after) {
+static size_t yaml_edit_child(const struct map *m, size_t in, size_t after) {
     for (size_t i = after + 1; i < m->n && m->values[i].start <= m->values[in].end; i++)
         if (m->values[i].in == in)
             return i;
     return NOWHERE;
 }
 
-static size_t find_key(const struct map *m, size_t mapping, struct ch_sv key) {
-    for (size_t k = child(m, mapping, mapping); k != NOWHERE;) {
-        size_t v = child(m, mapping, k);
+static size_t yaml_edit_find_key(const struct map *m, size_t mapping, struct ch_sv key) {
+    for (size_t k = yaml_edit_child(m, mapping, mapping); k != NOWHERE;) {
+        size_t v = yaml_edit_child(m, mapping, k);
         if (v == NOWHERE)
             return NOWHERE;
         if (m->values[k].text && ch_sv_is(key, m->values[k].text))
             return v;
-        k = child(m, mapping, v);
+        k = yaml_edit_child(m, mapping, v);
     }
     return NOWHERE;
 }
 
-static size_t find_item(const struct map *m, size_t list, struct ch_sv id) {
-    for (size_t i = child(m, list, list); i != NOWHERE; i = child(m, list, i)) {
-        size_t v = m->values[i].type == MAPPING ? find_key(m, i, CH_SV("id")) : NOWHERE;
+static size_t yaml_edit_find_item(const struct map *m, size_t list, struct ch_sv id) {
+    for (size_t i = yaml_edit_child(m, list, list); i != NOWHERE; i = yaml_edit_child(m, list, i)) {
+        size_t v = m->values[i].type == MAPPING ? yaml_edit_find_key(m, i, CH_SV("id")) : NOWHERE;
         if (v != NOWHERE && m->values[v].text && ch_sv_is(id, m->values[v].text))
             return i;
     }
@@ -171,20 +171,21 @@ static bool is_nothing(const struct value *v) {
 }
 
 /* As far as there is something: *at, with `steps` of the path gone. */
-static int walk(const struct map *m, const struct ch_sv *path, size_t n, size_t *at,
-                size_t *steps) {
+static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t n, size_t *at,
+                          size_t *steps) {
     for (*at = 0, *steps = 0; *steps < n; (*steps)++) {
         const struct value *v = &m->values[*at];
         struct ch_sv step = path[*steps];
         bool item = step.n > 2 && step.p[0] == '[';
         if (v->fixed || v->type == ALIAS)
-            return refuse(m, v, CHELA_EINVAL, "it has an anchor: change it by hand");
+            return yaml_edit_refuse(m, v, CHELA_EINVAL, "it has an anchor: change it by hand");
         if (!item && is_nothing(v))
             return 0;
         if (v->type != (item ? LIST : MAPPING))
-            return refuse(m, v, CHELA_EINVAL, item ? "this is no list" : "this is no mapping");
-        size_t next = item ? find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
-                           : find_key(m, *at, step);
+            return yaml_edit_refuse(m, v, CHELA_EINVAL,
+                                    item ? "this is no list" : "this is no mapping");
+        size_t next = item ? yaml_edit_find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
+                           : yaml_edit_find_key(m, *at, step);
         if (next == NOWHERE && item)
             return ch_fail(m->err, CHELA_ENOENT, "%s: there is no entry with the id %.*s", m->name,
                            (int)step.n - 2, step.p + 1);
@@ -198,7 +199,8 @@ static int walk(const struct map *m, const struct ch_sv *path, size_t n, size_t 
 /* --- the change */
 
 /* "a: { b: VALUE }" */
-static void add_entry(struct ch_buf *out, const struct ch_sv *path, size_t n, struct ch_sv value) {
+static void yaml_edit_add_entry(struct ch_buf *out, const struct ch_sv *path, size_t n,
+                                struct ch_sv value) {
     for (size_t i = 0; i < n; i++)
         ch_buf_addf(out, "%s%.*s: ", i ? "{ " : "", CH_SV_FMT(path[i]));
     ch_buf_add_sv(out, value);
@@ -213,12 +215,13 @@ static void splice(const struct map *m, size_t from, size_t to, struct ch_sv pie
     ch_buf_add(out, m->text.p + to, m->text.n - to);
 }
 
-static int replace(const struct map *m, const struct value *v, struct ch_sv piece,
-                   struct ch_buf *out) {
+static int yaml_edit_replace(const struct map *m, const struct value *v, struct ch_sv piece,
+                             struct ch_buf *out) {
     CH_BUF_AUTO spaced = {0};
     if (!v->exact || v->fixed || v->type == ALIAS)
-        return refuse(m, v, CHELA_EINVAL,
-                      "it is written over several lines, or has an anchor: change it by hand");
+        return yaml_edit_refuse(
+            m, v, CHELA_EINVAL,
+            "it is written over several lines, or has an anchor: change it by hand");
     if (v->start == v->end) /* a key with nothing behind its colon */
         ch_buf_addc(&spaced, ' ');
     ch_buf_add_sv(&spaced, piece);
@@ -253,12 +256,12 @@ static size_t own_line(const struct map *m, const struct value *v) {
 
 /* Where an entry can be added: behind the line of one that ends there for sure, else
  * before the first. The root ends with the text. */
-static size_t find_gap(const struct map *m, size_t mapping) {
-    size_t first = child(m, mapping, mapping), value;
+static size_t yaml_edit_find_gap(const struct map *m, size_t mapping) {
+    size_t first = yaml_edit_child(m, mapping, mapping), value;
     if (mapping == 0)
         return m->text.n;
-    for (size_t k = first; k != NOWHERE; k = child(m, mapping, value)) {
-        value = child(m, mapping, k);
+    for (size_t k = first; k != NOWHERE; k = yaml_edit_child(m, mapping, value)) {
+        value = yaml_edit_child(m, mapping, k);
         if (value == NOWHERE)
             break;
         if (m->values[value].exact)
@@ -269,11 +272,12 @@ static size_t find_gap(const struct map *m, size_t mapping) {
 
 static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv entry,
                            struct ch_buf *out) {
-    const struct value *first = &m->values[child(m, mapping, mapping)];
-    size_t at = find_gap(m, mapping);
+    const struct value *first = &m->values[yaml_edit_child(m, mapping, mapping)];
+    size_t at = yaml_edit_find_gap(m, mapping);
     CH_BUF_AUTO piece = {0};
     if (at == NOWHERE)
-        return refuse(m, first, CHELA_EINVAL, "there is no safe place for it: change it by hand");
+        return yaml_edit_refuse(m, first, CHELA_EINVAL,
+                                "there is no safe place for it: change it by hand");
     if (at && m->text.p[at - 1] != '\n')
         ch_buf_addc(&piece, '\n');
     ch_buf_addf(&piece, "%*s%.*s\n", (int)first->column, "", CH_SV_FMT(entry));
@@ -281,20 +285,20 @@ static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv ent
     return 0;
 }
 
-static int change(const struct map *m, const struct ch_sv *path, size_t n, struct ch_sv value,
-                  struct ch_buf *out) {
+static int yaml_edit_change(const struct map *m, const struct ch_sv *path, size_t n,
+                            struct ch_sv value, struct ch_buf *out) {
     CH_BUF_AUTO piece = {0}, entry = {0};
     size_t at, gone;
-    int rc = walk(m, path, n, &at, &gone);
+    int rc = yaml_edit_walk(m, path, n, &at, &gone);
     if (rc < 0)
         return rc;
-    add_entry(&entry, path + gone, n - gone, value);
+    yaml_edit_add_entry(&entry, path + gone, n - gone, value);
     const struct value *v = &m->values[at];
     if (gone == n)
-        return replace(m, v, value, out);
+        return yaml_edit_replace(m, v, value, out);
     if (v->type == SCALAR) {
         ch_buf_addf(&piece, "{ %s }", ch_buf_str(&entry));
-        return replace(m, v, ch_buf_sv(&piece), out);
+        return yaml_edit_replace(m, v, ch_buf_sv(&piece), out);
     }
     if (!v->exact)
         return insert_in_block(m, at, ch_buf_sv(&entry), out);
@@ -307,14 +311,14 @@ int ch_yaml_set(struct ch_sv text, const char *name, const struct ch_sv *path, s
     struct map m = {.text = text, .name = name, .err = err};
     int rc = chart(&m);
     if (rc == 0 && m.n)
-        rc = change(&m, path, steps, value, out);
+        rc = yaml_edit_change(&m, path, steps, value, out);
     else if (rc == 0) { /* comments at most */
         ch_buf_add_sv(out, text);
         if (text.n && text.p[text.n - 1] != '\n')
             ch_buf_addc(out, '\n');
-        add_entry(out, path, steps, value);
+        yaml_edit_add_entry(out, path, steps, value);
         ch_buf_addc(out, '\n');
     }
-    release(&m);
+    yaml_edit_release(&m);
     return rc;
 }

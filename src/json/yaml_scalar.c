@@ -26,7 +26,7 @@ struct ch_json ch_yaml_string(struct ch_sv s) {
         .type = CH_JSON_STRING, .flags = plain ? CH_JSON_PLAIN : 0, .n = (uint32_t)s.n, .s = s.p};
 }
 
-static struct ch_json number(struct ch_sv s, bool integer) {
+static struct ch_json yaml_scalar_number(struct ch_sv s, bool integer) {
     return (struct ch_json){.type = CH_JSON_NUMBER,
                             .flags = integer ? CH_JSON_INTEGER : 0,
                             .n = (uint32_t)s.n,
@@ -55,7 +55,7 @@ static bool based_integer(struct ch_arena *a, struct ch_sv s, struct ch_json *ou
             *why = "number too large";
         value = value << bits | (unsigned)digit_value(s.p[i]);
     }
-    *out = number(ch_sv_str(ch_arena_printf(a, "%" PRIu64, value)), true);
+    *out = yaml_scalar_number(ch_sv_str(ch_arena_printf(a, "%" PRIu64, value)), true);
     return true;
 }
 
@@ -101,7 +101,7 @@ static bool decimal_number(struct ch_arena *a, struct ch_sv s, struct ch_json *o
     bool integer = fraction.n == 0 && rest.n == 0;
     char *text = ch_arena_printf(a, "%s%.*s%s%.*s%.*s", negative ? "-" : "", CH_SV_FMT(whole),
                                  fraction.n ? "." : "", CH_SV_FMT(fraction), CH_SV_FMT(rest));
-    *out = number(ch_sv_str(text), integer);
+    *out = yaml_scalar_number(ch_sv_str(text), integer);
     return true;
 }
 

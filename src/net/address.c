@@ -60,7 +60,7 @@ static bool inside(const struct range *r, const unsigned char *ip) {
     return rest == 0 || ((ip[whole] ^ r->prefix[whole]) >> (8 - rest)) == 0;
 }
 
-static const char *find(const struct range *table, size_t n, const unsigned char *ip) {
+static const char *net_address_find(const struct range *table, size_t n, const unsigned char *ip) {
     for (size_t i = 0; i < n; i++)
         if (inside(&table[i], ip))
             return table[i].kind;
@@ -73,7 +73,7 @@ static const unsigned char *embedded(const unsigned char *ip) {
         {{[10] = 0xff, 0xff}, 96, "mapped"},
         {{0x00, 0x64, 0xff, 0x9b}, 96, "NAT64"},
     };
-    return find(carriers, CH_LEN(carriers), ip) ? ip + 12 : NULL;
+    return net_address_find(carriers, CH_LEN(carriers), ip) ? ip + 12 : NULL;
 }
 
 const char *ch_address_kind_of(const unsigned char *ip, size_t n) {
@@ -82,17 +82,17 @@ const char *ch_address_kind_of(const unsigned char *ip, size_t n) {
         n = 4;
     }
     if (n == 4)
-        return find(v4, CH_LEN(v4), ip);
+        return net_address_find(v4, CH_LEN(v4), ip);
     if (n != 16)
         return "unknown";
     if (ip[0] >> 5 == 1)
-        return find(v6, CH_LEN(v6), ip);
-    const char *kind = find(v6_other, CH_LEN(v6_other), ip);
+        return net_address_find(v6, CH_LEN(v6), ip);
+    const char *kind = net_address_find(v6_other, CH_LEN(v6_other), ip);
     return kind ? kind : "reserved";
 }
 
 /* Its bytes, or NULL for a family that is not IP. */
-static const unsigned char *bytes_of(const struct sockaddr *a, size_t *n) {
+static const unsigned char *net_address_bytes_of(const struct sockaddr *a, size_t *n) {
     switch (a->sa_family) {
     case AF_INET:
         *n = 4;
@@ -107,7 +107,7 @@ static const unsigned char *bytes_of(const struct sockaddr *a, size_t *n) {
 
 const char *ch_address_kind(const struct sockaddr *a) {
     size_t n;
-    const unsigned char *ip = bytes_of(a, &n);
+    const unsigned char *ip = net_address_bytes_of(a, &n);
 
     return ch_address_kind_of(ip, n);
 }
@@ -115,7 +115,7 @@ const char *ch_address_kind(const struct sockaddr *a) {
 bool ch_address_is_own(const struct sockaddr *a) {
     struct ifaddrs *all = NULL;
     size_t n, k;
-    const unsigned char *ip = bytes_of(a, &n), *mine;
+    const unsigned char *ip = net_address_bytes_of(a, &n), *mine;
     bool own = false;
 
     if (n == 16 && embedded(ip)) {
@@ -125,7 +125,7 @@ bool ch_address_is_own(const struct sockaddr *a) {
     if (!ip || getifaddrs(&all) < 0)
         return false;
     for (struct ifaddrs *at = all; at && !own; at = at->ifa_next)
-        own = at->ifa_addr && (mine = bytes_of(at->ifa_addr, &k)) && k == n &&
+        own = at->ifa_addr && (mine = net_address_bytes_of(at->ifa_addr, &k)) && k == n &&
               memcmp(mine, ip, n) == 0;
     freeifaddrs(all);
     return own;

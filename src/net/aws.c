@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 /* What a profile says, views into the files' texts. */
 struct profile {
@@ -28,7 +29,7 @@ void ch_aws_release(struct ch_aws *aws) {
 
 /* --- the files */
 
-static struct ch_sv unquoted(struct ch_sv s) {
+static struct ch_sv net_aws_unquoted(struct ch_sv s) {
     s = ch_sv_trim(s);
     bool quoted = s.n >= 2 && (*s.p == '"' || *s.p == '\'') && s.p[s.n - 1] == *s.p;
     return quoted ? ch_sv(s.p + 1, s.n - 2) : s;
@@ -41,7 +42,7 @@ static bool is_section_of(struct ch_sv line, struct ch_sv profile) {
         ch_sv_trim(ch_sv(line.p + 1, end ? (size_t)(end - line.p) - 1 : line.n - 1));
     if (ch_sv_starts(name, "profile ") || ch_sv_starts(name, "profile\t"))
         name = ch_sv(name.p + 8, name.n - 8);
-    return ch_sv_eq(unquoted(name), profile);
+    return ch_sv_eq(net_aws_unquoted(name), profile);
 }
 
 /* A comment begins after a blank. */
@@ -52,7 +53,7 @@ static struct ch_sv without_comment(struct ch_sv s) {
     return s;
 }
 
-static void set(struct ch_sv *to, struct ch_sv value) {
+static void net_aws_set(struct ch_sv *to, struct ch_sv value) {
     if (!to->n)
         *to = value;
 }
@@ -65,13 +66,13 @@ static void take_setting(struct profile *p, struct ch_sv name, struct ch_sv valu
                                            "web_identity_token_file",
                                            "login_session"};
     if (ch_sv_is(name, "aws_access_key_id"))
-        set(&p->access_key, value);
+        net_aws_set(&p->access_key, value);
     else if (ch_sv_is(name, "aws_secret_access_key"))
-        set(&p->secret_key, value);
+        net_aws_set(&p->secret_key, value);
     else if (ch_sv_is(name, "aws_session_token"))
-        set(&p->session_token, value);
+        net_aws_set(&p->session_token, value);
     else if (ch_sv_is(name, "region"))
-        set(&p->region, value);
+        net_aws_set(&p->region, value);
     for (size_t i = 0; i < CH_LEN(indirect); i++)
         if (ch_sv_is(name, indirect[i]))
             p->elsewhere = indirect[i];
@@ -89,14 +90,14 @@ static void read_profile(struct ch_sv text, struct profile *p) {
             p->found |= inside;
         } else if (inside && !nested) {
             struct ch_sv value = line, name = ch_sv_split(&value, '=');
-            take_setting(p, ch_sv_trim(name), unquoted(without_comment(ch_sv_trim(value))));
+            take_setting(p, ch_sv_trim(name), net_aws_unquoted(without_comment(ch_sv_trim(value))));
         }
     }
 }
 
 /* The file that the variable names, or ~/.aws/NAME; that none is there is fine. */
-static int load_file(const char *variable, const char *name, ch_env_fn *env, void *user,
-                     struct ch_buf *out, struct chela_error *err) {
+static int net_aws_load_file(const char *variable, const char *name, ch_env_fn *env, void *user,
+                             struct ch_buf *out, struct chela_error *err) {
     const char *path = env(variable, user), *home = env("HOME", user);
     CH_BUF_AUTO usual = {0};
     if (!path || !*path) {
@@ -111,11 +112,11 @@ static int load_file(const char *variable, const char *name, ch_env_fn *env, voi
 
 /* --- putting it together */
 
-static char *copy(struct ch_sv s) {
+static char *net_aws_copy(struct ch_sv s) {
     return s.n ? ch_strndup(s.p, s.n) : NULL;
 }
 
-static struct ch_sv variable(ch_env_fn *env, void *user, const char *name) {
+static struct ch_sv net_aws_variable(ch_env_fn *env, void *user, const char *name) {
     const char *v = env(name, user);
     return ch_sv_trim(ch_sv_str(v ? v : ""));
 }
@@ -125,9 +126,9 @@ static int take_keys(struct ch_aws *aws, const char *where, struct ch_sv access,
     if (!access.n || !secret.n)
         return ch_fail(err, CHELA_EAUTH, "%s has one half of an AWS key: %s is missing", where,
                        access.n ? "the secret" : "the access key id");
-    aws->access_key = copy(access);
-    aws->secret_key = copy(secret);
-    aws->session_token = copy(token);
+    aws->access_key = net_aws_copy(access);
+    aws->secret_key = net_aws_copy(secret);
+    aws->session_token = net_aws_copy(token);
     ch_redact_add(aws->secret_key);
     if (aws->session_token)
         ch_redact_add(aws->session_token);
@@ -152,7 +153,7 @@ static char *why_missing(const struct profile *p) {
 
 static int use_profile(struct ch_aws *aws, const struct profile *p, struct chela_error *err) {
     if (!aws->region)
-        aws->region = copy(p->region);
+        aws->region = net_aws_copy(p->region);
     if (aws->access_key)
         return CHELA_OK;
     if (!p->access_key.n && !p->secret_key.n) {
@@ -166,27 +167,29 @@ static int use_profile(struct ch_aws *aws, const struct profile *p, struct chela
 
 static int load_environment(struct ch_aws *aws, ch_env_fn *env, void *user,
                             struct chela_error *err) {
-    struct ch_sv region = variable(env, user, "AWS_REGION");
-    aws->region = copy(region.n ? region : variable(env, user, "AWS_DEFAULT_REGION"));
-    struct ch_sv access = variable(env, user, "AWS_ACCESS_KEY_ID");
-    struct ch_sv secret = variable(env, user, "AWS_SECRET_ACCESS_KEY");
+    struct ch_sv region = net_aws_variable(env, user, "AWS_REGION");
+    aws->region =
+        net_aws_copy(region.n ? region : net_aws_variable(env, user, "AWS_DEFAULT_REGION"));
+    struct ch_sv access = net_aws_variable(env, user, "AWS_ACCESS_KEY_ID");
+    struct ch_sv secret = net_aws_variable(env, user, "AWS_SECRET_ACCESS_KEY");
     if (!access.n && !secret.n)
         return CHELA_OK;
     return take_keys(aws, "the environment", access, secret,
-                     variable(env, user, "AWS_SESSION_TOKEN"), err);
+                     net_aws_variable(env, user, "AWS_SESSION_TOKEN"), err);
 }
 
 int ch_aws_load(struct ch_aws *aws, ch_env_fn *env, void *user, struct chela_error *err) {
     CH_BUF_AUTO credentials = {0};
     CH_BUF_AUTO config = {0};
     *aws = (struct ch_aws){0};
-    CH_AUTOFREE char *name = copy(variable(env, user, "AWS_PROFILE"));
+    CH_AUTOFREE char *name = net_aws_copy(net_aws_variable(env, user, "AWS_PROFILE"));
     struct profile p = {.name = ch_sv_str(name ? name : "default")};
     int rc = load_environment(aws, env, user, err);
     if (rc == CHELA_OK && !(aws->access_key && aws->region)) {
-        rc = load_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", env, user, &credentials, err);
+        rc = net_aws_load_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", env, user,
+                               &credentials, err);
         if (rc == CHELA_OK)
-            rc = load_file("AWS_CONFIG_FILE", "config", env, user, &config, err);
+            rc = net_aws_load_file("AWS_CONFIG_FILE", "config", env, user, &config, err);
         read_profile(ch_buf_sv(&credentials), &p);
         read_profile(ch_buf_sv(&config), &p);
         if (rc == CHELA_OK)

@@ -67,7 +67,7 @@ struct ch_http_call {
     bool in_callback, dead;
 };
 
-static void call_free(struct ch_http_call *call) {
+static void cassette_call_free(struct ch_http_call *call) {
     ch_task_cancel(call->owner->loop, &call->task);
     ch_list_del(&call->link);
     ch_buf_release(&call->request);
@@ -89,7 +89,7 @@ static struct ch_http_call *call_new(struct ch_cassette *c, const struct ch_http
 
 /* --- recording */
 
-static void write_line(struct ch_cassette *c, struct ch_sv line) {
+static void cassette_write_line(struct ch_cassette *c, struct ch_sv line) {
     while (line.n && !c->broken) {
         ssize_t n = write(c->fd, line.p, line.n);
         if (n > 0) {
@@ -129,7 +129,7 @@ static void write_exchange(struct ch_http_call *call, const struct chela_error *
         ch_log(CH_LOG_WARN, "cassette", "%s: an answer is too large and was not recorded",
                call->owner->path);
     else
-        write_line(call->owner, ch_buf_sv(&line));
+        cassette_write_line(call->owner, ch_buf_sv(&line));
 }
 
 /* The handler may cancel the call: it is called last. */
@@ -152,7 +152,7 @@ static void record_done(const struct chela_error *err, void *user) {
     const struct ch_http_handler *handler = call->handler;
     void *client = call->user;
     write_exchange(call, err, false);
-    call_free(call);
+    cassette_call_free(call);
     handler->on_done(err, client);
 }
 
@@ -170,15 +170,15 @@ static void record_cancel(struct ch_transport *t, struct ch_http_call *call) {
     struct ch_cassette *c = CH_CONTAINER(t, struct ch_cassette, transport);
     ch_transport_cancel(c->inner, call->inner);
     write_exchange(call, NULL, true);
-    call_free(call);
+    cassette_call_free(call);
 }
 
 /* --- playing */
 
-static void finish(struct ch_http_call *call, const struct chela_error *err) {
+static void cassette_finish(struct ch_http_call *call, const struct chela_error *err) {
     const struct ch_http_handler *handler = call->handler;
     void *client = call->user;
-    call_free(call);
+    cassette_call_free(call);
     handler->on_done(err, client);
 }
 
@@ -196,7 +196,7 @@ static int mismatch(const struct ch_cassette *c, const struct ch_json *now,
                    c->requests, c->path, c->n);
 }
 
-static int match(struct ch_http_call *call, struct chela_error *err) {
+static int cassette_match(struct ch_http_call *call, struct chela_error *err) {
     struct ch_cassette *c = call->owner;
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *now;
@@ -213,7 +213,7 @@ static int match(struct ch_http_call *call, struct chela_error *err) {
 }
 
 /* The error as it was recorded. */
-static int read_error(const struct ch_json *e, struct chela_error *err) {
+static int cassette_read_error(const struct ch_json *e, struct chela_error *err) {
 #define ROW(name, value, text) {"CHELA_" #name, CHELA_##name}, {#name, CHELA_##name},
     static const struct {
         const char *name;
@@ -229,11 +229,11 @@ static int read_error(const struct ch_json *e, struct chela_error *err) {
 }
 
 /* False: the callback ended the call. */
-static bool leave_callback(struct ch_http_call *call) {
+static bool cassette_leave_callback(struct ch_http_call *call) {
     call->in_callback = false;
     if (!call->dead)
         return true;
-    call_free(call);
+    cassette_call_free(call);
     return false;
 }
 
@@ -283,16 +283,16 @@ static void play_end(struct ch_http_call *call) {
     struct chela_error err = {0};
     const struct ch_json *e = call->exchange->error;
     if (e)
-        read_error(e, &err);
-    finish(call, e ? &err : NULL);
+        cassette_read_error(e, &err);
+    cassette_finish(call, e ? &err : NULL);
 }
 
-static void step(struct ch_task *task) {
+static void cassette_step(struct ch_task *task) {
     struct ch_http_call *call = CH_CONTAINER(task, struct ch_http_call, task);
     struct chela_error err = {0};
     if (call->state == FIND) {
-        if (match(call, &err) < 0) {
-            finish(call, &err);
+        if (cassette_match(call, &err) < 0) {
+            cassette_finish(call, &err);
             return;
         }
         call->state = call->exchange->response ? HEAD : END;
@@ -306,7 +306,7 @@ static void step(struct ch_task *task) {
         play_head(call);
     else
         play_body(call);
-    if (leave_callback(call))
+    if (cassette_leave_callback(call))
         ch_task_defer(call->owner->loop, &call->task);
 }
 
@@ -314,7 +314,7 @@ static struct ch_http_call *replay_start(struct ch_transport *t, const struct ch
                                          const struct ch_http_handler *handler, void *user) {
     struct ch_cassette *c = CH_CONTAINER(t, struct ch_cassette, transport);
     struct ch_http_call *call = call_new(c, req, handler, user);
-    call->task.fn = step;
+    call->task.fn = cassette_step;
     ch_task_defer(c->loop, &call->task);
     return call;
 }
@@ -324,7 +324,7 @@ static void replay_cancel(struct ch_transport *t, struct ch_http_call *call) {
     if (call->in_callback)
         call->dead = true;
     else
-        call_free(call);
+        cassette_call_free(call);
 }
 
 /* --- the cassette */
@@ -353,13 +353,13 @@ int ch_cassette_record(struct ch_loop *loop, const char *path, struct ch_transpo
     struct ch_cassette *c = cassette_new(loop, path, &record_ops);
     c->fd = fd;
     c->inner = inner;
-    write_line(c, ch_sv_str(header));
+    cassette_write_line(c, ch_sv_str(header));
     *out = c;
     return 0;
 }
 
-static int bad_line(const struct ch_cassette *c, unsigned line, const char *why,
-                    struct chela_error *err) {
+static int cassette_bad_line(const struct ch_cassette *c, unsigned line, const char *why,
+                             struct chela_error *err) {
     return ch_fail(err, CHELA_ECONFIG, "%s:%u: %s", c->path, line, why);
 }
 
@@ -368,20 +368,20 @@ static int read_exchange(struct ch_cassette *c, struct ch_sv text, unsigned line
     const struct ch_json *v;
     struct chela_error why = {0};
     if (ch_json_parse(&c->arena, text, CH_JSON_STRICT, &v, NULL, &why) < 0)
-        return bad_line(c, line, why.message, err);
+        return cassette_bad_line(c, line, why.message, err);
     if (line == 1)
         return ch_json_int(ch_json_get(v, "chela_cassette"), 0) == 1
                    ? 0
-                   : bad_line(c, line, "no cassette of this version", err);
+                   : cassette_bad_line(c, line, "no cassette of this version", err);
     struct exchange e = {.request = ch_json_get(v, "request"),
                          .response = ch_json_get(v, "response"),
                          .error = ch_json_get(v, "error"),
                          .line = line};
     if (!ch_json_is(e.request, CH_JSON_OBJECT))
-        return bad_line(c, line, "a line needs a \"request\"", err);
+        return cassette_bad_line(c, line, "a line needs a \"request\"", err);
     bool cancelled = ch_json_bool(ch_json_get(v, "cancelled"), false);
     if (!e.response && !e.error && !cancelled)
-        return bad_line(c, line, "a line needs a \"response\" or an \"error\"", err);
+        return cassette_bad_line(c, line, "a line needs a \"response\" or an \"error\"", err);
     if (cancelled && ch_json_parse(&c->arena,
                                    CH_SV("{\"code\":\"CHELA_ENET\",\"message\":\"the recorded call "
                                          "was cancelled here\"}"),
@@ -430,7 +430,7 @@ void ch_cassette_close(struct ch_cassette *c) {
     if (!c)
         return;
     for (struct ch_http_call *call; (call = CH_LIST_FIRST(&c->calls, struct ch_http_call, link));)
-        call_free(call);
+        cassette_call_free(call);
     say_unused(c);
     if (c->fd >= 0)
         close(c->fd);

@@ -30,7 +30,7 @@ struct ch_tunnel {
 
 static const char *const state_names[] = {"dialing", "tunnel", "handshake", "open", "closed"};
 
-static void enter(struct ch_conn *c, enum ch_conn_state next) {
+static void conn_enter(struct ch_conn *c, enum ch_conn_state next) {
     CH_TRACE("net", "%s: %s -> %s", c->label, state_names[c->state], state_names[next]);
     c->state = next;
 }
@@ -44,12 +44,12 @@ static void report_gone(struct ch_conn *c, const struct chela_error *err) {
 
 /* --- sending */
 
-static void on_written(uv_write_t *req, int status);
+static void conn_on_written(uv_write_t *req, int status);
 
 /* What the kernel takes at once. Not uv_try_write: that raises SIGPIPE when
  * the peer has gone, and a request may be started outside the loop's guard.
  * A failure counts as nothing taken; the write that follows meets it too. */
-static size_t send_now(struct ch_conn *c, uv_buf_t *bufs, size_t n) {
+static size_t conn_send_now(struct ch_conn *c, uv_buf_t *bufs, size_t n) {
     struct msghdr msg = {.msg_iov = (struct iovec *)bufs, .msg_iovlen = CH_MIN(n, IOV_MAX)};
     uv_os_fd_t fd;
 
@@ -59,14 +59,15 @@ static size_t send_now(struct ch_conn *c, uv_buf_t *bufs, size_t n) {
     return k > 0 ? (size_t)k : 0;
 }
 
-static void send_later(struct ch_conn *c, struct ch_conn_write *w, const uv_buf_t *bufs, size_t n) {
+static void conn_send_later(struct ch_conn *c, struct ch_conn_write *w, const uv_buf_t *bufs,
+                            size_t n) {
     struct ch_sigpipe guard;
 
     w->conn = c;
     c->writing = w;
     ch_sigpipe_block(&guard);
     /* Fails only for a socket that is closed or was never connected. */
-    uv_write(&w->req, (uv_stream_t *)c->tcp, bufs, (unsigned)n, on_written);
+    uv_write(&w->req, (uv_stream_t *)c->tcp, bufs, (unsigned)n, conn_on_written);
     ch_sigpipe_restore(&guard);
 }
 
@@ -76,7 +77,7 @@ static void message_sent(struct ch_conn *c) {
 }
 
 /* The part of the message that comes next, at most max bytes of it. */
-static struct ch_sv next_part(struct ch_conn *c, size_t max) {
+static struct ch_sv conn_next_part(struct ch_conn *c, size_t max) {
     while (c->sending && c->piece <= c->nbody) {
         struct ch_sv all = c->piece == 0 ? ch_buf_sv(&c->head) : c->body[c->piece - 1];
         if (c->offset < all.n) {
@@ -91,7 +92,7 @@ static struct ch_sv next_part(struct ch_conn *c, size_t max) {
 }
 
 /* Write what lies encrypted in the TLS object. True when all of it went out. */
-static bool flush(struct ch_conn *c) {
+static bool conn_flush(struct ch_conn *c) {
     struct ch_shared *s = c->shared;
     long n;
 
@@ -99,24 +100,24 @@ static bool flush(struct ch_conn *c) {
         return false;
     while ((n = s->tls->drain(c->tls, s->cipher, CH_CIPHER_SIZE)) > 0) {
         uv_buf_t buf = {.base = s->cipher, .len = (size_t)n};
-        size_t taken = send_now(c, &buf, 1);
+        size_t taken = conn_send_now(c, &buf, 1);
         if (taken == buf.len)
             continue;
         buf.len -= taken;
         struct ch_conn_write *w = ch_malloc(sizeof(*w) + buf.len);
         buf.base = memcpy(w->bytes, s->cipher + taken, buf.len);
-        send_later(c, w, &buf, 1);
+        conn_send_later(c, w, &buf, 1);
         return false;
     }
     return true;
 }
 
 /* Encrypt and write on. True when this completed the message. */
-static bool pump(struct ch_conn *c) {
-    while (flush(c)) {
+static bool conn_pump(struct ch_conn *c) {
+    while (conn_flush(c)) {
         size_t queued = 0;
         while (queued < CH_PLAIN_SIZE) {
-            struct ch_sv part = next_part(c, CH_PLAIN_SIZE - queued);
+            struct ch_sv part = conn_next_part(c, CH_PLAIN_SIZE - queued);
             if (part.n == 0)
                 break;
             if (c->shared->tls->write(c->tls, part.p, part.n, NULL) < 0)
@@ -148,7 +149,7 @@ static void send_plain(struct ch_conn *c) {
         bufs = many = ch_malloc((c->nbody + 1) * sizeof(*many));
     size_t n = list_buffers(c, bufs);
 
-    size_t taken = send_now(c, bufs, n);
+    size_t taken = conn_send_now(c, bufs, n);
     while (n && taken >= bufs->len) {
         taken -= bufs->len;
         bufs++;
@@ -159,12 +160,12 @@ static void send_plain(struct ch_conn *c) {
     } else {
         bufs->base += taken;
         bufs->len -= taken;
-        send_later(c, ch_malloc(sizeof(struct ch_conn_write)), bufs, n);
+        conn_send_later(c, ch_malloc(sizeof(struct ch_conn_write)), bufs, n);
     }
     ch_free(many);
 }
 
-static void on_written(uv_write_t *req, int status) {
+static void conn_on_written(uv_write_t *req, int status) {
     struct ch_conn *c = CH_CONTAINER(req, struct ch_conn_write, req)->conn;
 
     ch_free(CH_TAKE(c->writing));
@@ -172,7 +173,7 @@ static void on_written(uv_write_t *req, int status) {
         return; /* after a failure, reading says what became of the peer */
     bool completed = true;
     if (c->tls)
-        completed = pump(c);
+        completed = conn_pump(c);
     else
         message_sent(c);
     if (completed && c->state == CH_CONN_OPEN)
@@ -192,7 +193,7 @@ static void set_message(struct ch_conn *c, struct ch_buf *head, const struct ch_
 void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *body, size_t nbody) {
     set_message(c, head, body, nbody);
     if (c->tls)
-        pump(c);
+        conn_pump(c);
     else
         send_plain(c);
 }
@@ -207,12 +208,12 @@ static void tls_step(struct ch_conn *c) {
 
     if (c->state == CH_CONN_HANDSHAKE) {
         int rc = tls->handshake(c->tls, &err);
-        pump(c); /* also after a failure: the peer should learn of it */
+        conn_pump(c); /* also after a failure: the peer should learn of it */
         if (rc < 0)
             report_gone(c, &err);
         if (rc <= 0)
             return;
-        enter(c, CH_CONN_OPEN);
+        conn_enter(c, CH_CONN_OPEN);
         c->events->ready(c, c->user);
     }
     while (c->state == CH_CONN_OPEN &&
@@ -229,14 +230,14 @@ static void tls_step(struct ch_conn *c) {
         report_gone(c, NULL);
         return;
     }
-    if (pump(c)) /* answers to the peer's key updates, and what they held up */
+    if (conn_pump(c)) /* answers to the peer's key updates, and what they held up */
         c->events->sent(c, c->user);
 }
 
 static void start_tls(struct ch_conn *c) {
     struct chela_error err = {0};
 
-    enter(c, CH_CONN_HANDSHAKE);
+    conn_enter(c, CH_CONN_HANDSHAKE);
     if (c->shared->tls->open(c->shared->tls_context, c->host, &c->tls, &err) < 0)
         report_gone(c, &err);
     else
@@ -269,7 +270,7 @@ static const struct ch_response_events tunnel_events = {tunnel_head, tunnel_data
 static void start_tunnel(struct ch_conn *c) {
     struct ch_buf head = {0};
 
-    enter(c, CH_CONN_TUNNEL);
+    conn_enter(c, CH_CONN_TUNNEL);
     c->tunnel = ch_alloc(sizeof(*c->tunnel));
     ch_response_init(&c->tunnel->response, "the proxy", &tunnel_events, c->tunnel);
     c->tunnel->response.skip_body = true;
@@ -331,13 +332,13 @@ static void read_ended(struct ch_conn *c, int rc) {
     report_gone(c, &err);
 }
 
-static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
+static void conn_on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
     struct ch_conn *c = handle->data;
     (void)hint;
     *buf = (uv_buf_t){.base = c->shared->in, .len = CH_READ_SIZE};
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_conn *c = stream->data;
 
     if (n == 0)
@@ -364,25 +365,25 @@ static void on_dialed(uv_tcp_t *tcp, const struct chela_error *err, void *user) 
     }
     c->tcp = tcp;
     tcp->data = c;
-    uv_read_start((uv_stream_t *)tcp, on_alloc, on_read);
+    uv_read_start((uv_stream_t *)tcp, conn_on_alloc, conn_on_read);
     if (c->wants_tls && c->proxy) {
         start_tunnel(c);
     } else if (c->wants_tls) {
         start_tls(c);
     } else {
-        enter(c, CH_CONN_OPEN);
+        conn_enter(c, CH_CONN_OPEN);
         c->events->ready(c, c->user);
     }
 }
 
-static char *make_label(const struct ch_route *route) {
+static char *make_label(const struct ch_conn_route *route) {
     struct ch_buf label = {0};
     bool v6 = route->host.n && memchr(route->host.p, ':', route->host.n);
     ch_buf_addf(&label, v6 ? "[%.*s]:%u" : "%.*s:%u", CH_SV_FMT(route->host), route->port);
     return ch_buf_take(&label);
 }
 
-int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
+int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
                  const struct ch_conn_events *events, void *user, struct ch_conn **out,
                  struct chela_error *err) {
     struct ch_conn *c = ch_alloc(sizeof(*c));
@@ -419,21 +420,21 @@ static void free_conn(struct ch_conn *c) {
     ch_free(c);
 }
 
-static void on_closed(uv_handle_t *handle) {
+static void conn_on_closed(uv_handle_t *handle) {
     free_conn(handle->data);
 }
 
 void ch_conn_close(struct ch_conn *c) {
     if (!c || c->state == CH_CONN_CLOSED)
         return;
-    enter(c, CH_CONN_CLOSED);
+    conn_enter(c, CH_CONN_CLOSED);
     ch_dial_cancel(CH_TAKE(c->dial));
     drop_tunnel(c);
     if (c->tls)
         c->shared->tls->close(CH_TAKE(c->tls));
     message_sent(c);
     if (c->tcp)
-        uv_close((uv_handle_t *)c->tcp, on_closed);
+        uv_close((uv_handle_t *)c->tcp, conn_on_closed);
     else
         free_conn(c);
 }
@@ -450,7 +451,7 @@ void ch_conn_set_idle(struct ch_conn *c, bool idle) {
         uv_ref((uv_handle_t *)c->tcp);
 }
 
-bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_route *route) {
+bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_conn_route *route) {
     if (c->wants_tls != route->tls || c->proxy != route->proxy)
         return false;
     if (c->proxy && !c->wants_tls)

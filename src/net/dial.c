@@ -26,7 +26,7 @@ struct ch_dial {
     ch_dial_fn *fn;
     void *user;
     struct ch_resolver *resolver; /* borrowed */
-    struct ch_lookup lookup;
+    struct ch_name_lookup lookup;
     struct attempt *attempts; /* in flight */
     size_t count, tried;
     struct ch_timer stagger;
@@ -43,7 +43,7 @@ static void free_handle(uv_handle_t *handle) {
     ch_free(handle);
 }
 
-void ch_tcp_close(uv_tcp_t *tcp) {
+static void dial_close_socket(uv_tcp_t *tcp) {
     uv_close((uv_handle_t *)tcp, free_handle);
 }
 
@@ -53,7 +53,7 @@ void ch_dial_cancel(struct ch_dial *d) {
     ch_lookup_cancel(&d->lookup);
     for (struct attempt *a = d->attempts; a; a = a->next) {
         a->dial = NULL;
-        ch_tcp_close(a->tcp);
+        dial_close_socket(a->tcp);
     }
     ch_timer_stop(d->loop, &d->stagger);
     ch_task_cancel(d->loop, &d->failing);
@@ -62,7 +62,7 @@ void ch_dial_cancel(struct ch_dial *d) {
     ch_free(d);
 }
 
-static void describe(const struct ch_dial *d, struct chela_error *err) {
+static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
     const char *open = strchr(d->host, ':') ? "[" : "", *close = *open ? "]" : "";
 
     if (d->refused && d->error == 0) {
@@ -89,20 +89,20 @@ static void describe(const struct ch_dial *d, struct chela_error *err) {
             d->port, uv_strerror(d->error));
 }
 
-static void fail_now(struct ch_task *task) {
+static void dial_fail_now(struct ch_task *task) {
     struct ch_dial *d = CH_CONTAINER(task, struct ch_dial, failing);
     struct chela_error err = {0};
     ch_dial_fn *fn = d->fn;
     void *user = d->user;
 
-    describe(d, &err);
+    dial_describe(d, &err);
     ch_resolver_forget(d->resolver, d->host);
     ch_dial_cancel(d);
     fn(NULL, &err, user);
 }
 
-static void fail_later(struct ch_dial *d) {
-    d->failing.fn = fail_now;
+static void dial_fail_later(struct ch_dial *d) {
+    d->failing.fn = dial_fail_now;
     ch_task_defer(d->loop, &d->failing);
 }
 
@@ -132,7 +132,7 @@ static void on_connect(uv_connect_t *req, int status) {
         return; /* the socket is being closed already */
     if (status < 0) {
         note_error(d, status);
-        ch_tcp_close(tcp);
+        dial_close_socket(tcp);
         try_next(d);
         return;
     }
@@ -152,7 +152,7 @@ static int begin_attempt(struct ch_dial *d, const union ch_address *to) {
     int rc = uv_tcp_connect(&a->req, tcp, &to->any, on_connect);
     if (rc < 0) {
         ch_free(a);
-        ch_tcp_close(tcp);
+        dial_close_socket(tcp);
         return rc;
     }
     a->tcp = tcp;
@@ -185,7 +185,7 @@ static void try_next(struct ch_dial *d) {
         note_error(d, rc);
     }
     if (!d->attempts)
-        fail_later(d);
+        dial_fail_later(d);
     else if (d->tried < d->count)
         ch_timer_start(d->loop, &d->stagger, CH_DEFAULT_STAGGER_MS, on_stagger);
 }
@@ -201,7 +201,7 @@ static void set_addresses(struct ch_dial *d, const union ch_address *list, size_
     }
 }
 
-static void on_lookup(struct ch_lookup *l, const struct ch_addresses *list, int error) {
+static void on_lookup(struct ch_name_lookup *l, const struct ch_addresses *list, int error) {
     struct ch_dial *d = CH_CONTAINER(l, struct ch_dial, lookup);
 
     if (list)

@@ -14,7 +14,7 @@
 
 struct ch_dial;
 
-/* tcp is the caller's (ch_tcp_close) and set to TCP_NODELAY; NULL on failure,
+/* tcp is the caller's and set to TCP_NODELAY; NULL on failure,
  * when err says why. Called exactly once, unless cancelled, and never from
  * inside ch_dial_start; the dial is gone by then. */
 typedef void ch_dial_fn(uv_tcp_t *tcp, const struct chela_error *err, void *user);
@@ -30,8 +30,5 @@ struct ch_dial_opts {
 
 struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user);
 void ch_dial_cancel(struct ch_dial *d);
-
-/* Close and free a socket that has no owner any more. */
-void ch_tcp_close(uv_tcp_t *tcp);
 
 #endif

@@ -57,7 +57,8 @@ static size_t value_size(unsigned type, const char *at, const char *end) {
     return n <= room ? n : SIZE_MAX;
 }
 
-static void take_header(struct ch_es_message *m, struct ch_sv name, struct ch_sv value) {
+static void eventstream_take_header(struct ch_es_message *m, struct ch_sv name,
+                                    struct ch_sv value) {
     if (ch_sv_is(name, ":event-type"))
         m->event = value;
     else if (ch_sv_is(name, ":message-type"))
@@ -70,7 +71,7 @@ static void take_header(struct ch_es_message *m, struct ch_sv name, struct ch_sv
         m->text = value;
 }
 
-static bool read_headers(struct ch_sv headers, struct ch_es_message *m) {
+static bool eventstream_read_headers(struct ch_sv headers, struct ch_es_message *m) {
     const char *at = headers.p, *end = at + headers.n;
     while (at < end) {
         size_t n = (unsigned char)*at++;
@@ -83,7 +84,7 @@ static bool read_headers(struct ch_sv headers, struct ch_es_message *m) {
         if (size == SIZE_MAX)
             return false;
         if (type == H_STRING)
-            take_header(m, name, ch_sv(at + 2, size - 2));
+            eventstream_take_header(m, name, ch_sv(at + 2, size - 2));
         at += size;
     }
     return true;
@@ -106,13 +107,13 @@ static int check_prelude(const char *at, size_t *size, struct chela_error *err) 
 }
 
 /* A whole message; its prelude was checked. */
-static int read_message(const char *at, size_t size, struct ch_es_message *m,
-                        struct chela_error *err) {
+static int eventstream_read_message(const char *at, size_t size, struct ch_es_message *m,
+                                    struct chela_error *err) {
     size_t headers = u32(at + 4);
     *m = (struct ch_es_message){0};
     if (ch_crc32(0, at, size - 4) != u32(at + size - 4))
         return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: checksum mismatch");
-    if (!read_headers(ch_sv(at + PRELUDE, headers), m))
+    if (!eventstream_read_headers(ch_sv(at + PRELUDE, headers), m))
         return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: malformed headers");
     m->payload = ch_sv(at + PRELUDE + headers, size - AROUND - headers);
     return CHELA_OK;
@@ -120,9 +121,10 @@ static int read_message(const char *at, size_t size, struct ch_es_message *m,
 
 /* `stopped` is set around the call, so that a callback that returns false may
  * have released s. */
-static int deliver(struct ch_eventstream *s, const char *at, size_t size, struct chela_error *err) {
+static int eventstream_deliver(struct ch_eventstream *s, const char *at, size_t size,
+                               struct chela_error *err) {
     struct ch_es_message m;
-    int rc = read_message(at, size, &m, err);
+    int rc = eventstream_read_message(at, size, &m, err);
     if (rc < 0)
         return rc;
     s->stopped = true;
@@ -146,7 +148,7 @@ static int complete_part(struct ch_eventstream *s, struct ch_sv *bytes, struct c
             return CHELA_OK;
         if (size == PRELUDE)
             continue;
-        rc = deliver(s, s->part.p, size, err);
+        rc = eventstream_deliver(s, s->part.p, size, err);
         if (rc < 0 || s->stopped)
             return rc;
         ch_buf_clear(&s->part);
@@ -154,13 +156,13 @@ static int complete_part(struct ch_eventstream *s, struct ch_sv *bytes, struct c
     return CHELA_OK;
 }
 
-static int feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err) {
+static int eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err) {
     size_t size;
     int rc = complete_part(s, &bytes, err);
     while (rc == CHELA_OK && !s->stopped && bytes.n >= PRELUDE) {
         if ((rc = check_prelude(bytes.p, &size, err)) < 0 || bytes.n < size)
             break;
-        rc = deliver(s, bytes.p, size, err);
+        rc = eventstream_deliver(s, bytes.p, size, err);
         bytes = ch_sv(bytes.p + size, bytes.n - size);
     }
     if (rc == CHELA_OK && !s->stopped && bytes.n)
@@ -171,7 +173,7 @@ static int feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error
 int ch_eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err) {
     if (s->stopped)
         return CHELA_OK;
-    int rc = feed(s, bytes, err);
+    int rc = eventstream_feed(s, bytes, err);
     if (rc < 0)
         s->stopped = true;
     return rc;
@@ -184,7 +186,8 @@ static void add_u32(struct ch_buf *out, uint32_t n) {
         ch_buf_addc(out, (char)(n >> shift));
 }
 
-static void add_message(struct ch_buf *out, struct ch_sv headers, struct ch_sv payload) {
+static void eventstream_add_message(struct ch_buf *out, struct ch_sv headers,
+                                    struct ch_sv payload) {
     size_t start = out->n;
     add_u32(out, (uint32_t)(AROUND + headers.n + payload.n));
     add_u32(out, (uint32_t)headers.n);
@@ -201,7 +204,8 @@ size_t ch_eventstream_rewrite(struct ch_sv bytes, ch_es_payload_fn *fn, void *us
     struct chela_error ignored;
     size_t at = 0, size;
     while (bytes.n - at >= PRELUDE && check_prelude(bytes.p + at, &size, &ignored) == CHELA_OK &&
-           size <= bytes.n - at && read_message(bytes.p + at, size, &m, &ignored) == CHELA_OK) {
+           size <= bytes.n - at &&
+           eventstream_read_message(bytes.p + at, size, &m, &ignored) == CHELA_OK) {
         struct ch_sv headers = ch_sv(bytes.p + at + PRELUDE, u32(bytes.p + at + 4));
         ch_buf_clear(&changed);
         fn(headers, &changed, user);
@@ -209,7 +213,7 @@ size_t ch_eventstream_rewrite(struct ch_sv bytes, ch_es_payload_fn *fn, void *us
             break;
         ch_buf_clear(&changed);
         fn(m.payload, &changed, user);
-        add_message(out, headers, ch_buf_sv(&changed));
+        eventstream_add_message(out, headers, ch_buf_sv(&changed));
         at += size;
     }
     return at;

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/limits.h"
 
-static void on_deadline(struct ch_timer *t);
+static void exchange_on_deadline(struct ch_timer *t);
 
-static struct ch_loop *loop_of(const struct ch_exchange *x) {
+static struct ch_loop *exchange_loop_of(const struct ch_exchange *x) {
     return x->client->server->loop;
 }
 
@@ -27,8 +27,8 @@ void ch_exchange_init(struct ch_exchange *x, struct ch_client *c,
 
 void ch_exchange_release(struct ch_exchange *x) {
     x->phase = CH_CLOSED;
-    ch_timer_stop(loop_of(x), &x->deadline);
-    ch_task_cancel(loop_of(x), &x->next);
+    ch_timer_stop(exchange_loop_of(x), &x->deadline);
+    ch_task_cancel(exchange_loop_of(x), &x->next);
     ch_inbound_release(&x->in);
     ch_buf_release(&x->headers);
 }
@@ -48,11 +48,11 @@ void ch_exchange_leave_soon(struct ch_exchange *x) {
     x->left = true;
     x->carrier->hush(x);
     x->next.fn = leave_task;
-    ch_task_defer(loop_of(x), &x->next);
+    ch_task_defer(exchange_loop_of(x), &x->next);
 }
 
 void ch_exchange_wait(struct ch_exchange *x, int64_t ms) {
-    ch_timer_start(loop_of(x), &x->deadline, ms, on_deadline);
+    ch_timer_start(exchange_loop_of(x), &x->deadline, ms, exchange_on_deadline);
 }
 
 /* --- its answer */
@@ -65,7 +65,7 @@ void ch_exchange_header(struct ch_exchange *x, const char *name, const char *val
 void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out) {
     char date[64];
     struct tm tm;
-    time_t now = (time_t)(ch_now_ms(ch_loop_clock(loop_of(x))) / 1000);
+    time_t now = (time_t)(ch_now_ms(ch_loop_clock(exchange_loop_of(x))) / 1000);
     if (gmtime_r(&now, &tm) && strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm))
         ch_buf_add_str(out, date);
 }
@@ -80,7 +80,7 @@ void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, st
         x->carrier->respond(x, status, type, body);
 }
 
-static void begin_stream(struct ch_exchange *x) {
+static void exchange_begin_stream(struct ch_exchange *x) {
     x->phase = CH_STREAM;
     ch_inbound_release(&x->in);
     ch_buf_release(&x->headers);
@@ -90,7 +90,7 @@ void ch_exchange_stream(struct ch_exchange *x, int status, const char *type) {
     if (!may_answer(x))
         return;
     x->carrier->stream(x, status, type);
-    begin_stream(x);
+    exchange_begin_stream(x);
 }
 
 int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes) {
@@ -124,7 +124,7 @@ void ch_exchange_upgrade(struct ch_exchange *x,
     if (!may_answer(x))
         return;
     x->carrier->upgrade(x);
-    begin_stream(x);
+    exchange_begin_stream(x);
     x->heard = heard;
     x->hearer = user;
 }
@@ -156,7 +156,7 @@ void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
     ch_exchange_respond(x, status, "text/plain; charset=utf-8", ch_buf_sv(&body));
 }
 
-static void on_deadline(struct ch_timer *t) {
+static void exchange_on_deadline(struct ch_timer *t) {
     struct ch_exchange *x = CH_CONTAINER(t, struct ch_exchange, deadline);
     bool began = x->in.text.n > 0;
     if (x->left || x->phase == CH_CLOSED)

@@ -17,23 +17,23 @@ struct h1 {
     bool spoken; /* enough was said to know that this is HTTP/1.1 */
 };
 
-static void feed(struct h1 *h, struct ch_sv bytes);
+static void h1_feed(struct h1 *h, struct ch_sv bytes);
 
 static struct h1 *of_client(struct ch_client *c) {
     return CH_CONTAINER(c, struct h1, client);
 }
 
-static struct h1 *of_wire(struct ch_wire *w) {
+static struct h1 *h1_of_wire(struct ch_wire *w) {
     return of_client(CH_CONTAINER(w, struct ch_client, wire));
 }
 
-static struct h1 *of(struct ch_exchange *x) {
+static struct h1 *h1_of(struct ch_exchange *x) {
     return CH_CONTAINER(x, struct h1, x);
 }
 
 /* --- the end of a connection */
 
-static void drop_client(struct ch_client *c) {
+static void h1_drop_client(struct ch_client *c) {
     struct h1 *h = of_client(c);
     if (h->x.phase == CH_CLOSED)
         return;
@@ -43,27 +43,27 @@ static void drop_client(struct ch_client *c) {
     ch_wire_close(&c->wire);
 }
 
-static void drop(struct ch_exchange *x) {
-    drop_client(x->client);
+static void h1_drop(struct ch_exchange *x) {
+    h1_drop_client(x->client);
 }
 
-static void hush(struct ch_exchange *x) {
+static void h1_hush(struct ch_exchange *x) {
     ch_wire_deaf(&x->client->wire);
 }
 
 /* --- writing */
 
-static size_t unsent(const struct h1 *h) {
+static size_t h1_unsent(const struct h1 *h) {
     return ch_wire_unsent(&h->client.wire);
 }
 
-static size_t lag(const struct ch_exchange *x) {
+static size_t h1_lag(const struct ch_exchange *x) {
     return ch_wire_unsent(&x->client->wire);
 }
 
-static void on_moved(struct ch_wire *w) {
-    struct h1 *h = of_wire(w);
-    if (unsent(h) > 0)
+static void h1_on_moved(struct ch_wire *w) {
+    struct h1 *h = h1_of_wire(w);
+    if (h1_unsent(h) > 0)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
     else if (h->x.phase == CH_LAST_WORDS)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_LINGER_MS);
@@ -72,9 +72,9 @@ static void on_moved(struct ch_wire *w) {
 }
 
 static void send_bytes(struct h1 *h, struct ch_sv bytes) {
-    bool behind = unsent(h) > 0;
+    bool behind = h1_unsent(h) > 0;
     ch_wire_send(&h->client.wire, bytes);
-    if (!behind && unsent(h) > 0)
+    if (!behind && h1_unsent(h) > 0)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
 }
 
@@ -106,25 +106,25 @@ static void add_head(struct h1 *h, struct ch_buf *out, int status, const char *t
 /* A socket that is closed while bytes of the client lie unread is reset, and
  * the client may never see the answer. So: no more from us, and what still
  * comes is thrown away until they close or have had their time. */
-static void linger(struct h1 *h) {
+static void h1_linger(struct h1 *h) {
     h->x.phase = CH_LAST_WORDS;
     if (ch_wire_end(&h->client.wire) < 0) {
-        drop_client(&h->client);
+        h1_drop_client(&h->client);
         return;
     }
-    ch_exchange_wait(&h->x, unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS);
+    ch_exchange_wait(&h->x, h1_unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS);
 }
 
 /* The connection reads the next request, or ends. */
-static void go_on(struct ch_task *t) {
-    struct h1 *h = of(CH_CONTAINER(t, struct ch_exchange, next));
+static void h1_go_on(struct ch_task *t) {
+    struct h1 *h = h1_of(CH_CONTAINER(t, struct ch_exchange, next));
     if (!h->keep || h->client.server->draining) {
-        linger(h);
+        h1_linger(h);
         return;
     }
     ch_inbound_init(&h->x.in);
     h->x.phase = CH_READ_HEAD;
-    if (unsent(h) == 0)
+    if (h1_unsent(h) == 0)
         ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_IDLE_MS);
     ch_server_unknown(&h->client);
     if (h->x.phase == CH_CLOSED)
@@ -132,13 +132,13 @@ static void go_on(struct ch_task *t) {
     struct ch_buf ahead = h->ahead;
     h->ahead = (struct ch_buf){0};
     if (ahead.n)
-        feed(h, ch_buf_sv(&ahead));
+        h1_feed(h, ch_buf_sv(&ahead));
     ch_buf_release(&ahead);
 }
 
-static void answered(struct h1 *h) {
+static void h1_answered(struct h1 *h) {
     ch_exchange_answered(&h->x);
-    h->x.next.fn = go_on;
+    h->x.next.fn = h1_go_on;
     ch_task_defer(h->client.server->loop, &h->x.next);
 }
 
@@ -147,12 +147,12 @@ static void answered(struct h1 *h) {
 static void settle_keeping(struct h1 *h) {
     h->keep = h->keep && h->x.in.whole && !h->client.server->draining;
     ch_server_known(&h->client);
-    if (unsent(h) == 0)
+    if (h1_unsent(h) == 0)
         ch_timer_stop(h->client.server->loop, &h->x.deadline);
 }
 
-static void respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
-    struct h1 *h = of(x);
+static void h1_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
+    struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
     settle_keeping(h);
     add_head(h, &out, status, type);
@@ -162,11 +162,11 @@ static void respond(struct ch_exchange *x, int status, const char *type, struct 
     if (!x->headless)
         ch_buf_add_sv(&out, body);
     send_bytes(h, ch_buf_sv(&out));
-    answered(h);
+    h1_answered(h);
 }
 
-static void stream(struct ch_exchange *x, int status, const char *type) {
-    struct h1 *h = of(x);
+static void h1_stream(struct ch_exchange *x, int status, const char *type) {
+    struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
     h->chunked = !ch_inbound_is_old(&x->in);
     settle_keeping(h);
@@ -176,8 +176,8 @@ static void stream(struct ch_exchange *x, int status, const char *type) {
     send_bytes(h, ch_buf_sv(&out));
 }
 
-static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
-    struct h1 *h = of(x);
+static void h1_write_piece(struct ch_exchange *x, struct ch_sv bytes) {
+    struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
     if (!h->chunked) {
         send_bytes(h, bytes);
@@ -189,16 +189,16 @@ static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
     send_bytes(h, ch_buf_sv(&out));
 }
 
-static void end(struct ch_exchange *x) {
-    struct h1 *h = of(x);
+static void h1_end(struct ch_exchange *x) {
+    struct h1 *h = h1_of(x);
     if (h->chunked)
         send_bytes(h, CH_SV("0\r\n\r\n"));
-    answered(h);
+    h1_answered(h);
 }
 
 /* What the client sent ahead of this answer it had no business to send. */
 static void upgrade(struct ch_exchange *x) {
-    struct h1 *h = of(x);
+    struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
     settle_keeping(h);
     h->keep = true; /* for the head: the headers say what becomes of the connection */
@@ -208,8 +208,8 @@ static void upgrade(struct ch_exchange *x) {
     send_bytes(h, ch_buf_sv(&out));
 }
 
-static void proceed(struct ch_exchange *x) {
-    send_bytes(of(x), CH_SV("HTTP/1.1 100 Continue\r\n\r\n"));
+static void h1_proceed(struct ch_exchange *x) {
+    send_bytes(h1_of(x), CH_SV("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
 /* --- reading */
@@ -224,7 +224,7 @@ static void keep_ahead(struct h1 *h, struct ch_sv bytes) {
         ch_buf_add_sv(&h->ahead, bytes);
 }
 
-static void feed(struct h1 *h, struct ch_sv bytes) {
+static void h1_feed(struct h1 *h, struct ch_sv bytes) {
     struct ch_exchange *x = &h->x;
     size_t taken;
     while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
@@ -274,49 +274,49 @@ static void recognise(struct h1 *h, struct ch_sv bytes) {
     if (alike)
         switch_to_h2(h, ch_buf_sv(&said));
     else
-        feed(h, ch_buf_sv(&said));
+        h1_feed(h, ch_buf_sv(&said));
     ch_buf_release(&said);
 }
 
-static void on_bytes(struct ch_wire *w, struct ch_sv bytes) {
-    struct h1 *h = of_wire(w);
+static void h1_on_bytes(struct ch_wire *w, struct ch_sv bytes) {
+    struct h1 *h = h1_of_wire(w);
     bool may_be_h2 = bytes.p[0] == 'P' && (bytes.n == 1 || bytes.p[1] == 'R');
     if (!h->spoken && (h->ahead.n || may_be_h2)) {
         recognise(h, bytes);
         return;
     }
     h->spoken = true;
-    feed(h, bytes);
+    h1_feed(h, bytes);
 }
 
-static void on_lost(struct ch_wire *w) {
-    ch_exchange_leave(&of_wire(w)->x);
+static void h1_on_lost(struct ch_wire *w) {
+    ch_exchange_leave(&h1_of_wire(w)->x);
 }
 
-static void on_closed(struct ch_wire *w) {
-    ch_server_closed(&of_wire(w)->client);
+static void h1_on_closed(struct ch_wire *w) {
+    ch_server_closed(&h1_of_wire(w)->client);
 }
 
 /* --- life */
 
-static void drain(struct ch_client *c) {
+static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);
     if (h->x.phase == CH_READ_HEAD && h->x.in.text.n == 0)
-        drop_client(c);
+        h1_drop_client(c);
 }
 
 struct ch_client *ch_h1_new(struct ch_server *s) {
-    static const struct ch_client_ops ops = {.drop = drop_client, .drain = drain};
+    static const struct ch_client_ops ops = {.drop = h1_drop_client, .drain = h1_drain};
     static const struct ch_carrier carrier = {
-        .respond = respond,
-        .stream = stream,
-        .write = write_piece,
-        .end = end,
+        .respond = h1_respond,
+        .stream = h1_stream,
+        .write = h1_write_piece,
+        .end = h1_end,
         .upgrade = upgrade,
-        .proceed = proceed,
-        .lag = lag,
-        .hush = hush,
-        .drop = drop,
+        .proceed = h1_proceed,
+        .lag = h1_lag,
+        .hush = h1_hush,
+        .drop = h1_drop,
     };
     struct h1 *h = ch_alloc(sizeof(*h));
     h->client.server = s;
@@ -327,13 +327,13 @@ struct ch_client *ch_h1_new(struct ch_server *s) {
 
 int ch_h1_accept(struct ch_client *c, struct chela_error *err) {
     static const struct ch_wire_ops ops = {
-        .bytes = on_bytes, .lost = on_lost, .moved = on_moved, .closed = on_closed};
+        .bytes = h1_on_bytes, .lost = h1_on_lost, .moved = h1_on_moved, .closed = h1_on_closed};
     struct ch_server *s = c->server;
     c->wire.ops = &ops;
     c->wire.room = s->bytes;
     int rc = ch_wire_accept(&c->wire, s->loop, (uv_stream_t *)&s->tcp, s->identity, err);
     if (rc < 0)
-        drop_client(c);
+        h1_drop_client(c);
     else
         ch_exchange_wait(&of_client(c)->x, CH_LIMIT_INBOUND_HEAD_MS);
     return rc;

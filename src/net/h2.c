@@ -56,11 +56,11 @@ static const struct chela_http2_ops *ops_of(const struct ch_h2 *h) {
     return h->client->server->h2;
 }
 
-static struct ch_loop *loop_of(const struct ch_h2 *h) {
+static struct ch_loop *h2_loop_of(const struct ch_h2 *h) {
     return h->client->server->loop;
 }
 
-static struct stream *of(const struct ch_exchange *x) {
+static struct stream *h2_of(const struct ch_exchange *x) {
     return CH_CONTAINER(x, struct stream, x);
 }
 
@@ -68,13 +68,13 @@ static size_t pending(const struct stream *s) {
     return s->out.n - s->at;
 }
 
-static size_t unsent(const struct ch_h2 *h) {
+static size_t h2_unsent(const struct ch_h2 *h) {
     return ch_wire_unsent(&h->client->wire);
 }
 
 static void send_soon(struct ch_h2 *h) {
     if (!h->closed)
-        ch_task_defer(loop_of(h), &h->next);
+        ch_task_defer(h2_loop_of(h), &h->next);
 }
 
 /* --- the end of a stream */
@@ -84,7 +84,7 @@ static void release_body(struct stream *s) {
     s->held = 0;
 }
 
-static void end_stream(struct stream *s) {
+static void h2_end_stream(struct stream *s) {
     struct ch_h2 *h = s->h;
     ch_exchange_release(&s->x);
     release_body(s);
@@ -98,13 +98,13 @@ static void end_stream(struct stream *s) {
 }
 
 /* An answer that did not wait for the end of its request is whole all the same. */
-static void drop(struct ch_exchange *x) {
-    struct stream *s = of(x);
+static void h2_drop(struct ch_exchange *x) {
+    struct stream *s = h2_of(x);
     struct ch_h2 *h = s->h;
     if (x->phase == CH_CLOSED)
         return;
     bool whole = s->last && !pending(s) && !x->left;
-    end_stream(s);
+    h2_end_stream(s);
     if (!s->closed)
         ops_of(h)->reset(h->session, s->id, whole ? CHELA_HTTP2_NO_ERROR : CHELA_HTTP2_CANCEL);
     send_soon(h);
@@ -113,7 +113,7 @@ static void drop(struct ch_exchange *x) {
 }
 
 /* What it says is not looked at from now on, see the events. */
-static void hush(struct ch_exchange *x) {
+static void h2_hush(struct ch_exchange *x) {
     (void)x;
 }
 
@@ -126,17 +126,17 @@ static void free_ended(struct ch_h2 *h) {
 
 /* --- the end of a connection */
 
-static void drop_client(struct ch_client *c) {
+static void h2_drop_client(struct ch_client *c) {
     struct ch_h2 *h = c->h2;
     if (h->closed)
         return;
     h->closed = h->ending = true;
     for (struct stream *s; (s = CH_LIST_FIRST(&h->streams, struct stream, link));)
-        end_stream(s);
+        h2_end_stream(s);
     ch_server_forget(c);
-    ch_timer_stop(loop_of(h), &h->patience);
-    ch_timer_stop(loop_of(h), &h->stall);
-    ch_task_cancel(loop_of(h), &h->next);
+    ch_timer_stop(h2_loop_of(h), &h->patience);
+    ch_timer_stop(h2_loop_of(h), &h->stall);
+    ch_task_cancel(h2_loop_of(h), &h->next);
     ch_wire_close(&c->wire);
 }
 
@@ -147,21 +147,21 @@ static void leave_all(struct ch_h2 *h) {
         ch_exchange_leave(&s->x);
 }
 
-static void lose(struct ch_h2 *h) {
+static void h2_lose(struct ch_h2 *h) {
     leave_all(h);
-    drop_client(h->client);
+    h2_drop_client(h->client);
 }
 
 static void on_stall(struct ch_timer *t) {
-    lose(CH_CONTAINER(t, struct ch_h2, stall));
+    h2_lose(CH_CONTAINER(t, struct ch_h2, stall));
 }
 
-static void on_patience(struct ch_timer *t);
+static void h2_on_patience(struct ch_timer *t);
 
 static void send_frames(struct ch_h2 *h) {
     struct ch_server *s = h->client->server;
     long n = 1;
-    while (n > 0 && !h->closed && (h->ending || unsent(h) < CH_LIMIT_H2_AHEAD)) {
+    while (n > 0 && !h->closed && (h->ending || h2_unsent(h) < CH_LIMIT_H2_AHEAD)) {
         n = s->h2->drain(h->session, s->frames, FRAMES);
         if (n > 0 && !h->closed)
             ch_wire_send(&h->client->wire, ch_sv(s->frames, (size_t)n));
@@ -170,33 +170,33 @@ static void send_frames(struct ch_h2 *h) {
 
 /* As on HTTP/1.1: what is still under way to us is read and thrown away, lest the
  * last words be lost. */
-static void linger(struct ch_h2 *h) {
+static void h2_linger(struct ch_h2 *h) {
     h->ending = true;
-    ch_timer_stop(loop_of(h), &h->stall);
+    ch_timer_stop(h2_loop_of(h), &h->stall);
     if (ch_wire_end(&h->client->wire) < 0)
-        drop_client(h->client);
+        h2_drop_client(h->client);
     else
-        ch_timer_start(loop_of(h), &h->patience,
-                       unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
-                       on_patience);
+        ch_timer_start(h2_loop_of(h), &h->patience,
+                       h2_unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
+                       h2_on_patience);
 }
 
-static void hang_up(struct ch_h2 *h, enum chela_http2_code code) {
+static void h2_hang_up(struct ch_h2 *h, enum chela_http2_code code) {
     leave_all(h);
     if (h->closed)
         return;
     ops_of(h)->leave(h->session, code);
     send_frames(h);
     if (!h->closed)
-        linger(h);
+        h2_linger(h);
 }
 
-static void on_patience(struct ch_timer *t) {
+static void h2_on_patience(struct ch_timer *t) {
     struct ch_h2 *h = CH_CONTAINER(t, struct ch_h2, patience);
     if (h->ending)
-        drop_client(h->client);
+        h2_drop_client(h->client);
     else
-        hang_up(h, CHELA_HTTP2_NO_ERROR);
+        h2_hang_up(h, CHELA_HTTP2_NO_ERROR);
 }
 
 static void settle_patience(struct ch_h2 *h) {
@@ -209,33 +209,33 @@ static void settle_patience(struct ch_h2 *h) {
     h->waiting = now;
     h->block = h->meter.blocks;
     if (now == FOR_NOTHING)
-        ch_timer_stop(loop_of(h), &h->patience);
+        ch_timer_stop(h2_loop_of(h), &h->patience);
     else
-        ch_timer_start(loop_of(h), &h->patience,
+        ch_timer_start(h2_loop_of(h), &h->patience,
                        now == FOR_THE_NEXT ? CH_LIMIT_INBOUND_IDLE_MS : CH_LIMIT_INBOUND_HEAD_MS,
-                       on_patience);
+                       h2_on_patience);
 }
 
 /* --- writing */
 
-static void pump(struct ch_h2 *h) {
+static void h2_pump(struct ch_h2 *h) {
     send_frames(h);
     free_ended(h);
     if (h->ending)
         return;
     settle_patience(h);
-    if (unsent(h) && !ch_timer_armed(&h->stall))
-        ch_timer_start(loop_of(h), &h->stall, CH_LIMIT_CLIENT_STALL_MS, on_stall);
+    if (h2_unsent(h) && !ch_timer_armed(&h->stall))
+        ch_timer_start(h2_loop_of(h), &h->stall, CH_LIMIT_CLIENT_STALL_MS, on_stall);
     bool drained = h->client->server->draining && !h->nstreams;
     if (drained || ops_of(h)->finished(h->session)) {
         leave_all(h);
         if (!h->closed)
-            linger(h);
+            h2_linger(h);
     }
 }
 
 static void pump_task(struct ch_task *t) {
-    pump(CH_CONTAINER(t, struct ch_h2, next));
+    h2_pump(CH_CONTAINER(t, struct ch_h2, next));
 }
 
 static void add_fields(struct ch_buf *list, struct ch_buf *lines) {
@@ -278,7 +278,7 @@ static void say_head(struct stream *s, int status, const char *type, size_t leng
 }
 
 /* For the client, as soon as it takes it. */
-static void keep(struct stream *s, struct ch_sv bytes) {
+static void h2_keep(struct stream *s, struct ch_sv bytes) {
     if (s->at > FRAMES) {
         ch_buf_consume(&s->out, s->at);
         s->at = 0;
@@ -298,34 +298,35 @@ static void wait_for_client(struct stream *s) {
 }
 
 /* All of the answer is here; the exchange ends when the client has it. */
-static void answered(struct stream *s) {
+static void h2_answered(struct stream *s) {
     s->last = true;
     ch_exchange_answered(&s->x);
     s->x.phase = CH_LAST_WORDS;
     wait_for_client(s);
 }
 
-static void respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
-    struct stream *s = of(x);
+static void h2_respond_in_net(struct ch_exchange *x, int status, const char *type,
+                              struct ch_sv body) {
+    struct stream *s = h2_of(x);
     if (s->h->answers > CH_LIMIT_H2_BUFFER) { /* and nobody reads */
         ch_exchange_abort(x);
         return;
     }
     say_head(s, status, type, body.n);
     if (!x->headless)
-        keep(s, body);
-    answered(s);
+        h2_keep(s, body);
+    h2_answered(s);
 }
 
-static void stream(struct ch_exchange *x, int status, const char *type) {
-    say_head(of(x), status, type, NO_LENGTH);
-    ch_timer_stop(loop_of(of(x)->h), &x->deadline);
+static void h2_stream(struct ch_exchange *x, int status, const char *type) {
+    say_head(h2_of(x), status, type, NO_LENGTH);
+    ch_timer_stop(h2_loop_of(h2_of(x)->h), &x->deadline);
 }
 
-static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
-    struct stream *s = of(x);
+static void h2_write_piece(struct ch_exchange *x, struct ch_sv bytes) {
+    struct stream *s = h2_of(x);
     bool none = pending(s) == 0;
-    keep(s, bytes);
+    h2_keep(s, bytes);
     if (!none)
         return;
     ch_exchange_wait(x, CH_LIMIT_CLIENT_STALL_MS);
@@ -333,34 +334,34 @@ static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
     send_soon(s->h);
 }
 
-static void end(struct ch_exchange *x) {
-    struct stream *s = of(x);
-    answered(s);
+static void h2_end(struct ch_exchange *x) {
+    struct stream *s = h2_of(x);
+    h2_answered(s);
     ops_of(s->h)->resume(s->h->session, s->id);
     send_soon(s->h);
 }
 
-static void proceed(struct ch_exchange *x) {
-    struct stream *s = of(x);
+static void h2_proceed_in_net(struct ch_exchange *x) {
+    struct stream *s = h2_of(x);
     ops_of(s->h)->proceed(s->h->session, s->id);
     send_soon(s->h);
 }
 
 /* Of those who lag on a connection that lags as a whole none is spared. */
-static size_t lag(const struct ch_exchange *x) {
-    const struct stream *s = of(x);
+static size_t h2_lag(const struct ch_exchange *x) {
+    const struct stream *s = h2_of(x);
     return pending(s) && s->h->answers > CH_LIMIT_H2_BUFFER ? s->h->answers : pending(s);
 }
 
 static const struct ch_carrier carrier = {
-    .respond = respond,
-    .stream = stream,
-    .write = write_piece,
-    .end = end,
-    .proceed = proceed,
-    .lag = lag,
-    .hush = hush,
-    .drop = drop,
+    .respond = h2_respond_in_net,
+    .stream = h2_stream,
+    .write = h2_write_piece,
+    .end = h2_end,
+    .proceed = h2_proceed_in_net,
+    .lag = h2_lag,
+    .hush = h2_hush,
+    .drop = h2_drop,
 };
 
 /* --- what the module tells */
@@ -393,7 +394,7 @@ static bool reads_body(const struct stream *s) {
     return s->x.phase == CH_READ_BODY && !s->x.left;
 }
 
-static void on_field(void *stream, const struct chela_http2_field *f) {
+static void h2_on_field(void *stream, const struct chela_http2_field *f) {
     struct stream *s = stream;
     if (s->x.phase > CH_READ_BODY || s->x.left)
         return;
@@ -402,7 +403,7 @@ static void on_field(void *stream, const struct chela_http2_field *f) {
         is_refused(s);
 }
 
-static void on_head(void *stream, int last) {
+static void h2_on_head(void *stream, int last) {
     struct stream *s = stream;
     struct ch_h2 *h = s->h;
     ch_h2_head_end(&s->head, last);
@@ -412,7 +413,7 @@ static void on_head(void *stream, int last) {
         h->why = "requests that are refused";
 }
 
-static void on_data(void *stream, const void *data, size_t n) {
+static void h2_on_data(void *stream, const void *data, size_t n) {
     struct stream *s = stream;
     if (!reads_body(s))
         return;
@@ -434,7 +435,7 @@ static void on_whole(void *stream) {
         ch_exchange_show_request(&s->x);
 }
 
-static size_t on_pull(void *stream, void *out, size_t max, int *last) {
+static size_t h2_on_pull(void *stream, void *out, size_t max, int *last) {
     struct stream *s = stream;
     size_t n = CH_MIN(pending(s), max);
     if (n)
@@ -447,7 +448,7 @@ static size_t on_pull(void *stream, void *out, size_t max, int *last) {
         wait_for_client(s);
         return n;
     }
-    ch_timer_stop(loop_of(s->h), &s->x.deadline);
+    ch_timer_stop(h2_loop_of(s->h), &s->x.deadline);
     s->at = 0;
     ch_buf_release(&s->out);
     return n;
@@ -463,48 +464,48 @@ static void on_stream_closed(void *stream) {
 
 /* --- the wire */
 
-static struct ch_h2 *of_wire(struct ch_wire *w) {
+static struct ch_h2 *h2_of_wire(struct ch_wire *w) {
     return CH_CONTAINER(w, struct ch_client, wire)->h2;
 }
 
-static void on_bytes(struct ch_wire *w, struct ch_sv bytes) {
-    struct ch_h2 *h = of_wire(w);
+static void h2_on_bytes(struct ch_wire *w, struct ch_sv bytes) {
+    struct ch_h2 *h = h2_of_wire(w);
     struct chela_error err = {0};
     if (h->ending)
         return;
-    h->why = ch_h2_meter_feed(&h->meter, bytes, ch_mono_ms(ch_loop_clock(loop_of(h))));
+    h->why = ch_h2_meter_feed(&h->meter, bytes, ch_mono_ms(ch_loop_clock(h2_loop_of(h))));
     int rc = h->why ? 0 : ops_of(h)->feed(h->session, bytes.p, bytes.n, &err);
     if (h->ending)
         return;
     if (h->why) {
         ch_log(CH_LOG_INFO, "server", "hung up on %s: too many %s", ch_server_peer(h->client),
                h->why);
-        hang_up(h, CHELA_HTTP2_ENHANCE_YOUR_CALM);
+        h2_hang_up(h, CHELA_HTTP2_ENHANCE_YOUR_CALM);
     } else if (rc < 0) {
-        hang_up(h, CHELA_HTTP2_PROTOCOL_ERROR);
+        h2_hang_up(h, CHELA_HTTP2_PROTOCOL_ERROR);
     } else {
-        pump(h);
+        h2_pump(h);
     }
 }
 
-static void on_lost(struct ch_wire *w) {
-    lose(of_wire(w));
+static void h2_on_lost(struct ch_wire *w) {
+    h2_lose(h2_of_wire(w));
 }
 
-static void on_moved(struct ch_wire *w) {
-    struct ch_h2 *h = of_wire(w);
+static void h2_on_moved(struct ch_wire *w) {
+    struct ch_h2 *h = h2_of_wire(w);
     if (h->ending) {
-        ch_timer_start(loop_of(h), &h->patience,
-                       unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
-                       on_patience);
+        ch_timer_start(h2_loop_of(h), &h->patience,
+                       h2_unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
+                       h2_on_patience);
         return;
     }
-    ch_timer_stop(loop_of(h), &h->stall);
-    pump(h);
+    ch_timer_stop(h2_loop_of(h), &h->stall);
+    h2_pump(h);
 }
 
-static void on_closed(struct ch_wire *w) {
-    struct ch_h2 *h = of_wire(w);
+static void h2_on_closed(struct ch_wire *w) {
+    struct ch_h2 *h = h2_of_wire(w);
     ops_of(h)->close(h->session);
     free_ended(h);
     ch_server_closed(h->client);
@@ -513,7 +514,7 @@ static void on_closed(struct ch_wire *w) {
 
 /* --- life */
 
-static void drain(struct ch_client *c) {
+static void h2_drain_in_net(struct ch_client *c) {
     struct ch_h2 *h = c->h2;
     if (h->ending)
         return;
@@ -537,14 +538,14 @@ bool ch_h2_available(struct ch_server *s) {
     return true;
 }
 
-static int open_session(struct ch_h2 *h, struct chela_error *err) {
+static int h2_open_session(struct ch_h2 *h, struct chela_error *err) {
     static const struct chela_http2_events events = {
         .begin = on_begin,
-        .field = on_field,
-        .head = on_head,
-        .data = on_data,
+        .field = h2_on_field,
+        .head = h2_on_head,
+        .data = h2_on_data,
         .whole = on_whole,
-        .pull = on_pull,
+        .pull = h2_on_pull,
         .closed = on_stream_closed,
     };
     const struct chela_http2_settings settings = {
@@ -558,9 +559,9 @@ static int open_session(struct ch_h2 *h, struct chela_error *err) {
 }
 
 void ch_h2_begin(struct ch_client *c, struct ch_sv bytes) {
-    static const struct ch_client_ops ops = {.drop = drop_client, .drain = drain};
+    static const struct ch_client_ops ops = {.drop = h2_drop_client, .drain = h2_drain_in_net};
     static const struct ch_wire_ops wire = {
-        .bytes = on_bytes, .lost = on_lost, .moved = on_moved, .closed = on_closed};
+        .bytes = h2_on_bytes, .lost = h2_on_lost, .moved = h2_on_moved, .closed = h2_on_closed};
     struct chela_error err = {0};
     struct ch_h2 *h = ch_alloc(sizeof(*h));
     h->client = c;
@@ -570,12 +571,12 @@ void ch_h2_begin(struct ch_client *c, struct ch_sv bytes) {
     h->next.fn = pump_task;
     ch_list_init(&h->streams);
     ch_list_init(&h->ended);
-    ch_h2_meter_init(&h->meter, ch_mono_ms(ch_loop_clock(loop_of(h))));
-    if (open_session(h, &err) < 0) {
+    ch_h2_meter_init(&h->meter, ch_mono_ms(ch_loop_clock(h2_loop_of(h))));
+    if (h2_open_session(h, &err) < 0) {
         ch_log(CH_LOG_WARN, "server", "cannot speak HTTP/2: %s", err.message);
-        drop_client(c);
+        h2_drop_client(c);
         return;
     }
-    ch_timer_start(loop_of(h), &h->patience, CH_LIMIT_INBOUND_HEAD_MS, on_patience);
-    on_bytes(&c->wire, bytes);
+    ch_timer_start(h2_loop_of(h), &h->patience, CH_LIMIT_INBOUND_HEAD_MS, h2_on_patience);
+    h2_on_bytes(&c->wire, bytes);
 }

@@ -6,7 +6,7 @@
 
 enum { METHOD = 1, SCHEME = 2, AUTHORITY = 4, PATH = 8 };
 
-static void refuse(struct ch_h2_head *h, const char *why) {
+static void h2_head_refuse(struct ch_h2_head *h, const char *why) {
     ch_inbound_refuse(h->in, 400, why);
 }
 
@@ -40,9 +40,9 @@ static void set_path(struct ch_h2_head *h, struct ch_sv value) {
     }
     for (size_t i = 0; i < value.n; i++)
         if ((unsigned char)value.p[i] <= ' ' || value.p[i] == 0x7f)
-            refuse(h, "the address holds a space or a control character");
+            h2_head_refuse(h, "the address holds a space or a control character");
     if (!value.n || (value.p[0] != '/' && !ch_sv_is(value, "*")))
-        refuse(h, "the address is no path");
+        h2_head_refuse(h, "the address is no path");
     in->target = in->text.n;
     in->target_n = value.n;
     if (ch_buf_add_sv(&in->text, value) < 0)
@@ -60,7 +60,7 @@ static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv val
         if (ch_sv_is(name, known[i].name))
             bit = known[i].bit;
     if (!bit || h->seen & bit || h->regular) {
-        refuse(h, "a pseudo header is unknown, came twice or too late");
+        h2_head_refuse(h, "a pseudo header is unknown, came twice or too late");
         return;
     }
     h->seen |= bit;
@@ -71,10 +71,10 @@ static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv val
     else if (bit == AUTHORITY)
         ch_inbound_add(h->in, CH_SV("host"), value);
     else if (!ch_sv_is(value, "http") && !ch_sv_is(value, "https"))
-        refuse(h, "the scheme is neither http nor https");
+        h2_head_refuse(h, "the scheme is neither http nor https");
 }
 
-static bool is_name(struct ch_sv name) {
+static bool h2_head_is_name(struct ch_sv name) {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
@@ -97,11 +97,11 @@ static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
 
 static void set_length(struct ch_h2_head *h, struct ch_sv value) {
     if (h->has_length || !value.n || value.n > 18)
-        refuse(h, "the length of the body is no number, or came twice");
+        h2_head_refuse(h, "the length of the body is no number, or came twice");
     h->has_length = true;
     for (size_t i = 0; i < value.n && !h->in->refused; i++) {
         if (value.p[i] < '0' || value.p[i] > '9')
-            refuse(h, "the length of the body is no number, or came twice");
+            h2_head_refuse(h, "the length of the body is no number, or came twice");
         h->length = 10 * h->length + (uint64_t)(value.p[i] - '0');
     }
     if (!h->in->refused && h->length > CH_LIMIT_INBOUND_BODY)
@@ -114,14 +114,14 @@ static void check_host(struct ch_h2_head *h, struct ch_sv value) {
     if (!first.p)
         ch_inbound_add(h->in, CH_SV("host"), value);
     else if (!(h->seen & AUTHORITY) || !ch_sv_eq(first, value))
-        refuse(h, "two hosts are named");
+        h2_head_refuse(h, "two hosts are named");
 }
 
 void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {
     if (h->in->refused)
         return;
     if (h->in->has_head) {
-        refuse(h, "trailers are not taken");
+        h2_head_refuse(h, "trailers are not taken");
         return;
     }
     if (name.n && name.p[0] == ':') {
@@ -129,10 +129,10 @@ void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv valu
         return;
     }
     h->regular = true;
-    if (!is_name(name))
-        refuse(h, "a header's name is none");
+    if (!h2_head_is_name(name))
+        h2_head_refuse(h, "a header's name is none");
     else if (is_about_connection(name, value))
-        refuse(h, "a header is about the connection");
+        h2_head_refuse(h, "a header is about the connection");
     else if (ch_sv_is(name, "host"))
         check_host(h, value);
     else if (ch_inbound_add(h->in, name, value) == 0 && ch_sv_is(name, "content-length"))
@@ -148,7 +148,7 @@ void ch_h2_head_end(struct ch_h2_head *h, bool last) {
     if (h->in->refused)
         return;
     if ((h->seen & needed) != needed)
-        refuse(h, "method, scheme or path are missing");
+        h2_head_refuse(h, "method, scheme or path are missing");
     h->in->open = !last && !h->has_length;
 }
 
@@ -157,7 +157,7 @@ void ch_h2_head_body(struct ch_h2_head *h, struct ch_sv bytes) {
     if (in->refused)
         return;
     if (h->has_length && bytes.n > h->length - in->body.n)
-        refuse(h, "the body is longer than its length");
+        h2_head_refuse(h, "the body is longer than its length");
     else if (ch_buf_add_sv(&in->body, bytes) < 0)
         ch_inbound_refuse(in, 413, "the body is too large");
 }
@@ -166,6 +166,6 @@ void ch_h2_head_whole(struct ch_h2_head *h) {
     if (h->in->refused)
         return;
     if (h->has_length && h->length != h->in->body.n)
-        refuse(h, "the body is shorter than its length");
+        h2_head_refuse(h, "the body is shorter than its length");
     h->in->whole = !h->in->refused;
 }

@@ -17,26 +17,26 @@ void ch_h2_meter_init(struct ch_h2_meter *m, int64_t now_ms) {
                               .at = now_ms};
 }
 
-static void fill(int64_t *account, int64_t by, int64_t full) {
+static void h2_meter_fill(int64_t *account, int64_t by, int64_t full) {
     *account = CH_MIN(*account + by, full * WHOLE);
 }
 
 static void let_time_pass(struct ch_h2_meter *m, int64_t now_ms) {
     int64_t ms = CH_MIN(CH_MAX(now_ms - m->at, 0), 60000);
-    fill(&m->requests, ms * CH_LIMIT_H2_UNANSWERED_S, CH_LIMIT_H2_UNANSWERED);
-    fill(&m->control, ms * CH_LIMIT_H2_CONTROL_S, CH_LIMIT_H2_CONTROL);
+    h2_meter_fill(&m->requests, ms * CH_LIMIT_H2_UNANSWERED_S, CH_LIMIT_H2_UNANSWERED);
+    h2_meter_fill(&m->control, ms * CH_LIMIT_H2_CONTROL_S, CH_LIMIT_H2_CONTROL);
     m->at = now_ms;
 }
 
 void ch_h2_meter_answered(struct ch_h2_meter *m) {
-    fill(&m->requests, WHOLE, CH_LIMIT_H2_UNANSWERED);
+    h2_meter_fill(&m->requests, WHOLE, CH_LIMIT_H2_UNANSWERED);
 }
 
 void ch_h2_meter_sent(struct ch_h2_meter *m) {
-    fill(&m->control, EARNED * WHOLE, CH_LIMIT_H2_CONTROL);
+    h2_meter_fill(&m->control, EARNED * WHOLE, CH_LIMIT_H2_CONTROL);
 }
 
-static const char *pay(int64_t *account, const char *what) {
+static const char *h2_meter_pay(int64_t *account, const char *what) {
     *account -= WHOLE;
     return *account < 0 ? what : NULL;
 }
@@ -50,12 +50,12 @@ static const char *add_to_block(struct ch_h2_meter *m, size_t n, unsigned flags)
     return NULL;
 }
 
-static const char *judge(struct ch_h2_meter *m, unsigned type, unsigned flags, size_t n) {
+static const char *h2_meter_judge(struct ch_h2_meter *m, unsigned type, unsigned flags, size_t n) {
     switch (type) {
     case HEADERS:
         m->block = m->pieces = 0;
         m->blocks++;
-        if (pay(&m->requests, ""))
+        if (h2_meter_pay(&m->requests, ""))
             return "requests that are not to be answered";
         return add_to_block(m, n, flags);
     case CONTINUATION:
@@ -63,9 +63,9 @@ static const char *judge(struct ch_h2_meter *m, unsigned type, unsigned flags, s
     case DATA:
         if (flags & END_STREAM || (n && !(flags & PADDED)))
             return NULL;
-        return pay(&m->control, "empty frames");
+        return h2_meter_pay(&m->control, "empty frames");
     }
-    return pay(&m->control, "control frames");
+    return h2_meter_pay(&m->control, "control frames");
 }
 
 const char *ch_h2_meter_feed(struct ch_h2_meter *m, struct ch_sv bytes, int64_t now_ms) {
@@ -84,7 +84,7 @@ const char *ch_h2_meter_feed(struct ch_h2_meter *m, struct ch_sv bytes, int64_t 
             continue;
         m->head_n = 0;
         m->skip = (size_t)m->head[0] << 16 | (size_t)m->head[1] << 8 | m->head[2];
-        why = judge(m, m->head[3], m->head[4], m->skip);
+        why = h2_meter_judge(m, m->head[3], m->head[4], m->skip);
     }
     return why;
 }

@@ -71,13 +71,13 @@ struct ch_http {
     char *no_proxy, *user_agent; /* owned */
 };
 
-static int64_t now(const struct ch_http *h) {
+static int64_t http_now(const struct ch_http *h) {
     return ch_mono_ms(ch_loop_clock(h->shared->loop));
 }
 
 /* --- the end of a call */
 
-static void free_call(struct ch_http_call *call) {
+static void http_free_call(struct ch_http_call *call) {
     ch_response_release(&call->response);
     ch_free(call->failure);
     ch_free(call);
@@ -96,25 +96,25 @@ static void detach(struct ch_http_call *call) {
 }
 
 /* The last thing a call does; it is gone when this returns. */
-static void finish(struct ch_http_call *call, const struct chela_error *err) {
+static void http_finish(struct ch_http_call *call, const struct chela_error *err) {
     struct ch_http_handler handler = call->handler;
     void *user = call->user;
     struct chela_error *failure = CH_TAKE(call->failure); /* err may be it */
 
     detach(call);
-    free_call(call);
+    http_free_call(call);
     handler.on_done(err, user);
     ch_free(failure);
 }
 
-static void fail_now(struct ch_task *task) {
+static void http_fail_now(struct ch_task *task) {
     struct ch_http_call *call = CH_CONTAINER(task, struct ch_http_call, failing);
-    finish(call, call->failure);
+    http_finish(call, call->failure);
 }
 
-static void fail_later(struct ch_http_call *call, const struct chela_error *err) {
+static void http_fail_later(struct ch_http_call *call, const struct chela_error *err) {
     call->failure = ch_memdup(err, sizeof(*err));
-    call->failing.fn = fail_now;
+    call->failing.fn = http_fail_now;
     ch_task_defer(call->http->shared->loop, &call->failing);
 }
 
@@ -124,12 +124,12 @@ static void http_cancel(struct ch_transport *t, struct ch_http_call *call) {
     if (call->reading)
         call->ended = true;
     else
-        free_call(call);
+        http_free_call(call);
 }
 
 /* --- timeouts */
 
-static int64_t or_default(int64_t ms, int standard) {
+static int64_t http_or_default(int64_t ms, int standard) {
     return ms > 0 ? ms : standard;
 }
 
@@ -137,16 +137,16 @@ static int64_t phase_limit(const struct ch_http_call *call) {
     const struct ch_http_timeouts *t = &call->req->timeouts;
     switch (call->phase) {
     case PHASE_CONNECT:
-        return or_default(t->connect, CH_DEFAULT_CONNECT_MS);
+        return http_or_default(t->connect, CH_DEFAULT_CONNECT_MS);
     case PHASE_FIRST_BYTE:
-        return or_default(t->first_byte, CH_DEFAULT_FIRST_BYTE_MS);
+        return http_or_default(t->first_byte, CH_DEFAULT_FIRST_BYTE_MS);
     case PHASE_IDLE:
-        return or_default(t->idle, CH_DEFAULT_IDLE_MS);
+        return http_or_default(t->idle, CH_DEFAULT_IDLE_MS);
     }
     CH_UNREACHABLE();
 }
 
-static const char *in_words(char out[32], int64_t ms) {
+static const char *http_in_words(char out[32], int64_t ms) {
     if (ms % 1000)
         snprintf(out, 32, "%" PRId64 " ms", ms);
     else
@@ -164,47 +164,50 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
     char words[32];
 
     if (total)
-        ch_fail(err, CHELA_ETIMEOUT, "total timeout: the response of %s took longer than %s", peer,
-                in_words(words, or_default(call->req->timeouts.total, CH_DEFAULT_TOTAL_MS)));
+        ch_fail(
+            err, CHELA_ETIMEOUT, "total timeout: the response of %s took longer than %s", peer,
+            http_in_words(words, http_or_default(call->req->timeouts.total, CH_DEFAULT_TOTAL_MS)));
     else
-        ch_fail(err, CHELA_ETIMEOUT, fmt[call->phase], peer, in_words(words, phase_limit(call)));
+        ch_fail(err, CHELA_ETIMEOUT, fmt[call->phase], peer,
+                http_in_words(words, phase_limit(call)));
     if (call->response.head_out)
         err->http_status = (int)call->response.parser.status_code;
 }
 
-static void on_timer(struct ch_timer *timer);
+static void http_on_timer(struct ch_timer *timer);
 
 /* Make sure the timer fires no later than the next moment that matters. */
-static void arm(struct ch_http_call *call) {
+static void http_arm(struct ch_http_call *call) {
     int64_t due = CH_MIN(call->since + phase_limit(call), call->total_due);
     if (!ch_timer_armed(&call->timer) || due < call->timer.due)
-        ch_timer_start(call->http->shared->loop, &call->timer, due - now(call->http), on_timer);
+        ch_timer_start(call->http->shared->loop, &call->timer, due - http_now(call->http),
+                       http_on_timer);
 }
 
-static void on_timer(struct ch_timer *timer) {
+static void http_on_timer(struct ch_timer *timer) {
     struct ch_http_call *call = CH_CONTAINER(timer, struct ch_http_call, timer);
-    int64_t at = now(call->http);
+    int64_t at = http_now(call->http);
     bool total = at >= call->total_due;
 
     if (!total && at < call->since + phase_limit(call)) {
-        arm(call);
+        http_arm(call);
         return;
     }
     if (!call->overdue) {
         call->overdue = true;
-        ch_timer_start(call->http->shared->loop, timer, 1, on_timer);
+        ch_timer_start(call->http->shared->loop, timer, 1, http_on_timer);
         return;
     }
     struct chela_error err = {0};
     describe_timeout(call, total, &err);
-    finish(call, &err);
+    http_finish(call, &err);
 }
 
-static void enter(struct ch_http_call *call, enum phase phase) {
+static void http_enter(struct ch_http_call *call, enum phase phase) {
     call->phase = phase;
-    call->since = now(call->http);
+    call->since = http_now(call->http);
     call->overdue = false;
-    arm(call);
+    http_arm(call);
 }
 
 /* --- the request on its way */
@@ -212,9 +215,9 @@ static void enter(struct ch_http_call *call, enum phase phase) {
 static const struct ch_response_events response_events;
 static const struct ch_conn_events conn_events;
 
-static struct ch_route route_of(const struct ch_http_call *call) {
-    return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy,
-                             call->req->filter};
+static struct ch_conn_route http_route_of(const struct ch_http_call *call) {
+    return (struct ch_conn_route){call->url.host, call->url.port, call->url.tls, call->proxy,
+                                  call->req->filter};
 }
 
 static void send_request(struct ch_http_call *call) {
@@ -225,14 +228,14 @@ static void send_request(struct ch_http_call *call) {
     call->response.skip_body = strcmp(call->req->method, "HEAD") == 0;
     if (call->req->max_body)
         call->response.max_body = call->req->max_body;
-    enter(call, PHASE_FIRST_BYTE);
+    http_enter(call, PHASE_FIRST_BYTE);
     ch_request_head(&head, call->req, &call->url, absolute, call->http->user_agent);
     ch_conn_send(call->conn, &head, call->req->body, call->req->nbody);
 }
 
 static int connect_anew(struct ch_http_call *call, struct chela_error *err) {
-    struct ch_route route = route_of(call);
-    enter(call, PHASE_CONNECT);
+    struct ch_conn_route route = http_route_of(call);
+    http_enter(call, PHASE_CONNECT);
     return ch_conn_open(call->http->shared, &route, &conn_events, call, &call->conn, err);
 }
 
@@ -246,19 +249,19 @@ static void retry(struct ch_http_call *call) {
     ch_conn_close(CH_TAKE(call->conn));
     ch_response_release(&call->response);
     if (connect_anew(call, &err) < 0)
-        finish(call, &err);
+        http_finish(call, &err);
 }
 
-static void on_ready(struct ch_conn *c, void *user) {
+static void http_on_ready(struct ch_conn *c, void *user) {
     (void)c;
     send_request(user);
 }
 
-static void on_sent(struct ch_conn *c, void *user) {
+static void http_on_sent(struct ch_conn *c, void *user) {
     struct ch_http_call *call = user;
     (void)c;
     if (call->phase == PHASE_FIRST_BYTE)
-        call->since = now(call->http); /* a long upload is not a slow answer */
+        call->since = http_now(call->http); /* a long upload is not a slow answer */
 }
 
 /* --- the response */
@@ -280,24 +283,24 @@ static bool on_response_data(struct ch_sv data, void *user) {
 
 static const struct ch_response_events response_events = {on_response_head, on_response_data};
 
-static void complete(struct ch_http_call *call, bool clean) {
+static void http_complete(struct ch_http_call *call, bool clean) {
     bool shared = !call->req->filter;
     if (shared && clean && call->response.keep_alive && !call->conn->sending)
         ch_pool_put(&call->http->pool, CH_TAKE(call->conn));
-    finish(call, NULL);
+    http_finish(call, NULL);
 }
 
 static void finish_refused(struct ch_http_call *call) {
     struct chela_error err = {0};
     ch_proxy_refused(call->proxy, 407, call->conn->label, &err);
-    finish(call, &err);
+    http_finish(call, &err);
 }
 
 static bool may_retry(const struct ch_http_call *call) {
     return call->reused && !call->retried;
 }
 
-static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     struct ch_http_call *call = user;
     struct chela_error err = {0};
     size_t used;
@@ -307,20 +310,20 @@ static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     int rc = ch_response_feed(&call->response, bytes, &used, &err);
     call->reading = false;
     if (call->ended)
-        free_call(call);
+        http_free_call(call);
     else if (rc == CH_RESPONSE_DONE)
-        complete(call, used == bytes.n);
+        http_complete(call, used == bytes.n);
     else if (rc == CH_RESPONSE_STOPPED)
         finish_refused(call);
     else if (rc < 0 && !ch_response_answered(&call->response) && may_retry(call))
         retry(call); /* left over from what went before on this connection */
     else if (rc < 0)
-        finish(call, &err);
+        http_finish(call, &err);
     else
-        enter(call, PHASE_IDLE);
+        http_enter(call, PHASE_IDLE);
 }
 
-static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
+static void http_on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
     struct ch_http_call *call = user;
     struct chela_error why = {0};
 
@@ -332,16 +335,16 @@ static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user
     if (err)
         why = *err;
     else if (ch_response_eof(&call->response, &why) == CH_RESPONSE_DONE) {
-        finish(call, NULL);
+        http_finish(call, NULL);
         return;
     }
     if (call->response.head_out)
         why.http_status = (int)call->response.parser.status_code;
-    finish(call, &why);
+    http_finish(call, &why);
 }
 
 static const struct ch_conn_events conn_events = {
-    .ready = on_ready, .sent = on_sent, .bytes = on_bytes, .gone = on_gone};
+    .ready = http_on_ready, .sent = http_on_sent, .bytes = http_on_bytes, .gone = http_on_gone};
 
 /* --- starting a call */
 
@@ -359,7 +362,7 @@ static int pick_proxy(const struct ch_http *h, const struct ch_url *url,
     return CHELA_OK;
 }
 
-static int prepare(struct ch_http_call *call, struct chela_error *err) {
+static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
     int rc = ch_url_parse(ch_sv_str(call->req->url), &call->url, err);
     if (rc < 0)
         return rc;
@@ -373,10 +376,10 @@ static int prepare(struct ch_http_call *call, struct chela_error *err) {
 }
 
 static int launch(struct ch_http_call *call, struct chela_error *err) {
-    int rc = prepare(call, err);
+    int rc = http_prepare(call, err);
     if (rc < 0)
         return rc;
-    struct ch_route route = route_of(call);
+    struct ch_conn_route route = http_route_of(call);
     if (!call->req->filter) /* a waiting connection was made without asking it */
         call->conn = ch_pool_get(&call->http->pool, &route);
     if (!call->conn)
@@ -397,13 +400,13 @@ static struct ch_http_call *http_start(struct ch_transport *t, const struct ch_h
     call->req = req;
     call->handler = *handler;
     call->user = user;
-    call->total_due = now(h) + or_default(req->timeouts.total, CH_DEFAULT_TOTAL_MS);
+    call->total_due = http_now(h) + http_or_default(req->timeouts.total, CH_DEFAULT_TOTAL_MS);
     call->next = h->calls;
     if (h->calls)
         h->calls->prev = call;
     h->calls = call;
     if (launch(call, &err) < 0)
-        fail_later(call, &err);
+        http_fail_later(call, &err);
     return call;
 }
 
@@ -461,9 +464,9 @@ struct ch_transport *ch_http_transport(struct ch_http *h) {
 
 /* --- for those who go on as something else */
 
-int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_route *out,
+int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_conn_route *out,
                   struct chela_error *err) {
-    *out = (struct ch_route){.host = url->host, .port = url->port, .tls = url->tls};
+    *out = (struct ch_conn_route){.host = url->host, .port = url->port, .tls = url->tls};
     return pick_proxy(h, url, &out->proxy, err);
 }
 

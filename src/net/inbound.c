@@ -16,7 +16,7 @@ static struct span *spans(const struct ch_inbound *in) {
     return (struct span *)(void *)in->spans.p;
 }
 
-static size_t span_count(const struct ch_inbound *in) {
+static size_t inbound_span_count(const struct ch_inbound *in) {
     return in->spans.n / sizeof(struct span);
 }
 
@@ -35,7 +35,7 @@ static int on_url(http_parser *p, const char *at, size_t n) {
     return 0;
 }
 
-static int on_field(http_parser *p, const char *at, size_t n) {
+static int inbound_on_field(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
         return ch_inbound_refuse(in, 400, "trailers are not taken");
@@ -45,7 +45,7 @@ static int on_field(http_parser *p, const char *at, size_t n) {
         return ch_inbound_refuse(in, 400, "a header's name holds a space");
     if (in->in_value || in->spans.n == 0) {
         struct span s = {.name = (uint32_t)in->text.n};
-        if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+        if (inbound_span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
             return ch_inbound_refuse(in, 431, "too many headers");
         ch_buf_add(&in->spans, &s, sizeof(s));
         in->in_value = false;
@@ -56,7 +56,7 @@ static int on_field(http_parser *p, const char *at, size_t n) {
     for (size_t i = 0; i < n; i++)
         to[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i]);
     ch_buf_commit(&in->text, n);
-    spans(in)[span_count(in) - 1].name_n += (uint32_t)n;
+    spans(in)[inbound_span_count(in) - 1].name_n += (uint32_t)n;
     return 0;
 }
 
@@ -73,7 +73,7 @@ static int on_value(http_parser *p, const char *at, size_t n) {
         return ch_inbound_refuse(in, 400, "trailers are not taken");
     if (check_value(in, at, n) < 0)
         return -1;
-    struct span *s = &spans(in)[span_count(in) - 1];
+    struct span *s = &spans(in)[inbound_span_count(in) - 1];
     if (!in->in_value)
         s->value = (uint32_t)in->text.n;
     in->in_value = true;
@@ -90,7 +90,7 @@ int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value)
                      .value_n = (uint32_t)value.n};
     if (in->refused || check_value(in, value.p, value.n) < 0)
         return -1;
-    if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+    if (inbound_span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
         return ch_inbound_refuse(in, 431, "too many headers");
     if (ch_buf_add_sv(&in->text, name) < 0 || ch_buf_add_sv(&in->text, value) < 0)
         return ch_inbound_refuse(in, 431, "the headers are too large");
@@ -114,7 +114,7 @@ static int check_framing(struct ch_inbound *in) {
     return 0;
 }
 
-static int on_head(http_parser *p) {
+static int inbound_on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
     if (p->http_major != 1)
@@ -127,14 +127,14 @@ static int on_head(http_parser *p) {
     return 0;
 }
 
-static int on_body(http_parser *p, const char *at, size_t n) {
+static int inbound_on_body(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (ch_buf_add(&in->body, at, n) < 0)
         return ch_inbound_refuse(in, 413, "the body is too large");
     return 0;
 }
 
-static int on_end(http_parser *p) {
+static int inbound_on_end(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->whole = true;
     http_parser_pause(p, 1);
@@ -143,11 +143,11 @@ static int on_end(http_parser *p) {
 
 static const http_parser_settings settings = {
     .on_url = on_url,
-    .on_header_field = on_field,
+    .on_header_field = inbound_on_field,
     .on_header_value = on_value,
-    .on_headers_complete = on_head,
-    .on_body = on_body,
-    .on_message_complete = on_end,
+    .on_headers_complete = inbound_on_head,
+    .on_body = inbound_on_body,
+    .on_message_complete = inbound_on_end,
 };
 
 void ch_inbound_init(struct ch_inbound *in) {
@@ -170,19 +170,34 @@ static int refuse_unread(struct ch_inbound *in) {
     return CH_INBOUND_REFUSED;
 }
 
-/* A line that begins with a space goes on with the header before it: for us. A
- * proxy may see a header there. The parser does not tell, so the lines of the head
- * are looked at before it gets them. */
-static bool is_folded(struct ch_inbound *in, struct ch_sv bytes) {
+/* What is wrong with the next byte of the head; NULL if nothing. A line that
+ * begins with a space continues the header before it for this parser, and may be
+ * a header of its own for a proxy. A carriage return without a line feed ends the
+ * head for this parser, which does not look at the byte after it. */
+static const char *fault_of_line(const struct ch_inbound *in, char c) {
+    if (in->after_cr && c != '\n')
+        return "a carriage return without a line feed";
+    if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
+        return "a header goes over two lines";
+    return NULL;
+}
+
+/* The number of bytes before the first fault in the lines of the head, and the
+ * fault. The parser does not report these faults, so the bytes are inspected
+ * before it gets them. */
+static size_t sound_bytes(struct ch_inbound *in, struct ch_sv bytes, const char **fault) {
+    *fault = NULL;
     for (size_t i = 0; i < bytes.n && !in->past_head; i++) {
         char c = bytes.p[i];
-        if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
-            return true;
+        *fault = fault_of_line(in, c);
+        if (*fault)
+            return i;
         in->past_head = c == '\n' && in->line_n == 0 && in->lines;
         in->lines += c == '\n' && in->line_n;
         in->line_n = c == '\n' ? 0 : in->line_n + (c != '\r');
+        in->after_cr = c == '\r';
     }
-    return false;
+    return bytes.n;
 }
 
 /* A paused parser gives the last byte it looked at back: it is fed again. */
@@ -193,15 +208,20 @@ enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes,
         return CH_INBOUND_REFUSED;
     if (in->whole)
         return CH_INBOUND_WHOLE;
-    if (is_folded(in, bytes)) {
-        ch_inbound_refuse(in, 400, "a header goes over two lines");
-        return CH_INBOUND_REFUSED;
-    }
+    /* The parser sees the bytes before the fault first: what it refuses in them
+     * counts, so that the status does not depend on how the bytes were split. */
+    const char *fault;
+    size_t sound = sound_bytes(in, bytes, &fault);
     http_parser_pause(&in->parser, 0);
-    *taken = http_parser_execute(&in->parser, &settings, bytes.p, bytes.n);
+    if (sound) /* 0 bytes would tell it that the connection has ended */
+        *taken = http_parser_execute(&in->parser, &settings, bytes.p, sound);
     enum http_errno error = HTTP_PARSER_ERRNO(&in->parser);
     if (in->refused || (error != HPE_OK && error != HPE_PAUSED))
         return refuse_unread(in);
+    if (fault) {
+        ch_inbound_refuse(in, 400, fault);
+        return CH_INBOUND_REFUSED;
+    }
     if (in->has_head && !had_head)
         return CH_INBOUND_HEAD;
     if (in->whole)
@@ -217,23 +237,23 @@ struct ch_sv ch_inbound_target(const struct ch_inbound *in) {
     return ch_sv(ch_buf_str(&in->text) + in->target, in->target_n);
 }
 
-static struct ch_sv text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
+static struct ch_sv inbound_text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
     return ch_sv(in->text.p + at, n);
 }
 
 struct ch_sv ch_inbound_header(const struct ch_inbound *in, const char *name) {
-    for (size_t i = 0; i < span_count(in); i++) {
+    for (size_t i = 0; i < inbound_span_count(in); i++) {
         const struct span *s = &spans(in)[i];
-        if (ch_sv_is(text_at(in, s->name, s->name_n), name))
-            return ch_sv_trim(text_at(in, s->value, s->value_n));
+        if (ch_sv_is(inbound_text_at(in, s->name, s->name_n), name))
+            return ch_sv_trim(inbound_text_at(in, s->value, s->value_n));
     }
     return ch_sv(NULL, 0);
 }
 
 size_t ch_inbound_count(const struct ch_inbound *in, const char *name) {
     size_t n = 0;
-    for (size_t i = 0; i < span_count(in); i++)
-        n += ch_sv_is(text_at(in, spans(in)[i].name, spans(in)[i].name_n), name);
+    for (size_t i = 0; i < inbound_span_count(in); i++)
+        n += ch_sv_is(inbound_text_at(in, spans(in)[i].name, spans(in)[i].name_n), name);
     return n;
 }
 

@@ -18,7 +18,7 @@ struct ch_inbound {
     struct ch_buf body;
     size_t target, target_n;
     size_t lines, line_n; /* of the head, that have come; bytes of the one that comes */
-    bool in_value, past_head, has_head, whole;
+    bool in_value, after_cr, past_head, has_head, whole;
     bool open; /* a body follows, of a length that nobody told */
     int refused;     /* the status to answer with; 0: nothing is wrong */
     const char *why; /* static */

@@ -12,27 +12,27 @@ static void remove_conn(struct ch_pool *p, struct ch_conn *c) {
     ch_conn_set_idle(c, false);
 }
 
-static void drop(struct ch_pool *p, struct ch_conn *c) {
+static void pool_drop(struct ch_pool *p, struct ch_conn *c) {
     remove_conn(p, c);
     ch_conn_close(c);
 }
 
-static void on_ready(struct ch_conn *c, void *user) {
+static void pool_on_ready(struct ch_conn *c, void *user) {
     (void)c, (void)user;
 }
 
-static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void pool_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     (void)bytes;
-    drop(user, c);
+    pool_drop(user, c);
 }
 
-static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
+static void pool_on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
     (void)err;
-    drop(user, c);
+    pool_drop(user, c);
 }
 
 static const struct ch_conn_events idle_events = {
-    .ready = on_ready, .sent = on_ready, .bytes = on_bytes, .gone = on_gone};
+    .ready = pool_on_ready, .sent = pool_on_ready, .bytes = pool_on_bytes, .gone = pool_on_gone};
 
 static void on_expiry(struct ch_timer *timer);
 
@@ -40,16 +40,16 @@ static int64_t age_of_oldest(const struct ch_pool *p) {
     return ch_mono_ms(ch_loop_clock(p->loop)) - p->oldest->idle_since;
 }
 
-static void arm(struct ch_pool *p) {
+static void pool_arm(struct ch_pool *p) {
     ch_timer_start(p->loop, &p->expiry, CH_DEFAULT_KEEP_MS - age_of_oldest(p), on_expiry);
 }
 
 static void on_expiry(struct ch_timer *timer) {
     struct ch_pool *p = CH_CONTAINER(timer, struct ch_pool, expiry);
     while (p->oldest && age_of_oldest(p) >= CH_DEFAULT_KEEP_MS)
-        drop(p, p->oldest);
+        pool_drop(p, p->oldest);
     if (p->oldest)
-        arm(p);
+        pool_arm(p);
 }
 
 void ch_pool_init(struct ch_pool *p, struct ch_loop *loop) {
@@ -58,13 +58,13 @@ void ch_pool_init(struct ch_pool *p, struct ch_loop *loop) {
 
 void ch_pool_release(struct ch_pool *p) {
     while (p->oldest)
-        drop(p, p->oldest);
+        pool_drop(p, p->oldest);
     ch_timer_stop(p->loop, &p->expiry);
 }
 
 void ch_pool_put(struct ch_pool *p, struct ch_conn *c) {
     if (p->count == CH_LIMIT_IDLE_CONNS)
-        drop(p, p->oldest);
+        pool_drop(p, p->oldest);
     ch_conn_hold(c, &idle_events, p);
     ch_conn_set_idle(c, true);
     c->idle_since = ch_mono_ms(ch_loop_clock(p->loop));
@@ -74,10 +74,10 @@ void ch_pool_put(struct ch_pool *p, struct ch_conn *c) {
     p->newest = c;
     p->count++;
     if (!ch_timer_armed(&p->expiry))
-        arm(p);
+        pool_arm(p);
 }
 
-struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_route *route) {
+struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_conn_route *route) {
     for (struct ch_conn *c = p->newest; c; c = c->next) {
         if (!ch_conn_leads_to(c, route))
             continue;

@@ -7,8 +7,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
-static int hex_value(char c) {
+static int proxy_hex_value(char c) {
     if (c >= '0' && c <= '9')
         return c - '0';
     c |= 0x20;
@@ -20,8 +21,8 @@ static void add_decoded(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         int hi = -1, lo = -1;
         if (s.p[i] == '%' && i + 2 < s.n) {
-            hi = hex_value(s.p[i + 1]);
-            lo = hex_value(s.p[i + 2]);
+            hi = proxy_hex_value(s.p[i + 1]);
+            lo = proxy_hex_value(s.p[i + 2]);
         }
         if (hi >= 0 && lo >= 0) {
             ch_buf_addc(out, (char)(hi << 4 | lo));
@@ -110,7 +111,7 @@ static bool address_matches(struct ch_sv entry, struct ch_sv host) {
     return same_bits(want, have, bits);
 }
 
-static bool name_matches(struct ch_sv entry, struct ch_sv host) {
+static bool proxy_name_matches(struct ch_sv entry, struct ch_sv host) {
     if (ch_sv_starts(entry, "*."))
         entry = ch_sv(entry.p + 1, entry.n - 1);
     if (entry.p[0] != '.')
@@ -148,7 +149,7 @@ static bool entry_matches(struct ch_sv entry, const struct ch_url *url) {
         return true;
     if (!cut_port(&entry, url->port) || entry.n == 0)
         return false;
-    return url->kind == CH_HOST_NAME ? name_matches(entry, url->host)
+    return url->kind == CH_HOST_NAME ? proxy_name_matches(entry, url->host)
                                      : address_matches(entry, url->host);
 }
 

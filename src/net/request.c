@@ -15,7 +15,7 @@ static bool is_token_char(unsigned char c) {
     return c > ' ' && c < 0x7f && strchr("!#$%&'*+-.^_`|~", c);
 }
 
-static bool is_token(struct ch_sv s) {
+static bool net_request_is_token(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if (!is_token_char((unsigned char)s.p[i]))
             return false;
@@ -52,7 +52,7 @@ static bool is_reserved(struct ch_sv name) {
 }
 
 static int check_header(const struct ch_header *h, struct chela_error *err) {
-    if (!is_token(h->name))
+    if (!net_request_is_token(h->name))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP header name");
     if (!is_field_value(h->value))
         return ch_fail(err, CHELA_EINVAL, "HTTP header %.*s holds a control character",
@@ -70,12 +70,12 @@ static uint64_t body_size(const struct ch_http_request *req) {
     return n;
 }
 
-static bool has_body(struct ch_sv method) {
+static bool net_request_has_body(struct ch_sv method) {
     return !ch_sv_is(method, "GET") && !ch_sv_is(method, "HEAD") && !ch_sv_is(method, "DELETE") &&
            !ch_sv_is(method, "OPTIONS");
 }
 
-static void add_header(struct ch_buf *out, struct ch_sv name, struct ch_sv value) {
+static void net_request_add_header(struct ch_buf *out, struct ch_sv name, struct ch_sv value) {
     ch_buf_add_sv(out, name);
     CH_BUF_LIT(out, ": ");
     ch_buf_add_sv(out, value);
@@ -101,7 +101,7 @@ static void add_request_line(struct ch_buf *out, const char *method, const struc
 }
 
 /* Close to the final size, so that the buffer is allocated once. */
-static size_t estimate(const struct ch_http_request *req, const struct ch_url *url) {
+static size_t net_request_estimate(const struct ch_http_request *req, const struct ch_url *url) {
     size_t n = 192 + 2 * url->host.n + url->target.n;
     for (size_t i = 0; i < req->nheaders; i++)
         n += req->headers[i].name.n + req->headers[i].value.n + 4;
@@ -111,7 +111,7 @@ static size_t estimate(const struct ch_http_request *req, const struct ch_url *u
 int ch_request_check(const struct ch_http_request *req, struct chela_error *err) {
     struct ch_sv method = ch_sv_str(req->method);
 
-    if (!is_token(method) || ch_sv_is(method, "CONNECT"))
+    if (!net_request_is_token(method) || ch_sv_is(method, "CONNECT"))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP method");
     for (size_t i = 0; i < req->nheaders; i++) {
         int rc = check_header(&req->headers[i], err);
@@ -121,7 +121,7 @@ int ch_request_check(const struct ch_http_request *req, struct chela_error *err)
     return CHELA_OK;
 }
 
-static bool is_given(const struct ch_http_request *req, struct ch_sv name) {
+static bool net_request_is_given(const struct ch_http_request *req, struct ch_sv name) {
     for (size_t i = 0; i < req->nheaders; i++)
         if (ch_sv_eq_nocase(req->headers[i].name, name))
             return true;
@@ -131,21 +131,21 @@ static bool is_given(const struct ch_http_request *req, struct ch_sv name) {
 void ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
                      const struct ch_url *url, const struct ch_proxy *proxy,
                      const char *user_agent) {
-    ch_buf_reserve(out, estimate(req, url));
+    ch_buf_reserve(out, net_request_estimate(req, url));
     add_request_line(out, req->method, url, proxy);
-    if (!is_given(req, CH_SV("host"))) {
+    if (!net_request_is_given(req, CH_SV("host"))) {
         CH_BUF_LIT(out, "Host: ");
         ch_url_add_authority(out, url);
         CH_BUF_LIT(out, "\r\n");
     }
-    if (!is_given(req, CH_SV("user-agent")))
-        add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
+    if (!net_request_is_given(req, CH_SV("user-agent")))
+        net_request_add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
     if (proxy && proxy->auth)
-        add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
+        net_request_add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
     for (size_t i = 0; i < req->nheaders; i++)
-        add_header(out, req->headers[i].name, req->headers[i].value);
+        net_request_add_header(out, req->headers[i].name, req->headers[i].value);
     uint64_t n = body_size(req);
-    if (n || has_body(ch_sv_str(req->method)))
+    if (n || net_request_has_body(ch_sv_str(req->method)))
         add_length(out, n);
     CH_BUF_LIT(out, "\r\n");
 }

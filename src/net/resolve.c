@@ -15,7 +15,7 @@ struct record {
     struct ch_resolver *owner; /* NULL: gone */
     struct record *next;
     char *host; /* owned */
-    struct ch_lookup *waiting;
+    struct ch_name_lookup *waiting;
     bool busy; /* being looked up, or telling */
     int64_t known_since;
     struct ch_addresses list;
@@ -51,7 +51,7 @@ void ch_resolver_free(struct ch_resolver *r) {
     ch_free(r);
 }
 
-static void wait_for(struct record *rec, struct ch_lookup *l) {
+static void resolve_wait_for(struct record *rec, struct ch_name_lookup *l) {
     l->link = &rec->waiting;
     l->next = rec->waiting;
     if (l->next)
@@ -59,7 +59,7 @@ static void wait_for(struct record *rec, struct ch_lookup *l) {
     rec->waiting = l;
 }
 
-void ch_lookup_cancel(struct ch_lookup *l) {
+void ch_lookup_cancel(struct ch_name_lookup *l) {
     if (!l->link)
         return;
     *l->link = l->next;
@@ -68,20 +68,21 @@ void ch_lookup_cancel(struct ch_lookup *l) {
     l->link = NULL;
 }
 
-static bool usable(const struct addrinfo *a) {
+static bool resolve_usable(const struct addrinfo *a) {
     return a->ai_family == AF_INET || a->ai_family == AF_INET6;
 }
 
-static const struct addrinfo *next_of(const struct addrinfo *a, bool same, int family) {
-    while (a && !(usable(a) && (a->ai_family == family) == same))
+static const struct addrinfo *resolve_next_of(const struct addrinfo *a, bool same, int family) {
+    while (a && !(resolve_usable(a) && (a->ai_family == family) == same))
         a = a->ai_next;
     return a;
 }
 
 /* Keep the system's order within a family, alternate between the two. */
-static void keep(struct ch_addresses *list, const struct addrinfo *all) {
+static void resolve_keep(struct ch_addresses *list, const struct addrinfo *all) {
     int first = all->ai_family;
-    const struct addrinfo *side[2] = {next_of(all, true, first), next_of(all, false, first)};
+    const struct addrinfo *side[2] = {resolve_next_of(all, true, first),
+                                      resolve_next_of(all, false, first)};
 
     list->n = 0;
     for (unsigned turn = 0; list->n < CH_LIMIT_ADDRESSES && (side[0] || side[1]); turn++) {
@@ -89,12 +90,12 @@ static void keep(struct ch_addresses *list, const struct addrinfo *all) {
         if (!*from)
             continue;
         memcpy(&list->at[list->n++], (*from)->ai_addr, (*from)->ai_addrlen);
-        *from = next_of((*from)->ai_next, turn % 2 == 0, first);
+        *from = resolve_next_of((*from)->ai_next, turn % 2 == 0, first);
     }
 }
 
 /* The record leaves the list; it may still be busy. */
-static void drop(struct ch_resolver *r, struct record *rec) {
+static void resolve_drop(struct ch_resolver *r, struct record *rec) {
     struct record **at = &r->records;
     while (*at != rec)
         at = &(*at)->next;
@@ -104,32 +105,32 @@ static void drop(struct ch_resolver *r, struct record *rec) {
         free_record(rec);
 }
 
-static void tell(struct record *rec, int error) {
-    for (struct ch_lookup *l; (l = rec->waiting);) {
+static void resolve_tell(struct record *rec, int error) {
+    for (struct ch_name_lookup *l; (l = rec->waiting);) {
         ch_lookup_cancel(l);
         l->fn(l, error ? NULL : &rec->list, error);
     }
 }
 
-static void on_answer(uv_getaddrinfo_t *req, int status, struct addrinfo *all) {
+static void resolve_on_answer(uv_getaddrinfo_t *req, int status, struct addrinfo *all) {
     struct record *rec = CH_CONTAINER(req, struct record, req);
 
     if (status == 0 && all)
-        keep(&rec->list, all);
+        resolve_keep(&rec->list, all);
     uv_freeaddrinfo(all);
     if (status == 0 && rec->list.n == 0)
         status = UV_EAI_NODATA;
     if (rec->owner)
         rec->known_since = ch_mono_ms(ch_loop_clock(rec->owner->loop));
-    tell(rec, status);
+    resolve_tell(rec, status);
     rec->busy = false;
     if (!rec->owner)
         free_record(rec);
     else if (status < 0)
-        drop(rec->owner, rec);
+        resolve_drop(rec->owner, rec);
 }
 
-static struct record *find(struct ch_resolver *r, const char *host) {
+static struct record *resolve_find(struct ch_resolver *r, const char *host) {
     struct record *rec = r->records;
     while (rec && strcasecmp(rec->host, host) != 0)
         rec = rec->next;
@@ -140,27 +141,27 @@ static bool fresh(const struct ch_resolver *r, const struct record *rec) {
     return ch_mono_ms(ch_loop_clock(r->loop)) - rec->known_since < CH_DEFAULT_DNS_MS;
 }
 
-static void make_room(struct ch_resolver *r) {
+static void resolve_make_room(struct ch_resolver *r) {
     struct record *oldest = NULL;
     size_t n = 0;
     for (struct record *rec = r->records; rec; rec = rec->next, n++)
         if (!rec->busy)
             oldest = rec;
     if (n >= CH_LIMIT_DNS_NAMES && oldest)
-        drop(r, oldest);
+        resolve_drop(r, oldest);
 }
 
-static int begin(struct ch_resolver *r, const char *host, struct record **out) {
+static int resolve_begin(struct ch_resolver *r, const char *host, struct record **out) {
     static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct record *rec = ch_alloc(sizeof(*rec));
 
     rec->host = ch_strdup(host);
-    int rc = uv_getaddrinfo(ch_loop_uv(r->loop), &rec->req, on_answer, host, NULL, &hints);
+    int rc = uv_getaddrinfo(ch_loop_uv(r->loop), &rec->req, resolve_on_answer, host, NULL, &hints);
     if (rc < 0) {
         free_record(rec);
         return rc;
     }
-    make_room(r);
+    resolve_make_room(r);
     rec->busy = true;
     rec->owner = r;
     rec->next = r->records;
@@ -169,27 +170,27 @@ static int begin(struct ch_resolver *r, const char *host, struct record **out) {
     return 0;
 }
 
-int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_lookup *l,
+int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_name_lookup *l,
                     const struct ch_addresses **out) {
-    struct record *rec = find(r, host);
+    struct record *rec = resolve_find(r, host);
 
     *out = NULL;
     if (rec && !rec->busy && !fresh(r, rec)) {
-        drop(r, rec);
+        resolve_drop(r, rec);
         rec = NULL;
     }
     if (rec && !rec->busy) {
         *out = &rec->list;
         return 0;
     }
-    int rc = rec ? 0 : begin(r, host, &rec);
+    int rc = rec ? 0 : resolve_begin(r, host, &rec);
     if (rc == 0)
-        wait_for(rec, l);
+        resolve_wait_for(rec, l);
     return rc;
 }
 
 void ch_resolver_forget(struct ch_resolver *r, const char *host) {
-    struct record *rec = find(r, host);
+    struct record *rec = resolve_find(r, host);
     if (rec && !rec->busy)
-        drop(r, rec);
+        resolve_drop(r, rec);
 }

@@ -25,11 +25,11 @@ static struct span *span_at(struct ch_response *r, size_t i) {
     return (struct span *)(void *)r->spans.p + i;
 }
 
-static size_t span_count(const struct ch_response *r) {
+static size_t response_span_count(const struct ch_response *r) {
     return r->spans.n / sizeof(struct span);
 }
 
-static int refuse(struct ch_response *r, int why) {
+static int response_refuse(struct ch_response *r, int why) {
     r->refused = why;
     return -1;
 }
@@ -41,11 +41,11 @@ static int on_header_field(http_parser *p, const char *at, size_t n) {
     /* Debian's http-parser is built without its strict mode and lets spaces
      * pass; "Transfer-Encoding : chunked" must not be taken for nothing. */
     if (memchr(at, ' ', n))
-        return refuse(r, REFUSED_NAME);
+        return response_refuse(r, REFUSED_NAME);
     if (r->in_value || r->spans.n == 0) {
         struct span s = {.name = (uint32_t)r->text.n};
-        if (span_count(r) == CH_LIMIT_HTTP_HEADER_COUNT)
-            return refuse(r, REFUSED_HEADERS);
+        if (response_span_count(r) == CH_LIMIT_HTTP_HEADER_COUNT)
+            return response_refuse(r, REFUSED_HEADERS);
         if (r->text.cap == 0)
             ch_buf_reserve(&r->text, TYPICAL_HEAD);
         ch_buf_add(&r->spans, &s, sizeof(s));
@@ -53,11 +53,11 @@ static int on_header_field(http_parser *p, const char *at, size_t n) {
     }
     char *to = ch_buf_reserve(&r->text, n);
     if (!to)
-        return refuse(r, REFUSED_HEADERS);
+        return response_refuse(r, REFUSED_HEADERS);
     for (size_t i = 0; i < n; i++)
         to[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i]);
     ch_buf_commit(&r->text, n);
-    span_at(r, span_count(r) - 1)->name_n += (uint32_t)n;
+    span_at(r, response_span_count(r) - 1)->name_n += (uint32_t)n;
     return 0;
 }
 
@@ -65,12 +65,12 @@ static int on_header_value(http_parser *p, const char *at, size_t n) {
     struct ch_response *r = p->data;
     if (r->head_out)
         return 0;
-    struct span *s = span_at(r, span_count(r) - 1);
+    struct span *s = span_at(r, response_span_count(r) - 1);
     if (!r->in_value)
         s->value = (uint32_t)r->text.n;
     r->in_value = true;
     if (ch_buf_add(&r->text, at, n) < 0)
-        return refuse(r, REFUSED_HEADERS);
+        return response_refuse(r, REFUSED_HEADERS);
     s->value_n += (uint32_t)n;
     return 0;
 }
@@ -82,7 +82,7 @@ static void drop_head(struct ch_response *r) {
 }
 
 static bool deliver_head(struct ch_response *r) {
-    size_t n = span_count(r);
+    size_t n = response_span_count(r);
     CH_AUTOFREE struct ch_header *headers = ch_malloc((n + 1) * sizeof(*headers));
 
     for (size_t i = 0; i < n; i++) {
@@ -105,22 +105,22 @@ static int on_headers_complete(http_parser *p) {
     if (is_interim(p)) {
         drop_head(r);
         if (p->status_code == 101 || ++r->interim > CH_LIMIT_HTTP_INTERIM)
-            return refuse(r, REFUSED_INTERIM);
+            return response_refuse(r, REFUSED_INTERIM);
         return 1;
     }
     bool no_body = r->skip_body || p->status_code == 204 || p->status_code == 304;
     bool counted = !(p->flags & F_CHUNKED) && p->content_length != UINT64_MAX;
     if (!no_body && counted && p->content_length > r->max_body)
-        return refuse(r, REFUSED_BODY);
+        return response_refuse(r, REFUSED_BODY);
     r->stopped = !deliver_head(r);
     drop_head(r);
     return r->stopped ? -1 : no_body;
 }
 
-static int on_body(http_parser *p, const char *at, size_t n) {
+static int response_on_body(http_parser *p, const char *at, size_t n) {
     struct ch_response *r = p->data;
     if (n > r->max_body - r->body)
-        return refuse(r, REFUSED_BODY);
+        return response_refuse(r, REFUSED_BODY);
     r->body += n;
     r->stopped = !r->events->data(ch_sv(at, n), r->user);
     return r->stopped ? -1 : 0;
@@ -142,7 +142,7 @@ static const http_parser_settings settings = {
     .on_header_field = on_header_field,
     .on_header_value = on_header_value,
     .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
+    .on_body = response_on_body,
     .on_message_complete = on_message_complete,
 };
 
@@ -164,7 +164,7 @@ bool ch_response_answered(const struct ch_response *r) {
     return r->parser.status_code != 0;
 }
 
-static int fail(struct ch_response *r, struct chela_error *err) {
+static int response_fail(struct ch_response *r, struct chela_error *err) {
     enum http_errno e = HTTP_PARSER_ERRNO(&r->parser);
     int rc;
 
@@ -203,7 +203,7 @@ int ch_response_feed(struct ch_response *r, struct ch_sv bytes, size_t *used,
     if (r->done)
         return CH_RESPONSE_DONE;
     if (HTTP_PARSER_ERRNO(&r->parser) != HPE_OK || *used < bytes.n)
-        return fail(r, err);
+        return response_fail(r, err);
     return CH_RESPONSE_MORE;
 }
 

@@ -142,7 +142,8 @@ void ch_server_closed(struct ch_client *c) {
     closed_one(s);
 }
 
-static int read_address(const char *text, struct sockaddr_storage *out, struct chela_error *err) {
+static int server_read_address(const char *text, struct sockaddr_storage *out,
+                               struct chela_error *err) {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     long port = colon && colon[1] ? strtol(colon + 1, &end, 10) : -1;
@@ -161,7 +162,7 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct c
                    text);
 }
 
-static char *name_of(const struct sockaddr_storage *a) {
+static char *server_name_of(const struct sockaddr_storage *a) {
     char ip[INET6_ADDRSTRLEN] = "";
     CH_BUF_AUTO out = {0};
     const struct sockaddr_in6 *six = (const void *)a;
@@ -200,14 +201,14 @@ static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a
         rc = uv_tcp_getsockname(&s->tcp, (struct sockaddr *)&real, &n);
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "cannot listen at %s: %s", s->opts.listen, uv_strerror(rc));
-    s->address = name_of(&real);
+    s->address = server_name_of(&real);
     return 0;
 }
 
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err) {
     struct sockaddr_storage address = {0};
-    int rc = handed_down(opts->listen) < 0 ? read_address(opts->listen, &address, err) : 0;
+    int rc = handed_down(opts->listen) < 0 ? server_read_address(opts->listen, &address, err) : 0;
     if (rc < 0)
         return rc;
     struct ch_server *s = ch_alloc(sizeof(*s));

@@ -26,7 +26,7 @@ static void add_hex(struct ch_buf *out, const unsigned char *bytes, size_t n) {
     }
 }
 
-static void add_digest(struct ch_buf *out, const struct ch_sv *pieces, size_t n) {
+static void sigv4_add_digest(struct ch_buf *out, const struct ch_sv *pieces, size_t n) {
     unsigned char digest[CH_SHA256_SIZE];
     struct ch_sha256 h;
     ch_sha256_init(&h);
@@ -38,28 +38,28 @@ static void add_digest(struct ch_buf *out, const struct ch_sv *pieces, size_t n)
 
 /* --- path and query */
 
-static bool is_unreserved(char c) {
+static bool sigv4_is_unreserved(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == '~';
 }
 
-static void add_encoded(struct ch_buf *out, struct ch_sv s) {
+static void sigv4_add_encoded(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
-        if (is_unreserved(s.p[i]))
+        if (sigv4_is_unreserved(s.p[i]))
             ch_buf_addc(out, s.p[i]);
         else
             ch_buf_addf(out, "%%%02X", (unsigned char)s.p[i]);
     }
 }
 
-static void drop_segment(struct ch_buf *path) {
+static void sigv4_drop_segment(struct ch_buf *path) {
     while (path->n > 1 && path->p[path->n - 1] != '/')
         path->n--;
     path->n -= path->n > 1;
 }
 
 /* Without empty and dotted segments, each encoded as it stands. */
-static void add_path(struct ch_buf *out, struct ch_sv path) {
+static void sigv4_add_path(struct ch_buf *out, struct ch_sv path) {
     CH_BUF_AUTO clean = {0};
     bool slash = path.n > 1 && path.p[path.n - 1] == '/';
     ch_buf_addc(&clean, '/');
@@ -68,12 +68,12 @@ static void add_path(struct ch_buf *out, struct ch_sv path) {
         if (!segment.n || ch_sv_is(segment, "."))
             continue;
         if (ch_sv_is(segment, "..")) {
-            drop_segment(&clean);
+            sigv4_drop_segment(&clean);
             continue;
         }
         if (clean.n > 1)
             ch_buf_addc(&clean, '/');
-        add_encoded(&clean, segment);
+        sigv4_add_encoded(&clean, segment);
     }
     if (slash && clean.n > 1)
         ch_buf_addc(&clean, '/');
@@ -92,16 +92,16 @@ static void add_normalised(struct ch_buf *out, struct ch_sv s) {
         int high = s.p[i] == '%' && i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
         int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
         char c = low >= 0 ? (char)(high << 4 | low) : s.p[i];
-        add_encoded(out, ch_sv(&c, 1));
+        sigv4_add_encoded(out, ch_sv(&c, 1));
         i += low >= 0 ? 2 : 0;
     }
 }
 
-static int by_text(const void *a, const void *b) {
+static int sigv4_by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_query(struct ch_buf *out, struct ch_sv query, struct ch_arena *a) {
+static void sigv4_add_query(struct ch_buf *out, struct ch_sv query, struct ch_arena *a) {
     size_t n = 0;
     for (size_t i = 0; i < query.n; i++)
         n += query.p[i] == '&';
@@ -118,14 +118,14 @@ static void add_query(struct ch_buf *out, struct ch_sv query, struct ch_arena *a
         add_normalised(&pair, value);
         pairs[n++] = ch_arena_str(a, ch_buf_sv(&pair));
     }
-    qsort(pairs, n, sizeof(*pairs), by_text);
+    qsort(pairs, n, sizeof(*pairs), sigv4_by_text);
     for (size_t i = 0; i < n; i++)
         ch_buf_addf(out, "%s%s", i ? "&" : "", pairs[i]);
 }
 
 /* --- headers */
 
-static bool is_ours(struct ch_sv name) {
+static bool sigv4_is_ours(struct ch_sv name) {
     static const struct ch_sv names[] = {CH_SV("x-amz-date"), CH_SV("x-amz-content-sha256"),
                                          CH_SV("x-amz-security-token"), CH_SV("authorization")};
     for (size_t i = 0; i < CH_LEN(names); i++)
@@ -134,16 +134,16 @@ static bool is_ours(struct ch_sv name) {
     return false;
 }
 
-static bool is_signed(struct ch_sv name) {
+static bool sigv4_is_signed(struct ch_sv name) {
     return ch_sv_eq_nocase(name, CH_SV("host")) || ch_sv_eq_nocase(name, CH_SV("content-type")) ||
            (name.n > 6 && ch_sv_eq_nocase(ch_sv(name.p, 6), CH_SV("x-amz-")));
 }
 
-static int by_name(const void *a, const void *b) {
+static int sigv4_by_name(const void *a, const void *b) {
     return strcmp(((const struct ch_header *)a)->name.p, ((const struct ch_header *)b)->name.p);
 }
 
-static struct ch_sv lower(struct ch_arena *a, struct ch_sv s) {
+static struct ch_sv sigv4_lower(struct ch_arena *a, struct ch_sv s) {
     char *copy = ch_arena_str(a, s);
     for (size_t i = 0; i < s.n; i++)
         copy[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] + 32) : s.p[i];
@@ -151,7 +151,7 @@ static struct ch_sv lower(struct ch_arena *a, struct ch_sv s) {
 }
 
 /* Trimmed, and with one blank for many. */
-static void add_value(struct ch_buf *out, struct ch_sv value) {
+static void sigv4_add_value(struct ch_buf *out, struct ch_sv value) {
     value = ch_sv_trim(value);
     for (size_t i = 0; i < value.n; i++) {
         bool blank = value.p[i] == ' ' || value.p[i] == '\t';
@@ -163,22 +163,23 @@ static void add_value(struct ch_buf *out, struct ch_sv value) {
 }
 
 /* The headers that are signed, as lines, and their names, as a list. */
-static void add_headers(struct ch_buf *lines, struct ch_buf *names, const struct ch_header *headers,
-                        size_t n, struct ch_sv host, struct ch_arena *a) {
+static void sigv4_add_headers(struct ch_buf *lines, struct ch_buf *names,
+                              const struct ch_header *headers, size_t n, struct ch_sv host,
+                              struct ch_arena *a) {
     struct ch_header *list = ch_arena_alloc(a, (n + 1) * sizeof(*list));
     size_t count = 0;
     bool has_host = false;
     for (size_t i = 0; i < n; i++)
-        if (is_signed(headers[i].name)) {
-            list[count++] = (struct ch_header){lower(a, headers[i].name), headers[i].value};
+        if (sigv4_is_signed(headers[i].name)) {
+            list[count++] = (struct ch_header){sigv4_lower(a, headers[i].name), headers[i].value};
             has_host |= ch_sv_is(list[count - 1].name, "host");
         }
     if (!has_host)
         list[count++] = (struct ch_header){CH_SV("host"), host};
-    qsort(list, count, sizeof(*list), by_name);
+    qsort(list, count, sizeof(*list), sigv4_by_name);
     for (size_t i = 0; i < count; i++) {
         ch_buf_addf(lines, "%.*s:", CH_SV_FMT(list[i].name));
-        add_value(lines, list[i].value);
+        sigv4_add_value(lines, list[i].value);
         ch_buf_addc(lines, '\n');
         ch_buf_addf(names, "%s%.*s", i ? ";" : "", CH_SV_FMT(list[i].name));
     }
@@ -206,12 +207,12 @@ static void signing_key(const struct ch_sigv4 *who, struct ch_sv day,
     explicit_bzero(secret.p, secret.n);
 }
 
-static void add_signature(struct ch_buf *out, const struct ch_sigv4 *who, const char *when,
-                          struct ch_sv scope, struct ch_sv canonical) {
+static void sigv4_add_signature(struct ch_buf *out, const struct ch_sigv4 *who, const char *when,
+                                struct ch_sv scope, struct ch_sv canonical) {
     CH_BUF_AUTO text = {0};
     unsigned char key[CH_SHA256_SIZE], signature[CH_SHA256_SIZE];
     ch_buf_addf(&text, ALGORITHM "\n%s\n%.*s\n", when, CH_SV_FMT(scope));
-    add_digest(&text, &canonical, 1);
+    sigv4_add_digest(&text, &canonical, 1);
     signing_key(who, ch_sv(when, 8), key);
     ch_hmac_sha256(ch_sv((const char *)key, sizeof(key)), ch_buf_sv(&text), signature);
     add_hex(out, signature, sizeof(signature));
@@ -224,10 +225,10 @@ static struct ch_header *new_headers(const struct ch_sigv4 *who, const char *whe
                                      size_t *n) {
     struct ch_header *list = ch_arena_alloc(a, (req->nheaders + 4) * sizeof(*list));
     CH_BUF_AUTO digest = {0};
-    add_digest(&digest, req->body, req->nbody);
+    sigv4_add_digest(&digest, req->body, req->nbody);
     *n = 0;
     for (size_t i = 0; i < req->nheaders; i++)
-        if (!is_ours(req->headers[i].name))
+        if (!sigv4_is_ours(req->headers[i].name))
             list[(*n)++] = req->headers[i];
     list[(*n)++] = (struct ch_header){CH_SV("x-amz-date"), ch_arena_sv(a, ch_sv_str(when))};
     list[(*n)++] =
@@ -263,11 +264,11 @@ int ch_sigv4_sign(const struct ch_sigv4 *who, int64_t now_ms, struct ch_arena *a
     struct ch_sv query = url.target, path = ch_sv_split(&query, '?');
     ch_url_add_authority(&host, &url);
     ch_buf_addf(&canonical, "%s\n", req->method);
-    add_path(&canonical, path);
+    sigv4_add_path(&canonical, path);
     ch_buf_addc(&canonical, '\n');
-    add_query(&canonical, query, a);
+    sigv4_add_query(&canonical, query, a);
     ch_buf_addc(&canonical, '\n');
-    add_headers(&canonical, &names, headers, n, ch_buf_sv(&host), a);
+    sigv4_add_headers(&canonical, &names, headers, n, ch_buf_sv(&host), a);
     struct ch_sv digest = header_value(headers, n, "x-amz-content-sha256");
     ch_buf_addf(&canonical, "\n%s\n%.*s", ch_buf_str(&names), CH_SV_FMT(digest));
 
@@ -275,7 +276,7 @@ int ch_sigv4_sign(const struct ch_sigv4 *who, int64_t now_ms, struct ch_arena *a
         ch_arena_printf(a, "%.8s/%s/%s/aws4_request", when, who->region, who->service);
     ch_buf_addf(&out, ALGORITHM " Credential=%s/%s, SignedHeaders=%s, Signature=", who->access_key,
                 scope, ch_buf_str(&names));
-    add_signature(&out, who, when, ch_sv_str(scope), ch_buf_sv(&canonical));
+    sigv4_add_signature(&out, who, when, ch_sv_str(scope), ch_buf_sv(&canonical));
     headers[n++] = (struct ch_header){CH_SV("authorization"), ch_arena_sv(a, ch_buf_sv(&out))};
     req->headers = headers;
     req->nheaders = n;

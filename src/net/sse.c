@@ -33,22 +33,22 @@ void ch_sse_release(struct ch_sse *s) {
     s->stopped = true;
 }
 
-static int too_large(struct ch_sse *s, struct chela_error *err) {
+static int sse_too_large(struct ch_sse *s, struct chela_error *err) {
     s->stopped = true;
     return ch_fail(err, CHELA_ELIMIT, "an event of the stream is larger than %zu bytes", s->max);
 }
 
-static const char *find(const char *from, const char *end, char c) {
+static const char *sse_find(const char *from, const char *end, char c) {
     const char *hit = memchr(from, c, (size_t)(end - from));
     return hit ? hit : end;
 }
 
 /* End of the line that starts at p, or e->end. */
-static const char *line_end(struct line_ends *e, const char *p) {
+static const char *sse_line_end(struct line_ends *e, const char *p) {
     if (e->lf < p)
-        e->lf = find(p, e->end, '\n');
+        e->lf = sse_find(p, e->end, '\n');
     if (e->cr < p)
-        e->cr = find(p, e->end, '\r');
+        e->cr = sse_find(p, e->end, '\r');
     return CH_MIN(e->lf, e->cr);
 }
 
@@ -70,7 +70,7 @@ static bool dispatch(struct ch_sse *s) {
 }
 
 /* Copy a slice into its buffer, unless it is there already. */
-static void keep(struct ch_buf *b, struct ch_sv *now) {
+static void sse_keep(struct ch_buf *b, struct ch_sv *now) {
     if (now->p == b->p)
         return;
     ch_buf_clear(b);
@@ -79,7 +79,7 @@ static void keep(struct ch_buf *b, struct ch_sv *now) {
     *now = ch_buf_sv(b);
 }
 
-static bool add_data(struct ch_sse *s, struct ch_sv value) {
+static bool sse_add_data(struct ch_sse *s, struct ch_sv value) {
     if (!s->has_data) {
         s->has_data = true;
         s->data_now = value;
@@ -87,7 +87,7 @@ static bool add_data(struct ch_sse *s, struct ch_sv value) {
     }
     if (value.n >= s->max || s->data_now.n > s->max - value.n - 1)
         return false;
-    keep(&s->data, &s->data_now);
+    sse_keep(&s->data, &s->data_now);
     ch_buf_addc(&s->data, '\n');
     ch_buf_add_sv(&s->data, value);
     s->data_now = ch_buf_sv(&s->data);
@@ -96,10 +96,10 @@ static bool add_data(struct ch_sse *s, struct ch_sv value) {
 
 /* One line that is not empty. Fields other than data and event are ignored,
  * and so are comments, whose field name is empty. */
-static bool take_field(struct ch_sse *s, struct ch_sv line) {
+static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
     s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
     if (s->in_json)
-        return add_data(s, line);
+        return sse_add_data(s, line);
     const char *colon = memchr(line.p, ':', line.n);
     struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
     struct ch_sv value = ch_sv("", 0);
@@ -110,16 +110,16 @@ static bool take_field(struct ch_sse *s, struct ch_sv line) {
         value = ch_sv(line.p + skip, line.n - skip);
     }
     if (ch_sv_eq(field, CH_SV("data")))
-        return add_data(s, value);
+        return sse_add_data(s, value);
     if (ch_sv_eq(field, CH_SV("event")))
         s->name_now = value;
     return true;
 }
 
 /* Returns false when decoding is over: stopped, or *rc says why. */
-static bool take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela_error *err) {
+static bool sse_take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela_error *err) {
     if (line.n > s->max) {
-        *rc = too_large(s, err);
+        *rc = sse_too_large(s, err);
         return false;
     }
     if (!s->past_bom) {
@@ -129,8 +129,8 @@ static bool take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela
     }
     if (line.n == 0)
         return dispatch(s);
-    if (!take_field(s, line)) {
-        *rc = too_large(s, err);
+    if (!sse_take_field(s, line)) {
+        *rc = sse_too_large(s, err);
         return false;
     }
     return true;
@@ -139,12 +139,12 @@ static bool take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela
 /* The chunk ends: copy what the event in progress and the line in progress
  * have of it. `carried` means that s->line is still being added to. */
 static int keep_rest(struct ch_sse *s, struct ch_sv rest, bool carried, struct chela_error *err) {
-    keep(&s->name, &s->name_now);
-    keep(&s->data, &s->data_now);
+    sse_keep(&s->name, &s->name_now);
+    sse_keep(&s->data, &s->data_now);
     if (!carried)
         ch_buf_clear(&s->line);
     if (rest.n > 0 && ch_buf_add_sv(&s->line, rest) < 0)
-        return too_large(s, err);
+        return sse_too_large(s, err);
     return 0;
 }
 
@@ -158,13 +158,13 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
 
     p += s->after_cr && *p == '\n';
     s->after_cr = false;
-    struct line_ends ends = {find(p, end, '\n'), find(p, end, '\r'), end};
-    while ((at = line_end(&ends, p)) < end) {
+    struct line_ends ends = {sse_find(p, end, '\n'), sse_find(p, end, '\r'), end};
+    while ((at = sse_line_end(&ends, p)) < end) {
         struct ch_sv line = ch_sv(p, (size_t)(at - p));
         if (carried) {
             carried = false;
             if (ch_buf_add_sv(&s->line, line) < 0)
-                return too_large(s, err);
+                return sse_too_large(s, err);
             line = ch_buf_sv(&s->line);
         }
         p = at + 1;
@@ -172,7 +172,7 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
             s->after_cr = p == end;
             p += p < end && *p == '\n';
         }
-        if (!take_line(s, line, &rc, err))
+        if (!sse_take_line(s, line, &rc, err))
             return rc;
     }
     return keep_rest(s, ch_sv(p, (size_t)(end - p)), carried, err);
@@ -183,7 +183,7 @@ int ch_sse_end(struct ch_sse *s, struct chela_error *err) {
 
     if (s->stopped)
         return 0;
-    if (s->line.n > 0 && !take_line(s, ch_buf_sv(&s->line), &rc, err))
+    if (s->line.n > 0 && !sse_take_line(s, ch_buf_sv(&s->line), &rc, err))
         return rc;
     if (dispatch(s))
         s->stopped = true;

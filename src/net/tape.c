@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "net/eventstream.h"
 #include "json/writer.h"
@@ -28,7 +29,7 @@ void ch_tape_words_release(struct ch_tape_words *w) {
     w->n = 0;
 }
 
-static void replace(struct ch_sv text, const char *from, const char *to, struct ch_buf *out) {
+static void tape_replace(struct ch_sv text, const char *from, const char *to, struct ch_buf *out) {
     size_t n = strlen(from);
     const char *at;
     while (text.n && (at = memmem(text.p, text.n, from, n))) {
@@ -46,8 +47,8 @@ static void replace_all(const struct ch_tape_words *w, bool hide, struct ch_sv t
     ch_buf_add_sv(&now, text);
     for (size_t i = 0; i < w->n; i++) {
         ch_buf_clear(&next);
-        replace(ch_buf_sv(&now), hide ? w->list[i].text : w->list[i].word,
-                hide ? w->list[i].word : w->list[i].text, &next);
+        tape_replace(ch_buf_sv(&now), hide ? w->list[i].text : w->list[i].word,
+                     hide ? w->list[i].word : w->list[i].text, &next);
         struct ch_buf swap = now;
         now = next;
         next = swap;
@@ -65,7 +66,7 @@ void ch_tape_show(const struct ch_tape_words *w, struct ch_sv text, struct ch_bu
 
 /* --- secrets */
 
-static bool is_one_of(struct ch_sv name, const char *const *names, size_t n) {
+static bool tape_is_one_of(struct ch_sv name, const char *const *names, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (ch_sv_eq_nocase(name, ch_sv_str(names[i])))
             return true;
@@ -95,7 +96,7 @@ static bool is_secret_name(struct ch_sv name) {
         "x-amz-credential",
         "x-amz-security-token",
     };
-    return is_one_of(name, names, CH_LEN(names));
+    return tape_is_one_of(name, names, CH_LEN(names));
 }
 
 /* "https://user:pw@host/path?key=..&a=b" with neither password nor key. */
@@ -201,10 +202,10 @@ void ch_tape_request(const struct ch_tape_words *w, const struct ch_http_request
 
 /* --- answers */
 
-static bool is_kept(struct ch_sv name) {
+static bool tape_is_kept(struct ch_sv name) {
     static const char *const names[] = {"content-type",   "date",           "retry-after",
                                         "retry-after-ms", "x-should-retry", "x-amzn-errortype"};
-    return is_one_of(name, names, CH_LEN(names)) || ch_sv_starts(name, "x-ratelimit-") ||
+    return tape_is_one_of(name, names, CH_LEN(names)) || ch_sv_starts(name, "x-ratelimit-") ||
            ch_sv_starts(name, "anthropic-ratelimit-");
 }
 
@@ -213,7 +214,7 @@ void ch_tape_headers(const struct ch_http_head *head, struct ch_buf *out) {
     ch_jw_begin(&jw, '{');
     for (size_t i = 0; i < head->nheaders; i++) {
         CH_BUF_AUTO value = {0};
-        if (!is_kept(head->headers[i].name))
+        if (!tape_is_kept(head->headers[i].name))
             continue;
         ch_redact_copy(&value, head->headers[i].value);
         ch_jw_key_sv(&jw, head->headers[i].name);
@@ -223,7 +224,7 @@ void ch_tape_headers(const struct ch_http_head *head, struct ch_buf *out) {
 }
 
 /* Event by event, each with the blank line that ends it. */
-static void write_events(struct ch_sv text, struct ch_jw *jw) {
+static void tape_write_events(struct ch_sv text, struct ch_jw *jw) {
     ch_jw_begin(jw, '[');
     while (text.n) {
         const char *gap = memmem(text.p, text.n, "\n\n", 2);
@@ -240,7 +241,7 @@ static void mask(struct ch_sv text, struct ch_buf *out, void *words) {
     ch_redact_known(out, ch_buf_sv(&hidden));
 }
 
-static void unmask(struct ch_sv text, struct ch_buf *out, void *words) {
+static void tape_unmask(struct ch_sv text, struct ch_buf *out, void *words) {
     ch_tape_show(words, text, out);
 }
 
@@ -270,7 +271,7 @@ void ch_tape_hide_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struc
 }
 
 void ch_tape_show_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struct ch_buf *out) {
-    change_bytes(w, bytes, unmask, out);
+    change_bytes(w, bytes, tape_unmask, out);
 }
 
 /* Its sizes and checksums may read as text by chance. */
@@ -289,7 +290,7 @@ void ch_tape_response(const struct ch_tape_words *w, int status, struct ch_sv he
     ch_jw_key(&jw, "body");
     if (ch_utf8_valid(body) && !is_eventstream(headers)) {
         mask(body, &hidden, (void *)w);
-        write_events(ch_buf_sv(&hidden), &jw);
+        tape_write_events(ch_buf_sv(&hidden), &jw);
     } else {
         ch_tape_hide_bytes(w, body, &hidden);
         ch_base64_add(&clean, ch_buf_sv(&hidden));
@@ -336,8 +337,8 @@ static void show_value(const struct ch_json *v, size_t from, struct ch_buf *out)
 }
 
 /* The first node, in document order, that is not the same in both. */
-static void explain(const char *member, const struct ch_json *a, const struct ch_json *b,
-                    struct ch_buf *why) {
+static void tape_explain(const char *member, const struct ch_json *a, const struct ch_json *b,
+                         struct ch_buf *why) {
     size_t n = a->type >= CH_JSON_ARRAY ? a->nodes : 1, i = 0;
     size_t m = b->type >= CH_JSON_ARRAY ? b->nodes : 1;
     while (i + 1 < n && i + 1 < m && is_same_node(a + i, b + i))
@@ -363,7 +364,7 @@ bool ch_tape_same(const struct ch_json *recorded, const struct ch_json *now, str
         if (ch_json_equal(a, b))
             continue;
         if (why)
-            explain(members[i], a, b, why);
+            tape_explain(members[i], a, b, why);
         return false;
     }
     return true;

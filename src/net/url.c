@@ -10,12 +10,13 @@
 #define HOST_MAX 253 /* of a DNS name in text form */
 #define LABEL_MAX 63
 
-static bool is_digit(char c) {
+static bool net_url_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 static bool is_host_char(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    return net_url_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
 }
 
 size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
@@ -30,11 +31,11 @@ size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
 }
 
 /* What inet_aton would take for (part of) an address: decimal, octal, hex. */
-static bool is_number(struct ch_sv label) {
+static bool net_url_is_number(struct ch_sv label) {
     if (ch_sv_starts(label, "0x") || ch_sv_starts(label, "0X"))
         return true;
     for (size_t i = 0; i < label.n; i++)
-        if (!is_digit(label.p[i]))
+        if (!net_url_is_digit(label.p[i]))
             return false;
     return label.n > 0;
 }
@@ -65,7 +66,7 @@ static int parse_name(struct ch_sv host, struct ch_url *out, struct chela_error 
         return ch_fail(err, CHELA_EINVAL, "bad URL: not a host name (ASCII or punycode)");
     out->host = host;
     out->kind = CH_HOST_NAME;
-    if (!is_number(last))
+    if (!net_url_is_number(last))
         return CHELA_OK;
     if (ch_ip_parse(host, ip) != 4)
         return ch_fail(err, CHELA_EINVAL, "bad URL: \"%.*s\" is not an IPv4 address",
@@ -97,7 +98,7 @@ static int parse_port(struct ch_sv text, struct ch_url *out, struct chela_error 
     if (text.n == 0 || (text.n == 1 && text.p[0] == ':'))
         return CHELA_OK;
     for (size_t i = 1; i < text.n && port <= UINT16_MAX; i++) {
-        if (!is_digit(text.p[i]))
+        if (!net_url_is_digit(text.p[i]))
             return ch_fail(err, CHELA_EINVAL, "bad URL: the port is not a number");
         port = port * 10 + (unsigned)(text.p[i] - '0');
     }

@@ -69,7 +69,7 @@ size_t ch_wire_unsent(const struct ch_wire *w) {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&w->tcp);
 }
 
-static void on_written(uv_write_t *req, int status) {
+static void net_wire_on_written(uv_write_t *req, int status) {
     struct ch_wire *w = req->data;
     ch_free(CH_CONTAINER(req, struct writing, req));
     if (w->closed || w->deaf)
@@ -80,14 +80,14 @@ static void on_written(uv_write_t *req, int status) {
         w->ops->moved(w);
 }
 
-static void send_later(struct ch_wire *w, struct ch_sv bytes) {
+static void net_wire_send_later(struct ch_wire *w, struct ch_sv bytes) {
     struct writing *later = ch_malloc(sizeof(*later) + bytes.n);
     struct ch_sigpipe guard;
     memcpy(later->bytes, bytes.p, bytes.n);
     later->req.data = w;
     uv_buf_t buf = {.base = later->bytes, .len = bytes.n};
     ch_sigpipe_block(&guard);
-    int rc = uv_write(&later->req, (uv_stream_t *)&w->tcp, &buf, 1, on_written);
+    int rc = uv_write(&later->req, (uv_stream_t *)&w->tcp, &buf, 1, net_wire_on_written);
     ch_sigpipe_restore(&guard);
     if (rc < 0)
         ch_free(later); /* reading will tell that nobody is there */
@@ -101,7 +101,7 @@ static void send_raw(struct ch_wire *w, struct ch_sv bytes) {
             bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
     if (bytes.n)
-        send_later(w, bytes);
+        net_wire_send_later(w, bytes);
 }
 
 static void send_encrypted(struct ch_wire *w) {
@@ -136,7 +136,7 @@ int ch_wire_end(struct ch_wire *w) {
 
 /* What TLS itself has to say: of the handshake, an alert, a new key. Who asks for
  * ever new keys and never reads is not answered for ever. */
-static void reply(struct ch_wire *w) {
+static void net_wire_reply(struct ch_wire *w) {
     size_t before = ch_wire_unsent(w);
     if (!before)
         w->replies = 0;
@@ -144,7 +144,7 @@ static void reply(struct ch_wire *w) {
     w->replies += ch_wire_unsent(w) - before;
 }
 
-static void decrypt(struct ch_wire *w) {
+static void net_wire_decrypt(struct ch_wire *w) {
     const struct chela_tls_ops *tls = w->id->tls;
     int eof = 0;
     long n = 0;
@@ -158,25 +158,25 @@ static void decrypt(struct ch_wire *w) {
         w->ops->bytes(w, ch_sv(w->id->plain, (size_t)n));
     if (w->closed)
         return;
-    reply(w);
+    net_wire_reply(w);
     bool floods = w->replies > CH_LIMIT_TLS_REPLIES;
     if ((n < 0 || eof || floods) && !w->deaf)
         w->ops->lost(w);
 }
 
-static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf) {
+static void net_wire_on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf) {
     (void)suggested;
     *buf = (uv_buf_t){.base = ((struct ch_wire *)h->data)->room, .len = CH_WIRE_READ};
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+static void net_wire_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_wire *w = stream->data;
     if (w->closed || w->deaf || n == 0)
         return;
     if (n < 0 || (w->tls && w->id->tls->feed(w->tls, buf->base, (size_t)n, NULL) < 0))
         w->ops->lost(w);
     else if (w->tls)
-        decrypt(w);
+        net_wire_decrypt(w);
     else
         w->ops->bytes(w, ch_sv(buf->base, (size_t)n));
 }
@@ -188,10 +188,10 @@ void ch_wire_deaf(struct ch_wire *w) {
 
 /* --- life */
 
-static int begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
+static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
     int rc = uv_accept(listener, (uv_stream_t *)&w->tcp);
     if (rc == 0)
-        rc = uv_read_start((uv_stream_t *)&w->tcp, on_alloc, on_read);
+        rc = uv_read_start((uv_stream_t *)&w->tcp, net_wire_on_alloc, net_wire_on_read);
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "%s", uv_strerror(rc));
     uv_tcp_nodelay(&w->tcp, 1);
@@ -205,13 +205,13 @@ int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listene
     w->id = id;
     if (id)
         id->refs++;
-    int rc = begin(w, listener, err);
+    int rc = net_wire_begin(w, listener, err);
     if (rc < 0)
         ch_wire_close(w);
     return rc;
 }
 
-static void on_closed(uv_handle_t *h) {
+static void net_wire_on_closed(uv_handle_t *h) {
     struct ch_wire *w = h->data;
     if (w->tls)
         w->id->tls->close(w->tls);
@@ -223,5 +223,5 @@ void ch_wire_close(struct ch_wire *w) {
     if (w->closed)
         return;
     w->closed = true;
-    uv_close((uv_handle_t *)&w->tcp, on_closed);
+    uv_close((uv_handle_t *)&w->tcp, net_wire_on_closed);
 }

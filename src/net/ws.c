@@ -42,7 +42,7 @@ static void free_ws(struct ch_ws *w) {
     ch_free(w);
 }
 
-static void end(struct ch_ws *w, const struct chela_error *err) {
+static void ws_end(struct ch_ws *w, const struct chela_error *err) {
     if (w->state == GONE)
         return;
     w->state = GONE;
@@ -57,12 +57,12 @@ static void on_late(struct ch_timer *t) {
     struct ch_ws *w = CH_CONTAINER(t, struct ch_ws, timer);
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ETIMEOUT, "no WebSocket to %s in time", w->conn->label);
-    end(w, &err);
+    ws_end(w, &err);
 }
 
 /* --- out */
 
-static void flush(struct ch_ws *w) {
+static void ws_flush(struct ch_ws *w) {
     if (!w->conn || w->conn->sending || !w->queue.n)
         return;
     struct ch_buf out = w->queue;
@@ -79,7 +79,7 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
     ch_ws_add_frame(&w->queue, kind, data, mask);
     if (w->queue.overflow)
         return CHELA_ELIMIT;
-    flush(w);
+    ws_flush(w);
     return 0;
 }
 
@@ -93,7 +93,7 @@ static int say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error
     return ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
 }
 
-static bool on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
+static bool ws_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
     struct ch_ws *w = user;
     struct chela_error err = {0};
     if (kind == CH_WS_TEXT || kind == CH_WS_BINARY) {
@@ -102,23 +102,23 @@ static bool on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
         ch_ws_send(w, CH_WS_PONG, payload);
     } else if (kind == CH_WS_CLOSE) {
         say_goodbye(w, payload, &err);
-        end(w, &err);
+        ws_end(w, &err);
     }
     return !w->closed && w->state == OPEN;
 }
 
-static struct ch_sv after(struct ch_sv s, size_t n) {
+static struct ch_sv ws_after(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
 /* The head of the answer; *bytes keeps what follows it. */
-static int on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error *err) {
+static int ws_on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error *err) {
     size_t before = w->head.n;
     if (ch_buf_add_sv(&w->head, *bytes) < 0)
         return ch_fail(err, CHELA_ELIMIT, "the answer of %s has too many headers",
                        w->conn->label);
     size_t n = ch_ws_head_size(ch_buf_sv(&w->head));
-    *bytes = n ? after(*bytes, n - before) : ch_sv(NULL, 0);
+    *bytes = n ? ws_after(*bytes, n - before) : ch_sv(NULL, 0);
     if (!n)
         return 0;
     w->head.n = n;
@@ -131,31 +131,31 @@ static int on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error *e
     return 0;
 }
 
-static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void ws_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     struct ch_ws *w = user;
     struct chela_error err = {0};
     int rc = 0;
     (void)c;
     w->reading = true;
     if (w->state == ASKING)
-        rc = on_answer(w, &bytes, &err);
+        rc = ws_on_answer(w, &bytes, &err);
     if (rc == 0 && !w->closed && w->state == OPEN)
         rc = ch_ws_feed(&w->reader, bytes, &err);
     w->reading = false;
     if (w->closed)
         free_ws(w);
     else if (rc < 0)
-        end(w, &err);
+        ws_end(w, &err);
 }
 
-static void on_ready(struct ch_conn *c, void *user) {
+static void ws_on_ready(struct ch_conn *c, void *user) {
     struct ch_ws *w = user;
     unsigned char nonce[CH_WS_NONCE];
     struct chela_error err = {0};
     struct ch_buf out = {0};
     if (!draw(nonce, sizeof(nonce))) {
         ch_fail(&err, CHELA_EIO, "there are no random numbers");
-        end(w, &err);
+        ws_end(w, &err);
         return;
     }
     w->state = ASKING;
@@ -163,22 +163,22 @@ static void on_ready(struct ch_conn *c, void *user) {
     ch_conn_send(c, &out, NULL, 0);
 }
 
-static void on_sent(struct ch_conn *c, void *user) {
+static void ws_on_sent(struct ch_conn *c, void *user) {
     (void)c;
-    flush(user);
+    ws_flush(user);
 }
 
-static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
+static void ws_on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
     struct ch_ws *w = user;
     struct chela_error why = {0};
     if (!err)
         ch_fail(&why, CHELA_ENET, "%s closed the connection", c->label);
-    end(w, err ? err : &why);
+    ws_end(w, err ? err : &why);
 }
 
 /* --- life */
 
-static int read_url(struct ch_ws *w, const char *url, struct chela_error *err) {
+static int ws_read_url(struct ch_ws *w, const char *url, struct chela_error *err) {
     CH_BUF_AUTO text = {0};
     bool tls = strncmp(url, "wss://", 6) == 0;
     if (!tls && strncmp(url, "ws://", 5) != 0)
@@ -191,17 +191,17 @@ static int read_url(struct ch_ws *w, const char *url, struct chela_error *err) {
 int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *o, const struct ch_ws_events *events,
                void *user, struct ch_ws **out, struct chela_error *err) {
     static const struct ch_conn_events conn_events = {
-        .ready = on_ready, .sent = on_sent, .bytes = on_bytes, .gone = on_gone};
+        .ready = ws_on_ready, .sent = ws_on_sent, .bytes = ws_on_bytes, .gone = ws_on_gone};
     struct ch_ws *w = ch_alloc(sizeof(*w));
-    struct ch_route route;
+    struct ch_conn_route route;
     w->http = h;
     w->loop = ch_http_shared(h)->loop;
     w->events = events;
     w->user = user;
     ch_buf_init(&w->head, CH_LIMIT_HTTP_HEADERS);
     ch_buf_init(&w->queue, CH_LIMIT_WS_QUEUE);
-    ch_ws_reader_init(&w->reader, on_frame, w);
-    int rc = read_url(w, o->url, err);
+    ch_ws_reader_init(&w->reader, ws_on_frame, w);
+    int rc = ws_read_url(w, o->url, err);
     if (rc == 0)
         rc = ch_http_route(h, &w->parts, &route, err);
     if (rc == 0 && route.proxy && !route.tls)

@@ -45,7 +45,7 @@ struct ch_sv ch_ws_header(struct ch_sv head, const char *name) {
 }
 
 /* "HTTP/1.1 101 Switching Protocols" */
-static int status_of(struct ch_sv head) {
+static int ws_codec_status_of(struct ch_sv head) {
     static const char digits[] = "0123456789";
     int status = 0;
     if (head.n < 12 || !ch_sv_starts(head, "HTTP/1.1 "))
@@ -69,7 +69,7 @@ void ch_ws_add_accept(struct ch_buf *out, struct ch_sv key) {
 }
 
 int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) {
-    int status = status_of(head);
+    int status = ws_codec_status_of(head);
     CH_BUF_AUTO want = {0};
     ch_ws_add_accept(&want, ch_sv_str(key));
     if (status && status != 101) {
@@ -123,16 +123,16 @@ void ch_ws_reader_release(struct ch_ws_reader *r) {
     ch_buf_release(&r->control);
 }
 
-static int broken(struct chela_error *err, const char *what) {
+static int ws_codec_broken(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EPROTO, "the peer's WebSocket frames are broken: %s", what);
 }
 
 static int not_text(struct ch_ws_reader *r, struct chela_error *err) {
     r->verdict = CH_WS_NO_TEXT;
-    return broken(err, "a text that is not UTF-8");
+    return ws_codec_broken(err, "a text that is not UTF-8");
 }
 
-static bool is_control(unsigned opcode) {
+static bool ws_codec_is_control(unsigned opcode) {
     return opcode & 8;
 }
 
@@ -175,19 +175,20 @@ static int check_head(struct ch_ws_reader *r, struct chela_error *err) {
     bool last = r->head[0] & 0x80;
     uint64_t n = length_of(r);
     if (r->head[0] & 0x70)
-        return broken(err, "an extension that nobody asked for");
+        return ws_codec_broken(err, "an extension that nobody asked for");
     if (r->of_client != !!(r->head[1] & 0x80))
-        return broken(err, r->of_client ? "no mask" : "a mask");
+        return ws_codec_broken(err, r->of_client ? "no mask" : "a mask");
     if (opcode != 0 && opcode != CH_WS_TEXT && opcode != CH_WS_BINARY && opcode != CH_WS_CLOSE &&
         opcode != CH_WS_PING && opcode != CH_WS_PONG)
-        return broken(err, "an unknown kind");
-    if (is_control(opcode) && (!last || n > MOST_CONTROL))
-        return broken(err, "a control frame that is too long or in parts");
-    if (!is_control(opcode) && (opcode == 0) != (r->kind != 0))
-        return broken(err, opcode ? "a message within a message" : "the rest of no message");
+        return ws_codec_broken(err, "an unknown kind");
+    if (ws_codec_is_control(opcode) && (!last || n > MOST_CONTROL))
+        return ws_codec_broken(err, "a control frame that is too long or in parts");
+    if (!ws_codec_is_control(opcode) && (opcode == 0) != (r->kind != 0))
+        return ws_codec_broken(err,
+                               opcode ? "a message within a message" : "the rest of no message");
     if ((size == 4 && n < 126) || (size == 10 && (n <= UINT16_MAX || n > INT64_MAX)))
-        return broken(err, "a length in a form that it must not have");
-    return is_control(opcode) ? 0 : too_big(r, n, err);
+        return ws_codec_broken(err, "a length in a form that it must not have");
+    return ws_codec_is_control(opcode) ? 0 : too_big(r, n, err);
 }
 
 /* Codes that may be sent: some stand for what is not said, others mean nothing. */
@@ -200,9 +201,9 @@ static int check_goodbye(struct ch_ws_reader *r, struct ch_sv said, struct chela
     if (!said.n)
         return 0;
     if (said.n == 1)
-        return broken(err, "half a reason to close");
+        return ws_codec_broken(err, "half a reason to close");
     if (!is_code((unsigned)(unsigned char)said.p[0] << 8 | (unsigned char)said.p[1]))
-        return broken(err, "no reason to close");
+        return ws_codec_broken(err, "no reason to close");
     return ch_utf8_valid(ch_sv(said.p + 2, said.n - 2)) ? 0 : not_text(r, err);
 }
 
@@ -233,7 +234,7 @@ static int end_frame(struct ch_ws_reader *r, struct chela_error *err) {
     unsigned opcode = r->head[0] & 15;
     r->nhead = 0;
     r->in_payload = false;
-    if (is_control(opcode))
+    if (ws_codec_is_control(opcode))
         return end_control(r, opcode, err);
     return r->head[0] & 0x80 ? end_message(r, err) : 0;
 }
@@ -245,14 +246,14 @@ static int begin_payload(struct ch_ws_reader *r, struct chela_error *err) {
         return rc;
     if (opcode == CH_WS_TEXT || opcode == CH_WS_BINARY)
         r->kind = opcode;
-    r->fragments += !is_control(opcode);
+    r->fragments += !ws_codec_is_control(opcode);
     r->mask_at = 0;
     r->left = length_of(r);
     r->in_payload = true;
     return r->left ? 0 : end_frame(r, err);
 }
 
-static void unmask(struct ch_ws_reader *r, char *p, size_t n) {
+static void ws_codec_unmask(struct ch_ws_reader *r, char *p, size_t n) {
     const unsigned char *mask = r->head + bare_size(r);
     for (size_t i = 0; i < n; i++)
         p[i] = (char)((unsigned char)p[i] ^ mask[(r->mask_at + i) % 4]);
@@ -261,10 +262,10 @@ static void unmask(struct ch_ws_reader *r, char *p, size_t n) {
 
 static size_t take_payload(struct ch_ws_reader *r, struct ch_sv bytes) {
     size_t n = (size_t)CH_MIN(r->left, (uint64_t)bytes.n);
-    struct ch_buf *to = is_control(r->head[0] & 15) ? &r->control : &r->message;
+    struct ch_buf *to = ws_codec_is_control(r->head[0] & 15) ? &r->control : &r->message;
     ch_buf_add(to, bytes.p, n);
     if (r->of_client)
-        unmask(r, to->p + to->n - n, n);
+        ws_codec_unmask(r, to->p + to->n - n, n);
     r->left -= n;
     return n;
 }

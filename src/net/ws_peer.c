@@ -33,7 +33,7 @@ static bool lists(struct ch_sv list, const char *word) {
     return false;
 }
 
-static bool is_key(struct ch_sv key) {
+static bool ws_peer_is_key(struct ch_sv key) {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     if (key.n != KEY_SIZE || key.p[22] != '=' || key.p[23] != '=')
@@ -57,7 +57,7 @@ int ch_ws_peer_check(const struct ch_inbound *in, const char **why) {
         return 426;
     }
     if (ch_inbound_count(in, "sec-websocket-key") != 1 ||
-        !is_key(ch_inbound_header(in, "sec-websocket-key"))) {
+        !ws_peer_is_key(ch_inbound_header(in, "sec-websocket-key"))) {
         *why = "Sec-WebSocket-Key must be 16 bytes in base64";
         return 400;
     }
@@ -91,9 +91,9 @@ struct ch_sv ch_ws_peer_offer(const struct ch_inbound *in, const char *prefix) {
 
 /* --- out */
 
-static void on_time(struct ch_timer *t);
+static void ws_peer_on_time(struct ch_timer *t);
 
-static int put(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv payload) {
+static int ws_peer_put(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv payload) {
     CH_BUF_AUTO frame = {0};
     ch_ws_add_frame(&frame, kind, payload, NULL);
     return ch_exchange_write(p->x, ch_buf_sv(&frame));
@@ -107,8 +107,8 @@ void ch_ws_peer_close(struct ch_ws_peer *p, enum ch_ws_code code, const char *wh
     ch_buf_addc(&payload, (char)(code >> 8));
     ch_buf_addc(&payload, (char)code);
     ch_buf_add(&payload, why, CH_MIN(strlen(why), MOST_REASON));
-    put(p, CH_WS_CLOSE, ch_buf_sv(&payload));
-    ch_timer_start(p->loop, &p->timer, CH_LIMIT_CLIENT_LINGER_MS, on_time);
+    ws_peer_put(p, CH_WS_CLOSE, ch_buf_sv(&payload));
+    ch_timer_start(p->loop, &p->timer, CH_LIMIT_CLIENT_LINGER_MS, ws_peer_on_time);
 }
 
 /* Unless so much waits for them already: a goodbye is all that is added to it. */
@@ -116,7 +116,7 @@ static int put_within(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv p
     if (p->code)
         return CHELA_ESTATE;
     if (ch_exchange_lag(p->x) <= CH_LIMIT_CLIENT_BUFFER)
-        return put(p, kind, payload);
+        return ws_peer_put(p, kind, payload);
     ch_ws_peer_close(p, CH_WS_LATER, "you do not keep up with what you are sent");
     return CHELA_ELIMIT;
 }
@@ -131,7 +131,7 @@ int ch_ws_peer_send(struct ch_ws_peer *p, struct ch_sv text) {
 
 /* --- time */
 
-static void on_time(struct ch_timer *t) {
+static void ws_peer_on_time(struct ch_timer *t) {
     struct ch_ws_peer *p = CH_CONTAINER(t, struct ch_ws_peer, timer);
     if (p->code) {
         p->events->gone(p, p->code, p->user);
@@ -145,7 +145,8 @@ static void on_time(struct ch_timer *t) {
     p->heard = false;
     if (p->pinged && put_within(p, CH_WS_PING, ch_sv("", 0)) < 0)
         return;
-    ch_timer_start(p->loop, t, p->pinged ? CH_LIMIT_WS_PONG_MS : CH_DEFAULT_WS_PING_MS, on_time);
+    ch_timer_start(p->loop, t, p->pinged ? CH_LIMIT_WS_PONG_MS : CH_DEFAULT_WS_PING_MS,
+                   ws_peer_on_time);
 }
 
 /* --- in */
@@ -155,13 +156,13 @@ static unsigned code_in(struct ch_sv payload) {
                          : (unsigned)(unsigned char)payload.p[0] << 8 | (unsigned char)payload.p[1];
 }
 
-static bool on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
+static bool ws_peer_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
     struct ch_ws_peer *p = user;
     if (kind == CH_WS_CLOSE) {
         unsigned code = code_in(payload);
         p->answered = true;
         if (!p->code) { /* ours is the answer: the same code */
-            put(p, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
+            ws_peer_put(p, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
             p->code = code;
         }
         return false;
@@ -177,7 +178,7 @@ static bool on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
     return true;
 }
 
-static void on_bytes(struct ch_exchange *x, struct ch_sv bytes, void *user) {
+static void ws_peer_on_bytes(struct ch_exchange *x, struct ch_sv bytes, void *user) {
     struct ch_ws_peer *p = user;
     struct chela_error err = {0};
     (void)x;
@@ -200,7 +201,7 @@ int ch_ws_peer_accept(struct ch_loop *loop, struct ch_exchange *x, const char *p
         return CHELA_ESTATE;
     struct ch_ws_peer *p = ch_alloc(sizeof(*p));
     *p = (struct ch_ws_peer){.loop = loop, .x = x, .events = events, .user = user};
-    ch_ws_reader_init(&p->reader, on_frame, p);
+    ch_ws_reader_init(&p->reader, ws_peer_on_frame, p);
     p->reader.of_client = true;
     ch_ws_add_accept(&accept, ch_inbound_header(ch_exchange_inbound(x), "sec-websocket-key"));
     ch_exchange_header(x, "Upgrade", "websocket");
@@ -208,8 +209,8 @@ int ch_ws_peer_accept(struct ch_loop *loop, struct ch_exchange *x, const char *p
     ch_exchange_header(x, "Sec-WebSocket-Accept", ch_buf_str(&accept));
     if (protocol)
         ch_exchange_header(x, "Sec-WebSocket-Protocol", protocol);
-    ch_exchange_upgrade(x, on_bytes, p);
-    ch_timer_start(loop, &p->timer, CH_DEFAULT_WS_PING_MS, on_time);
+    ch_exchange_upgrade(x, ws_peer_on_bytes, p);
+    ch_timer_start(loop, &p->timer, CH_DEFAULT_WS_PING_MS, ws_peer_on_time);
     *out = p;
     return 0;
 }

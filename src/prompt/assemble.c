@@ -54,7 +54,7 @@ static struct ch_layer *lowest(struct ch_layer *layers, size_t n) {
     return least;
 }
 
-static size_t sum(const struct ch_layer *layers, size_t n) {
+static size_t assemble_sum(const struct ch_layer *layers, size_t n) {
     size_t tokens = 0;
     for (size_t i = 0; i < n; i++)
         tokens += layers[i].kept;
@@ -83,11 +83,11 @@ size_t ch_assemble(struct ch_layer *layers, size_t n, size_t budget, struct ch_b
         if (layers[i].cap)
             cut_to(&layers[i], layers[i].cap);
     }
-    size_t used = sum(layers, n);
+    size_t used = assemble_sum(layers, n);
     for (struct ch_layer *l; budget && used > budget && (l = lowest(layers, n));) {
         size_t over = used - budget;
         cut_to(l, l->kept > over ? l->kept - over : 0);
-        used = sum(layers, n);
+        used = assemble_sum(layers, n);
     }
     for (enum ch_layer_kind k = CH_LAYER_SYSTEM; k <= CH_LAYER_CONSTRAINTS; k++)
         for (size_t i = 0; i < n; i++)

@@ -31,13 +31,13 @@ void ch_cases_release(struct ch_cases *c) {
     *c = (struct ch_cases){0};
 }
 
-static const char *place(struct reading *r, const struct ch_json *at) {
+static const char *cases_place(struct reading *r, const struct ch_json *at) {
     struct ch_json_where w = ch_yaml_where(&r->yaml, at);
     return ch_arena_printf(&r->c->arena, "%s:%u:%u", r->yaml.name, w.line, w.column);
 }
 
-static int bad(struct reading *r, const struct ch_json *at, const char *why) {
-    return ch_fail(r->err, CHELA_EINVAL, "%s: %s", place(r, at), why);
+static int cases_bad(struct reading *r, const struct ch_json *at, const char *why) {
+    return ch_fail(r->err, CHELA_EINVAL, "%s: %s", cases_place(r, at), why);
 }
 
 /* One of a list of words; -1 and err, with the nearest of them. */
@@ -54,14 +54,14 @@ static int one_of(struct reading *r, const struct ch_json *at, const char *what,
     ch_buf_addf(&why, "unknown %s %.*s", what, CH_SV_FMT(given));
     if (near.best.n)
         ch_buf_addf(&why, " (did you mean %.*s?)", CH_SV_FMT(near.best));
-    bad(r, at, ch_buf_str(&why));
+    cases_bad(r, at, ch_buf_str(&why));
     return -1;
 }
 
 static int need_text(struct reading *r, const struct ch_json *v, const char *what,
                      const char **out) {
     if (!ch_json_is(v, CH_JSON_STRING))
-        return bad(r, v, what);
+        return cases_bad(r, v, what);
     *out = ch_arena_str(&r->c->arena, ch_json_str(v));
     return 0;
 }
@@ -69,30 +69,30 @@ static int need_text(struct reading *r, const struct ch_json *v, const char *wha
 /* --- expectations -------------------------------------------------------------------- */
 
 /* The schema given, or the prompt's own. */
-static int read_schema(struct reading *r, const struct ch_json *at, const struct ch_json *v,
-                       struct ch_expect *out) {
+static int cases_read_schema(struct reading *r, const struct ch_json *at, const struct ch_json *v,
+                             struct ch_expect *out) {
     struct chela_error why = {0};
     const struct ch_json *root = ch_json_is(v, CH_JSON_OBJECT) ? v : r->t->head.schema;
     if (!root)
-        return bad(r, at, "schema: the prompt has none of its own");
-    return ch_schema_new(root, NULL, &out->schema, &why) < 0 ? bad(r, at, why.message) : 0;
+        return cases_bad(r, at, "schema: the prompt has none of its own");
+    return ch_schema_new(root, NULL, &out->schema, &why) < 0 ? cases_bad(r, at, why.message) : 0;
 }
 
 static int read_field_in(struct reading *r, const struct ch_json *v, struct ch_expect *out) {
     out->values = ch_json_get(v, "values");
     const struct ch_json *field = ch_json_get(v, "field");
     if (!field || !ch_json_is(out->values, CH_JSON_ARRAY))
-        return bad(r, v, "field_in: expected { field: NAME, values: [...] }");
+        return cases_bad(r, v, "field_in: expected { field: NAME, values: [...] }");
     return need_text(r, field, "field_in: expected the name of a field", &out->text);
 }
 
-static int read_pattern(struct reading *r, const struct ch_json *v, struct ch_expect *out) {
+static int cases_read_pattern(struct reading *r, const struct ch_json *v, struct ch_expect *out) {
     struct chela_error why = {0};
     int rc = need_text(r, v, "matches: expected a pattern", &out->text);
     if (rc < 0)
         return rc;
     rc = ch_patterns_add(&r->c->patterns, ch_sv_str(out->text), &out->pattern, &why);
-    return rc < 0 ? bad(r, v, why.message) : 0;
+    return rc < 0 ? cases_bad(r, v, why.message) : 0;
 }
 
 /* v: NULL for an expectation that is one word. */
@@ -101,29 +101,29 @@ static int read_argument(struct reading *r, const struct ch_json *at, const stru
     if (out->kind == CH_EXPECT_JSON_VALID)
         return 0;
     if (out->kind == CH_EXPECT_SCHEMA)
-        return read_schema(r, at, v, out);
+        return cases_read_schema(r, at, v, out);
     if (!v)
-        return bad(r, at, "the expectation needs a value, as in `has_field: NAME`");
+        return cases_bad(r, at, "the expectation needs a value, as in `has_field: NAME`");
     if (out->kind == CH_EXPECT_FIELD_IN)
         return read_field_in(r, v, out);
     if (out->kind == CH_EXPECT_MATCHES)
-        return read_pattern(r, v, out);
+        return cases_read_pattern(r, v, out);
     if (out->kind == CH_EXPECT_MAX_TOKENS)
         return ch_json_as_int(v, &out->tokens) && out->tokens > 0
                    ? 0
-                   : bad(r, v, "max_tokens: expected a whole number above 0");
+                   : cases_bad(r, v, "max_tokens: expected a whole number above 0");
     return need_text(r, v, "expected a name", &out->text);
 }
 
 static int read_expectations(struct reading *r, const struct ch_json *at,
                              const struct ch_json *v, struct ch_case *out) {
     if (!ch_json_is(v, CH_JSON_ARRAY) || !v->n)
-        return bad(r, v ? v : at, "expect: expected a list of at least one expectation");
+        return cases_bad(r, v ? v : at, "expect: expected a list of at least one expectation");
     out->expects = ch_arena_zalloc(&r->c->arena, v->n * sizeof(*out->expects));
     for (CH_JSON_EACH(e, v)) {
         bool pair = e->type == CH_JSON_OBJECT && e->n == 1;
         if (!pair && e->type != CH_JSON_STRING)
-            return bad(r, e, "expected one expectation, as in `has_field: NAME`");
+            return cases_bad(r, e, "expected one expectation, as in `has_field: NAME`");
         struct ch_expect *x = &out->expects[out->n++];
         int kind = one_of(r, pair ? e + 1 : e, "expectation", expectations,
                           CH_LEN(expectations));
@@ -139,8 +139,8 @@ static int read_expectations(struct reading *r, const struct ch_json *at,
 
 /* --- cases ---------------------------------------------------------------------------- */
 
-static void add_values(struct reading *r, const struct ch_json *from, bool common,
-                       struct ch_case *out) {
+static void cases_add_values(struct reading *r, const struct ch_json *from, bool common,
+                             struct ch_case *out) {
     for (CH_JSON_MEMBERS(k, v, from)) {
         struct ch_prompt_value *value = NULL;
         for (size_t i = 0; i < out->nvalues; i++)
@@ -158,16 +158,16 @@ static void add_values(struct reading *r, const struct ch_json *from, bool commo
     }
 }
 
-static int read_values(struct reading *r, const struct ch_json *v, struct ch_case *out) {
+static int cases_read_values(struct reading *r, const struct ch_json *v, struct ch_case *out) {
     const struct ch_json *common = ch_json_get(r->yaml.root, "values");
     if (common && common->type != CH_JSON_OBJECT)
-        return bad(r, common, "values: expected a mapping of variables");
+        return cases_bad(r, common, "values: expected a mapping of variables");
     if (v && v->type != CH_JSON_OBJECT)
-        return bad(r, v, "values: expected a mapping of variables");
+        return cases_bad(r, v, "values: expected a mapping of variables");
     size_t most = (common ? common->n : 0) + (v ? v->n : 0);
     out->values = ch_arena_zalloc(&r->c->arena, (most + 1) * sizeof(*out->values));
-    add_values(r, common, true, out);
-    add_values(r, v, false, out);
+    cases_add_values(r, common, true, out);
+    cases_add_values(r, v, false, out);
     return 0;
 }
 
@@ -186,12 +186,12 @@ static int read_bad(struct reading *r, const struct ch_json *v, struct ch_case *
     return rc;
 }
 
-static int read_tools(struct reading *r, const struct ch_json *v, struct ch_case *out) {
+static int cases_read_tools(struct reading *r, const struct ch_json *v, struct ch_case *out) {
     if (v && v->type != CH_JSON_ARRAY)
-        return bad(r, v, "tools: expected a list of { name, description, parameters }");
+        return cases_bad(r, v, "tools: expected a list of { name, description, parameters }");
     for (CH_JSON_EACH(e, v))
         if (!ch_json_get_str(e, "name").n)
-            return bad(r, e, "tools: a tool without a name");
+            return cases_bad(r, e, "tools: a tool without a name");
     out->tools = v;
     return 0;
 }
@@ -209,9 +209,9 @@ static int check_keys(struct reading *r, const struct ch_json *v, const char *co
 static int read_case(struct reading *r, const struct ch_json *v, struct ch_case *out) {
     static const char *const keys[] = {"name", "kind", "values", "tools", "expect", "good", "bad"};
     if (v->type != CH_JSON_OBJECT || !ch_json_get_str(v, "name").n)
-        return bad(r, v, "expected a case, with a name");
+        return cases_bad(r, v, "expected a case, with a name");
     const struct ch_json *kind = ch_json_get(v, "kind"), *good = ch_json_get(v, "good");
-    out->where = place(r, v);
+    out->where = cases_place(r, v);
     out->name = ch_arena_str(&r->c->arena, ch_json_get_str(v, "name"));
     out->kind = kinds[0];
     int rc = check_keys(r, v, keys, CH_LEN(keys));
@@ -221,9 +221,9 @@ static int read_case(struct reading *r, const struct ch_json *v, struct ch_case 
         out->kind = kinds[which < 0 ? 0 : which];
     }
     if (rc == 0)
-        rc = read_values(r, ch_json_get(v, "values"), out);
+        rc = cases_read_values(r, ch_json_get(v, "values"), out);
     if (rc == 0)
-        rc = read_tools(r, ch_json_get(v, "tools"), out);
+        rc = cases_read_tools(r, ch_json_get(v, "tools"), out);
     if (rc == 0)
         rc = read_expectations(r, v, ch_json_get(v, "expect"), out);
     if (rc == 0 && good)
@@ -240,7 +240,8 @@ int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
         return rc;
     const struct ch_json *list = ch_json_get(r.yaml.root, "cases");
     if (!ch_json_is(list, CH_JSON_ARRAY) || !list->n)
-        return bad(&r, list ? list : r.yaml.root, "cases: expected a list of at least one case");
+        return cases_bad(&r, list ? list : r.yaml.root,
+                         "cases: expected a list of at least one case");
     if (list->n > CH_LIMIT_CASES)
         return ch_fail(err, CHELA_ELIMIT, "%s: more than %d cases", where, CH_LIMIT_CASES);
     rc = check_keys(&r, r.yaml.root, keys, CH_LEN(keys));
@@ -250,7 +251,7 @@ int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
             rc = read_case(&r, v, &c->list[c->n++]);
         for (size_t i = 0; rc == 0 && i + 1 < c->n; i++)
             if (strcmp(c->list[i].name, c->list[c->n - 1].name) == 0)
-                rc = bad(&r, v, "there is a case of that name already");
+                rc = cases_bad(&r, v, "there is a case of that name already");
     }
     return rc;
 }

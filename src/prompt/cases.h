@@ -71,18 +71,11 @@ int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
                   const struct ch_prompt *t, struct chela_error *err);
 void ch_cases_release(struct ch_cases *c);
 
-struct ch_outcome {
+struct ch_case_outcome {
     struct ch_sv text;
     const struct ch_sv *calls; /* names of the tools that were called */
     size_t ncalls;
 };
-
-/* Does the outcome pass? If not, `why` gets the first expectation that it does
- * not meet, and what is there instead. */
-bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct ch_buf *why);
-
-/* Do `good` and `bad` come out as they must? CHELA_EINVAL, err names the place. */
-int ch_case_check_samples(const struct ch_case *c, struct chela_error *err);
 
 /* Where the share of passed runs lies with a certainty of 95 in 100, by Wilson's
  * score: it stays within 0 and 1, also for few runs and for all or none. */
@@ -90,7 +83,5 @@ struct ch_rate {
     double rate, low, high;
 };
 struct ch_rate ch_rate(size_t passed, size_t runs);
-/* The same for the difference of two shares, by Newcombe's method. */
-struct ch_rate ch_rate_difference(struct ch_rate a, struct ch_rate b);
 
 #endif

@@ -18,11 +18,11 @@ static bool agrees(struct ch_sv s, const char *word) {
     return memcmp(s.p, word, n) == 0;
 }
 
-static bool is_blank(char c) {
+static bool directive_is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-static size_t indent(struct ch_sv s) {
+static size_t directive_indent(struct ch_sv s) {
     size_t n = 0;
     while (n < s.n && s.p[n] == ' ')
         n++;
@@ -41,7 +41,7 @@ static bool is_id(struct ch_sv s) {
     return true;
 }
 
-static enum verdict take_reply(struct ch_directives *d, struct ch_sv s, size_t *len) {
+static enum verdict directive_take_reply(struct ch_directives *d, struct ch_sv s, size_t *len) {
     size_t n = strlen(reply);
     const char *end = memmem(s.p + n, s.n - n, "]]", 2);
     if (!end)
@@ -72,12 +72,12 @@ static enum verdict take_brackets(struct ch_directives *d, struct ch_sv s, size_
         d->voice |= v == TAKEN;
     }
     if (v == NONE && agrees(s, reply))
-        v = s.n < strlen(reply) ? MAYBE : take_reply(d, s, len);
+        v = s.n < strlen(reply) ? MAYBE : directive_take_reply(d, s, len);
     return v;
 }
 
 /* A whole line. Quotes around what is attached are not part of it. */
-static bool take_media(struct ch_directives *d, struct ch_sv line) {
+static bool directive_take_media(struct ch_directives *d, struct ch_sv line) {
     struct ch_sv what = ch_sv_trim(ch_sv(line.p + strlen(media), line.n - strlen(media)));
     bool quoted = what.n > 2 && strchr("`\"'", what.p[0]) && what.p[what.n - 1] == what.p[0];
     if (quoted)
@@ -95,11 +95,11 @@ static bool take_media(struct ch_directives *d, struct ch_sv line) {
 }
 
 /* s: a line from its first letter on; whole: it is complete. */
-static enum verdict take_line(struct ch_directives *d, struct ch_sv s, bool whole) {
+static enum verdict directive_take_line(struct ch_directives *d, struct ch_sv s, bool whole) {
     if (agrees(s, media) && (s.n >= strlen(media) || !whole)) {
         if (!whole)
             return s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
-        return take_media(d, s) ? TAKEN : NONE;
+        return directive_take_media(d, s) ? TAKEN : NONE;
     }
     if (!agrees(s, CH_SILENT))
         return NONE;
@@ -119,7 +119,7 @@ static bool is_fence(char c) {
     return c == '`' || c == '~';
 }
 
-static size_t run_of(struct ch_sv s) {
+static size_t directive_run_of(struct ch_sv s) {
     size_t n = 0;
     while (n < s.n && s.p[n] == s.p[0])
         n++;
@@ -128,7 +128,7 @@ static size_t run_of(struct ch_sv s) {
 
 /* A line from its first letter on: does it open or close a block? */
 static void mind_fence(struct ch_directives *d, struct ch_sv s) {
-    size_t n = s.n && is_fence(s.p[0]) ? run_of(s) : 0;
+    size_t n = s.n && is_fence(s.p[0]) ? directive_run_of(s) : 0;
     if (n < 3)
         return;
     struct ch_sv rest = ch_sv_trim(ch_sv(s.p + n, s.n - n));
@@ -143,33 +143,33 @@ static void mind_fence(struct ch_directives *d, struct ch_sv s) {
 
 /* --- lines -------------------------------------------------------------------------- */
 
-static void new_line(struct ch_directives *d) {
+static void directive_new_line(struct ch_directives *d) {
     ch_buf_clear(&d->line);
     d->in_text = d->stripped = false;
 }
 
 /* What is held back is text after all. */
-static void let_go(struct ch_directives *d) {
+static void directive_let_go(struct ch_directives *d) {
     ch_buf_add_sv(&d->text, ch_buf_sv(&d->line));
     ch_buf_clear(&d->line);
     d->in_text = true;
 }
 
-static void skip_blanks(struct ch_directives *d) {
+static void directive_skip_blanks(struct ch_directives *d) {
     size_t n = 0;
-    while (n < d->line.n && is_blank(d->line.p[n]))
+    while (n < d->line.n && directive_is_blank(d->line.p[n]))
         n++;
     ch_buf_consume(&d->line, n);
 }
 
 /* Take directives in brackets off the beginning, as long as there are any. */
-static enum verdict strip(struct ch_directives *d) {
+static enum verdict directive_strip(struct ch_directives *d) {
     enum verdict v;
     do {
         if (d->stripped)
-            skip_blanks(d);
+            directive_skip_blanks(d);
         struct ch_sv s = ch_buf_sv(&d->line);
-        size_t skip = indent(s), len = 0;
+        size_t skip = directive_indent(s), len = 0;
         if (skip > 3)
             return NONE;
         if (skip == s.n)
@@ -184,38 +184,38 @@ static enum verdict strip(struct ch_directives *d) {
 
 /* May the line, as far as it is there, still be more than text? */
 static bool is_open(struct ch_directives *d) {
-    if (!d->fence && strip(d) == MAYBE)
+    if (!d->fence && directive_strip(d) == MAYBE)
         return true;
     struct ch_sv s = ch_buf_sv(&d->line);
-    size_t skip = indent(s);
+    size_t skip = directive_indent(s);
     struct ch_sv rest = ch_sv(s.p + skip, s.n - skip);
     if (d->stripped || skip > 3)
         return false;
     if (!rest.n)
         return true;
     if (is_fence(rest.p[0])) {
-        size_t run = run_of(rest);
+        size_t run = directive_run_of(rest);
         return (run == rest.n || run >= 3) && rest.n <= FENCE_LINE;
     }
-    return !d->fence && take_line(d, rest, false) == MAYBE;
+    return !d->fence && directive_take_line(d, rest, false) == MAYBE;
 }
 
 /* ended: by a newline, not by the end of the reply. */
 static void finish_line(struct ch_directives *d, bool ended) {
     struct ch_sv s = ch_buf_sv(&d->line);
-    size_t skip = indent(s);
+    size_t skip = directive_indent(s);
     struct ch_sv rest = ch_sv(s.p + skip, s.n - skip);
     bool held = !d->in_text && skip <= 3;
     bool gone = d->stripped && !d->in_text;
     if (!gone && held && !d->fence && rest.n)
-        gone = take_line(d, rest, true) == TAKEN;
+        gone = directive_take_line(d, rest, true) == TAKEN;
     if (!gone && held)
         mind_fence(d, rest);
     if (!gone) {
         ch_buf_add_sv(&d->text, s);
         ch_buf_add_sv(&d->text, ended ? CH_SV("\n") : CH_SV(""));
     }
-    new_line(d);
+    directive_new_line(d);
 }
 
 static void feed_byte(struct ch_directives *d, char c) {
@@ -226,10 +226,10 @@ static void feed_byte(struct ch_directives *d, char c) {
     ch_buf_addc(&d->line, c);
     if (is_open(d))
         return;
-    size_t skip = indent(ch_buf_sv(&d->line));
+    size_t skip = directive_indent(ch_buf_sv(&d->line));
     if (skip <= 3 && !d->stripped) /* a fence with too long a tail */
         mind_fence(d, ch_sv(d->line.p + skip, d->line.n - skip));
-    let_go(d);
+    directive_let_go(d);
 }
 
 void ch_directives_feed(struct ch_directives *d, struct ch_sv piece) {

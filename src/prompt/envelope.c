@@ -25,7 +25,7 @@ static const struct {
 };
 
 /* Takes no room, or only turns the direction of writing. */
-static bool is_hidden(uint32_t c) {
+static bool envelope_is_hidden(uint32_t c) {
     return c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
            (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff ||
            (c >= 0xe0000 && c <= 0xe007f);
@@ -33,7 +33,7 @@ static bool is_hidden(uint32_t c) {
 
 static bool is_skipped(uint32_t c) {
     return c <= ' ' || c == '/' || c == '_' || c == '-' || c == 0xa0 || c == 0x3000 ||
-           (c >= 0x2000 && c <= 0x200a) || (c >= 0xfe00 && c <= 0xfe0f) || is_hidden(c);
+           (c >= 0x2000 && c <= 0x200a) || (c >= 0xfe00 && c <= 0xfe0f) || envelope_is_hidden(c);
 }
 
 /* To small ASCII, where it looks like that. */
@@ -50,7 +50,7 @@ static uint32_t folded(uint32_t c) {
 }
 
 /* The next character, folded; a byte that is no UTF-8 stands for itself. */
-static uint32_t next(struct ch_sv *s) {
+static uint32_t envelope_next(struct ch_sv *s) {
     uint32_t c = 0;
     unsigned n = ch_utf8_next(*s, &c);
     if (!n)
@@ -60,9 +60,9 @@ static uint32_t next(struct ch_sv *s) {
     return folded(c);
 }
 
-static bool follows(struct ch_sv s, const char *letters) {
+static bool envelope_follows(struct ch_sv s, const char *letters) {
     while (*letters && s.n) {
-        uint32_t c = next(&s);
+        uint32_t c = envelope_next(&s);
         if (is_skipped(c))
             continue;
         if (c != (unsigned char)*letters)
@@ -74,7 +74,7 @@ static bool follows(struct ch_sv s, const char *letters) {
 
 static bool is_mark(uint32_t open, struct ch_sv rest) {
     for (size_t i = 0; i < CH_LEN(marks); i++)
-        if ((unsigned char)marks[i].open == open && follows(rest, marks[i].letters))
+        if ((unsigned char)marks[i].open == open && envelope_follows(rest, marks[i].letters))
             return true;
     return false;
 }
@@ -83,7 +83,7 @@ void ch_envelope_quote(struct ch_sv text, struct ch_buf *out) {
     const char *from = text.p;
     while (text.n) {
         const char *at = text.p;
-        uint32_t c = next(&text);
+        uint32_t c = envelope_next(&text);
         if ((c != '<' && c != '[') || !is_mark(c, text))
             continue;
         ch_buf_add(out, from, (size_t)(at - from));
@@ -96,7 +96,7 @@ void ch_envelope_quote(struct ch_sv text, struct ch_buf *out) {
 /* --- the line that history keeps -------------------------------------------------------- */
 
 /* One line without a colon: what follows it is what was said. */
-static void add_name(struct ch_sv name, struct ch_buf *out) {
+static void envelope_add_name(struct ch_sv name, struct ch_buf *out) {
     CH_BUF_AUTO line = {0};
     name = ch_utf8_cut(name, CH_LIMIT_INBOUND_NAME);
     while (name.n) {
@@ -106,7 +106,7 @@ static void add_name(struct ch_sv name, struct ch_buf *out) {
                      c == 0x2029 || (c >= 0x80 && c <= 0x9f);
         if (blank)
             ch_buf_addc(&line, ' ');
-        else if (!is_hidden(c) || c == 0x200d) /* joins emoji */
+        else if (!envelope_is_hidden(c) || c == 0x200d) /* joins emoji */
             ch_buf_add(&line, name.p, n);
         name = ch_sv(name.p + (n ? n : 1), name.n - (n ? n : 1));
     }
@@ -131,7 +131,7 @@ void ch_envelope_line(const struct chela_inbound *in, struct ch_sv text, struct 
         ch_buf_add_str(out, "]");
     }
     CH_BUF_AUTO name = {0};
-    add_name(ch_sv_str(in->sender), &name);
+    envelope_add_name(ch_sv_str(in->sender), &name);
     if (name.n)
         ch_buf_addf(out, "%s%s:", out->n > start ? " " : "", ch_buf_str(&name));
     ch_buf_add_str(out, out->n > start ? " " : "");
@@ -156,7 +156,7 @@ static void add_text_member(struct ch_jw *w, const char *key, const char *text, 
     ch_jw_kstr(w, key, ch_buf_sv(&quoted));
 }
 
-static void add_time(struct ch_jw *w, int64_t ts) {
+static void envelope_add_time(struct ch_jw *w, int64_t ts) {
     struct tm tm;
     char text[32];
     time_t s = (time_t)(ts / 1000);
@@ -174,7 +174,7 @@ static void add_trusted(const struct chela_inbound *in, const char *session, str
     add_id_member(w, "message_id", in->message_id);
     add_id_member(w, "sender_id", in->sender_id);
     add_id_member(w, "session", session);
-    add_time(w, in->ts);
+    envelope_add_time(w, in->ts);
     if (in->mentioned)
         ch_jw_kbool(w, "mentioned", true);
     ch_jw_end(w, '}');
@@ -202,7 +202,7 @@ static size_t first_shown(const struct chela_inbound *in) {
     return i;
 }
 
-static void add_untrusted(const struct chela_inbound *in, struct ch_jw *w) {
+static void envelope_add_untrusted(const struct chela_inbound *in, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     add_text_member(w, "sender", in->sender, CH_LIMIT_INBOUND_NAME);
     add_text_member(w, "chat", in->chat, CH_LIMIT_INBOUND_NAME);
@@ -220,7 +220,7 @@ static void add_untrusted(const struct chela_inbound *in, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
-static void add_block(const char *mark, struct ch_buf *json, struct ch_buf *out) {
+static void envelope_add_block(const char *mark, struct ch_buf *json, struct ch_buf *out) {
     if (json->n > strlen("{}"))
         ch_buf_addf(out, "<%s>\n%s\n</%s>\n", mark, ch_buf_str(json), mark);
     ch_buf_clear(json);
@@ -230,8 +230,8 @@ void ch_envelope_blocks(const struct chela_inbound *in, const char *session, str
     CH_BUF_AUTO json = {0};
     struct ch_jw trusted = ch_jw(&json);
     add_trusted(in, session, &trusted);
-    add_block("trusted_metadata", &json, out);
+    envelope_add_block("trusted_metadata", &json, out);
     struct ch_jw untrusted = ch_jw(&json);
-    add_untrusted(in, &untrusted);
-    add_block("untrusted_context", &json, out);
+    envelope_add_untrusted(in, &untrusted);
+    envelope_add_block("untrusted_context", &json, out);
 }

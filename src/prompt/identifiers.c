@@ -12,16 +12,16 @@
 
 /* --- words ---------------------------------------------------------------------- */
 
-static bool is_digit(char c) {
+static bool identifiers_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool identifiers_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_word(char c) {
-    return is_digit(c) || is_letter(c) || (unsigned char)c >= 0x80;
+static bool identifiers_is_word(char c) {
+    return identifiers_is_digit(c) || identifiers_is_letter(c) || (unsigned char)c >= 0x80;
 }
 
 static bool ends_word(char c) {
@@ -30,7 +30,7 @@ static bool ends_word(char c) {
 
 /* Words of ASCII; in scripts without spaces a name ends where they go on,
  * except inside a path, whose parts may have any name. */
-static struct ch_sv next_word(struct ch_sv *rest) {
+static struct ch_sv identifiers_next_word(struct ch_sv *rest) {
     size_t at = 0, end;
     while (at < rest->n && (ends_word(rest->p[at]) || (unsigned char)rest->p[at] >= 0x80))
         at++;
@@ -56,12 +56,12 @@ struct makeup {
     bool at, scheme;
 };
 
-static struct makeup look(struct ch_sv w) {
+static struct makeup identifiers_look(struct ch_sv w) {
     struct makeup m = {0};
     for (size_t i = 0; i < w.n; i++) {
         char c = w.p[i];
-        m.digits += is_digit(c);
-        m.letters += is_letter(c) || (unsigned char)c >= 0x80;
+        m.digits += identifiers_is_digit(c);
+        m.letters += identifiers_is_letter(c) || (unsigned char)c >= 0x80;
         m.capitals += c >= 'A' && c <= 'Z' && i > 0;
         m.small += c >= 'a' && c <= 'z';
         m.slashes += c == '/';
@@ -76,7 +76,7 @@ static struct makeup look(struct ch_sv w) {
 /* "main.c", "report.final.md": letters, and a short end after a dot. */
 static bool has_suffix(struct ch_sv w) {
     size_t i = w.n;
-    while (i > 0 && is_word(w.p[i - 1]))
+    while (i > 0 && identifiers_is_word(w.p[i - 1]))
         i--;
     size_t end = w.n - i;
     return i > 1 && w.p[i - 1] == '.' && end > 0 && end <= 5 && i > 2;
@@ -85,7 +85,7 @@ static bool has_suffix(struct ch_sv w) {
 static bool is_identifier(struct ch_sv w) {
     if (w.n < 3 || w.n > LONGEST)
         return false;
-    struct makeup m = look(w);
+    struct makeup m = identifiers_look(w);
     if (m.scheme || (m.at && m.dots))
         return true;
     if (m.slashes)
@@ -116,9 +116,9 @@ static uint64_t form_of(struct ch_sv w) {
     for (size_t i = 0; i < w.n;) {
         size_t from = i;
         bool digits = false, letters = false;
-        for (; i < w.n && is_word(w.p[i]); i++) {
-            digits |= is_digit(w.p[i]);
-            letters |= !is_digit(w.p[i]);
+        for (; i < w.n && identifiers_is_word(w.p[i]); i++) {
+            digits |= identifiers_is_digit(w.p[i]);
+            letters |= !identifiers_is_digit(w.p[i]);
         }
         if (i > from)
             h = ch_hash(h, !digits ? ch_sv(w.p + from, i - from)
@@ -130,27 +130,27 @@ static uint64_t form_of(struct ch_sv w) {
     return h;
 }
 
-static uint32_t *slot_of(const struct ch_identifiers *s, struct ch_sv w) {
+static uint32_t *identifiers_slot_of(const struct ch_identifiers *s, struct ch_sv w) {
     size_t at = ch_hash(0, w) & (s->nslots - 1);
     while (s->slots[at] && !ch_sv_eq(s->list[s->slots[at] - 1].text, w))
         at = (at + 1) & (s->nslots - 1);
     return &s->slots[at];
 }
 
-static void grow(struct ch_identifiers *s) {
+static void identifiers_grow(struct ch_identifiers *s) {
     s->cap = s->cap ? s->cap * 2 : 64;
     s->list = ch_realloc(s->list, s->cap * sizeof(*s->list));
     ch_free(s->slots);
     s->nslots = s->cap * 2;
     s->slots = ch_alloc(s->nslots * sizeof(*s->slots));
     for (size_t i = 0; i < s->n; i++)
-        *slot_of(s, s->list[i].text) = (uint32_t)i + 1;
+        *identifiers_slot_of(s, s->list[i].text) = (uint32_t)i + 1;
 }
 
-static void add(struct ch_identifiers *s, struct ch_sv w, unsigned weight) {
+static void identifiers_add(struct ch_identifiers *s, struct ch_sv w, unsigned weight) {
     if (s->n == s->cap)
-        grow(s);
-    uint32_t *slot = slot_of(s, w);
+        identifiers_grow(s);
+    uint32_t *slot = identifiers_slot_of(s, w);
     if (*slot) {
         struct ch_identifier *known = &s->list[*slot - 1];
         known->weight = CH_MAX(known->weight, weight);
@@ -163,30 +163,30 @@ static void add(struct ch_identifiers *s, struct ch_sv w, unsigned weight) {
 
 void ch_identifiers_read(struct ch_identifiers *s, struct ch_sv text, unsigned weight) {
     while (text.n) {
-        struct ch_sv w = next_word(&text);
+        struct ch_sv w = identifiers_next_word(&text);
         if (is_identifier(w))
-            add(s, w, weight);
+            identifiers_add(s, w, weight);
     }
 }
 
 size_t ch_identifiers_count(struct ch_sv text) {
     size_t n = 0;
     while (text.n)
-        n += is_identifier(next_word(&text));
+        n += is_identifier(identifiers_next_word(&text));
     return n;
 }
 
 bool ch_identifiers_have(const struct ch_identifiers *s, struct ch_sv word) {
-    return s->nslots && *slot_of(s, word);
+    return s->nslots && *identifiers_slot_of(s, word);
 }
 
 bool ch_identifier_stands_in(struct ch_sv text, struct ch_sv word) {
     const char *end = text.p + text.n;
     for (const char *p = text.p; word.n && (p = memmem(p, (size_t)(end - p), word.p, word.n));
          p++) {
-        bool before = p > text.p && (is_digit(p[-1]) || is_letter(p[-1]));
+        bool before = p > text.p && (identifiers_is_digit(p[-1]) || identifiers_is_letter(p[-1]));
         const char *q = p + word.n;
-        bool after = q < end && (is_digit(*q) || is_letter(*q));
+        bool after = q < end && (identifiers_is_digit(*q) || identifiers_is_letter(*q));
         if (!before && !after)
             return true;
     }

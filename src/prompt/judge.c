@@ -1,5 +1,7 @@
 /* judge.c -- does an answer meet what a case expects, and how sure is a share of
  * answers that do; see cases.h. */
+#include "prompt/judge.h"
+
 #include <math.h>
 
 #include "base/error.h"
@@ -10,7 +12,7 @@
 
 /* What an expectation looks at; the tree is there if the text is JSON. */
 struct look {
-    const struct ch_outcome *o;
+    const struct ch_case_outcome *o;
     const struct ch_json *json; /* NULL: the text is none */
     const char *why_not;        /* and why */
     struct ch_arena *a;
@@ -36,14 +38,14 @@ static const struct ch_json *field_of(const struct ch_json *v, const char *path)
     return v;
 }
 
-static void add_value(struct ch_buf *out, const struct ch_json *v) {
+static void judge_add_value(struct ch_buf *out, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     ch_jw_value(&w, v);
     ch_buf_add_sv(out, ch_utf8_cut(ch_buf_sv(&text), 200));
 }
 
-static bool is_among(const struct ch_json *v, const struct ch_json *values) {
+static bool judge_is_among(const struct ch_json *v, const struct ch_json *values) {
     for (CH_JSON_EACH(e, values))
         if (ch_json_equal(e, v))
             return true;
@@ -56,19 +58,19 @@ static bool judge_field(const struct ch_expect *x, const struct look *l, struct 
         if (!v)
             return true;
         ch_buf_addf(why, "no_field %s: it is there: ", x->text);
-        add_value(why, v);
+        judge_add_value(why, v);
         return false;
     }
     const char *name = x->kind == CH_EXPECT_HAS_FIELD ? "has_field" : "field_in";
     if (!v)
         ch_buf_addf(why, "%s %s: there is none", name, x->text);
-    else if (x->kind == CH_EXPECT_HAS_FIELD || is_among(v, x->values))
+    else if (x->kind == CH_EXPECT_HAS_FIELD || judge_is_among(v, x->values))
         return true;
     else {
         ch_buf_addf(why, "field_in %s: ", x->text);
-        add_value(why, v);
+        judge_add_value(why, v);
         ch_buf_add_str(why, " is not among ");
-        add_value(why, x->values);
+        judge_add_value(why, x->values);
     }
     return false;
 }
@@ -128,7 +130,7 @@ static bool judge_one(const struct ch_expect *x, const struct look *l, struct ch
     return x->kind == CH_EXPECT_SCHEMA ? judge_schema(x, l, why) : judge_field(x, l, why);
 }
 
-bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct ch_buf *why) {
+bool ch_case_judge(const struct ch_case *c, const struct ch_case_outcome *o, struct ch_buf *why) {
     CH_ARENA_AUTO a = {0};
     struct chela_error err = {0};
     struct look l = {.o = o, .a = &a};
@@ -141,26 +143,26 @@ bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct c
 }
 
 /* A call in a sample is its name in angle brackets: "<calculator>". */
-static struct ch_outcome sample(const char *text, struct ch_sv *call) {
+static struct ch_case_outcome sample(const char *text, struct ch_sv *call) {
     struct ch_sv s = ch_sv_str(text);
     bool calls = s.n > 2 && s.p[0] == '<' && s.p[s.n - 1] == '>' && !memchr(s.p, ' ', s.n);
     if (!calls)
-        return (struct ch_outcome){.text = s};
+        return (struct ch_case_outcome){.text = s};
     *call = ch_sv(s.p + 1, s.n - 2);
-    return (struct ch_outcome){.text = CH_SV(""), .calls = call, .ncalls = 1};
+    return (struct ch_case_outcome){.text = CH_SV(""), .calls = call, .ncalls = 1};
 }
 
 int ch_case_check_samples(const struct ch_case *c, struct chela_error *err) {
     CH_BUF_AUTO why = {0};
     struct ch_sv call;
     if (c->good) {
-        struct ch_outcome o = sample(c->good, &call);
+        struct ch_case_outcome o = sample(c->good, &call);
         if (!ch_case_judge(c, &o, &why))
             return ch_fail(err, CHELA_EINVAL, "%s: %s: its good answer does not pass: %s",
                            c->where, c->name, ch_buf_str(&why));
     }
     for (size_t i = 0; c->bad && c->bad[i]; i++) {
-        struct ch_outcome o = sample(c->bad[i], &call);
+        struct ch_case_outcome o = sample(c->bad[i], &call);
         if (ch_case_judge(c, &o, &why))
             return ch_fail(err, CHELA_EINVAL, "%s: %s: its bad answer passes: %s", c->where,
                            c->name, c->bad[i]);

@@ -13,7 +13,8 @@
 
 /* A descriptor of the regular file, or why there is none; *why stays NULL for a
  * file that is not there. */
-static int open_file(const char *workspace, const char *name, struct stat *st, const char **why) {
+static int project_open_file(const char *workspace, const char *name, struct stat *st,
+                             const char **why) {
     int fd = ch_path_open(workspace, name, 0);
     *why = fd == -EXDEV ? "it is outside of the workspace" : fd < 0 ? strerror(-fd) : NULL;
     if (fd == -ENOENT)
@@ -42,7 +43,7 @@ static bool is_untrusted(const char *name, const struct stat *st) {
            (st->st_uid != getuid() && st->st_uid != 0);
 }
 
-static void read_some(int fd, size_t max, struct ch_buf *out) {
+static void project_read_some(int fd, size_t max, struct ch_buf *out) {
     char *room = ch_buf_reserve(out, max);
     ssize_t n = 1;
     for (size_t got = 0; room && got < max && n > 0; got += n > 0 ? (size_t)n : 0) {
@@ -52,18 +53,18 @@ static void read_some(int fd, size_t max, struct ch_buf *out) {
     }
 }
 
-static void load(struct ch_project *p, struct ch_project_file *f, const char *workspace,
-                 size_t max) {
+static void project_load(struct ch_project *p, struct ch_project_file *f, const char *workspace,
+                         size_t max) {
     struct stat st;
     CH_BUF_AUTO bytes = {0};
     CH_BUF_AUTO text = {0};
-    int fd = open_file(workspace, f->name, &st, &f->problem);
+    int fd = project_open_file(workspace, f->name, &st, &f->problem);
     if (fd < 0)
         return;
     f->stamp = stamp_of(&st);
     f->size = (size_t)st.st_size;
     f->untrusted = is_untrusted(f->name, &st);
-    read_some(fd, max, &bytes);
+    project_read_some(fd, max, &bytes);
     close(fd);
     if (bytes.n && memchr(bytes.p, '\0', bytes.n)) {
         f->problem = "it is no text";
@@ -85,7 +86,7 @@ void ch_project_load(struct ch_project *p, const struct ch_project_opts *o) {
     for (; *names && p->n < CH_LIMIT_PROJECT_NAMES; names++) {
         struct ch_project_file *f = &p->files[p->n++];
         f->name = ch_arena_str(&p->arena, ch_sv_str(*names));
-        load(p, f, o->workspace, CH_MIN(CH_MIN(each, left), CH_LIMIT_PROJECT_FILE));
+        project_load(p, f, o->workspace, CH_MIN(CH_MIN(each, left), CH_LIMIT_PROJECT_FILE));
         left -= CH_MIN(left, f->text.n);
     }
 }
@@ -111,7 +112,7 @@ void ch_project_changes(const struct ch_project *p, const char *workspace, struc
         struct stat st;
         const char *why;
         struct ch_project_stamp now = {0};
-        int fd = open_file(workspace, p->files[i].name, &st, &why);
+        int fd = project_open_file(workspace, p->files[i].name, &st, &why);
         if (fd >= 0) {
             now = stamp_of(&st);
             close(fd);

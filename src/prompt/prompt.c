@@ -13,7 +13,7 @@
 
 #define USER_LINE "=== user ==="
 
-static bool is_name(struct ch_sv s) {
+static bool prompt_is_name(struct ch_sv s) {
     if (!s.n || s.n > CH_LIMIT_HOLE_NAME || (s.p[0] >= '0' && s.p[0] <= '9'))
         return false;
     for (size_t i = 0; i < s.n; i++) {
@@ -41,7 +41,7 @@ static size_t read_brace(struct ch_sv text, size_t at, struct ch_prompt_piece *o
     struct ch_sv rest = ch_sv(text.p + at + 1, text.n - at - 1);
     const char *close = rest.n && text.p[at] == '{' ? memchr(rest.p, '}', rest.n) : NULL;
     struct ch_sv name = ch_sv(rest.p, close ? (size_t)(close - rest.p) : 0);
-    if (!is_name(name))
+    if (!prompt_is_name(name))
         return 0;
     *out = (struct ch_prompt_piece){.text = name, .hole = true};
     return name.n + 2;
@@ -60,8 +60,8 @@ static size_t count_braces(struct ch_sv text) {
     return n;
 }
 
-static int read_pieces(struct ch_prompt *t, struct ch_sv file, struct ch_sv text,
-                       struct chela_error *err) {
+static int prompt_read_pieces(struct ch_prompt *t, struct ch_sv file, struct ch_sv text,
+                              struct chela_error *err) {
     for (size_t at = 0; at < text.n;) {
         struct ch_prompt_piece *p = &t->pieces[t->n++];
         size_t end = literal_end(text, at), taken = end - at;
@@ -138,10 +138,10 @@ int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, co
         return rc;
     split_user(out->body, &system, &user);
     out->pieces = ch_arena_zalloc(a, (2 * count_braces(out->body) + 2) * sizeof(*out->pieces));
-    if ((rc = read_pieces(out, file, system, err)) < 0)
+    if ((rc = prompt_read_pieces(out, file, system, err)) < 0)
         return rc;
     out->user = out->n;
-    if ((rc = read_pieces(out, file, user, err)) < 0)
+    if ((rc = prompt_read_pieces(out, file, user, err)) < 0)
         return rc;
     list_variables(a, out);
     out->fingerprint = ch_prompt_fingerprint(a, name, version, file, ch_sv("", 0));
@@ -225,7 +225,7 @@ static void add_indented(struct ch_buf *out, struct ch_sv json) {
 
 /* The number in the lines around a text is a digest of it: who writes a text
  * cannot put its own digest in, and the same text always looks the same. */
-static void add_untrusted(struct ch_buf *out, const char *name, struct ch_sv text) {
+static void prompt_add_untrusted(struct ch_buf *out, const char *name, struct ch_sv text) {
     unsigned char d[CH_SHA256_SIZE];
     ch_sha256_of(text, d);
     char number[17];
@@ -248,38 +248,38 @@ void ch_prompt_add_value(struct ch_buf *out, const struct ch_prompt_value *v) {
         text = ch_buf_sv(&written);
     }
     if (v->untrusted)
-        add_untrusted(out, v->name, text);
+        prompt_add_untrusted(out, v->name, text);
     else
         ch_buf_add_sv(out, text);
 }
 
 /* --- rendering ---------------------------------------------------------------------- */
 
-static const struct ch_prompt_value *value_of(const struct ch_prompt_value *values, size_t n,
-                                                struct ch_sv name) {
+static const struct ch_prompt_value *prompt_value_of(const struct ch_prompt_value *values, size_t n,
+                                                     struct ch_sv name) {
     for (size_t i = 0; i < n; i++)
         if (ch_sv_is(name, values[i].name))
             return &values[i];
     return NULL;
 }
 
-static void add_name(struct ch_buf *list, struct ch_sv name) {
+static void prompt_add_name(struct ch_buf *list, struct ch_sv name) {
     ch_buf_addf(list, "%s%.*s", list->n ? ", " : "", CH_SV_FMT(name));
 }
 
-static int check(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
-                 struct chela_error *err) {
+static int prompt_check(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
+                        struct chela_error *err) {
     CH_BUF_AUTO missing = {0};
     CH_BUF_AUTO unused = {0};
     for (size_t i = 0; i < t->nvariables; i++)
-        if (!value_of(values, n, ch_sv_str(t->variables[i].name)))
-            add_name(&missing, ch_sv_str(t->variables[i].name));
+        if (!prompt_value_of(values, n, ch_sv_str(t->variables[i].name)))
+            prompt_add_name(&missing, ch_sv_str(t->variables[i].name));
     if (missing.n)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: no value for %s", t->name, t->version,
                        ch_buf_str(&missing));
     for (size_t i = 0; i < n; i++)
         if (!values[i].optional && !ch_prompt_has(t, ch_sv_str(values[i].name)))
-            add_name(&unused, ch_sv_str(values[i].name));
+            prompt_add_name(&unused, ch_sv_str(values[i].name));
     if (unused.n)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: it has no hole for %s", t->name, t->version,
                        ch_buf_str(&unused));
@@ -293,14 +293,14 @@ void ch_prompt_text_release(struct ch_prompt_text *t) {
 
 int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
                      struct ch_prompt_text *out, struct chela_error *err) {
-    int rc = check(t, values, n, err);
+    int rc = prompt_check(t, values, n, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < t->n; i++) {
         const struct ch_prompt_piece *p = &t->pieces[i];
         struct ch_buf *to = i < t->user ? &out->system : &out->user;
         if (p->hole) {
-            struct ch_prompt_value v = *value_of(values, n, p->text);
+            struct ch_prompt_value v = *prompt_value_of(values, n, p->text);
             v.untrusted |= described(t->variables, t->nvariables, p->text)->untrusted;
             ch_prompt_add_value(to, &v);
         } else {

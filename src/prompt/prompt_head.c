@@ -20,7 +20,8 @@ struct reading {
 
 /* The file up to the line that closes its head: the "---" that opens it is kept,
  * since YAML takes it and the lines are then counted as an editor does. */
-static bool split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *body, bool *closed) {
+static bool prompt_head_split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *body,
+                                   bool *closed) {
     struct ch_sv left = file;
     *closed = false;
     *body = file;
@@ -35,33 +36,34 @@ static bool split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *body
     return true;
 }
 
-static int bad(struct reading *r, const struct ch_json *at, const char *why, struct ch_sv what) {
+static int prompt_head_bad(struct reading *r, const struct ch_json *at, const char *why,
+                           struct ch_sv what) {
     struct ch_json_where w = ch_yaml_where(&r->yaml, at);
     return ch_fail(r->err, CHELA_EINVAL, "%s:%u:%u: %.*s%s%s", r->t->where, w.line, w.column,
                    CH_SV_FMT(what), what.n ? ": " : "", why);
 }
 
-static const char *text_of(struct reading *r, const struct ch_json *v) {
+static const char *prompt_head_text_of(struct reading *r, const struct ch_json *v) {
     bool scalar = ch_json_is(v, CH_JSON_STRING) || ch_json_is(v, CH_JSON_NUMBER);
     return scalar ? ch_arena_str(r->a, ch_sv(v->s, v->n)) : "";
 }
 
-static int read_text(struct reading *r, const struct ch_json *k, const struct ch_json *v,
-                     const char **out) {
+static int prompt_head_read_text(struct reading *r, const struct ch_json *k,
+                                 const struct ch_json *v, const char **out) {
     if (v->type != CH_JSON_STRING && v->type != CH_JSON_NUMBER)
-        return bad(r, v, "expected text", ch_json_str(k));
-    *out = text_of(r, v);
+        return prompt_head_bad(r, v, "expected text", ch_json_str(k));
+    *out = prompt_head_text_of(r, v);
     return 0;
 }
 
-static int read_texts(struct reading *r, const struct ch_json *k, const struct ch_json *v,
-                      const char *const **out) {
+static int prompt_head_read_texts(struct reading *r, const struct ch_json *k,
+                                  const struct ch_json *v, const char *const **out) {
     if (v->type != CH_JSON_ARRAY)
-        return bad(r, v, "expected a list of texts", ch_json_str(k));
+        return prompt_head_bad(r, v, "expected a list of texts", ch_json_str(k));
     const char **list = ch_arena_zalloc(r->a, (v->n + 1) * sizeof(*list));
     size_t n = 0;
     for (CH_JSON_EACH(e, v)) {
-        int rc = read_text(r, k, e, &list[n++]);
+        int rc = prompt_head_read_text(r, k, e, &list[n++]);
         if (rc < 0)
             return rc;
     }
@@ -69,38 +71,40 @@ static int read_texts(struct reading *r, const struct ch_json *k, const struct c
     return 0;
 }
 
-static int read_variables(struct reading *r, const struct ch_json *v,
-                          struct ch_prompt_head *out) {
+static int prompt_head_read_variables(struct reading *r, const struct ch_json *v,
+                                      struct ch_prompt_head *out) {
     if (v->type != CH_JSON_OBJECT)
-        return bad(r, v, "expected a mapping of names to what they are", CH_SV("variables"));
+        return prompt_head_bad(r, v, "expected a mapping of names to what they are",
+                               CH_SV("variables"));
     out->variables = ch_arena_zalloc(r->a, (v->n + 1) * sizeof(*out->variables));
     for (CH_JSON_MEMBERS(name, about, v))
         out->variables[out->nvariables++] = (struct ch_prompt_variable){
-            .name = ch_arena_str(r->a, ch_json_str(name)), .about = text_of(r, about)};
+            .name = ch_arena_str(r->a, ch_json_str(name)), .about = prompt_head_text_of(r, about)};
     return 0;
 }
 
 static int read_untrusted(struct reading *r, const struct ch_json *v,
                           struct ch_prompt_head *out) {
     if (v && v->type != CH_JSON_ARRAY)
-        return bad(r, v, "expected a list of variables", CH_SV("untrusted"));
+        return prompt_head_bad(r, v, "expected a list of variables", CH_SV("untrusted"));
     for (CH_JSON_EACH(e, v)) {
         bool found = false;
         for (size_t i = 0; i < out->nvariables; i++)
             if (ch_sv_is(ch_json_str(e), out->variables[i].name))
                 found = out->variables[i].untrusted = true;
         if (!found)
-            return bad(r, e, "is not among the variables", ch_json_str(e));
+            return prompt_head_bad(r, e, "is not among the variables", ch_json_str(e));
     }
     return 0;
 }
 
-static int read_schema(struct reading *r, const struct ch_json *v, struct ch_prompt_head *out) {
+static int prompt_head_read_schema(struct reading *r, const struct ch_json *v,
+                                   struct ch_prompt_head *out) {
     CH_AUTO(ch_schema) compiled = NULL;
     CH_BUF_AUTO compact = {0};
     struct chela_error why = {0};
     if (ch_schema_new(v, NULL, &compiled, &why) < 0)
-        return bad(r, v, why.message, CH_SV("schema"));
+        return prompt_head_bad(r, v, why.message, CH_SV("schema"));
     struct ch_jw w = ch_jw(&compact);
     ch_jw_value(&w, v);
     out->schema = v;
@@ -108,14 +112,15 @@ static int read_schema(struct reading *r, const struct ch_json *v, struct ch_pro
     return 0;
 }
 
-static int read_version(struct reading *r, const struct ch_json *v) {
-    const char *version = text_of(r, v);
+static int prompt_head_read_version(struct reading *r, const struct ch_json *v) {
+    const char *version = prompt_head_text_of(r, v);
     if (strcmp(version, r->t->version) == 0)
         return 0;
-    return bad(r, v, "is not the version that the name of the file says", ch_sv_str(version));
+    return prompt_head_bad(r, v, "is not the version that the name of the file says",
+                           ch_sv_str(version));
 }
 
-static int unknown_key(struct reading *r, const struct ch_json *key) {
+static int prompt_head_unknown_key(struct reading *r, const struct ch_json *key) {
     static const char *const keys[] = {"description", "title",     "version", "changelog",
                                        "variables",   "untrusted", "schema",  "headings",
                                        "modules"};
@@ -126,29 +131,30 @@ static int unknown_key(struct reading *r, const struct ch_json *key) {
     ch_buf_add_str(&why, "unknown key");
     if (near.best.n)
         ch_buf_addf(&why, " (did you mean %.*s?)", CH_SV_FMT(near.best));
-    return bad(r, key, ch_buf_str(&why), ch_json_str(key));
+    return prompt_head_bad(r, key, ch_buf_str(&why), ch_json_str(key));
 }
 
-static int read_member(struct reading *r, const struct ch_json *k, const struct ch_json *v,
-                       struct ch_prompt_head *out) {
+static int prompt_head_read_member(struct reading *r, const struct ch_json *k,
+                                   const struct ch_json *v, struct ch_prompt_head *out) {
     struct ch_sv key = ch_json_str(k);
     if (ch_sv_is(key, "description"))
-        return read_text(r, k, v, &out->description);
+        return prompt_head_read_text(r, k, v, &out->description);
     if (ch_sv_is(key, "title"))
-        return read_text(r, k, v, &out->title);
+        return prompt_head_read_text(r, k, v, &out->title);
     if (ch_sv_is(key, "changelog"))
-        return read_text(r, k, v, &out->changelog);
+        return prompt_head_read_text(r, k, v, &out->changelog);
     if (ch_sv_is(key, "version"))
-        return read_version(r, v);
+        return prompt_head_read_version(r, v);
     if (ch_sv_is(key, "variables"))
-        return read_variables(r, v, out);
+        return prompt_head_read_variables(r, v, out);
     if (ch_sv_is(key, "schema"))
-        return read_schema(r, v, out);
+        return prompt_head_read_schema(r, v, out);
     if (ch_sv_is(key, "headings"))
-        return read_texts(r, k, v, &out->headings);
+        return prompt_head_read_texts(r, k, v, &out->headings);
     if (ch_sv_is(key, "modules"))
-        return read_texts(r, k, v, &out->modules);
-    return ch_sv_is(key, "untrusted") ? 0 : unknown_key(r, k); /* it needs the variables */
+        return prompt_head_read_texts(r, k, v, &out->modules);
+    return ch_sv_is(key, "untrusted") ? 0
+                                      : prompt_head_unknown_key(r, k); /* it needs the variables */
 }
 
 int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch_sv file,
@@ -158,7 +164,7 @@ int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch
     struct ch_sv head;
     bool closed;
     *out = (struct ch_prompt_head){.description = "", .title = "", .changelog = ""};
-    if (!split_head(file, &head, body, &closed))
+    if (!prompt_head_split_head(file, &head, body, &closed))
         return 0;
     if (!closed)
         return ch_fail(err, CHELA_EPARSE, "%s:1:1: the head has no line --- that closes it",
@@ -167,9 +173,9 @@ int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch
     if (rc < 0)
         return rc;
     if (r.yaml.root->type != CH_JSON_OBJECT && r.yaml.root->type != CH_JSON_NULL)
-        return bad(&r, r.yaml.root, "expected a mapping", CH_SV("head"));
+        return prompt_head_bad(&r, r.yaml.root, "expected a mapping", CH_SV("head"));
     for (CH_JSON_MEMBERS(k, v, r.yaml.root))
-        if ((rc = read_member(&r, k, v, out)) < 0)
+        if ((rc = prompt_head_read_member(&r, k, v, out)) < 0)
             return rc;
     out->there = true;
     return read_untrusted(&r, ch_json_get(r.yaml.root, "untrusted"), out);

@@ -11,20 +11,21 @@
 #include "base/limits.h"
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "prompt/prompts_builtin.h"
 
 /* --- versions ---------------------------------------------------------------------- */
 
-static bool is_digit(char c) {
+static bool prompt_prompts_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 /* Numbers between dots, none of them longer than CH_LIMIT_VERSION_DIGITS. */
-static bool is_version(const char *s) {
+static bool prompt_prompts_is_version(const char *s) {
     size_t digits = 0;
     for (; *s; s++) {
-        if (!is_digit(*s) && !(*s == '.' && digits && is_digit(s[1])))
+        if (!prompt_prompts_is_digit(*s) && !(*s == '.' && digits && prompt_prompts_is_digit(s[1])))
             return false;
-        digits = is_digit(*s) ? digits + 1 : 0;
+        digits = prompt_prompts_is_digit(*s) ? digits + 1 : 0;
         if (digits > CH_LIMIT_VERSION_DIGITS)
             return false;
     }
@@ -50,8 +51,8 @@ void ch_prompts_release(struct ch_prompts *c) {
     *c = (struct ch_prompts){0};
 }
 
-static int compare(const struct ch_prompt_entry *e, const char *name, const char *version,
-                   const char *variant) {
+static int prompt_prompts_compare(const struct ch_prompt_entry *e, const char *name,
+                                  const char *version, const char *variant) {
     int by = strcmp(e->prompt.name, name);
     if (!by)
         by = ch_version_compare(e->prompt.version, version);
@@ -62,7 +63,7 @@ static struct ch_prompt_entry *place_for(struct ch_prompts *c, const char *name,
                                           const char *version, const char *variant) {
     size_t at = 0;
     int by = -1;
-    while (at < c->n && (by = compare(&c->list[at], name, version, variant)) < 0)
+    while (at < c->n && (by = prompt_prompts_compare(&c->list[at], name, version, variant)) < 0)
         at++;
     if (at < c->n && by == 0)
         return &c->list[at];
@@ -84,7 +85,7 @@ int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
                    const char *variant, const char *where, struct ch_sv text,
                    struct chela_error *err) {
     struct ch_prompt t;
-    if (!is_version(version))
+    if (!prompt_prompts_is_version(version))
         return ch_fail(err, CHELA_EINVAL, "%s: %s is not a version: write numbers and dots", name,
                        version);
     if (c->n >= CH_LIMIT_PROMPTS)
@@ -106,7 +107,8 @@ static bool split_name(struct ch_arena *a, const char *file, const char **versio
     size_t n = strlen(file), end = 1;
     if (n < 6 || file[0] != 'v' || strcmp(file + n - 4, ".txt") != 0)
         return false;
-    while (is_digit(file[end]) || (file[end] == '.' && is_digit(file[end + 1])))
+    while (prompt_prompts_is_digit(file[end]) ||
+           (file[end] == '.' && prompt_prompts_is_digit(file[end + 1])))
         end++;
     *version = ch_arena_str(a, ch_sv(file + 1, end - 1));
     *variant = "";
@@ -115,8 +117,8 @@ static bool split_name(struct ch_arena *a, const char *file, const char **versio
     return end > 1 && file[end] == '.';
 }
 
-static int load_file(struct ch_prompts *c, const char *dir, const char *name, const char *file,
-                     struct chela_error *err) {
+static int prompt_prompts_load_file(struct ch_prompts *c, const char *dir, const char *name,
+                                    const char *file, struct chela_error *err) {
     CH_BUF_AUTO path = {0};
     CH_BUF_AUTO text = {0};
     const char *version, *variant;
@@ -155,7 +157,7 @@ static int load_folder(struct ch_prompts *c, const char *dir, const char *name, 
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s/%s", dir, name);
     (void)entry;
-    int rc = each_entry(path.p, name, load_file, c, dir, err);
+    int rc = each_entry(path.p, name, prompt_prompts_load_file, c, dir, err);
     return rc == -ENOTDIR ? 0 : rc; /* a README beside the folders */
 }
 
@@ -274,7 +276,7 @@ static bool held_back(const struct ch_prompts *c, const char *name, const char *
 }
 
 /* If all are held back, the newest of those. */
-static const char *newest(const struct ch_prompts *c, const char *name) {
+static const char *prompt_prompts_newest(const struct ch_prompts *c, const char *name) {
     const char *version = NULL, *any = NULL;
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->list[i].prompt.name, name) != 0)
@@ -312,8 +314,8 @@ static int no_version(const struct ch_prompts *c, const char *name, const char *
                    version ? version : "for this model", ch_buf_str(&known));
 }
 
-static const struct ch_prompt *find(const struct ch_prompts *c, const char *name,
-                                    const char *version, const char *model) {
+static const struct ch_prompt *prompt_prompts_find(const struct ch_prompts *c, const char *name,
+                                                   const char *version, const char *model) {
     const struct ch_prompt_entry *best = NULL;
     for (size_t i = 0; i < c->n; i++) {
         const struct ch_prompt_entry *e = &c->list[i];
@@ -331,15 +333,18 @@ const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                         struct chela_error *err) {
     const char *version = q->version ? q->version : ruled(c, q);
     if (!version)
-        version = newest(c, q->name);
-    const struct ch_prompt *found = version ? find(c, q->name, version, q->model) : NULL;
+        version = prompt_prompts_newest(c, q->name);
+    const struct ch_prompt *found =
+        version ? prompt_prompts_find(c, q->name, version, q->model) : NULL;
     if (!found)
         no_version(c, q->name, version, err);
     return found;
 }
 
-static int add_rule(struct ch_prompts *c, struct ch_prompt_rule rule, struct chela_error *err) {
-    if (!is_version(rule.version) || !find(c, rule.name, rule.version, NULL))
+static int prompt_prompts_add_rule(struct ch_prompts *c, struct ch_prompt_rule rule,
+                                   struct chela_error *err) {
+    if (!prompt_prompts_is_version(rule.version) ||
+        !prompt_prompts_find(c, rule.name, rule.version, NULL))
         return no_version(c, rule.name, rule.version, err);
     if (c->nrules == c->rules_cap) {
         size_t cap = c->rules_cap ? 2 * c->rules_cap : 8;
@@ -357,7 +362,7 @@ static int add_rule(struct ch_prompts *c, struct ch_prompt_rule rule, struct che
 
 int ch_prompts_pin(struct ch_prompts *c, const char *name, const char *version,
                    struct chela_error *err) {
-    return add_rule(c, (struct ch_prompt_rule){name, version, true, 0}, err);
+    return prompt_prompts_add_rule(c, (struct ch_prompt_rule){name, version, true, 0}, err);
 }
 
 int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *version,
@@ -370,7 +375,7 @@ int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *versi
     if (all > 100)
         return ch_fail(err, CHELA_EINVAL, "versions of %s are rolled out to %u %% of all sessions",
                        name, all);
-    return add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
+    return prompt_prompts_add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
 }
 
 int ch_prompts_render(const struct ch_prompts *c, const struct ch_prompt_query *q,

@@ -51,10 +51,6 @@ int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
                    const char *variant, const char *where, struct ch_sv text,
                    struct chela_error *err);
 
-/* Those that come with chela. */
-int ch_prompts_builtin(struct ch_prompts *c, struct chela_error *err);
-/* Their test cases, the text of a YAML file; {NULL,0}: there are none. */
-struct ch_sv ch_prompts_builtin_cases(const char *name);
 /* The cases of a prompt, DIR/NAME/cases.yaml or else as above, appended; *where
  * is the name to use in messages, in c. CHELA_ENOENT: it has none. */
 int ch_prompts_cases(struct ch_prompts *c, const char *name, struct ch_buf *out,

@@ -3,6 +3,8 @@
  * Each row is a file below prompts/, named as it is named there; the paths are
  * relative to where make runs. tests/unit/prompt/test_builtin.c compares the
  * rows with the files, so that none is forgotten. */
+#include "prompt/prompts_builtin.h"
+
 #include "base/mem.h"
 #include "prompt/prompts.h"
 

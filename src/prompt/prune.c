@@ -15,7 +15,8 @@
 #define TRIMMED "\n[... %zu bytes were taken out here to make room ...]\n"
 #define MEDIA_GONE "[An image or document that stood here was taken out to make room.]"
 
-void ch_transcript_replace(struct ch_transcript *t, size_t i, struct ch_msg *m) {
+/* Put m in the place of message i. */
+static void replace_message(struct ch_transcript *t, size_t i, struct ch_msg *m) {
     t->bytes = t->bytes - t->msgs[i]->size + m->size;
     ch_msg_free(t->msgs[i]);
     t->msgs[i] = m;
@@ -29,7 +30,7 @@ size_t ch_prune_from(const struct ch_transcript *t, unsigned turns) {
 }
 
 /* The end of s that is at most max bytes and begins with a whole character. */
-static struct ch_sv last_part(struct ch_sv s, size_t max) {
+static struct ch_sv prune_last_part(struct ch_sv s, size_t max) {
     size_t from = s.n > max ? s.n - max : 0;
     while (from < s.n && ((unsigned char)s.p[from] & 0xc0) == 0x80)
         from++;
@@ -37,7 +38,7 @@ static struct ch_sv last_part(struct ch_sv s, size_t max) {
 }
 
 static void cut_middle(struct ch_sv text, size_t end, struct ch_buf *out) {
-    struct ch_sv head = ch_utf8_cut(text, end), tail = last_part(text, end);
+    struct ch_sv head = ch_utf8_cut(text, end), tail = prune_last_part(text, end);
     ch_buf_add_sv(out, head);
     ch_buf_addf(out, TRIMMED, text.n - head.n - tail.n);
     ch_buf_add_sv(out, tail);
@@ -47,7 +48,7 @@ static void cut_middle(struct ch_sv text, size_t end, struct ch_buf *out) {
 
 typedef bool cut_fn(const struct ch_block *b, size_t arg, struct ch_buf *out);
 
-static bool is_media(const struct ch_block *b) {
+static bool prune_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
@@ -59,7 +60,7 @@ struct cuts {
     bool any;
 };
 
-static void put(struct cuts *c, const struct ch_block *b, cut_fn *cut, size_t arg) {
+static void prune_put(struct cuts *c, const struct ch_block *b, cut_fn *cut, size_t arg) {
     struct ch_buf *text = &c->texts[c->n];
     c->blocks[c->n] = *b;
     if (cut(b, arg, text)) {
@@ -89,14 +90,14 @@ static struct ch_msg *with_cuts(const struct ch_msg *m, cut_fn *cut, size_t arg,
     struct cuts c = {blocks, texts, 0, false};
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (media && is_media(b)) {
+        if (media && prune_is_media(b)) {
             blocks[c.n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = CH_SV(MEDIA_GONE)};
             c.any = true;
         } else if (media && b->type == CH_BLOCK_TOOL_RESULT && b->span) {
             put_without_media(&c, b, cut, arg);
             i += b->span;
         } else {
-            put(&c, b, cut, arg);
+            prune_put(&c, b, cut, arg);
         }
     }
     struct ch_msg *out = c.any ? ch_msg_new(m->kind, blocks, c.n, m->api, m->model, m->ts) : NULL;
@@ -105,14 +106,14 @@ static struct ch_msg *with_cuts(const struct ch_msg *m, cut_fn *cut, size_t arg,
     return out;
 }
 
-static bool trim(const struct ch_block *b, size_t end, struct ch_buf *out) {
+static bool prune_trim(const struct ch_block *b, size_t end, struct ch_buf *out) {
     if (b->type != CH_BLOCK_TOOL_RESULT || b->text.n <= TRIM_ABOVE)
         return false;
     cut_middle(b->text, end, out);
     return true;
 }
 
-static bool clear(const struct ch_block *b, size_t above, struct ch_buf *out) {
+static bool prune_clear(const struct ch_block *b, size_t above, struct ch_buf *out) {
     if (b->type != CH_BLOCK_TOOL_RESULT || b->text.n <= above)
         return false;
     ch_buf_addf(out, CLEARED, b->text.n);
@@ -122,8 +123,8 @@ static bool clear(const struct ch_block *b, size_t above, struct ch_buf *out) {
 /* --- all of them ---------------------------------------------------------------------- */
 
 /* The oldest first, until enough is saved. */
-static size_t pass(struct ch_transcript *t, size_t from, size_t wanted, cut_fn *cut, size_t arg,
-                   bool media) {
+static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cut_fn *cut,
+                         size_t arg, bool media) {
     size_t saved = 0;
     for (size_t i = 0; i < from && saved < wanted; i++) {
         if (t->msgs[i]->kind != CH_MSG_RESULTS)
@@ -137,15 +138,15 @@ static size_t pass(struct ch_transcript *t, size_t from, size_t wanted, cut_fn *
             continue;
         }
         saved += before - after;
-        ch_transcript_replace(t, i, m);
+        replace_message(t, i, m);
     }
     return saved;
 }
 
 size_t ch_prune(struct ch_transcript *t, size_t from, size_t wanted) {
-    size_t saved = pass(t, from, wanted, trim, TRIM_END, true);
+    size_t saved = prune_pass(t, from, wanted, prune_trim, TRIM_END, true);
     if (saved < wanted)
-        saved += pass(t, from, wanted - saved, clear, CLEAR_ABOVE, true);
+        saved += prune_pass(t, from, wanted - saved, prune_clear, CLEAR_ABOVE, true);
     return saved;
 }
 
@@ -190,7 +191,7 @@ static size_t squeeze_all(struct ch_transcript *t, size_t max, bool media) {
     for (size_t i = 0; i < t->n; i++) {
         struct ch_msg *m = i == spared ? NULL : with_cuts(t->msgs[i], squeeze, max, media);
         if (m)
-            ch_transcript_replace(t, i, m);
+            replace_message(t, i, m);
     }
     return ch_meter_read(&(struct ch_meter){0}, t);
 }

@@ -27,7 +27,4 @@ size_t ch_prunable(const struct ch_transcript *t, size_t from, size_t enough);
  * than goal if the user's last message and many small ones are. */
 size_t ch_squeeze(struct ch_transcript *t, size_t goal);
 
-/* Put m in the place of message i. */
-void ch_transcript_replace(struct ch_transcript *t, size_t i, struct ch_msg *m);
-
 #endif

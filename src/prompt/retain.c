@@ -26,7 +26,7 @@ size_t ch_window_start(const struct ch_transcript *t, size_t room) {
     return i;
 }
 
-static bool has_calls(const struct ch_msg *m) {
+static bool retain_has_calls(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
             return true;
@@ -48,7 +48,7 @@ unsigned ch_importance(const struct ch_transcript *t, size_t i) {
     case CH_MSG_RESULTS:
         return all_failed(m) ? 20 : 40;
     case CH_MSG_ASSISTANT:
-        if (has_calls(m))
+        if (retain_has_calls(m))
             return 50;
         return i + 1 == t->n || t->msgs[i + 1]->kind == CH_MSG_USER ? 90 : 50;
     default:

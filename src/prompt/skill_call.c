@@ -12,20 +12,21 @@
 
 static const char command[] = "/skill";
 
-static bool is_space(char c) {
+static bool skill_call_is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 bool ch_skill_called(struct ch_sv text) {
     size_t n = strlen(command);
-    return ch_sv_starts(text, command) && (text.n == n || is_space(text.p[n]));
+    return ch_sv_starts(text, command) && (text.n == n || skill_call_is_space(text.p[n]));
 }
 
 static bool for_people(const struct ch_skill *s) {
     return !s->problem && s->allowed && s->head.for_users;
 }
 
-static int unknown(const struct ch_skills *s, struct ch_sv name, struct chela_error *err) {
+static int skill_call_unknown(const struct ch_skills *s, struct ch_sv name,
+                              struct chela_error *err) {
     CH_BUF_AUTO known = {0};
     for (size_t i = 0; i < s->n && known.n < 200; i++)
         if (for_people(&s->list[i]))
@@ -37,8 +38,8 @@ static int unknown(const struct ch_skills *s, struct ch_sv name, struct chela_er
                    CH_SV_FMT(ch_utf8_cut(name, CH_LIMIT_SKILL_NAME)), ch_buf_str(&known));
 }
 
-static int load(const struct ch_skill *skill, const char *workspace, struct ch_buf *out,
-                struct chela_error *err) {
+static int skill_call_load(const struct ch_skill *skill, const char *workspace, struct ch_buf *out,
+                           struct chela_error *err) {
     int fd = ch_path_open(workspace, skill->file, 0);
     if (fd < 0)
         return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
@@ -67,25 +68,26 @@ static struct ch_sv body_of(struct ch_sv file) {
 }
 
 /* Which one, and what it is to be used for. */
-static int read_call(const struct ch_skills *s, struct ch_sv text, const struct ch_skill **skill,
-                     struct ch_sv *words, struct chela_error *err) {
+static int skill_call_read_call(const struct ch_skills *s, struct ch_sv text,
+                                const struct ch_skill **skill, struct ch_sv *words,
+                                struct chela_error *err) {
     struct ch_sv rest = ch_sv_trim(ch_sv(text.p + strlen(command), text.n - strlen(command)));
     size_t n = 0;
-    while (n < rest.n && !is_space(rest.p[n]))
+    while (n < rest.n && !skill_call_is_space(rest.p[n]))
         n++;
     struct ch_sv name = ch_sv(rest.p, n);
     *words = ch_sv_trim(ch_sv(rest.p + n, rest.n - n));
     if (!name.n)
         return ch_fail(err, CHELA_EINVAL, "which skill? %s NAME what to do", command);
     *skill = ch_skills_find(s, name);
-    return *skill && for_people(*skill) ? 0 : unknown(s, name, err);
+    return *skill && for_people(*skill) ? 0 : skill_call_unknown(s, name, err);
 }
 
 int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf *out,
                      struct chela_error *err) {
     const struct ch_skill *skill;
     struct ch_sv words;
-    int rc = read_call(s, text, &skill, &words, err);
+    int rc = skill_call_read_call(s, text, &skill, &words, err);
     if (rc < 0)
         return rc;
     ch_buf_addf(out, "Use the skill %s for this request: read %s first.", skill->head.name,
@@ -99,12 +101,12 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
                   struct ch_buf *out, struct chela_error *err) {
     const struct ch_skill *skill;
     struct ch_sv words;
-    int rc = read_call(s, text, &skill, &words, err);
+    int rc = skill_call_read_call(s, text, &skill, &words, err);
     if (rc < 0)
         return rc;
     CH_BUF_AUTO file = {0};
     CH_BUF_AUTO valid = {0};
-    rc = load(skill, workspace, &file, err);
+    rc = skill_call_load(skill, workspace, &file, err);
     if (rc < 0)
         return rc;
     ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));

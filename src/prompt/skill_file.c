@@ -12,7 +12,7 @@
 
 /* White space, line ends included, becomes single spaces; what cannot be shown
  * is left out. */
-static const char *one_line(struct ch_arena *a, struct ch_sv s, size_t max) {
+static const char *skill_file_one_line(struct ch_arena *a, struct ch_sv s, size_t max) {
     CH_BUF_AUTO valid = {0};
     CH_BUF_AUTO out = {0};
     ch_utf8_add_valid(&valid, s);
@@ -31,7 +31,7 @@ static const char *one_line(struct ch_arena *a, struct ch_sv s, size_t max) {
     return ch_arena_printf(a, "%.*s…", CH_SV_FMT(ch_utf8_cut(line, max)));
 }
 
-static bool name_ok(struct ch_sv s) {
+static bool skill_file_name_ok(struct ch_sv s) {
     if (!s.n || s.n > CH_LIMIT_SKILL_NAME || s.p[0] == '-' || s.p[s.n - 1] == '-')
         return false;
     for (size_t i = 0; i < s.n; i++) {
@@ -62,7 +62,8 @@ static const char *as_name(struct ch_arena *a, struct ch_sv s) {
 
 /* The lines between the first two "---"; false if the file does not begin so.
  * *rest is what follows. An unclosed head is all of the file. */
-static bool split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *rest, bool *closed) {
+static bool skill_file_split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *rest,
+                                  bool *closed) {
     struct ch_sv left = file;
     if (ch_sv_starts(left, "\xef\xbb\xbf"))
         left = ch_sv(left.p + 3, left.n - 3);
@@ -83,7 +84,7 @@ static bool split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *rest
     return true;
 }
 
-static struct ch_sv unquoted(struct ch_sv s) {
+static struct ch_sv skill_file_unquoted(struct ch_sv s) {
     if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
         return ch_sv(s.p + 1, s.n - 2);
     return s;
@@ -94,15 +95,16 @@ static struct ch_sv line_value(struct ch_sv head, const char *key) {
     while (head.n) {
         struct ch_sv line = ch_sv_split(&head, '\n'), rest = line;
         if (memchr(line.p, ':', line.n) && ch_sv_is(ch_sv_split(&rest, ':'), key))
-            return unquoted(ch_sv_trim(rest));
+            return skill_file_unquoted(ch_sv_trim(rest));
     }
     return ch_sv("", 0);
 }
 
-static void read_lines(struct ch_arena *a, struct ch_sv head, struct ch_skill_head *out) {
-    out->name = one_line(a, line_value(head, "name"), CH_LIMIT_SKILL_TEXT);
-    out->description = one_line(a, line_value(head, "description"), CH_LIMIT_SKILL_TEXT);
-    out->version = one_line(a, line_value(head, "version"), CH_LIMIT_SKILL_NAME);
+static void skill_file_read_lines(struct ch_arena *a, struct ch_sv head,
+                                  struct ch_skill_head *out) {
+    out->name = skill_file_one_line(a, line_value(head, "name"), CH_LIMIT_SKILL_TEXT);
+    out->description = skill_file_one_line(a, line_value(head, "description"), CH_LIMIT_SKILL_TEXT);
+    out->version = skill_file_one_line(a, line_value(head, "version"), CH_LIMIT_SKILL_NAME);
     out->for_users = !ch_sv_is(line_value(head, "user-invocable"), "false");
     out->for_models = !ch_sv_is(line_value(head, "disable-model-invocation"), "true");
 }
@@ -113,16 +115,16 @@ static struct ch_sv scalar(const struct ch_json *v) {
 }
 
 /* A list of words, or one word. */
-static const char *const *words(struct ch_arena *a, const struct ch_json *v) {
+static const char *const *skill_file_words(struct ch_arena *a, const struct ch_json *v) {
     size_t n = 0, most = ch_json_is(v, CH_JSON_ARRAY) ? v->n : 1;
     if (most > CH_LIMIT_SKILL_NEEDS)
         most = CH_LIMIT_SKILL_NEEDS;
     const char **list = ch_arena_zalloc(a, (most + 1) * sizeof(*list));
     if (scalar(v).n)
-        list[n++] = one_line(a, scalar(v), CH_LIMIT_SKILL_NAME);
+        list[n++] = skill_file_one_line(a, scalar(v), CH_LIMIT_SKILL_NAME);
     for (CH_JSON_EACH(e, v))
         if (n < most && scalar(e).n)
-            list[n++] = one_line(a, scalar(e), CH_LIMIT_SKILL_NAME);
+            list[n++] = skill_file_one_line(a, scalar(e), CH_LIMIT_SKILL_NAME);
     return list;
 }
 
@@ -136,12 +138,13 @@ static void read_yaml(struct ch_arena *a, const struct ch_json *root, struct ch_
         version = ch_json_path(root, "metadata", "version", NULL);
     if (!needs)
         needs = ch_json_path(root, "metadata", "openclaw", "requires", NULL);
-    out->name = one_line(a, scalar(ch_json_get(root, "name")), CH_LIMIT_SKILL_TEXT);
-    out->description = one_line(a, scalar(ch_json_get(root, "description")), CH_LIMIT_SKILL_TEXT);
-    out->version = one_line(a, scalar(version), CH_LIMIT_SKILL_NAME);
-    out->bins = words(a, ch_json_get(needs, "bins"));
-    out->any_bins = words(a, ch_json_get(needs, "anyBins"));
-    out->env = words(a, ch_json_get(needs, "env"));
+    out->name = skill_file_one_line(a, scalar(ch_json_get(root, "name")), CH_LIMIT_SKILL_TEXT);
+    out->description =
+        skill_file_one_line(a, scalar(ch_json_get(root, "description")), CH_LIMIT_SKILL_TEXT);
+    out->version = skill_file_one_line(a, scalar(version), CH_LIMIT_SKILL_NAME);
+    out->bins = skill_file_words(a, ch_json_get(needs, "bins"));
+    out->any_bins = skill_file_words(a, ch_json_get(needs, "anyBins"));
+    out->env = skill_file_words(a, ch_json_get(needs, "env"));
     out->for_users = !ch_json_is(users, CH_JSON_FALSE);
     out->for_models = !ch_json_is(no_models, CH_JSON_TRUE);
 }
@@ -179,16 +182,17 @@ static struct ch_sv first_paragraph(struct ch_sv body) {
 static void settle_name(struct ch_arena *a, struct ch_sv heading, const char *folder,
                         struct ch_skill_head *out) {
     const char *given = out->name;
-    if (name_ok(ch_sv_str(given)))
+    if (skill_file_name_ok(ch_sv_str(given)))
         return;
     out->name = as_name(a, ch_sv_str(folder));
     if (!out->name[0])
         out->name = as_name(a, heading);
     if (given[0])
-        out->problem = ch_arena_printf(a,
-                                       "the name \"%s\" is not made of a-z, 0-9 and single "
-                                       "hyphens (64 at most)",
-                                       one_line(a, ch_sv_str(given), CH_LIMIT_SKILL_NAME));
+        out->problem =
+            ch_arena_printf(a,
+                            "the name \"%s\" is not made of a-z, 0-9 and single "
+                            "hyphens (64 at most)",
+                            skill_file_one_line(a, ch_sv_str(given), CH_LIMIT_SKILL_NAME));
     else if (!out->name[0])
         out->problem = "it has no name: give it one in the front matter";
 }
@@ -203,7 +207,7 @@ struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, c
 
     if (memchr(file.p ? file.p : "", 0, file.n))
         out.problem = "it is not a text";
-    if (split_head(file, &head, &body, &closed)) {
+    if (skill_file_split_head(file, &head, &body, &closed)) {
         struct ch_yaml yaml;
         if (!closed) {
             out.problem = "the front matter has no end: a line of ---";
@@ -213,11 +217,11 @@ struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, c
             ch_json_is(yaml.root, CH_JSON_OBJECT))
             read_yaml(a, yaml.root, &out);
         else
-            read_lines(a, head, &out);
+            skill_file_read_lines(a, head, &out);
     }
     settle_name(a, first_heading(body), folder, &out);
     if (!out.description[0])
-        out.description = one_line(a, first_paragraph(body), CH_LIMIT_SKILL_TEXT);
+        out.description = skill_file_one_line(a, first_paragraph(body), CH_LIMIT_SKILL_TEXT);
     if (!out.problem && !out.description[0])
         out.problem = "it has no description: the model could not know when to use it";
     return out;

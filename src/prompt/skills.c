@@ -139,7 +139,7 @@ static void visit(struct ch_skills *s, const struct ch_skills_opts *o, const cha
         scan(s, o, root, path.p, depth + 1);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
+static int skills_by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
@@ -151,7 +151,7 @@ static int not_hidden(const struct dirent *e) {
 static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
                  const char *dir, unsigned depth) {
     struct dirent **entries = NULL;
-    int n = scandir(dir, &entries, not_hidden, by_name);
+    int n = scandir(dir, &entries, not_hidden, skills_by_name);
     for (int i = 0; i < n; i++) {
         s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
         if (!s->cut)
@@ -163,7 +163,7 @@ static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char
 
 /* --- the list --------------------------------------------------------------------- */
 
-static bool usable(const struct ch_skill *skill) {
+static bool skills_usable(const struct ch_skill *skill) {
     return !skill->problem && skill->allowed;
 }
 
@@ -178,22 +178,22 @@ static void settle_doubles(struct ch_skills *s) {
 
 static int in_order(const void *a, const void *b) {
     const struct ch_skill *x = a, *y = b;
-    if (usable(x) != usable(y))
-        return usable(x) ? -1 : 1;
+    if (skills_usable(x) != skills_usable(y))
+        return skills_usable(x) ? -1 : 1;
     int names = strcmp(x->head.name, y->head.name);
     return names ? names : strcmp(x->file, y->file);
 }
 
-static void describe(const struct ch_skill *skill, struct ch_buf *out);
+static void skills_describe(const struct ch_skill *skill, struct ch_buf *out);
 
 static void choose_told(struct ch_skills *s) {
     CH_BUF_AUTO text = {0};
-    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+    for (size_t i = 0; i < s->n && skills_usable(&s->list[i]); i++) {
         struct ch_skill *skill = &s->list[i];
         if (!skill->head.for_models)
             continue;
         size_t before = text.n;
-        describe(skill, &text);
+        skills_describe(skill, &text);
         skill->told = s->untold == 0 && text.n <= CH_LIMIT_SKILLS_PROMPT;
         s->untold += !skill->told;
         if (!skill->told)
@@ -217,7 +217,7 @@ void ch_skills_release(struct ch_skills *s) {
 }
 
 const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv name) {
-    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++)
+    for (size_t i = 0; i < s->n && skills_usable(&s->list[i]); i++)
         if (ch_sv_is(name, s->list[i].head.name))
             return &s->list[i];
     return NULL;
@@ -234,7 +234,7 @@ static const char *version_now(const struct ch_skill *skill, struct ch_arena *a)
 }
 
 /* Whoever wrote the file is not to write into a note of the runtime's. */
-static bool is_plain(const char *version) {
+static bool skills_is_plain(const char *version) {
     static const char plain[] =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_";
     size_t n = strspn(version, plain);
@@ -248,7 +248,7 @@ static bool is_untouched(const struct ch_skill *skill) {
 }
 
 void ch_skills_changes(const struct ch_skills *s, struct ch_buf *out) {
-    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+    for (size_t i = 0; i < s->n && skills_usable(&s->list[i]); i++) {
         CH_ARENA_AUTO arena = {0};
         const struct ch_skill *skill = &s->list[i];
         if (!skill->head.for_models || is_untouched(skill))
@@ -258,7 +258,7 @@ void ch_skills_changes(const struct ch_skills *s, struct ch_buf *out) {
             ch_buf_addf(out, "%sthe skill %s (gone)", out->n ? ", " : "", skill->head.name);
         else if (strcmp(version, skill->head.version) != 0)
             ch_buf_addf(out, "%sthe skill %s (version %s)", out->n ? ", " : "", skill->head.name,
-                        is_plain(version) ? version : "unknown");
+                        skills_is_plain(version) ? version : "unknown");
     }
 }
 
@@ -278,7 +278,7 @@ static void add_element(struct ch_buf *out, const char *tag, const char *text) {
     ch_buf_addf(out, "</%s>\n", tag);
 }
 
-static void describe(const struct ch_skill *skill, struct ch_buf *out) {
+static void skills_describe(const struct ch_skill *skill, struct ch_buf *out) {
     ch_buf_addf(out, "  <skill>\n");
     add_element(out, "name", skill->head.name);
     add_element(out, "description", skill->head.description);
@@ -289,12 +289,12 @@ static void describe(const struct ch_skill *skill, struct ch_buf *out) {
 
 void ch_skills_describe(const struct ch_skills *s, struct ch_buf *out) {
     size_t shown = 0;
-    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+    for (size_t i = 0; i < s->n && skills_usable(&s->list[i]); i++) {
         if (!s->list[i].told)
             continue;
         if (!shown++)
             ch_buf_addf(out, "<available_skills>\n");
-        describe(&s->list[i], out);
+        skills_describe(&s->list[i], out);
     }
     if (s->untold)
         ch_buf_addf(out,

@@ -14,7 +14,7 @@
 
 /* --- telling -------------------------------------------------------------------------- */
 
-static void add_cut(struct ch_buf *out, struct ch_sv text, size_t max) {
+static void summary_add_cut(struct ch_buf *out, struct ch_sv text, size_t max) {
     struct ch_sv head = ch_utf8_cut(text, max);
     ch_buf_add_sv(out, head);
     if (head.n < text.n)
@@ -22,23 +22,23 @@ static void add_cut(struct ch_buf *out, struct ch_sv text, size_t max) {
     ch_buf_addc(out, '\n');
 }
 
-static void add_block(const struct ch_msg *m, const struct ch_block *b, size_t share,
-                      struct ch_buf *out) {
+static void summary_add_block(const struct ch_msg *m, const struct ch_block *b, size_t share,
+                              struct ch_buf *out) {
     size_t texts = CH_MAX(TEXT_BYTES / share, (size_t)LEAST_BYTES);
     size_t results = CH_MAX(RESULT_BYTES / share, (size_t)LEAST_BYTES);
     switch (b->type) {
     case CH_BLOCK_TEXT:
         ch_buf_addf(out, "[%s] ", ch_msg_kind_name(m->kind));
-        add_cut(out, b->text, m->kind == CH_MSG_USER ? texts * 2 : texts);
+        summary_add_cut(out, b->text, m->kind == CH_MSG_USER ? texts * 2 : texts);
         break;
     case CH_BLOCK_TOOL_CALL:
         ch_buf_addf(out, "[call of %.*s] ", CH_SV_FMT(b->name));
-        add_cut(out, b->text, results);
+        summary_add_cut(out, b->text, results);
         break;
     case CH_BLOCK_TOOL_RESULT:
         ch_buf_addf(out, "[%s of %.*s] ", b->flags & CH_F_ERROR ? "error" : "result",
                     CH_SV_FMT(b->name));
-        add_cut(out, b->text, results);
+        summary_add_cut(out, b->text, results);
         break;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
@@ -56,7 +56,7 @@ void ch_summary_tell(const struct ch_msg *const *msgs, size_t n, size_t room, st
         ch_buf_clear(&text);
         for (size_t i = 0; i < n; i++)
             for (uint32_t b = 0; !ch_carry_is(msgs[i]) && b < msgs[i]->nblocks; b++)
-                add_block(msgs[i], &msgs[i]->blocks[b], share, &text);
+                summary_add_block(msgs[i], &msgs[i]->blocks[b], share, &text);
         if (!room || ch_tokens(ch_buf_sv(&text)) <= room)
             break;
     }
@@ -140,19 +140,4 @@ enum ch_summary_verdict ch_summary_judge(struct ch_sv summary, const struct ch_s
     bad |= invents(summary, by, why);
     bool poor = misses(summary, by->names, why);
     return bad ? CH_SUMMARY_BAD : poor ? CH_SUMMARY_POOR : CH_SUMMARY_GOOD;
-}
-
-struct ch_sv ch_summary_section(struct ch_sv summary, const char *heading) {
-    struct ch_sv rest = summary;
-    while (rest.n && !ch_sv_is(ch_sv_trim(ch_sv_split(&rest, '\n')), heading))
-        continue;
-    struct ch_sv body = ch_sv(rest.p, 0);
-    while (rest.n) {
-        struct ch_sv line = ch_sv_split(&rest, '\n');
-        if (ch_sv_starts(line, "## "))
-            break;
-        body.n = (size_t)(line.p + line.n - body.p);
-    }
-    body = ch_sv_trim(body);
-    return ch_sv_eq_nocase(body, CH_SV("none")) ? CH_SV("") : body;
 }

@@ -31,7 +31,4 @@ struct ch_summary_measure {
 enum ch_summary_verdict ch_summary_judge(struct ch_sv summary, const struct ch_summary_measure *by,
                                          struct ch_buf *why);
 
-/* The lines below a heading, without those of the next; empty if it says "none". */
-struct ch_sv ch_summary_section(struct ch_sv summary, const char *heading);
-
 #endif

@@ -1,6 +1,9 @@
-/* summary_carryover.c -- see summary_carryover.h. What is written here is read back here: a title that
- * no message of a user can have (it is an event's), then sections under fixed
- * headings; lines of a section hold no line ends, so they cannot forge one. */
+/* summary_carryover.c -- see summary_carryover.h.
+ *
+ * This file writes the text and reads it back. The text begins with a title that no
+ * user message can have, since it is the title of an event. Sections under fixed
+ * headings follow. A line of a section holds no line end, so no line can forge a
+ * heading. */
 #include "prompt/summary_carryover.h"
 
 #include <stdio.h>
@@ -44,7 +47,7 @@ bool ch_carry_is(const struct ch_msg *m) {
 /* --- reading ------------------------------------------------------------------------ */
 
 /* A copy on one line: a line end reads as a space. */
-static struct ch_sv one_line(struct ch_carry *c, struct ch_sv s) {
+static struct ch_sv summary_carryover_one_line(struct ch_carry *c, struct ch_sv s) {
     char *p = ch_arena_alloc(&c->arena, s.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -55,8 +58,10 @@ static struct ch_sv one_line(struct ch_carry *c, struct ch_sv s) {
     return ch_sv(p, n);
 }
 
-static void add_line(struct ch_carry *c, struct ch_carry_lines *to, struct ch_sv text, size_t max) {
-    struct ch_sv line = ch_sv_trim(one_line(c, ch_utf8_cut(ch_sv_trim(text), max)));
+static void summary_carryover_add_line(struct ch_carry *c, struct ch_carry_lines *to,
+                                       struct ch_sv text, size_t max) {
+    struct ch_sv line =
+        ch_sv_trim(summary_carryover_one_line(c, ch_utf8_cut(ch_sv_trim(text), max)));
     uint64_t hash = ch_hash(0, line);
     if (!line.n || to->n >= MOST_LINES)
         return;
@@ -91,7 +96,7 @@ static size_t sentence(struct ch_sv s) {
 static void read_user(struct ch_carry *c, struct ch_sv text) {
     while (text.n) {
         size_t n = sentence(text);
-        add_line(c, &c->said, ch_sv(text.p, n), LONGEST_LINE);
+        summary_carryover_add_line(c, &c->said, ch_sv(text.p, n), LONGEST_LINE);
         text = ch_sv(text.p + n, text.n - n);
     }
 }
@@ -106,7 +111,7 @@ static void read_act(struct ch_carry *c, const struct ch_block *b) {
                     CH_SV_FMT(ch_utf8_cut(b->text, LONGEST_ACT / 2)));
     else if (b->type == CH_BLOCK_TEXT)
         ch_buf_addf(&line, "said: %.*s", CH_SV_FMT(ch_utf8_cut(b->text, LONGEST_ACT)));
-    add_line(c, &c->done, ch_buf_sv(&line), LONGEST_ACT + 20);
+    summary_carryover_add_line(c, &c->done, ch_buf_sv(&line), LONGEST_ACT + 20);
 }
 
 static enum section section_of(struct ch_sv line) {
@@ -132,8 +137,8 @@ static void read_carried(struct ch_carry *c, struct ch_sv text) {
         else if (at == GIVEN || at == FOUND)
             ch_identifiers_read(&c->names, line, at == GIVEN ? OF_USER : OF_RESULT);
         else if ((at == SAID || at == DONE) && ch_sv_starts(line, "- "))
-            add_line(c, at == SAID ? &c->said : &c->done, ch_sv(line.p + 2, line.n - 2),
-                     LONGEST_LINE);
+            summary_carryover_add_line(c, at == SAID ? &c->said : &c->done,
+                                       ch_sv(line.p + 2, line.n - 2), LONGEST_LINE);
     }
     c->summary = ch_sv_trim(rest);
     ch_identifiers_read(&c->names, c->summary, OF_MODEL);
@@ -167,7 +172,7 @@ struct use { /* of a term by a line */
     uint32_t line;
 };
 
-static int by_term(const void *a, const void *b) {
+static int summary_carryover_by_term(const void *a, const void *b) {
     const struct use *x = a, *y = b;
     if (x->term != y->term)
         return x->term < y->term ? -1 : 1;
@@ -195,7 +200,7 @@ static unsigned log2_of(size_t n) {
 static void add_novelty(struct ch_carry_lines *lines, struct use *uses, size_t n,
                         const uint32_t *counts) {
     unsigned most = CH_MAX(log2_of(lines->n), 1u);
-    qsort(uses, n, sizeof(*uses), by_term);
+    qsort(uses, n, sizeof(*uses), summary_carryover_by_term);
     for (size_t i = 0, j; i < n; i = j) {
         size_t df = 0;
         for (j = i; j < n && uses[j].term == uses[i].term; j++)
@@ -225,7 +230,7 @@ static void score(struct ch_carry_lines *lines) {
     ch_terms_release(&terms);
 }
 
-static int by_score(const void *a, const void *b) {
+static int summary_carryover_by_score(const void *a, const void *b) {
     const struct ch_carry_line *x = *(struct ch_carry_line *const *)a,
                                *y = *(struct ch_carry_line *const *)b;
     if (x->score != y->score)
@@ -245,7 +250,7 @@ static void write_best(struct ch_carry_lines *lines, enum section s, size_t room
     CH_AUTOFREE bool *stays = ch_alloc(lines->n * sizeof(*stays));
     for (size_t i = 0; i < lines->n; i++)
         order[i] = &lines->list[i];
-    qsort(order, lines->n, sizeof(*order), by_score);
+    qsort(order, lines->n, sizeof(*order), summary_carryover_by_score);
     for (size_t i = 0; i < lines->n; i++) {
         size_t tokens = ch_tokens(order[i]->text) + 2;
         if (tokens > room)
@@ -304,7 +309,7 @@ static void write_names(const struct ch_carry *c, size_t room, struct ch_sv summ
 }
 
 /* The start of a text that has about so many tokens. */
-static struct ch_sv within(struct ch_sv s, size_t room) {
+static struct ch_sv summary_carryover_within(struct ch_sv s, size_t room) {
     while (s.n && ch_tokens(s) > room)
         s = ch_utf8_cut(s, s.n - s.n / 8 - 1);
     return s;
@@ -312,7 +317,7 @@ static struct ch_sv within(struct ch_sv s, size_t room) {
 
 void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *o, struct ch_buf *out) {
     bool good = o->summary.n > 0;
-    struct ch_sv summary = within(good ? o->summary : c->summary, o->room / 2);
+    struct ch_sv summary = summary_carryover_within(good ? o->summary : c->summary, o->room / 2);
     struct ch_carry_lines said = c->said; /* scores are written into the list */
     ch_buf_addf(out, TITLE "%zu\n", c->messages);
     write_best(&said, SAID, o->room / 4, out);

@@ -32,17 +32,18 @@ static const uint16_t word_costs[LEADS][SPELLINGS][LONGEST] = {
          {102, 134, 137, 144, 135, 156, 197, 207, 260, 240, 260, 290, 420, 430, 500, 550}},
 };
 
-static bool between(uint32_t cp, uint32_t from, uint32_t to) {
+static bool tokens_between(uint32_t cp, uint32_t from, uint32_t to) {
     return cp >= from && cp <= to;
 }
 
 static enum kind kind_of_wide(uint32_t cp) {
-    if (between(cp, 0x3040, 0x30ff) || between(cp, 0x3400, 0x9fff) || between(cp, 0xac00, 0xd7a3) ||
-        between(cp, 0x20000, 0x3ffff))
+    if (tokens_between(cp, 0x3040, 0x30ff) || tokens_between(cp, 0x3400, 0x9fff) ||
+        tokens_between(cp, 0xac00, 0xd7a3) || tokens_between(cp, 0x20000, 0x3ffff))
         return HAN;
-    if (between(cp, 0x80, 0xbf) || between(cp, 0x2000, 0x2bff) || between(cp, 0x3000, 0x303f) ||
-        between(cp, 0xe000, 0xf8ff) || between(cp, 0xfe00, 0xfe6f) || between(cp, 0xff00, 0xff0f) ||
-        between(cp, 0xff1a, 0xff20) || cp >= 0x1f000)
+    if (tokens_between(cp, 0x80, 0xbf) || tokens_between(cp, 0x2000, 0x2bff) ||
+        tokens_between(cp, 0x3000, 0x303f) || tokens_between(cp, 0xe000, 0xf8ff) ||
+        tokens_between(cp, 0xfe00, 0xfe6f) || tokens_between(cp, 0xff00, 0xff0f) ||
+        tokens_between(cp, 0xff1a, 0xff20) || cp >= 0x1f000)
         return SYMBOL;
     return LETTER;
 }
@@ -61,7 +62,7 @@ static enum kind look_wide(struct ch_sv s, size_t at, unsigned *n) {
 
 /* The kind of the character at `at` and its length in *n; BLANK and 0 at the
  * end, which is what keeps a trailing blank to itself. */
-static inline enum kind look(struct ch_sv s, size_t at, unsigned *n) {
+static inline enum kind tokens_look(struct ch_sv s, size_t at, unsigned *n) {
     *n = at < s.n;
     if (at >= s.n)
         return BLANK;
@@ -69,14 +70,14 @@ static inline enum kind look(struct ch_sv s, size_t at, unsigned *n) {
     return c < 0x80 ? ascii_kinds[c] : look_wide(s, at, n);
 }
 
-static bool is_letter(enum kind k) {
+static bool tokens_is_letter(enum kind k) {
     return k == UPPER || k == LOWER || k == HAN || k == LETTER;
 }
 
 /* Characters of one kind from *at on; *at moves behind them. Nearly all text is
  * ASCII, and a whole history is measured before its first request: so that is
  * told apart here, without a call for each byte. */
-static size_t run_of(struct ch_sv s, size_t *at, enum kind kind) {
+static size_t tokens_run_of(struct ch_sv s, size_t *at, enum kind kind) {
     const unsigned char *p = (const unsigned char *)s.p;
     size_t count = 0, i = *at;
     unsigned n;
@@ -85,7 +86,7 @@ static size_t run_of(struct ch_sv s, size_t *at, enum kind kind) {
         while (i < s.n && p[i] < 0x80 && ascii_kinds[p[i]] == kind)
             i++;
         count += i - from;
-        if (i >= s.n || p[i] < 0x80 || look(s, i, &n) != kind)
+        if (i >= s.n || p[i] < 0x80 || tokens_look(s, i, &n) != kind)
             break;
     }
     *at = i;
@@ -101,14 +102,14 @@ static size_t contraction(struct ch_sv s, size_t at) {
         struct ch_sv end = ch_sv_str(ends[i]);
         unsigned n;
         if (ch_sv_starts(ch_sv(s.p + at, s.n - at), ends[i]) &&
-            !is_letter(look(s, at + end.n, &n)))
+            !tokens_is_letter(tokens_look(s, at + end.n, &n)))
             return end.n;
     }
     return 0;
 }
 
 static size_t latin_cost(struct ch_sv s, size_t *at, enum lead lead) {
-    size_t upper = run_of(s, at, UPPER), lower = run_of(s, at, LOWER);
+    size_t upper = tokens_run_of(s, at, UPPER), lower = tokens_run_of(s, at, LOWER);
     enum letters spelling = upper == 0 ? SMALL : lower ? CAPITAL : CAPITALS;
     size_t n = upper + lower;
     *at += contraction(s, *at);
@@ -121,7 +122,7 @@ static size_t latin_cost(struct ch_sv s, size_t *at, enum lead lead) {
 static size_t word_cost(struct ch_sv s, size_t *at, enum kind kind, enum lead lead) {
     if (kind == UPPER || kind == LOWER)
         return latin_cost(s, at, lead);
-    size_t extra = lead == ALONE ? 0 : 50, n = run_of(s, at, kind);
+    size_t extra = lead == ALONE ? 0 : 50, n = tokens_run_of(s, at, kind);
     if (kind == HAN)
         return 36 + 64 * n + extra;
     return n < 3 ? 100 + extra : 45 * n;
@@ -132,7 +133,7 @@ static size_t mark_cost(struct ch_sv s, size_t *at) {
     size_t ascii = 0, wide = 0;
     char last = 0;
     unsigned n, same = 0;
-    for (enum kind k; k = look(s, *at, &n), n && (k == MARK || k == SYMBOL); *at += n) {
+    for (enum kind k; k = tokens_look(s, *at, &n), n && (k == MARK || k == SYMBOL); *at += n) {
         same = s.p[*at] == last ? same + 1 : 0;
         last = s.p[*at];
         if (k == SYMBOL)
@@ -149,10 +150,10 @@ static size_t mark_cost(struct ch_sv s, size_t *at) {
 static size_t blank_cost(struct ch_sv s, size_t *at) {
     unsigned n;
     size_t from = *at;
-    run_of(s, at, BLANK);
-    enum kind next = look(s, *at, &n);
+    tokens_run_of(s, at, BLANK);
+    enum kind next = tokens_look(s, *at, &n);
     if (n && next == NEWLINE) {
-        run_of(s, at, NEWLINE);
+        tokens_run_of(s, at, NEWLINE);
         return 100;
     }
     if (!n || next == DIGIT)
@@ -164,17 +165,17 @@ static size_t blank_cost(struct ch_sv s, size_t *at) {
 /* What stands at `at`: a word with its lead, or whatever else. */
 static size_t piece_cost(struct ch_sv s, size_t *at) {
     unsigned n, m;
-    enum kind kind = look(s, *at, &n), next = look(s, *at + n, &m);
+    enum kind kind = tokens_look(s, *at, &n), next = tokens_look(s, *at + n, &m);
 
-    if (is_letter(kind))
+    if (tokens_is_letter(kind))
         return word_cost(s, at, kind, ALONE);
     if (kind == DIGIT)
-        return (run_of(s, at, DIGIT) + 2) / 3 * 100;
+        return (tokens_run_of(s, at, DIGIT) + 2) / 3 * 100;
     if (kind == NEWLINE) {
-        run_of(s, at, NEWLINE);
+        tokens_run_of(s, at, NEWLINE);
         return 100;
     }
-    if (m && is_letter(next)) {
+    if (m && tokens_is_letter(next)) {
         *at += n;
         return word_cost(s, at, next, kind == BLANK ? AFTER_SPACE : AFTER_MARK);
     }
@@ -200,14 +201,14 @@ size_t ch_tokens(struct ch_sv text) {
 #define FACTOR_MIN 0.5
 #define FACTOR_MAX 2.0
 
-static double bounded(double factor) {
+static double tokens_bounded(double factor) {
     return factor < FACTOR_MIN ? FACTOR_MIN : factor > FACTOR_MAX ? FACTOR_MAX : factor;
 }
 
 void ch_gauge_learn(struct ch_gauge *g, size_t guessed, size_t counted) {
     if (!guessed || !counted)
         return;
-    g->factor = bounded((double)counted / (double)guessed);
+    g->factor = tokens_bounded((double)counted / (double)guessed);
     g->guessed = guessed;
     g->counted = counted;
 }

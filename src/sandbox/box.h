@@ -64,27 +64,12 @@ struct ch_box {
     const char *tmp; /* its private directory for temporary files */
 };
 
-/* Read the command line, "--name=value" words, then "--", then the command.
- * Everything stays a pointer into it. */
-void ch_box_parse(struct ch_box *box, int argc, char **argv);
-
 /* A list of words for exec; ended by NULL when handed over. */
 struct ch_argv {
     const char **p; /* owned array of borrowed words */
     size_t n, cap;
 };
-void ch_argv_add(struct ch_argv *w, const char *word);
-
-/* Texts that live until the process ends. */
-char *ch_text(const char *fmt, ...) CHELA_PRINTF(1, 2);
-char *ch_real_path(const char *path); /* NULL: there is no such file */
 
 /* --- saying so (report.c) */
-
-/* One line to the report: what the runtime should know, and no failure. */
-void ch_note(const char *fmt, ...) CHELA_PRINTF(1, 2);
-
-/* The command cannot be run. kind: an error type as results have them. */
-_Noreturn void ch_die(const char *kind, const char *fmt, ...) CHELA_PRINTF(2, 3);
 
 #endif

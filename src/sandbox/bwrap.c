@@ -1,13 +1,18 @@
 /* bwrap.c -- the view as bubblewrap's arguments. */
+#include "sandbox/bwrap.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/mounts.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 
-static void add(struct ch_argv *w, const char *a, const char *b, const char *c) {
+static void bwrap_add(struct ch_argv *w, const char *a, const char *b, const char *c) {
     ch_argv_add(w, a);
     if (b)
         ch_argv_add(w, b);
@@ -15,47 +20,47 @@ static void add(struct ch_argv *w, const char *a, const char *b, const char *c) 
         ch_argv_add(w, c);
 }
 
-static void add_tmpfs(struct ch_argv *w, const struct ch_step *op, const char *dst) {
+static void add_tmpfs(struct ch_argv *w, const struct ch_view_step *op, const char *dst) {
     if (op->size)
-        add(w, "--size", ch_text("%llu", (unsigned long long)op->size), NULL);
-    add(w, "--tmpfs", dst, NULL);
+        bwrap_add(w, "--size", ch_text("%llu", (unsigned long long)op->size), NULL);
+    bwrap_add(w, "--tmpfs", dst, NULL);
 }
 
-static void add_op(struct ch_argv *w, const struct ch_step *op) {
+static void add_op(struct ch_argv *w, const struct ch_view_step *op) {
     switch (op->kind) {
     case CH_STEP_RO:
-        add(w, "--ro-bind", op->src, op->dst);
+        bwrap_add(w, "--ro-bind", op->src, op->dst);
         break;
     case CH_STEP_RW:
-        add(w, "--bind", op->src, op->dst);
+        bwrap_add(w, "--bind", op->src, op->dst);
         break;
     case CH_STEP_SYMLINK:
-        add(w, "--symlink", op->src, op->dst);
+        bwrap_add(w, "--symlink", op->src, op->dst);
         break;
     case CH_STEP_DIR:
-        add(w, "--dir", op->dst, NULL);
+        bwrap_add(w, "--dir", op->dst, NULL);
         break;
     case CH_STEP_TMPFS:
-        add(w, "--perms", "1777", NULL);
+        bwrap_add(w, "--perms", "1777", NULL);
         add_tmpfs(w, op, op->dst);
         break;
     case CH_STEP_PROC:
-        add(w, "--proc", op->dst, NULL);
+        bwrap_add(w, "--proc", op->dst, NULL);
         break;
     case CH_STEP_DEV:
-        add(w, "--dev", op->dst, NULL);
-        add(w, "--perms", "1777", NULL);
+        bwrap_add(w, "--dev", op->dst, NULL);
+        bwrap_add(w, "--perms", "1777", NULL);
         add_tmpfs(w, op, ch_text("%s/shm", op->dst));
         break;
     case CH_STEP_HIDE_FILE:
-        add(w, "--ro-bind", "/dev/null", op->dst);
+        bwrap_add(w, "--ro-bind", "/dev/null", op->dst);
         break;
     case CH_STEP_HIDE_DIR:
-        add(w, "--tmpfs", op->dst, NULL);
-        add(w, "--remount-ro", op->dst, NULL);
+        bwrap_add(w, "--tmpfs", op->dst, NULL);
+        bwrap_add(w, "--remount-ro", op->dst, NULL);
         break;
     case CH_STEP_SEAL:
-        add(w, "--remount-ro", op->dst, NULL);
+        bwrap_add(w, "--remount-ro", op->dst, NULL);
         break;
     }
 }
@@ -65,18 +70,18 @@ static void add_op(struct ch_argv *w, const struct ch_step *op) {
 static void add_namespaces(struct ch_argv *w, const struct ch_box *box) {
     if (!ch_is_privileged())
         ch_argv_add(w, "--unshare-user");
-    add(w, "--unshare-pid", "--unshare-ipc", "--unshare-uts");
-    add(w, "--unshare-cgroup-try", "--as-pid-1", "--die-with-parent");
+    bwrap_add(w, "--unshare-pid", "--unshare-ipc", "--unshare-uts");
+    bwrap_add(w, "--unshare-cgroup-try", "--as-pid-1", "--die-with-parent");
     if (!box->network)
         ch_argv_add(w, "--unshare-net");
-    add(w, "--hostname", "sandbox", NULL);
-    add(w, "--cap-drop", "ALL", NULL);
+    bwrap_add(w, "--hostname", "sandbox", NULL);
+    bwrap_add(w, "--cap-drop", "ALL", NULL);
     if (ch_is_privileged()) /* to empty the bounding set; gone before the command */
-        add(w, "--cap-add", "CAP_SETPCAP", NULL);
+        bwrap_add(w, "--cap-add", "CAP_SETPCAP", NULL);
     if (ch_needs_dac(box)) {
-        add(w, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
-        add(w, "--cap-add", "CAP_FOWNER", NULL);
-        add(w, "--cap-add", "CAP_CHOWN", NULL);
+        bwrap_add(w, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
+        bwrap_add(w, "--cap-add", "CAP_FOWNER", NULL);
+        bwrap_add(w, "--cap-add", "CAP_CHOWN", NULL);
     }
 }
 
@@ -89,23 +94,23 @@ static const char *own_path(void) {
     return path;
 }
 
-void ch_bwrap_exec(const struct ch_box *box, const struct ch_view *view) {
+void ch_bwrap_exec(const struct ch_box *box, const struct ch_box_view *view) {
     struct ch_argv w = {0};
 
     ch_argv_add(&w, box->bwrap);
     add_namespaces(&w, box);
     for (size_t i = 0; i < view->n; i++) {
         if (view->steps[i].kind == CH_STEP_SEAL && strcmp(view->steps[i].dst, "/") == 0)
-            add(&w, "--ro-bind", own_path(), CH_BOX_SELF);
+            bwrap_add(&w, "--ro-bind", own_path(), CH_BOX_SELF);
         add_op(&w, &view->steps[i]);
     }
-    add(&w, "--chdir", "/", NULL);
-    add(&w, "--", CH_BOX_SELF, NULL);
+    bwrap_add(&w, "--chdir", "/", NULL);
+    bwrap_add(&w, "--", CH_BOX_SELF, NULL);
     for (int i = 0; i < box->noptions; i++)
         ch_argv_add(&w, box->options[i]);
     ch_argv_add(&w, ch_text("--limit-processes=%llu",
                             (unsigned long long)box->limits.processes)); /* as raised */
-    add(&w, "--inside", "--", NULL);
+    bwrap_add(&w, "--inside", "--", NULL);
     for (size_t i = 0; box->argv[i]; i++)
         ch_argv_add(&w, box->argv[i]);
     ch_argv_add(&w, NULL);

@@ -21,7 +21,10 @@
 #include "base/mem.h"
 #include "base/sv.h"
 #include "sandbox/filter.h"
+#include "sandbox/mounts.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 #include "sandbox/view.h"
 
 #define CLOSE_RANGE 436
@@ -77,7 +80,7 @@ static void close_others(void) {
 
 /* --- limits */
 
-static void limit(int resource, const char *name, uint64_t value) {
+static void confine_limit(int resource, const char *name, uint64_t value) {
     struct rlimit old;
 
     if (getrlimit((__rlimit_resource_t)resource, &old) < 0)
@@ -89,17 +92,17 @@ static void limit(int resource, const char *name, uint64_t value) {
 }
 
 static void set_limits(const struct ch_box_limits *l) {
-    limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
+    confine_limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
     if (l->cpu_s)
-        limit(RLIMIT_CPU, "RLIMIT_CPU", l->cpu_s);
+        confine_limit(RLIMIT_CPU, "RLIMIT_CPU", l->cpu_s);
     if (l->data)
-        limit(RLIMIT_DATA, "RLIMIT_DATA", l->data);
+        confine_limit(RLIMIT_DATA, "RLIMIT_DATA", l->data);
     if (l->file_size)
-        limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", l->file_size);
+        confine_limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", l->file_size);
     if (l->files)
-        limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", l->files);
+        confine_limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", l->files);
     if (l->processes)
-        limit(RLIMIT_NPROC, "RLIMIT_NPROC", l->processes);
+        confine_limit(RLIMIT_NPROC, "RLIMIT_NPROC", l->processes);
 }
 
 /* --- rights */
@@ -170,7 +173,7 @@ static void lock_calls(const struct ch_box *box) {
 
 /* --- the command */
 
-static bool is_variable(const char *entry, const char *name) {
+static bool confine_is_variable(const char *entry, const char *name) {
     size_t n = strlen(name);
 
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
@@ -181,7 +184,7 @@ static char **make_environment(const struct ch_box *box) {
     struct ch_argv w = {0};
 
     for (char **e = environ; *e; e++)
-        if (!is_variable(*e, "HOME") && !is_variable(*e, "TMPDIR"))
+        if (!confine_is_variable(*e, "HOME") && !confine_is_variable(*e, "TMPDIR"))
             ch_argv_add(&w, *e);
     ch_argv_add(&w, ch_text("HOME=%s", home(box)));
     ch_argv_add(&w, ch_text("TMPDIR=%s", box->tmp));
@@ -189,9 +192,9 @@ static char **make_environment(const struct ch_box *box) {
     return (char **)w.p;
 }
 
-static const char *path_of(char **env) {
+static const char *confine_path_of(char **env) {
     for (; *env; env++)
-        if (is_variable(*env, "PATH"))
+        if (confine_is_variable(*env, "PATH"))
             return *env + 5;
     return DEFAULT_PATH;
 }
@@ -199,7 +202,7 @@ static const char *path_of(char **env) {
 /* Where the program may be, as io/spawn.c looks for it: relative entries of
  * PATH do not count. */
 static struct ch_argv candidates(const char *name, char **env) {
-    struct ch_sv rest = ch_sv_str(path_of(env));
+    struct ch_sv rest = ch_sv_str(confine_path_of(env));
     struct ch_argv w = {0};
 
     if (strchr(name, '/'))
@@ -212,7 +215,7 @@ static struct ch_argv candidates(const char *name, char **env) {
     return w;
 }
 
-_Noreturn static void run(const struct ch_argv *paths, char **argv, char **env) {
+_Noreturn static void confine_run(const struct ch_argv *paths, char **argv, char **env) {
     int error = ENOENT;
 
     for (size_t i = 0; i < paths->n; i++) {
@@ -247,5 +250,5 @@ void ch_confine_exec(const struct ch_box *box) {
         lock_calls(box);
     if (box->trial)
         _exit(0);
-    run(&paths, box->argv, env);
+    confine_run(&paths, box->argv, env);
 }

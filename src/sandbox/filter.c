@@ -27,74 +27,73 @@ enum rule {
     IF_SOCKET,
 };
 
-/* Names as in the manual; numbers from the kernel's tables. */
+/* Names, in the comments, as in the manual; numbers from the kernel's tables. */
 static const struct row {
-    const char *name;
     int number[CH_MACHINES]; /* x86-64, arm64 */
     enum rule rule;
 } rows[] = {
     /* other processes */
-    {"ptrace", {101, 117}, DENY},
-    {"process_vm_readv", {310, 270}, DENY},
-    {"process_vm_writev", {311, 271}, DENY},
-    {"kcmp", {312, 272}, DENY},
-    {"pidfd_getfd", {438, 438}, DENY},
+    {{101, 117}, DENY}, /* ptrace */
+    {{310, 270}, DENY}, /* process_vm_readv */
+    {{311, 271}, DENY}, /* process_vm_writev */
+    {{312, 272}, DENY}, /* kcmp */
+    {{438, 438}, DENY}, /* pidfd_getfd */
     /* views of the system: mounts, roots, namespaces, files by handle */
-    {"mount", {165, 40}, DENY},
-    {"umount2", {166, 39}, DENY},
-    {"pivot_root", {155, 41}, DENY},
-    {"chroot", {161, 51}, DENY},
-    {"open_tree", {428, 428}, DENY},
-    {"move_mount", {429, 429}, DENY},
-    {"fsopen", {430, 430}, DENY},
-    {"fsconfig", {431, 431}, DENY},
-    {"fsmount", {432, 432}, DENY},
-    {"fspick", {433, 433}, DENY},
-    {"mount_setattr", {442, 442}, DENY},
-    {"open_tree_attr", {467, 467}, DENY},
-    {"open_by_handle_at", {304, 265}, DENY},
-    {"fanotify_init", {300, 262}, DENY},
-    {"setns", {308, 268}, DENY},
-    {"unshare", {272, 97}, DENY},
-    {"clone", {56, 220}, IF_NAMESPACE},
-    {"clone3", {435, 435}, UNKNOWN}, /* its flags are in memory, out of sight */
+    {{165, 40}, DENY}, /* mount */
+    {{166, 39}, DENY}, /* umount2 */
+    {{155, 41}, DENY}, /* pivot_root */
+    {{161, 51}, DENY}, /* chroot */
+    {{428, 428}, DENY}, /* open_tree */
+    {{429, 429}, DENY}, /* move_mount */
+    {{430, 430}, DENY}, /* fsopen */
+    {{431, 431}, DENY}, /* fsconfig */
+    {{432, 432}, DENY}, /* fsmount */
+    {{433, 433}, DENY}, /* fspick */
+    {{442, 442}, DENY}, /* mount_setattr */
+    {{467, 467}, DENY}, /* open_tree_attr */
+    {{304, 265}, DENY}, /* open_by_handle_at */
+    {{300, 262}, DENY}, /* fanotify_init */
+    {{308, 268}, DENY}, /* setns */
+    {{272, 97}, DENY}, /* unshare */
+    {{56, 220}, IF_NAMESPACE}, /* clone */
+    {{435, 435}, UNKNOWN}, /* clone3: its flags are in memory, out of sight */
     /* the keyring belongs to the user, not to a namespace */
-    {"add_key", {248, 217}, DENY},
-    {"request_key", {249, 218}, DENY},
-    {"keyctl", {250, 219}, DENY},
+    {{248, 217}, DENY}, /* add_key */
+    {{249, 218}, DENY}, /* request_key */
+    {{250, 219}, DENY}, /* keyctl */
     /* large and often broken */
-    {"bpf", {321, 280}, DENY},
-    {"perf_event_open", {298, 241}, DENY},
-    {"userfaultfd", {323, 282}, DENY},
-    {"io_uring_setup", {425, 425}, DENY},
-    {"io_uring_enter", {426, 426}, DENY},
-    {"io_uring_register", {427, 427}, DENY},
+    {{321, 280}, DENY}, /* bpf */
+    {{298, 241}, DENY}, /* perf_event_open */
+    {{323, 282}, DENY}, /* userfaultfd */
+    {{425, 425}, DENY}, /* io_uring_setup */
+    {{426, 426}, DENY}, /* io_uring_enter */
+    {{427, 427}, DENY}, /* io_uring_register */
     /* the machine as a whole */
-    {"init_module", {175, 105}, DENY},
-    {"finit_module", {313, 273}, DENY},
-    {"delete_module", {176, 106}, DENY},
-    {"kexec_load", {246, 104}, DENY},
-    {"kexec_file_load", {320, 294}, DENY},
-    {"reboot", {169, 142}, DENY},
-    {"swapon", {167, 224}, DENY},
-    {"swapoff", {168, 225}, DENY},
-    {"acct", {163, 89}, DENY},
-    {"quotactl", {179, 60}, DENY},
-    {"quotactl_fd", {443, 443}, DENY},
-    {"syslog", {103, 116}, DENY},
-    {"settimeofday", {164, 170}, DENY},
-    {"clock_settime", {227, 112}, DENY},
-    {"sethostname", {170, 161}, DENY},
-    {"setdomainname", {171, 162}, DENY},
-    {"vhangup", {153, 58}, DENY},
-    {"iopl", {172, NONE}, DENY},
-    {"ioperm", {173, NONE}, DENY},
-    {"modify_ldt", {154, NONE}, DENY},
-    {"uselib", {134, NONE}, DENY},
+    {{175, 105}, DENY}, /* init_module */
+    {{313, 273}, DENY}, /* finit_module */
+    {{176, 106}, DENY}, /* delete_module */
+    {{246, 104}, DENY}, /* kexec_load */
+    {{320, 294}, DENY}, /* kexec_file_load */
+    {{169, 142}, DENY}, /* reboot */
+    {{167, 224}, DENY}, /* swapon */
+    {{168, 225}, DENY}, /* swapoff */
+    {{163, 89}, DENY}, /* acct */
+    {{179, 60}, DENY}, /* quotactl */
+    {{443, 443}, DENY}, /* quotactl_fd */
+    {{103, 116}, DENY}, /* syslog */
+    {{164, 170}, DENY}, /* settimeofday */
+    {{227, 112}, DENY}, /* clock_settime */
+    {{170, 161}, DENY}, /* sethostname */
+    {{171, 162}, DENY}, /* setdomainname */
+    {{153, 58}, DENY}, /* vhangup */
+    {{172, NONE}, DENY}, /* iopl */
+    {{173, NONE}, DENY}, /* ioperm */
+    {{154, NONE}, DENY}, /* modify_ldt */
+    {{134, NONE}, DENY}, /* uselib */
     /* by argument */
-    {"ioctl", {16, 29}, IF_TERMINAL},
-    {"personality", {135, 92}, IF_PERSONALITY},
-    {"socket", {41, 198}, IF_SOCKET},
+    {{16, 29}, IF_TERMINAL}, /* ioctl */
+    {{135, 92}, IF_PERSONALITY}, /* personality */
+    {{41, 198}, IF_SOCKET}, /* socket */
 };
 
 static const uint32_t audit_arch[CH_MACHINES] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
@@ -109,42 +108,35 @@ enum ch_machine ch_machine_here(void) {
 #endif
 }
 
-int ch_filter_number(enum ch_machine machine, const char *name) {
-    for (size_t i = 0; i < CH_LEN(rows); i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return rows[i].number[machine];
-    return NONE;
-}
-
 /* --- making the program */
 
-static void emit(struct ch_filter *f, struct sock_filter op) {
+static void filter_emit(struct ch_filter *f, struct sock_filter op) {
     assert(f->n < CH_FILTER_MAX);
     f->code[f->n++] = op;
 }
 
-static void load(struct ch_filter *f, size_t offset) {
-    emit(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+static void filter_load(struct ch_filter *f, size_t offset) {
+    filter_emit(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void give(struct ch_filter *f, uint32_t verdict) {
-    emit(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+static void filter_give(struct ch_filter *f, uint32_t verdict) {
+    filter_emit(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-static uint32_t refusal(int errnum) {
+static uint32_t filter_refusal(int errnum) {
     return SECCOMP_RET_ERRNO | (uint32_t)errnum;
 }
 
 /* If the accumulator is so, that is the verdict. */
 static void give_if(struct ch_filter *f, uint16_t test, uint32_t value, uint32_t verdict) {
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
-    give(f, verdict);
+    filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
+    filter_give(f, verdict);
 }
 
 /* The low half of an argument; both machines are little-endian, and the
  * arguments looked at are 32 bits wide to the kernel as well. */
 static void load_argument(struct ch_filter *f, unsigned i) {
-    load(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
+    filter_load(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
 }
 
 static void judge_namespace(struct ch_filter *f) {
@@ -152,16 +144,16 @@ static void judge_namespace(struct ch_filter *f) {
     give_if(f, BPF_JSET,
             CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                 CLONE_NEWPID | CLONE_NEWNET,
-            refusal(EPERM));
-    give(f, SECCOMP_RET_ALLOW);
+            filter_refusal(EPERM));
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* Typing into a terminal on somebody's behalf. */
 static void judge_terminal(struct ch_filter *f) {
     load_argument(f, 1);
-    give_if(f, BPF_JEQ, TIOCSTI, refusal(EPERM));
-    give_if(f, BPF_JEQ, TIOCLINUX, refusal(EPERM));
-    give(f, SECCOMP_RET_ALLOW);
+    give_if(f, BPF_JEQ, TIOCSTI, filter_refusal(EPERM));
+    give_if(f, BPF_JEQ, TIOCLINUX, filter_refusal(EPERM));
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* To ask for it, or the plain one: not to switch protections off. */
@@ -169,7 +161,7 @@ static void judge_personality(struct ch_filter *f) {
     load_argument(f, 0);
     give_if(f, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
     give_if(f, BPF_JEQ, 0xffffffff, SECCOMP_RET_ALLOW);
-    give(f, refusal(EPERM));
+    filter_give(f, filter_refusal(EPERM));
 }
 
 /* Others are not bound to a network namespace (vsock reaches the host of a
@@ -180,10 +172,10 @@ static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     load_argument(f, 0);
     for (size_t i = 0; sockets == CH_SOCKETS_USUAL && i < CH_LEN(usual); i++)
         give_if(f, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
-    give(f, refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
+    filter_give(f, filter_refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
 }
 
-static void judge(struct ch_filter *f, enum rule rule, enum ch_sockets sockets) {
+static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets sockets) {
     switch (rule) {
     case IF_NAMESPACE:
         judge_namespace(f);
@@ -210,18 +202,19 @@ static void add_judgement(struct ch_filter *f, const struct row *r, int number,
                           enum ch_sockets sockets) {
     unsigned short jump = f->n;
 
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 0));
-    judge(f, r->rule, sockets);
+    filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 0));
+    filter_judge(f, r->rule, sockets);
     f->code[jump].jf = (uint8_t)(f->n - jump - 1);
 }
 
 void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets) {
     f->n = 0;
     f->denied = 0;
-    load(f, offsetof(struct seccomp_data, arch));
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_arch[machine], 1, 0));
-    give(f, SECCOMP_RET_KILL_PROCESS);
-    load(f, offsetof(struct seccomp_data, nr));
+    filter_load(f, offsetof(struct seccomp_data, arch));
+    filter_emit(f,
+                (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_arch[machine], 1, 0));
+    filter_give(f, SECCOMP_RET_KILL_PROCESS);
+    filter_load(f, offsetof(struct seccomp_data, nr));
     if (machine == CH_X86_64)
         give_if(f, BPF_JGE, X32_BIT, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
@@ -232,10 +225,11 @@ void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_socke
             add_judgement(f, &rows[i], number, sockets);
             continue;
         }
-        give_if(f, BPF_JEQ, (uint32_t)number, refusal(rows[i].rule == UNKNOWN ? ENOSYS : EPERM));
+        give_if(f, BPF_JEQ, (uint32_t)number,
+                filter_refusal(rows[i].rule == UNKNOWN ? ENOSYS : EPERM));
         f->denied++;
     }
-    give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 int ch_filter_apply(const struct ch_filter *f) {

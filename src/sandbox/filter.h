@@ -36,8 +36,4 @@ void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_socke
  * -errno. */
 int ch_filter_apply(const struct ch_filter *f);
 
-/* For tests and messages: a call of the table by name; -1: the machine has no
- * such call, or the table none. */
-int ch_filter_number(enum ch_machine machine, const char *name);
-
 #endif

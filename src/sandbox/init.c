@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
+#include "sandbox/report.h"
 
 #define RESERVED_PIDS 300 /* numbers below are used once, before the first wrap */
 
@@ -70,7 +71,7 @@ static void bound_numbers(const struct ch_box *box) {
         ch_note(CH_NOTE_PID_MAX);
 }
 
-static void wait_for_signals(sigset_t *set) {
+static void init_wait_for_signals(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGCHLD);
     sigaddset(set, SIGTERM);
@@ -87,7 +88,7 @@ static void say_ready(void) {
 }
 
 /* Reap whoever has ended; true if the command was among them. */
-static bool reap(pid_t command, int *status) {
+static bool init_reap(pid_t command, int *status) {
     bool ended = false;
     int s;
 
@@ -108,7 +109,7 @@ void ch_init(const struct ch_box *box) {
         bound_numbers(box);
     close(CH_FD_SYSCTL);
     ch_confine_home(box);
-    wait_for_signals(&set);
+    init_wait_for_signals(&set);
     pid_t command = fork();
     if (command < 0)
         ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));
@@ -120,7 +121,7 @@ void ch_init(const struct ch_box *box) {
         int sig = sigwaitinfo(&set, NULL);
         if (sig == SIGTERM)
             kill(-1, SIGTERM); /* everybody in the box but us */
-        else if (sig == SIGCHLD && reap(command, &status))
+        else if (sig == SIGCHLD && init_reap(command, &status))
             break;
     }
     ch_status_write(status);

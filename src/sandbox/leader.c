@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/init.h"
+#include "sandbox/report.h"
 #include "sandbox/supervisor.h"
 
 /* Numbers that mean something are taken before others are given out. */
@@ -25,7 +26,7 @@ static void reserve_numbers(void) {
 }
 
 /* Blocked before the keeper is there, so that none is lost. */
-static void block_signals(sigset_t *set) {
+static void leader_block_signals(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGCHLD);
     sigaddset(set, SIGTERM);
@@ -52,7 +53,7 @@ bool ch_leader_run(struct ch_box *box, int *wait_status) {
 
     reserve_numbers();
     int status = ch_pipe_to(CH_FD_STATUS);
-    block_signals(&set);
+    leader_block_signals(&set);
     if (box->tty)
         ioctl(0, TIOCNOTTY); /* the command's session is to have it */
     pid_t keeper = fork();

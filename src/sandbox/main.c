@@ -13,7 +13,9 @@
 #include "sandbox/box.h"
 #include "sandbox/init.h"
 #include "sandbox/leader.h"
+#include "sandbox/options.h"
 #include "sandbox/probe.h"
+#include "sandbox/report.h"
 
 /* Without a report from the runtime, stderr will have to do. */
 static void open_report(void) {

@@ -4,6 +4,8 @@
  * of the host stay reachable under OLD whatever is mounted where, and the old
  * root is let go of at the end. Bind mounts are recursive, and made read-only
  * recursively by mount_setattr (Linux 5.12); older kernels need bubblewrap. */
+#include "sandbox/mounts.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,7 +22,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 
 #define BASE "/tmp" /* any directory that every system has */
 #define OLD "/old"
@@ -59,7 +63,7 @@ struct clone_args_v0 {
     uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 };
 
-static void write_file(const char *path, const char *text) {
+static void mounts_write_file(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     size_t n = strlen(text);
 
@@ -70,9 +74,9 @@ static void write_file(const char *path, const char *text) {
 
 /* The one user that we are, under the same number. */
 static void map_user(uid_t uid, gid_t gid) {
-    write_file("/proc/self/setgroups", "deny");
-    write_file("/proc/self/uid_map", ch_text("%u %u 1", (unsigned)uid, (unsigned)uid));
-    write_file("/proc/self/gid_map", ch_text("%u %u 1", (unsigned)gid, (unsigned)gid));
+    mounts_write_file("/proc/self/setgroups", "deny");
+    mounts_write_file("/proc/self/uid_map", ch_text("%u %u 1", (unsigned)uid, (unsigned)uid));
+    mounts_write_file("/proc/self/gid_map", ch_text("%u %u 1", (unsigned)gid, (unsigned)gid));
 }
 
 pid_t ch_namespaces_fork(const struct ch_box *box) {
@@ -110,29 +114,29 @@ static void raise_loopback(void) {
 
 /* --- mounts */
 
-_Noreturn static void fail(const char *what, const char *path) {
+_Noreturn static void mounts_fail(const char *what, const char *path) {
     ch_die("unavailable", "the sandbox cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static void set_attributes(const char *path, uint64_t attributes, bool recursive) {
+static void mounts_set_attributes(const char *path, uint64_t attributes, bool recursive) {
     struct {
         uint64_t set, clear, propagation, userns;
     } attr = {.set = attributes};
 
     if (syscall(MOUNT_SETATTR, AT_FDCWD, path, recursive ? AT_RECURSIVE : 0, &attr, sizeof(attr)) <
         0)
-        fail("set the attributes of", path);
+        mounts_fail("set the attributes of", path);
 }
 
 static void do_mount(const char *src, const char *dst, const char *type, unsigned long flags,
                      const char *data) {
     if (mount(src, dst, type, flags, data) < 0)
-        fail("mount", dst);
+        mounts_fail("mount", dst);
 }
 
-static void make_directory(const char *path, mode_t mode) {
+static void mounts_make_directory(const char *path, mode_t mode) {
     if (mkdir(path, mode) < 0 && errno != EEXIST)
-        fail("make", path);
+        mounts_fail("make", path);
 }
 
 static void make_parents(const char *path) {
@@ -141,7 +145,7 @@ static void make_parents(const char *path) {
     for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
         ch_buf_clear(&buf);
         ch_buf_add(&buf, path, (size_t)(p - path));
-        make_directory(ch_buf_str(&buf), 0755);
+        mounts_make_directory(ch_buf_str(&buf), 0755);
     }
 }
 
@@ -150,24 +154,24 @@ static void make_mount_point(const char *src, const char *dst) {
     struct stat st, there;
 
     if (stat(src, &st) < 0)
-        fail("find", src);
+        mounts_fail("find", src);
     make_parents(dst);
     if (stat(dst, &there) == 0)
         return;
     if (S_ISDIR(st.st_mode)) {
-        make_directory(dst, 0755);
+        mounts_make_directory(dst, 0755);
         return;
     }
     int fd = open(dst, O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
     if (fd < 0)
-        fail("make", dst);
+        mounts_fail("make", dst);
     close(fd);
 }
 
 static void bind_mount(const char *src, const char *dst, uint64_t attributes) {
     make_mount_point(src, dst);
     do_mount(src, dst, NULL, MS_BIND | MS_REC, NULL);
-    set_attributes(dst, attributes, true);
+    mounts_set_attributes(dst, attributes, true);
 }
 
 static void mount_tmpfs(const char *dst, const char *mode, uint64_t size) {
@@ -175,7 +179,7 @@ static void mount_tmpfs(const char *dst, const char *mode, uint64_t size) {
                             : ch_text("mode=%s", mode);
 
     make_parents(dst);
-    make_directory(dst, 0755);
+    mounts_make_directory(dst, 0755);
     do_mount("tmpfs", dst, "tmpfs", MS_NOSUID | MS_NODEV, data);
 }
 
@@ -191,18 +195,18 @@ static void mount_dev(const char *dst, uint64_t size) {
         const char *src = ch_text(OLD "/dev/%s", nodes[i]), *to = ch_text("%s/%s", dst, nodes[i]);
         make_mount_point(src, to);
         do_mount(src, to, NULL, MS_BIND, NULL);
-        set_attributes(to, ATTR_NOSUID, false);
+        mounts_set_attributes(to, ATTR_NOSUID, false);
     }
     for (size_t i = 0; i < CH_LEN(links); i++)
         if (symlink(links[i][0], ch_text("%s/%s", dst, links[i][1])) < 0)
-            fail("make", links[i][1]);
+            mounts_fail("make", links[i][1]);
     const char *pts = ch_text("%s/pts", dst);
-    make_directory(pts, 0755);
+    mounts_make_directory(pts, 0755);
     do_mount("devpts", pts, "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
     mount_tmpfs(ch_text("%s/shm", dst), "1777", size);
 }
 
-static void carry_out(const struct ch_step *op) {
+static void mounts_carry_out(const struct ch_view_step *op) {
     const char *src = op->src ? ch_text(OLD "%s", op->src) : NULL;
     const char *dst = ch_text(NEW "%s", strcmp(op->dst, "/") == 0 ? "" : op->dst);
 
@@ -216,17 +220,17 @@ static void carry_out(const struct ch_step *op) {
     case CH_STEP_SYMLINK:
         make_parents(dst);
         if (symlink(op->src, dst) < 0)
-            fail("make", op->dst);
+            mounts_fail("make", op->dst);
         break;
     case CH_STEP_DIR:
         make_parents(dst);
-        make_directory(dst, 0755);
+        mounts_make_directory(dst, 0755);
         break;
     case CH_STEP_TMPFS:
         mount_tmpfs(dst, "1777", op->size);
         break;
     case CH_STEP_PROC:
-        make_directory(dst, 0755);
+        mounts_make_directory(dst, 0755);
         do_mount("proc", dst, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
         break;
     case CH_STEP_DEV:
@@ -234,44 +238,44 @@ static void carry_out(const struct ch_step *op) {
         break;
     case CH_STEP_HIDE_FILE:
         do_mount(OLD "/dev/null", dst, NULL, MS_BIND, NULL);
-        set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
+        mounts_set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
         break;
     case CH_STEP_HIDE_DIR:
         mount_tmpfs(dst, "755", 0);
-        set_attributes(dst, ATTR_RDONLY, false);
+        mounts_set_attributes(dst, ATTR_RDONLY, false);
         break;
     case CH_STEP_SEAL:
-        set_attributes(dst, ATTR_RDONLY, false);
+        mounts_set_attributes(dst, ATTR_RDONLY, false);
         break;
     }
 }
 
 static void pivot(const char *to, const char *put_old) {
     if (syscall(SYS_pivot_root, to, put_old) < 0)
-        fail("make a root of", to);
+        mounts_fail("make a root of", to);
     if (chdir("/") < 0)
-        fail("enter", "/");
+        mounts_fail("enter", "/");
 }
 
-void ch_mounts_make(const struct ch_box *box, const struct ch_view *view) {
+void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        fail("detach", "/");
+        mounts_fail("detach", "/");
     do_mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
-    make_directory(BASE OLD, 0755);
-    make_directory(BASE NEW, 0755);
+    mounts_make_directory(BASE OLD, 0755);
+    mounts_make_directory(BASE NEW, 0755);
     pivot(BASE, BASE OLD);
     mount_tmpfs(NEW, "755", 0);
     for (size_t i = 0; i < view->n; i++)
-        carry_out(&view->steps[i]);
+        mounts_carry_out(&view->steps[i]);
     if (umount2(OLD, MNT_DETACH) < 0)
-        fail("unmount", "the host's files");
+        mounts_fail("unmount", "the host's files");
     if (chdir(NEW) < 0)
-        fail("enter", "the new root");
+        mounts_fail("enter", "the new root");
     pivot(".", ".");
     if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-        fail("leave", "the old root");
+        mounts_fail("leave", "the old root");
     if (!box->network)
         raise_loopback();
     if (sethostname("sandbox", 7) < 0)
-        fail("name", "the box");
+        mounts_fail("name", "the box");
 }

@@ -1,5 +1,7 @@
 /* options.c -- the command line, along one table. It is written by tool/ for
  * every command and by nobody else, so what is wrong with it is a bug. */
+#include "sandbox/options.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "sandbox/box.h"
+#include "sandbox/report.h"
 
 enum kind { FLAG, TEXT, NUMBER, PATH, PID, OUTER };
 
@@ -48,7 +51,7 @@ static const char *const outer_names[] = {
     [CH_OUTER_NONE] = "none",
 };
 
-static uint64_t number(const char *text) {
+static uint64_t options_number(const char *text) {
     char *end;
 
     errno = 0;
@@ -65,12 +68,12 @@ static enum ch_outer outer(const char *text) {
     ch_die("internal", "chela-sandbox: '%s' is no way to make a box", text);
 }
 
-static void add_path(struct ch_paths *list, const char *path) {
+static void options_add_path(struct ch_paths *list, const char *path) {
     list->p = ch_realloc(list->p, (list->n + 1) * sizeof(*list->p));
     list->p[list->n++] = path;
 }
 
-static void set(struct ch_box *box, const struct option *o, const char *value) {
+static void options_set(struct ch_box *box, const struct option *o, const char *value) {
     void *at = (char *)box + o->at;
 
     switch (o->kind) {
@@ -81,13 +84,13 @@ static void set(struct ch_box *box, const struct option *o, const char *value) {
         *(const char **)at = value;
         break;
     case NUMBER:
-        *(uint64_t *)at = number(value);
+        *(uint64_t *)at = options_number(value);
         break;
     case PATH:
-        add_path(at, value);
+        options_add_path(at, value);
         break;
     case PID:
-        *(pid_t *)at = (pid_t)number(value);
+        *(pid_t *)at = (pid_t)options_number(value);
         break;
     case OUTER:
         *(enum ch_outer *)at = outer(value);
@@ -95,14 +98,14 @@ static void set(struct ch_box *box, const struct option *o, const char *value) {
     }
 }
 
-static void take(struct ch_box *box, const char *word) {
+static void options_take(struct ch_box *box, const char *word) {
     const char *equals = strchr(word, '=');
     struct ch_sv name = ch_sv(word + 2, (equals ? (size_t)(equals - word) : strlen(word)) - 2);
 
     for (size_t i = 0; i < CH_LEN(options); i++) {
         if (!ch_sv_is(name, options[i].name) || (options[i].kind == FLAG) == (equals != NULL))
             continue;
-        set(box, &options[i], equals ? equals + 1 : NULL);
+        options_set(box, &options[i], equals ? equals + 1 : NULL);
         return;
     }
     ch_die("internal", "chela-sandbox: unknown option '%s'", word);
@@ -114,7 +117,7 @@ void ch_box_parse(struct ch_box *box, int argc, char **argv) {
     *box = (struct ch_box){.outer = CH_OUTER_NONE, .cwd = "/", .tmp = CH_BOX_TMP};
     box->options = argv + 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++)
-        take(box, argv[i]);
+        options_take(box, argv[i]);
     box->noptions = i - 1;
     if (i < argc && strcmp(argv[i], "--") == 0)
         i++;
@@ -140,7 +143,7 @@ struct text {
 };
 static struct text *texts;
 
-static char *keep(char *p) {
+static char *options_keep(char *p) {
     struct text *t = ch_alloc(sizeof(*t));
 
     t->next = texts;
@@ -156,11 +159,11 @@ char *ch_text(const char *fmt, ...) {
     va_start(ap, fmt);
     ch_buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    return keep(ch_buf_take(&text));
+    return options_keep(ch_buf_take(&text));
 }
 
 char *ch_real_path(const char *path) {
     char *real = realpath(path, NULL);
 
-    return real ? keep(real) : NULL;
+    return real ? options_keep(real) : NULL;
 }

@@ -6,21 +6,4 @@
 #define CH_SANDBOX_OUTER_H
 #include "sandbox/view.h"
 
-/* Become bubblewrap, with a copy of us as its process 1. Does not return. */
-_Noreturn void ch_bwrap_exec(const struct ch_box *box, const struct ch_view *view);
-
-/* Like fork, but the child is process 1 of new namespaces. Returns 0 in it, a
- * pid in the caller, or -errno. */
-pid_t ch_namespaces_fork(const struct ch_box *box);
-
-/* In that child: a new root after the view, and a network of its own. */
-void ch_mounts_make(const struct ch_box *box, const struct ch_view *view);
-
-/* Whether namespaces can be made without a user namespace. */
-bool ch_is_privileged(void);
-
-/* Root keeps the rights to other users' files if the workspace is full of
- * them: it could not work there otherwise. */
-bool ch_needs_dac(const struct ch_box *box);
-
 #endif

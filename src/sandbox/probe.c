@@ -21,10 +21,11 @@
 #include "sandbox/init.h"
 #include "sandbox/landlock.h"
 #include "sandbox/leader.h"
+#include "sandbox/options.h"
 
 #define ANSWER_MAX 4000
 
-static void say(const char *layer, bool ok, const char *why) {
+static void probe_say(const char *layer, bool ok, const char *why) {
     printf("%s\t%s\t%s\n", layer, ok ? "ok" : "missing", why);
 }
 
@@ -77,7 +78,7 @@ static int in_a_child(int (*step)(void)) {
 static bool probe_step(const char *layer, int (*step)(void), const char *detail) {
     int error = in_a_child(step);
 
-    say(layer, error == 0, error == 0 ? detail : strerror(error));
+    probe_say(layer, error == 0, error == 0 ? detail : strerror(error));
     return error == 0;
 }
 
@@ -131,7 +132,7 @@ static bool try_box(const struct ch_box *given, enum ch_outer outer, struct ch_b
 }
 
 /* The first line of it, without the words for programs. */
-static const char *plain(struct ch_buf *answer) {
+static const char *probe_plain(struct ch_buf *answer) {
     static const char *const heads[] = {"error unavailable ", "bwrap: "};
     const char *text = ch_buf_str(answer);
 
@@ -144,14 +145,15 @@ static const char *plain(struct ch_buf *answer) {
 
 static void probe_processes(bool boxed, bool pid_max) {
     if (geteuid() != 0)
-        say("processes", true, "RLIMIT_NPROC");
+        probe_say("processes", true, "RLIMIT_NPROC");
     else if (pid_max)
-        say("processes", true, "pid_max of the PID namespace");
+        probe_say("processes", true, "pid_max of the PID namespace");
     else
-        say("processes", false,
-            boxed ? "root is exempt from RLIMIT_NPROC, and this kernel has one pid_max for all "
-                    "(its own for each PID namespace since 6.14)"
-                  : "root is exempt from RLIMIT_NPROC");
+        probe_say("processes", false,
+                  boxed
+                      ? "root is exempt from RLIMIT_NPROC, and this kernel has one pid_max for all "
+                        "(its own for each PID namespace since 6.14)"
+                      : "root is exempt from RLIMIT_NPROC");
 }
 
 void ch_probe(const struct ch_box *given) {
@@ -159,7 +161,7 @@ void ch_probe(const struct ch_box *given) {
     struct ch_box box = *given;
     struct ch_filter f;
 
-    say("no_new_privs", in_a_child(try_privileges) == 0, "");
+    probe_say("no_new_privs", in_a_child(try_privileges) == 0, "");
     box.landlock = probe_step("landlock", try_landlock, ch_text("ABI %d", ch_landlock_abi()));
     if (ch_machine_here() != CH_MACHINES)
         ch_filter_build(&f, ch_machine_here(), CH_SOCKETS_USUAL);
@@ -169,11 +171,11 @@ void ch_probe(const struct ch_box *given) {
     probe_step("limits", try_limits, "");
     bool with_bwrap = box.bwrap && try_box(&box, CH_OUTER_BWRAP, &bwrap);
     if (box.bwrap)
-        say("bwrap", with_bwrap, with_bwrap ? box.bwrap : plain(&bwrap));
+        probe_say("bwrap", with_bwrap, with_bwrap ? box.bwrap : probe_plain(&bwrap));
     else
-        say("bwrap", false, "bubblewrap is not installed");
+        probe_say("bwrap", false, "bubblewrap is not installed");
     bool by_ourselves = try_box(&box, CH_OUTER_NAMESPACES, &own);
-    say("namespaces", by_ourselves, by_ourselves ? "" : plain(&own));
+    probe_say("namespaces", by_ourselves, by_ourselves ? "" : probe_plain(&own));
     bool pid_max = strstr(ch_buf_str(with_bwrap ? &bwrap : &own), CH_NOTE_PID_MAX) != NULL;
     probe_processes(with_bwrap || by_ourselves, pid_max);
     fflush(stdout);

@@ -64,7 +64,7 @@ static bool read_stat(const char *pid, struct process *out) {
     return true;
 }
 
-static void add(struct table *t, const struct process *p) {
+static void process_kill_add(struct table *t, const struct process *p) {
     if (t->n == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 256;
         t->p = ch_realloc(t->p, t->cap * sizeof(*t->p));
@@ -79,7 +79,7 @@ static void read_table(struct table *t) {
     t->n = 0;
     for (struct dirent *e; d && (e = readdir(d));)
         if (isdigit((unsigned char)e->d_name[0]) && read_stat(e->d_name, &p))
-            add(t, &p);
+            process_kill_add(t, &p);
     if (d)
         closedir(d);
 }

@@ -1,6 +1,8 @@
 /* report.c -- lines for the runtime, on a descriptor the command never has:
  * "error KIND MESSAGE" and "note MESSAGE". A line is written at once, in one
  * piece, from whatever process of ours it comes. */
+#include "sandbox/report.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,7 +12,7 @@
 
 #define LINE_BYTES 2000 /* what is longer is cut; nothing is allocated here */
 
-static void say(const char *head, const char *kind, const char *fmt, va_list ap) {
+static void report_say(const char *head, const char *kind, const char *fmt, va_list ap) {
     char line[LINE_BYTES];
     int n = snprintf(line, sizeof(line), "%s %s%s", head, kind, *kind ? " " : "");
 
@@ -28,7 +30,7 @@ void ch_note(const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    say("note", "", fmt, ap);
+    report_say("note", "", fmt, ap);
     va_end(ap);
 }
 
@@ -36,7 +38,7 @@ void ch_die(const char *kind, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    say("error", kind, fmt, ap);
+    report_say("error", kind, fmt, ap);
     va_end(ap);
     _exit(CH_EXIT_BROKEN);
 }

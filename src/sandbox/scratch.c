@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "sandbox/box.h"
+#include "sandbox/options.h"
+#include "sandbox/report.h"
 
 #define PASSES 1000000
 
@@ -57,7 +59,7 @@ static void flatten(int top, const char *name, unsigned long *fresh) {
 }
 
 /* True if there was anything. */
-static bool sweep(const char *path, unsigned long *fresh) {
+static bool scratch_sweep(const char *path, unsigned long *fresh) {
     DIR *top = open_directory(AT_FDCWD, path);
     bool any = false;
 
@@ -76,7 +78,7 @@ static bool sweep(const char *path, unsigned long *fresh) {
 void ch_scratch_remove(const char *path) {
     unsigned long fresh = 0;
 
-    for (int i = 0; i < PASSES && sweep(path, &fresh); i++)
+    for (int i = 0; i < PASSES && scratch_sweep(path, &fresh); i++)
         ;
     rmdir(path);
 }

@@ -17,17 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sandbox/bwrap.h"
 #include "sandbox/confine.h"
+#include "sandbox/mounts.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/init.h"
 #include "sandbox/outer.h"
 #include "sandbox/protect.h"
+#include "sandbox/report.h"
 #include "sandbox/scratch.h"
 
 struct keeper {
     struct ch_box *box;
-    struct ch_view view;
-    struct ch_guard guard;
+    struct ch_box_view view;
+    struct ch_box_guard guard;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable once init is; -1: it is, or there is none */
@@ -86,7 +89,7 @@ static void open_sysctl(void) {
     close(fd);
 }
 
-static void prepare(struct keeper *k) {
+static void supervisor_prepare(struct keeper *k) {
     raise_process_limit(k->box);
     if (k->box->outer == CH_OUTER_NONE) {
         k->scratch = k->box->tmp = ch_scratch_make();
@@ -135,7 +138,7 @@ static void clean_up(struct keeper *k) {
         ch_guard_lift(&k->guard);
 }
 
-static void start(struct keeper *k) {
+static void supervisor_start(struct keeper *k) {
     bool own = k->box->outer == CH_OUTER_NAMESPACES;
 
     k->child = own ? ch_namespaces_fork(k->box) : fork();
@@ -199,7 +202,7 @@ static sigset_t wakers(void) {
     return set;
 }
 
-static void watch(struct keeper *k) {
+static void supervisor_watch(struct keeper *k) {
     struct timespec soon = {.tv_nsec = READY_POLL_NS};
     sigset_t set = wakers();
 
@@ -233,9 +236,9 @@ void ch_keeper(struct ch_box *box, pid_t leader) {
     struct keeper k = {.box = box, .ready = -1};
 
     become_keeper(leader);
-    prepare(&k);
-    start(&k);
-    watch(&k);
+    supervisor_prepare(&k);
+    supervisor_start(&k);
+    supervisor_watch(&k);
     wait_until_empty(&k);
     clean_up(&k);
     _exit(0);

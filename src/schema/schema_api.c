@@ -16,7 +16,8 @@ struct chela_schema {
 
 /* --- compiling ------------------------------------------------------------------ */
 
-static int load(void *user, struct ch_sv uri, struct ch_buf *text, struct chela_error *err) {
+static int schema_api_load(void *user, struct ch_sv uri, struct ch_buf *text,
+                           struct chela_error *err) {
     const struct chela_schema_opts *opts = user;
     CH_AUTOFREE char *name = ch_strndup(uri.p, uri.n);
     size_t len = 0;
@@ -39,7 +40,7 @@ int chela_schema_new(const char *json, size_t len, const struct chela_schema_opt
     struct ch_schema_opts inner = {
         .uri = ch_sv_str(given.uri),
         .assert_format = given.assert_format,
-        .load = given.load ? load : NULL,
+        .load = given.load ? schema_api_load : NULL,
         .user = &given,
     };
     rc = ch_schema_parse(ch_sv(json, len), &inner, &program, err);
@@ -59,15 +60,15 @@ void chela_schema_free(chela_schema *s) {
 
 /* --- checking -------------------------------------------------------------------- */
 
-static int read_value(struct ch_arena *a, const char *json, size_t len, const struct ch_json **out,
-                      struct chela_error *err) {
+static int schema_api_read_value(struct ch_arena *a, const char *json, size_t len,
+                                 const struct ch_json **out, struct chela_error *err) {
     return ch_json_parse(a, ch_sv(json, len), CH_JSON_STRICT, out, NULL, err);
 }
 
 int chela_schema_valid(chela_schema *s, const char *json, size_t len) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
-    int rc = read_value(&arena, json, len, &v, NULL);
+    int rc = schema_api_read_value(&arena, json, len, &v, NULL);
     return rc < 0 ? rc : ch_schema_valid(s->program, v);
 }
 
@@ -87,7 +88,7 @@ char *chela_schema_report(chela_schema *s, const char *json, size_t len, struct 
     struct ch_jw w = ch_jw(&out);
     struct ch_violations list;
     const struct ch_json *v;
-    if (read_value(&arena, json, len, &v, err) < 0)
+    if (schema_api_read_value(&arena, json, len, &v, err) < 0)
         return NULL;
     ch_schema_check(s->program, v, &arena, &list);
     write_violations(&w, &list);
@@ -97,7 +98,7 @@ char *chela_schema_report(chela_schema *s, const char *json, size_t len, struct 
 static void write_changes(struct ch_jw *w, const struct ch_changes *changes) {
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < changes->n; i++) {
-        const struct ch_change *c = &changes->list[i];
+        const struct ch_schema_change *c = &changes->list[i];
         ch_jw_begin(w, '{');
         ch_jw_kstr(w, "path", c->path);
         ch_jw_kstr(w, "what", c->what);
@@ -118,7 +119,7 @@ char *chela_schema_coerce(chela_schema *s, const char *json, size_t len, unsigne
     const struct ch_json *v;
     struct ch_sv text;
     unsigned inner = 0;
-    if (read_value(&arena, json, len, &v, err) < 0)
+    if (schema_api_read_value(&arena, json, len, &v, err) < 0)
         return NULL;
     inner |= flags & CHELA_COERCE_DROP_UNKNOWN ? CH_COERCE_DROP_UNKNOWN : 0;
     inner |= flags & CHELA_COERCE_DROP_NULL ? CH_COERCE_DROP_NULL : 0;
@@ -150,7 +151,7 @@ char *chela_schema_clean(const char *json, size_t len, const char *vendor, char 
                 vendor);
         return NULL;
     }
-    if (read_value(&arena, json, len, &v, err) < 0)
+    if (schema_api_read_value(&arena, json, len, &v, err) < 0)
         return NULL;
     int rc = ch_schema_clean(v, target, &out, notes ? &losses : NULL, err);
     if (rc == 0 && notes)
@@ -221,7 +222,7 @@ char *chela_schema_lint(const char *json, size_t len, struct chela_error *err) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     const struct ch_json *v;
-    int rc = read_value(&arena, json, len, &v, err);
+    int rc = schema_api_read_value(&arena, json, len, &v, err);
     if (rc < 0)
         return NULL;
     ch_jw_begin(&w, '[');

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/number.h"
+#include "schema/schema_emit.h"
 #include "schema/schema_program.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -106,14 +107,14 @@ bool ch_clean_find(struct ch_sv name, enum ch_clean *out) {
 }
 
 /* Is the word one of those between spaces? */
-static bool listed(const char *list, struct ch_sv word) {
+static bool schema_clean_listed(const char *list, struct ch_sv word) {
     for (const char *at = list; (at = strchr(at, ' ')) && at[1]; at++)
         if (strcspn(at + 1, " ") == word.n && memcmp(at + 1, word.p, word.n) == 0)
             return true;
     return false;
 }
 
-static void add_path(struct cleaner *c, const struct ch_json *at, struct ch_buf *out) {
+static void schema_clean_add_path(struct cleaner *c, const struct ch_json *at, struct ch_buf *out) {
     for (const struct ch_document *d = c->sources.documents; d; d = d->next)
         if (at >= d->root && at < ch_json_next(d->root))
             ch_json_pointer_to(d->root, at, out);
@@ -121,12 +122,12 @@ static void add_path(struct cleaner *c, const struct ch_json *at, struct ch_buf 
 
 /* A line that is not there yet: merging looks at some schemas twice. */
 CHELA_PRINTF(3, 4)
-static void note(struct cleaner *c, const struct ch_json *at, const char *fmt, ...) {
+static void schema_clean_note(struct cleaner *c, const struct ch_json *at, const char *fmt, ...) {
     CH_BUF_AUTO line = {0};
     va_list ap;
     if (!c->notes)
         return;
-    add_path(c, at, &line);
+    schema_clean_add_path(c, at, &line);
     ch_buf_add_str(&line, line.n ? ": " : "#: ");
     va_start(ap, fmt);
     ch_buf_vaddf(&line, fmt, ap);
@@ -136,16 +137,16 @@ static void note(struct cleaner *c, const struct ch_json *at, const char *fmt, .
         ch_buf_add_sv(c->notes, ch_buf_sv(&line));
 }
 
-static int refuse(struct cleaner *c, const struct ch_json *at, const char *why) {
+static int schema_clean_refuse(struct cleaner *c, const struct ch_json *at, const char *why) {
     CH_BUF_AUTO path = {0};
-    add_path(c, at, &path);
+    schema_clean_add_path(c, at, &path);
     return ch_fail(c->err, CHELA_EINVAL, "%s cannot say this: %s: %s", c->vendor->name,
                    path.n ? ch_buf_str(&path) : "#", why);
 }
 
 /* --- views ------------------------------------------------------------------- */
 
-static const struct ch_json *get(const struct view *v, const char *keyword) {
+static const struct ch_json *schema_clean_get(const struct view *v, const char *keyword) {
     for (size_t i = 0; i < v->n; i++) {
         const struct ch_json *found = ch_json_get(v->part[i], keyword);
         if (found)
@@ -154,27 +155,27 @@ static const struct ch_json *get(const struct view *v, const char *keyword) {
     return NULL;
 }
 
-static int gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
-                  struct ch_resource *r, unsigned depth);
+static int schema_clean_gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
+                               struct ch_resource *r, unsigned depth);
 
 static int gather_reference(struct cleaner *c, struct view *v, const struct ch_json *ref,
                             struct ch_resource *r, unsigned depth) {
-    struct ch_target target;
+    struct ch_schema_target target;
     int rc = ch_sources_resolve(&c->sources, r, ch_json_str(ref), &target);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < c->ninside; i++) {
         if (c->inside[i] != target.at)
             continue;
-        note(c, ref, "would contain itself; became any object");
-        return gather(c, v, some_object, r, depth + 1);
+        schema_clean_note(c, ref, "would contain itself; became any object");
+        return schema_clean_gather(c, v, some_object, r, depth + 1);
     }
-    return gather(c, v, target.at, target.resource, depth + 1);
+    return schema_clean_gather(c, v, target.at, target.resource, depth + 1);
 }
 
 /* Add the object, and those it refers to for the same value. */
-static int gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
-                  struct ch_resource *r, unsigned depth) {
+static int schema_clean_gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
+                               struct ch_resource *r, unsigned depth) {
     if (schema->type != CH_JSON_OBJECT)
         return 0;
     for (size_t i = 0; i < v->n; i++)
@@ -188,7 +189,7 @@ static int gather(struct cleaner *c, struct view *v, const struct ch_json *schem
     int rc = ch_json_is(ref, CH_JSON_STRING) ? gather_reference(c, v, ref, r, depth) : 0;
     for (CH_JSON_EACH(e, ch_json_get(schema, "allOf")))
         if (rc == 0)
-            rc = gather(c, v, e, r, depth + 1);
+            rc = schema_clean_gather(c, v, e, r, depth + 1);
     return rc;
 }
 
@@ -210,7 +211,7 @@ static unsigned types_of(const struct view *v, bool *integer) {
 static const char *const type_words[] = {"null",   "boolean", "boolean", "number",
                                          "string", "array",   "object"};
 
-static void write_type(struct cleaner *c, unsigned types, bool integer) {
+static void schema_clean_write_type(struct cleaner *c, unsigned types, bool integer) {
     bool list = types & (types - 1) && types != CH_BIT_BOOLEAN;
     ch_jw_key(&c->w, "type");
     if (list)
@@ -249,7 +250,8 @@ static bool is_constant(const struct ch_json *schema) {
 }
 
 static struct choices choices_of(const struct view *v, const struct ch_json *alternatives) {
-    struct choices found = {.list = get(v, "enum"), .one = get(v, "const")};
+    struct choices found = {.list = schema_clean_get(v, "enum"),
+                            .one = schema_clean_get(v, "const")};
     if (found.one || ch_json_is(found.list, CH_JSON_ARRAY))
         return found;
     bool all = ch_json_is(alternatives, CH_JSON_ARRAY) && alternatives->n > 0;
@@ -307,11 +309,12 @@ static void write_choices(struct cleaner *c, const struct choices *from, bool nu
 
 /* Keywords that are dealt with by name, or that nobody misses. */
 static bool is_handled(struct ch_sv k) {
-    return listed(" $schema $id $ref $defs definitions $anchor $comment $dynamicAnchor type enum "
-                  "const properties required items prefixItems additionalItems anyOf oneOf allOf "
-                  "nullable examples example deprecated readOnly writeOnly format "
-                  "exclusiveMinimum exclusiveMaximum additionalProperties unevaluatedProperties ",
-                  k);
+    return schema_clean_listed(
+        " $schema $id $ref $defs definitions $anchor $comment $dynamicAnchor type enum "
+        "const properties required items prefixItems additionalItems anyOf oneOf allOf "
+        "nullable examples example deprecated readOnly writeOnly format "
+        "exclusiveMinimum exclusiveMaximum additionalProperties unevaluatedProperties ",
+        k);
 }
 
 static bool loses_nothing(struct ch_sv k, const struct ch_json *v) {
@@ -332,11 +335,11 @@ static void copy_keyword(struct cleaner *c, const struct view *v, size_t part,
         if (ch_json_get_sv(v->part[i], k))
             return; /* an earlier part has said it */
     bool understood = !c->vendor->strict || !ch_sv_is(k, "pattern") || !looks_around(value);
-    if (listed(c->vendor->keywords, k) && understood) {
+    if (schema_clean_listed(c->vendor->keywords, k) && understood) {
         ch_jw_key_sv(&c->w, k);
         ch_jw_value(&c->w, value);
     } else if (!is_handled(k) && !loses_nothing(k, value)) {
-        note(c, value, "'%.*s' left out", CH_SV_FMT(k));
+        schema_clean_note(c, value, "'%.*s' left out", CH_SV_FMT(k));
     }
 }
 
@@ -347,28 +350,28 @@ static void copy_keywords(struct cleaner *c, const struct view *v) {
 }
 
 static void write_format(struct cleaner *c, const struct view *v, unsigned types) {
-    const struct ch_json *format = get(v, "format");
+    const struct ch_json *format = schema_clean_get(v, "format");
     if (!ch_json_is(format, CH_JSON_STRING))
         return;
     bool number = types & CH_BIT_NUMBER && c->vendor->nullable;
-    bool known = number ? listed(" float double int32 int64 ", ch_json_str(format))
-                        : listed(c->vendor->formats, ch_json_str(format));
+    bool known = number ? schema_clean_listed(" float double int32 int64 ", ch_json_str(format))
+                        : schema_clean_listed(c->vendor->formats, ch_json_str(format));
     if (known)
         ch_jw_kstr(&c->w, "format", ch_json_str(format));
     else
-        note(c, format, "format '%.*s' left out", CH_SV_FMT(ch_json_str(format)));
+        schema_clean_note(c, format, "format '%.*s' left out", CH_SV_FMT(ch_json_str(format)));
 }
 
 /* Of whole numbers an exclusive bound is the next inclusive one. */
 static void write_exclusive(struct cleaner *c, const struct view *v, bool integer,
                             const char *keyword, const char *inclusive, int step) {
-    const struct ch_json *bound = get(v, keyword);
+    const struct ch_json *bound = schema_clean_get(v, keyword);
     int64_t n;
-    if (!bound || listed(c->vendor->keywords, ch_sv_str(keyword)))
+    if (!bound || schema_clean_listed(c->vendor->keywords, ch_sv_str(keyword)))
         return;
-    if (!integer || get(v, inclusive) || !ch_json_as_int(bound, &n) || n > INT64_MAX - 1 ||
-        n < INT64_MIN + 1) {
-        note(c, bound, "'%s' left out", keyword);
+    if (!integer || schema_clean_get(v, inclusive) || !ch_json_as_int(bound, &n) ||
+        n > INT64_MAX - 1 || n < INT64_MIN + 1) {
+        schema_clean_note(c, bound, "'%s' left out", keyword);
         return;
     }
     ch_jw_kint(&c->w, inclusive, n + step);
@@ -378,8 +381,8 @@ static void write_exclusive(struct cleaner *c, const struct view *v, bool intege
 
 static int write_view(struct cleaner *c, struct view *v, bool null);
 
-static int write_schema(struct cleaner *c, const struct ch_json *schema, struct ch_resource *r,
-                        bool null);
+static int schema_clean_write_schema(struct cleaner *c, const struct ch_json *schema,
+                                     struct ch_resource *r, bool null);
 
 static int write_member_named(struct cleaner *c, const struct view *v, const struct ch_json *name,
                               bool optional);
@@ -425,7 +428,7 @@ static int write_properties(struct cleaner *c, const struct view *v) {
     return 0;
 }
 
-static void write_required(struct cleaner *c, const struct view *v) {
+static void schema_clean_write_required(struct cleaner *c, const struct view *v) {
     bool any = false;
     for (size_t i = 0; i < v->n; i++) {
         for (CH_JSON_MEMBERS(name, value, ch_json_get(v->part[i], "properties"))) {
@@ -469,33 +472,34 @@ static int write_member_named(struct cleaner *c, const struct view *v, const str
         resource = v->resource[i];
         if (n++ == 0 && v->n == 1)
             break;
-        rc = gather(c, &all, own, v->resource[i], 0);
+        rc = schema_clean_gather(c, &all, own, v->resource[i], 0);
     }
     if (rc < 0)
         return rc;
-    return n == 1 ? write_schema(c, only, resource, optional) : write_view(c, &all, optional);
+    return n == 1 ? schema_clean_write_schema(c, only, resource, optional)
+                  : write_view(c, &all, optional);
 }
 
-static int write_object(struct cleaner *c, const struct view *v) {
-    const struct ch_json *more = get(v, "additionalProperties");
+static int schema_clean_write_object(struct cleaner *c, const struct view *v) {
+    const struct ch_json *more = schema_clean_get(v, "additionalProperties");
     bool map = ch_json_is(more, CH_JSON_OBJECT);
     size_t n = count_properties(v);
-    bool open = n == 0 && !get(v, "properties") && !ch_json_is(more, CH_JSON_FALSE);
-    if (c->vendor->strict && (map || open || get(v, "patternProperties")))
-        return refuse(c, v->part[0], "an object with keys of any name");
+    bool open = n == 0 && !schema_clean_get(v, "properties") && !ch_json_is(more, CH_JSON_FALSE);
+    if (c->vendor->strict && (map || open || schema_clean_get(v, "patternProperties")))
+        return schema_clean_refuse(c, v->part[0], "an object with keys of any name");
     int rc = n || c->vendor->strict ? write_properties(c, v) : 0;
     if (rc < 0)
         return rc;
-    write_required(c, v);
+    schema_clean_write_required(c, v);
     if (c->vendor->strict) {
         ch_jw_kbool(&c->w, "additionalProperties", false);
     } else if (map && c->vendor->maps) {
         ch_jw_key(&c->w, "additionalProperties");
-        return write_schema(c, more, v->resource[0], false);
+        return schema_clean_write_schema(c, more, v->resource[0], false);
     } else if (c->vendor->maps && more && !map) {
         ch_jw_kbool(&c->w, "additionalProperties", more->type == CH_JSON_TRUE);
     } else if (map) {
-        note(c, more, "'additionalProperties' left out");
+        schema_clean_note(c, more, "'additionalProperties' left out");
     }
     return 0;
 }
@@ -503,23 +507,24 @@ static int write_object(struct cleaner *c, const struct view *v) {
 /* The alternatives of a tuple's places, as one kind of items. */
 static int write_places(struct cleaner *c, const struct ch_json *places, struct ch_resource *r) {
     int rc = 0;
-    note(c, places, "places of a tuple became alternatives");
+    schema_clean_note(c, places, "places of a tuple became alternatives");
     ch_jw_key(&c->w, "items");
     if (places->n == 1)
-        return write_schema(c, places + 1, r, false);
+        return schema_clean_write_schema(c, places + 1, r, false);
     ch_jw_begin(&c->w, '{');
     ch_jw_key(&c->w, "anyOf");
     ch_jw_begin(&c->w, '[');
     for (CH_JSON_EACH(e, places))
         if (rc == 0)
-            rc = write_schema(c, e, r, false);
+            rc = schema_clean_write_schema(c, e, r, false);
     ch_jw_end(&c->w, ']');
     ch_jw_end(&c->w, '}');
     return rc;
 }
 
 static int write_array(struct cleaner *c, const struct view *v) {
-    const struct ch_json *items = get(v, "items"), *places = get(v, "prefixItems");
+    const struct ch_json *items = schema_clean_get(v, "items"),
+                         *places = schema_clean_get(v, "prefixItems");
     struct ch_resource *r = v->resource[0];
     if (ch_json_is(items, CH_JSON_ARRAY)) {
         places = items;
@@ -533,18 +538,18 @@ static int write_array(struct cleaner *c, const struct view *v) {
         ch_jw_begin(&c->w, '[');
         for (CH_JSON_EACH(e, places))
             if (rc == 0)
-                rc = write_schema(c, e, r, false);
+                rc = schema_clean_write_schema(c, e, r, false);
         ch_jw_end(&c->w, ']');
         return rc;
     }
     if (ch_json_is(items, CH_JSON_OBJECT)) {
         ch_jw_key(&c->w, "items");
-        return write_schema(c, items, r, false);
+        return schema_clean_write_schema(c, items, r, false);
     }
     if (c->vendor->strict)
-        return refuse(c, v->part[0], "an array of anything");
+        return schema_clean_refuse(c, v->part[0], "an array of anything");
     ch_jw_kraw(&c->w, "items", CH_SV("{\"type\":\"string\"}"));
-    note(c, v->part[0], "items of any type became strings");
+    schema_clean_note(c, v->part[0], "items of any type became strings");
     return 0;
 }
 
@@ -555,7 +560,8 @@ static bool is_null(const struct ch_json *schema) {
 }
 
 /* The resource of the part that has these alternatives. */
-static struct ch_resource *owner_of(const struct view *v, const struct ch_json *alternatives) {
+static struct ch_resource *schema_clean_owner_of(const struct view *v,
+                                                 const struct ch_json *alternatives) {
     for (size_t i = 0; i < v->n; i++)
         if (ch_json_get(v->part[i], "anyOf") == alternatives ||
             ch_json_get(v->part[i], "oneOf") == alternatives)
@@ -566,13 +572,13 @@ static struct ch_resource *owner_of(const struct view *v, const struct ch_json *
 /* anyOf, without the alternative that is null. */
 static int write_alternatives(struct cleaner *c, const struct view *v,
                               const struct ch_json *alternatives, bool null) {
-    struct ch_resource *r = owner_of(v, alternatives);
+    struct ch_resource *r = schema_clean_owner_of(v, alternatives);
     int rc = 0;
     ch_jw_key(&c->w, "anyOf");
     ch_jw_begin(&c->w, '[');
     for (CH_JSON_EACH(e, alternatives))
         if (rc == 0 && !is_null(e))
-            rc = write_schema(c, e, r, false);
+            rc = schema_clean_write_schema(c, e, r, false);
     if (null && !c->vendor->nullable)
         ch_jw_raw(&c->w, CH_SV("{\"type\":\"null\"}"));
     ch_jw_end(&c->w, ']');
@@ -588,11 +594,11 @@ static int write_types(struct cleaner *c, const struct view *v, unsigned types, 
         if (!(types >> t & 1))
             continue;
         ch_jw_begin(&c->w, '{');
-        write_type(c, t == CH_JSON_TRUE ? CH_BIT_BOOLEAN : 1u << t, integer);
+        schema_clean_write_type(c, t == CH_JSON_TRUE ? CH_BIT_BOOLEAN : 1u << t, integer);
         if (t == CH_JSON_ARRAY)
             rc = write_array(c, v);
         if (t == CH_JSON_OBJECT)
-            rc = write_object(c, v);
+            rc = schema_clean_write_object(c, v);
         ch_jw_end(&c->w, '}');
     }
     ch_jw_end(&c->w, ']');
@@ -608,19 +614,22 @@ static unsigned implied_types(const struct view *v, const struct choices *choice
     *integer = !kinds.fractions && kinds.types;
     if (kinds.types)
         return kinds.types & CH_BIT_BOOLEAN ? kinds.types | CH_BIT_BOOLEAN : kinds.types;
-    if (get(v, "properties") || get(v, "additionalProperties") || get(v, "required"))
+    if (schema_clean_get(v, "properties") || schema_clean_get(v, "additionalProperties") ||
+        schema_clean_get(v, "required"))
         return CH_BIT_OBJECT;
-    if (get(v, "items") || get(v, "prefixItems"))
+    if (schema_clean_get(v, "items") || schema_clean_get(v, "prefixItems"))
         return CH_BIT_ARRAY;
-    if (get(v, "pattern") || get(v, "minLength") || get(v, "maxLength") || get(v, "format"))
+    if (schema_clean_get(v, "pattern") || schema_clean_get(v, "minLength") ||
+        schema_clean_get(v, "maxLength") || schema_clean_get(v, "format"))
         return CH_BIT_STRING;
-    if (get(v, "minimum") || get(v, "maximum") || get(v, "multipleOf"))
+    if (schema_clean_get(v, "minimum") || schema_clean_get(v, "maximum") ||
+        schema_clean_get(v, "multipleOf"))
         return CH_BIT_NUMBER;
     return 0;
 }
 
-static int write_body(struct cleaner *c, struct view *v, const struct choices *choices,
-                      unsigned types, bool integer, bool null) {
+static int schema_clean_write_body(struct cleaner *c, struct view *v, const struct choices *choices,
+                                   unsigned types, bool integer, bool null) {
     unsigned plain = types & ~CH_BIT_NULL;
     bool one = !(plain & (plain - 1)) || plain == CH_BIT_BOOLEAN;
     bool words = choices->one || choices->list;
@@ -629,7 +638,8 @@ static int write_body(struct cleaner *c, struct view *v, const struct choices *c
         ch_jw_kcstr(&c->w, "type", "string");
         ch_jw_kcstr(&c->w, "format", "enum");
     } else if (one || !c->vendor->nullable) {
-        write_type(c, null && !c->vendor->nullable ? types | CH_BIT_NULL : plain, integer);
+        schema_clean_write_type(c, null && !c->vendor->nullable ? types | CH_BIT_NULL : plain,
+                                integer);
         write_format(c, v, plain);
     } else if (!words) {
         return write_types(c, v, plain, integer);
@@ -641,7 +651,7 @@ static int write_body(struct cleaner *c, struct view *v, const struct choices *c
         write_exclusive(c, v, integer, "exclusiveMaximum", "maximum", -1);
     }
     if (plain & CH_BIT_OBJECT && !words)
-        rc = write_object(c, v);
+        rc = schema_clean_write_object(c, v);
     if (rc == 0 && plain & CH_BIT_ARRAY && !words)
         rc = write_array(c, v);
     return rc;
@@ -676,7 +686,7 @@ static int reduce(struct cleaner *c, struct view *v, const struct ch_json **alte
         }
         if (n != 1)
             return 0;
-        int rc = gather(c, v, left, owner_of(v, *alternatives), 0);
+        int rc = schema_clean_gather(c, v, left, schema_clean_owner_of(v, *alternatives), 0);
         if (rc < 0)
             return rc;
         *alternatives = alternatives_of(v, parts);
@@ -686,9 +696,9 @@ static int reduce(struct cleaner *c, struct view *v, const struct ch_json **alte
 
 static int write_anything(struct cleaner *c, const struct view *v, const struct ch_json *at) {
     if (c->vendor->strict)
-        return refuse(c, at, "a value of any type");
+        return schema_clean_refuse(c, at, "a value of any type");
     if (c->vendor->nullable) {
-        note(c, at, "any type became string, number or boolean");
+        schema_clean_note(c, at, "any type became string, number or boolean");
         ch_jw_kraw(&c->w, "anyOf",
                    CH_SV("[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"}]"));
     }
@@ -707,14 +717,14 @@ static int write_parts(struct cleaner *c, struct view *v, bool null) {
     if (types == CH_BIT_ALL && (!alternatives || choices.list))
         types = implied_types(v, &choices, &integer);
     null |= types != CH_BIT_ALL && types & CH_BIT_NULL;
-    null |= ch_json_bool(get(v, "nullable"), false);
+    null |= ch_json_bool(schema_clean_get(v, "nullable"), false);
     ch_jw_begin(&c->w, '{');
     if (alternatives && !choices.list)
         rc = write_alternatives(c, v, alternatives, null);
     else if (!(types & ~CH_BIT_NULL))
         rc = write_anything(c, v, at);
     else
-        rc = write_body(c, v, &choices, types, integer, null);
+        rc = schema_clean_write_body(c, v, &choices, types, integer, null);
     if (types & ~CH_BIT_NULL || (alternatives && !choices.list))
         copy_keywords(c, v);
     if (null && c->vendor->nullable)
@@ -727,7 +737,7 @@ static int write_parts(struct cleaner *c, struct view *v, bool null) {
 static int write_view(struct cleaner *c, struct view *v, bool null) {
     size_t before = c->ninside;
     if (v->n == 0)
-        return refuse(c, c->sources.documents->root, "this is no schema");
+        return schema_clean_refuse(c, c->sources.documents->root, "this is no schema");
     if (c->depth == DEEPEST)
         return ch_fail(c->err, CHELA_ELIMIT, "schemas nested more than %d deep", DEEPEST);
     for (size_t i = 0; i < v->n; i++)
@@ -776,8 +786,8 @@ static int write_kept_reference(struct cleaner *c, const struct ch_json *ref, bo
     return 0;
 }
 
-static int write_schema(struct cleaner *c, const struct ch_json *schema, struct ch_resource *r,
-                        bool null) {
+static int schema_clean_write_schema(struct cleaner *c, const struct ch_json *schema,
+                                     struct ch_resource *r, bool null) {
     const struct ch_json *ref = ch_json_get(schema, "$ref");
     struct view v = {.n = 0};
     if (schema->type == CH_JSON_TRUE || (schema->type == CH_JSON_OBJECT && schema->n == 0)) {
@@ -788,7 +798,7 @@ static int write_schema(struct cleaner *c, const struct ch_json *schema, struct 
     }
     if (ch_json_is(ref, CH_JSON_STRING) && stays(c, ref))
         return write_kept_reference(c, ref, null);
-    int rc = gather(c, &v, schema, r, 0);
+    int rc = schema_clean_gather(c, &v, schema, r, 0);
     return rc < 0 ? rc : write_view(c, &v, null);
 }
 
@@ -805,7 +815,7 @@ static int write_definitions(struct cleaner *c, const struct ch_json *root, stru
             }
             any = true;
             ch_jw_key_sv(&c->w, ch_json_str(name));
-            int rc = write_schema(c, v, r, false);
+            int rc = schema_clean_write_schema(c, v, r, false);
             if (rc < 0)
                 return rc;
         }
@@ -819,10 +829,10 @@ static int write_definitions(struct cleaner *c, const struct ch_json *root, stru
 static int write_root(struct cleaner *c, const struct ch_json *root, struct ch_resource *r) {
     struct view v = {.n = 0};
     if (c->vendor->strict && (ch_json_get(root, "anyOf") || ch_json_get(root, "oneOf")))
-        return refuse(c, root, "alternatives at the root");
+        return schema_clean_refuse(c, root, "alternatives at the root");
     if (!c->vendor->references || root->type != CH_JSON_OBJECT)
-        return write_schema(c, root, r, false);
-    int rc = gather(c, &v, root, r, 0);
+        return schema_clean_write_schema(c, root, r, false);
+    int rc = schema_clean_gather(c, &v, root, r, 0);
     if (rc == 0)
         rc = write_view(c, &v, false);
     if (rc < 0)

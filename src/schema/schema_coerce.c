@@ -178,17 +178,17 @@ static void write_fixed(struct writing *w, const struct ch_json *v) {
     }
 }
 
-static int by_place(const void *pa, const void *pb) {
+static int schema_coerce_by_place(const void *pa, const void *pb) {
     const struct fix *a = pa, *b = pb;
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
 /* The value with corrections made, as a new tree. */
-static const struct ch_json *apply(struct coercion *c, struct fix *fixes, size_t n,
-                                   struct ch_sv *text) {
+static const struct ch_json *schema_coerce_apply(struct coercion *c, struct fix *fixes, size_t n,
+                                                 struct ch_sv *text) {
     CH_BUF_AUTO out = {.max = CH_LIMIT_JSON_TEXT};
     const struct ch_json *value;
-    qsort(fixes, n, sizeof(fixes[0]), by_place);
+    qsort(fixes, n, sizeof(fixes[0]), schema_coerce_by_place);
     struct writing w = {ch_jw(&out), fixes, fixes + n};
     write_fixed(&w, c->value);
     if (out.overflow)
@@ -208,13 +208,13 @@ static struct ch_sv shown(struct coercion *c, struct ch_sv text) {
     return ch_sv_str(ch_arena_printf(c->arena, "%.*s\xe2\x80\xa6", CH_SV_FMT(head)));
 }
 
-static void note(struct coercion *c, const struct fix *fix) {
+static void schema_coerce_note(struct coercion *c, const struct fix *fix) {
     CH_BUF_AUTO path = {0};
     struct ch_changes *all = c->changes;
     if (!all->list)
         all->list = ch_arena_alloc(c->arena, CH_LIMIT_COERCIONS * sizeof(all->list[0]));
     ch_json_pointer_to(c->value, fix->at, &path);
-    all->list[all->n++] = (struct ch_change){
+    all->list[all->n++] = (struct ch_schema_change){
         .path = ch_arena_sv(c->arena, ch_buf_sv(&path)),
         .from = shown(c, written(c, fix->at, "", "")),
         .to = fix->text.p ? shown(c, fix->text) : CH_SV(""),
@@ -222,7 +222,8 @@ static void note(struct coercion *c, const struct fix *fix) {
     };
 }
 
-static int check(struct coercion *c, const struct ch_json *v, struct ch_violations *left) {
+static int schema_coerce_check(struct coercion *c, const struct ch_json *v,
+                               struct ch_violations *left) {
     int verdict = ch_schema_check(c->schema, v, c->arena, left);
     c->fuel -= verdict == 0 ? 0 : 1000 + c->schema->spent;
     return verdict;
@@ -258,27 +259,27 @@ static bool make_certain(struct coercion *c) {
         if (matters && !planned(c, v.at) && plan_certain(c, &v, &c->fixes[c->n]))
             c->n++;
     }
-    const struct ch_json *value = c->n ? apply(c, c->fixes, c->n, &text) : NULL;
+    const struct ch_json *value = c->n ? schema_coerce_apply(c, c->fixes, c->n, &text) : NULL;
     if (!value)
         return false;
     for (size_t i = 0; i < c->n; i++)
-        note(c, &c->fixes[i]);
+        schema_coerce_note(c, &c->fixes[i]);
     c->value = value;
     c->text = text;
-    c->verdict = check(c, value, c->left);
+    c->verdict = schema_coerce_check(c, value, c->left);
     return true;
 }
 
 static bool try_guess(struct coercion *c, struct fix *fix) {
     struct ch_violations left;
     struct ch_sv text;
-    const struct ch_json *value = apply(c, fix, 1, &text);
+    const struct ch_json *value = schema_coerce_apply(c, fix, 1, &text);
     if (!value)
         return false;
-    int verdict = check(c, value, &left);
+    int verdict = schema_coerce_check(c, value, &left);
     if (left.total >= c->left->total || verdict == CHELA_ELIMIT)
         return false;
-    note(c, fix);
+    schema_coerce_note(c, fix);
     c->value = value;
     c->text = text;
     c->verdict = verdict;

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/value.h"
+#include "schema/schema_emit.h"
 
 /* --- parts ---------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static struct ch_part *part_at(struct ch_compiler *c, const struct ch_document *
 
 /* Make the schema a part, unless it is one. */
 static void want(struct ch_compiler *c, const struct ch_json *at, const struct ch_document *d) {
-    struct ch_place *place = ch_place_of(d, at);
+    struct ch_schema_place *place = ch_place_of(d, at);
     if (place->part || !place->resource)
         return;
     if (c->n == c->cap) {
@@ -82,8 +83,8 @@ static void want_keyword(struct ch_compiler *c, enum ch_keyword k, const struct 
     }
 }
 
-static int resolve(struct ch_compiler *c, struct ch_part *p, enum ch_keyword k,
-                   const struct ch_json *ref, struct ch_target *out) {
+static int schema_compile_resolve(struct ch_compiler *c, struct ch_part *p, enum ch_keyword k,
+                                  const struct ch_json *ref, struct ch_schema_target *out) {
     struct ch_builder b = {.c = c, .sub = p->sub};
     struct chela_error why = {0}, *keep = c->sources.err;
     if (!ch_json_is(ref, CH_JSON_STRING))
@@ -104,9 +105,9 @@ static int reach_references(struct ch_compiler *c, size_t i) {
     const struct ch_json *ref = ch_json_get(p.at, "$ref");
     const struct ch_json *dynamic =
         ch_json_get(p.at, d->draft == CH_DRAFT_2019 ? "$recursiveRef" : "$dynamicRef");
-    int rc = ref ? resolve(c, &p, CH_KW_REF, ref, &p.ref) : 0;
+    int rc = ref ? schema_compile_resolve(c, &p, CH_KW_REF, ref, &p.ref) : 0;
     if (rc == 0 && dynamic && d->draft != CH_DRAFT_7)
-        rc = resolve(c, &p, CH_KW_DYNAMIC_REF, dynamic, &p.dynamic_ref);
+        rc = schema_compile_resolve(c, &p, CH_KW_DYNAMIC_REF, dynamic, &p.dynamic_ref);
     if (rc < 0)
         return rc;
     if (d->draft == CH_DRAFT_2019 && p.dynamic_ref.at)
@@ -183,15 +184,16 @@ int ch_builder_fail(struct ch_builder *b, enum ch_keyword k, int code, const cha
 
 /* From another resource the subschema is entered through a door, so that the
  * run knows the way it came. */
-static const struct ch_sub *enter(struct ch_compiler *c, const struct ch_resource *from,
-                                  struct ch_part *p) {
+static const struct ch_sub *schema_compile_enter(struct ch_compiler *c,
+                                                 const struct ch_resource *from,
+                                                 struct ch_part *p) {
     if (!c->dynamic || p->resource == from)
         return p->sub;
     if (p->door)
         return p->door;
     struct ch_arena *a = &c->schema->arena;
-    struct ch_door *door = CH_ARENA_NEW(a, struct ch_door);
-    *door = (struct ch_door){p->resource, p->sub};
+    struct ch_schema_entry *door = CH_ARENA_NEW(a, struct ch_schema_entry);
+    *door = (struct ch_schema_entry){p->resource, p->sub};
     struct ch_op *ops = ch_arena_zalloc(a, 2 * sizeof(*ops));
     ops[0] = (struct ch_op){.code = CH_OP_SCOPE, .door = door};
     p->door = CH_ARENA_NEW(a, struct ch_sub);
@@ -205,11 +207,12 @@ static const struct ch_sub *enter(struct ch_compiler *c, const struct ch_resourc
 
 const struct ch_sub *ch_builder_child(struct ch_builder *b, const struct ch_json *v) {
     struct ch_part *p = part_at(b->c, b->resource->document, v);
-    return p ? enter(b->c, b->resource, p) : NULL;
+    return p ? schema_compile_enter(b->c, b->resource, p) : NULL;
 }
 
-const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_target *target) {
-    return enter(b->c, b->resource, part_at(b->c, target->resource->document, target->at));
+const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_schema_target *target) {
+    return schema_compile_enter(b->c, b->resource,
+                                part_at(b->c, target->resource->document, target->at));
 }
 
 static int compile_part(struct ch_compiler *c, size_t i);
@@ -225,7 +228,7 @@ static int compile_same(struct ch_builder *b, enum ch_keyword k, struct ch_part 
                                CH_LIMIT_SCHEMA_NESTING);
     int rc = p->state == CH_PART_NEW ? compile_part(c, i) : 0;
     if (rc == 0)
-        *out = enter(c, b->resource, &c->parts[i]);
+        *out = schema_compile_enter(c, b->resource, &c->parts[i]);
     return rc;
 }
 
@@ -237,8 +240,8 @@ int ch_builder_same(struct ch_builder *b, enum ch_keyword k, const struct ch_jso
     return compile_same(b, k, p, out);
 }
 
-int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_target *target,
-                      const struct ch_sub **out) {
+int ch_builder_target(struct ch_builder *b, enum ch_keyword k,
+                      const struct ch_schema_target *target, const struct ch_sub **out) {
     return compile_same(b, k, part_at(b->c, target->resource->document, target->at), out);
 }
 
@@ -276,7 +279,7 @@ static bool is_alias(const struct ch_builder *b) {
            b->ops[0].types == ch_sub_concerned(b->ops[0].op.sub);
 }
 
-static void finish(struct ch_builder *b) {
+static void schema_compile_finish(struct ch_builder *b) {
     struct ch_sub *sub = b->sub;
     if (is_alias(b)) {
         *sub = *b->ops[0].op.sub;
@@ -318,7 +321,7 @@ static int compile_part(struct ch_compiler *c, size_t i) {
         collect_keywords(&b, at);
         rc = ch_builder_emit(&b);
         if (rc == 0)
-            finish(&b);
+            schema_compile_finish(&b);
         ch_free(b.ops);
     }
     c->open--;
@@ -326,7 +329,7 @@ static int compile_part(struct ch_compiler *c, size_t i) {
     return rc;
 }
 
-static int compile(struct ch_compiler *c) {
+static int schema_compile_compile(struct ch_compiler *c) {
     for (size_t i = 0; i < c->n; i++) {
         int rc = c->parts[i].state == CH_PART_NEW ? compile_part(c, i) : 0;
         if (rc < 0)
@@ -334,14 +337,14 @@ static int compile(struct ch_compiler *c) {
     }
     for (struct ch_resource *r = c->dynamic ? c->sources.resources : NULL; r; r = r->next) {
         for (struct ch_anchor *a = r->entered ? r->dynamic : NULL; a; a = a->next)
-            a->sub = enter(c, NULL, part_at(c, r->document, a->at));
+            a->sub = schema_compile_enter(c, NULL, part_at(c, r->document, a->at));
     }
     return 0;
 }
 
 /* --- entry points ---------------------------------------------------------- */
 
-static int build(struct ch_compiler *c, const struct ch_json *root) {
+static int schema_compile_build(struct ch_compiler *c, const struct ch_json *root) {
     const struct ch_schema_opts *o = c->opts;
     struct ch_dialect assumed = {o->draft ? o->draft : CH_DRAFT_2020, CH_VOCAB_ALL, false};
     struct ch_resource *r;
@@ -352,7 +355,7 @@ static int build(struct ch_compiler *c, const struct ch_json *root) {
     want(c, root, r->document);
     rc = reach(c);
     if (rc == 0)
-        rc = compile(c);
+        rc = schema_compile_compile(c);
     if (rc < 0)
         return rc;
     c->schema->root = part_at(c, r->document, root)->sub;
@@ -368,7 +371,7 @@ static int compile_schema(struct ch_schema *s, const struct ch_json *root,
     static const struct ch_schema_opts none = {0};
     struct ch_compiler c = {.schema = s, .opts = opts ? opts : &none, .err = err};
     ch_sources_init(&c.sources, &s->arena, c.opts, err);
-    int rc = build(&c, root);
+    int rc = schema_compile_build(&c, root);
     ch_sources_release(&c.sources);
     ch_free(c.parts);
     if (rc < 0)

@@ -15,8 +15,8 @@ struct ch_part {
     struct ch_resource *resource;
     struct ch_sub *sub;
     struct ch_sub *door;          /* made when needed */
-    struct ch_target ref;         /* of $ref; at NULL: none */
-    struct ch_target dynamic_ref; /* of $dynamicRef or $recursiveRef */
+    struct ch_schema_target ref;  /* of $ref; at NULL: none */
+    struct ch_schema_target dynamic_ref; /* of $dynamicRef or $recursiveRef */
     enum ch_part_state state;
 };
 
@@ -59,15 +59,16 @@ int ch_builder_fail(struct ch_builder *b, enum ch_keyword k, int code, const cha
 const struct ch_sub *ch_builder_child(struct ch_builder *b, const struct ch_json *v);
 
 /* The subschema a reference leads to, compiled or not yet. */
-const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_target *target);
+const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_schema_target *target);
 
 /* The subschema at v, for the value itself; compiled on return. */
 int ch_builder_same(struct ch_builder *b, enum ch_keyword k, const struct ch_json *v,
                     const struct ch_sub **out);
-int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_target *target,
-                      const struct ch_sub **out);
+int ch_builder_target(struct ch_builder *b, enum ch_keyword k,
+                      const struct ch_schema_target *target, const struct ch_sub **out);
 
-/* Turn b->kw into checks. */
-int ch_builder_emit(struct ch_builder *b);
+/* Where in its document the subschema's keyword is: "URI#/properties/a/type".
+ * Nothing is appended for CH_KW_NONE. */
+void ch_sub_location(const struct ch_sub *sub, enum ch_keyword k, struct ch_buf *out);
 
 #endif

@@ -36,7 +36,7 @@ struct ecma {
     size_t nnames;
 };
 
-static bool refuse(struct ecma *e, const char *why) {
+static bool schema_ecma_refuse(struct ecma *e, const char *why) {
     e->why = why;
     return false;
 }
@@ -45,11 +45,11 @@ static bool more(const struct ecma *e) {
     return e->at < e->end;
 }
 
-static char peek(const struct ecma *e, size_t ahead) {
+static char schema_ecma_peek(const struct ecma *e, size_t ahead) {
     return (size_t)(e->end - e->at) > ahead ? e->at[ahead] : '\0';
 }
 
-static bool accept(struct ecma *e, const char *text) {
+static bool schema_ecma_accept(struct ecma *e, const char *text) {
     size_t n = strlen(text);
     if ((size_t)(e->end - e->at) < n || memcmp(e->at, text, n) != 0)
         return false;
@@ -57,16 +57,16 @@ static bool accept(struct ecma *e, const char *text) {
     return true;
 }
 
-static bool is_digit(char c) {
+static bool schema_ecma_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool schema_ecma_is_letter(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static int hex(char c) {
-    if (is_digit(c))
+static int schema_ecma_hex(char c) {
+    if (schema_ecma_is_digit(c))
         return c - '0';
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
@@ -75,8 +75,8 @@ static int hex(char c) {
 
 /* A character that stands for itself, also inside a class. Surrogates do not
  * occur in UTF-8, so nothing can match them. */
-static void put_char(struct ecma *e, uint32_t cp) {
-    if (cp < 0x80 && (is_letter((char)cp) || is_digit((char)cp)))
+static void schema_ecma_put_char(struct ecma *e, uint32_t cp) {
+    if (cp < 0x80 && (schema_ecma_is_letter((char)cp) || schema_ecma_is_digit((char)cp)))
         ch_buf_addc(e->out, (char)cp);
     else
         ch_buf_addf(e->out, "\\x{%x}", cp);
@@ -89,9 +89,9 @@ static bool is_surrogate(uint32_t cp) {
 static bool read_hex(struct ecma *e, size_t digits, uint32_t *out) {
     *out = 0;
     for (size_t i = 0; i < digits; i++) {
-        int h = hex(peek(e, i));
+        int h = schema_ecma_hex(schema_ecma_peek(e, i));
         if (h < 0)
-            return refuse(e, "expected hexadecimal digits");
+            return schema_ecma_refuse(e, "expected hexadecimal digits");
         *out = *out << 4 | (uint32_t)h;
     }
     e->at += digits;
@@ -101,21 +101,21 @@ static bool read_hex(struct ecma *e, size_t digits, uint32_t *out) {
 /* After "\u": four digits, a pair of surrogates, or digits in braces. */
 static bool read_unicode(struct ecma *e, uint32_t *cp) {
     uint32_t low;
-    if (accept(e, "{")) {
+    if (schema_ecma_accept(e, "{")) {
         size_t digits = 0;
-        while (hex(peek(e, digits)) >= 0)
+        while (schema_ecma_hex(schema_ecma_peek(e, digits)) >= 0)
             digits++;
-        if (digits == 0 || digits > 8 || peek(e, digits) != '}')
-            return refuse(e, "bad \\u{...}");
+        if (digits == 0 || digits > 8 || schema_ecma_peek(e, digits) != '}')
+            return schema_ecma_refuse(e, "bad \\u{...}");
         if (!read_hex(e, digits, cp))
             return false;
         e->at++;
-        return *cp <= 0x10ffff || refuse(e, "\\u{...} is past the last character");
+        return *cp <= 0x10ffff || schema_ecma_refuse(e, "\\u{...} is past the last character");
     }
     if (!read_hex(e, 4, cp))
         return false;
     const char *behind = e->at;
-    if ((*cp & 0xfc00) != 0xd800 || !accept(e, "\\u"))
+    if ((*cp & 0xfc00) != 0xd800 || !schema_ecma_accept(e, "\\u"))
         return true;
     if (!read_hex(e, 4, &low) || (low & 0xfc00) != 0xdc00) {
         e->why = NULL; /* no pair: what follows is an escape of its own */
@@ -146,20 +146,21 @@ static bool read_char_escape(struct ecma *e, uint32_t *cp) {
         *cp = '\r';
         return true;
     case 'c':
-        if (!is_letter(peek(e, 0)))
-            return refuse(e, "\\c needs a letter");
+        if (!schema_ecma_is_letter(schema_ecma_peek(e, 0)))
+            return schema_ecma_refuse(e, "\\c needs a letter");
         *cp = (uint32_t)*e->at++ & 31;
         return true;
     case '0':
         *cp = 0;
-        return !is_digit(peek(e, 0)) || refuse(e, "octal escape");
+        return !schema_ecma_is_digit(schema_ecma_peek(e, 0)) ||
+               schema_ecma_refuse(e, "octal escape");
     case 'x':
         return read_hex(e, 2, cp);
     case 'u':
         return read_unicode(e, cp);
     }
-    if (is_letter(c) || is_digit(c))
-        return refuse(e, "unknown escape");
+    if (schema_ecma_is_letter(c) || schema_ecma_is_digit(c))
+        return schema_ecma_refuse(e, "unknown escape");
     e->at--;
     e->at += ch_utf8_next(ch_sv(e->at, (size_t)(e->end - e->at)), cp);
     return true;
@@ -225,7 +226,7 @@ static struct ch_sv category_of(struct ch_sv name) {
 
 static bool is_property_name(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_letter(s.p[i]) && !is_digit(s.p[i]) && s.p[i] != '_')
+        if (!schema_ecma_is_letter(s.p[i]) && !schema_ecma_is_digit(s.p[i]) && s.p[i] != '_')
             return false;
     return s.n > 0;
 }
@@ -233,17 +234,17 @@ static bool is_property_name(struct ch_sv s) {
 /* {Letter}, {Script=Greek} behind \p or \P. */
 static bool read_property(struct ecma *e, char letter) {
     const char *close = more(e) ? memchr(e->at, '}', (size_t)(e->end - e->at)) : NULL;
-    if (!accept(e, "{") || !close)
-        return refuse(e, "\\p needs a property in braces");
+    if (!schema_ecma_accept(e, "{") || !close)
+        return schema_ecma_refuse(e, "\\p needs a property in braces");
     struct ch_sv value = ch_sv(e->at, (size_t)(close - e->at)), name = ch_sv_split(&value, '=');
     e->at = close + 1;
     if (!is_property_name(name) || (value.p && !is_property_name(value)))
-        return refuse(e, "bad property");
+        return schema_ecma_refuse(e, "bad property");
     bool general = ch_sv_is(name, "General_Category") || ch_sv_is(name, "gc");
     bool script = ch_sv_is(name, "Script") || ch_sv_is(name, "sc");
     bool scripts = ch_sv_is(name, "Script_Extensions") || ch_sv_is(name, "scx");
     if (value.p && !general && !script && !scripts)
-        return refuse(e, "unknown property");
+        return schema_ecma_refuse(e, "unknown property");
     struct ch_sv what = value.p ? value : name;
     const char *prefix = !value.p || general ? "" : script ? "sc:" : "scx:";
     if (!value.p || general)
@@ -255,7 +256,7 @@ static bool read_property(struct ecma *e, char letter) {
 /* \d \w \s \p and their opposites, as members of a class; false if the escape
  * is none of them. */
 static bool put_class_escape(struct ecma *e) {
-    char c = peek(e, 0);
+    char c = schema_ecma_peek(e, 0);
     switch (c) {
     case 'd':
     case 'D':
@@ -282,7 +283,7 @@ static bool put_class_escape(struct ecma *e) {
 }
 
 /* One member of [...]: a character into *cp, or a set, written at once. */
-static bool read_member(struct ecma *e, uint32_t *cp, bool *set) {
+static bool schema_ecma_read_member(struct ecma *e, uint32_t *cp, bool *set) {
     *set = false;
     if (*e->at != '\\') {
         e->at += ch_utf8_next(ch_sv(e->at, (size_t)(e->end - e->at)), cp);
@@ -290,11 +291,11 @@ static bool read_member(struct ecma *e, uint32_t *cp, bool *set) {
     }
     e->at++;
     if (!more(e))
-        return refuse(e, "lone backslash at the end");
+        return schema_ecma_refuse(e, "lone backslash at the end");
     *set = put_class_escape(e);
     if (*set)
         return !e->why;
-    if (accept(e, "b")) {
+    if (schema_ecma_accept(e, "b")) {
         *cp = '\b';
         return true;
     }
@@ -305,42 +306,43 @@ static bool read_member(struct ecma *e, uint32_t *cp, bool *set) {
 static bool put_member(struct ecma *e, uint32_t from) {
     uint32_t to;
     bool set;
-    if (peek(e, 0) != '-' || peek(e, 1) == ']' || peek(e, 1) == '\0') {
+    if (schema_ecma_peek(e, 0) != '-' || schema_ecma_peek(e, 1) == ']' ||
+        schema_ecma_peek(e, 1) == '\0') {
         if (!is_surrogate(from))
-            put_char(e, from);
+            schema_ecma_put_char(e, from);
         return true;
     }
     e->at++;
-    if (!read_member(e, &to, &set))
+    if (!schema_ecma_read_member(e, &to, &set))
         return false;
     if (set) { /* [a-\d]: three members, the last of them is written */
-        put_char(e, from);
-        put_char(e, '-');
+        schema_ecma_put_char(e, from);
+        schema_ecma_put_char(e, '-');
         return true;
     }
     if (to < from)
-        return refuse(e, "range out of order in a class");
+        return schema_ecma_refuse(e, "range out of order in a class");
     if (is_surrogate(from) || is_surrogate(to))
         return true;
-    put_char(e, from);
+    schema_ecma_put_char(e, from);
     ch_buf_addc(e->out, '-');
-    put_char(e, to);
+    schema_ecma_put_char(e, to);
     return true;
 }
 
 /* After "[". A class that is empty, or whose members cannot occur in UTF-8,
  * matches nothing. */
 static bool put_class(struct ecma *e) {
-    bool negated = accept(e, "^"), set;
+    bool negated = schema_ecma_accept(e, "^"), set;
     uint32_t cp;
     size_t start = e->out->n;
     ch_buf_add_str(e->out, negated ? "[^" : "[");
     size_t empty = e->out->n;
     while (more(e) && *e->at != ']')
-        if (!read_member(e, &cp, &set) || (!set && !put_member(e, cp)))
+        if (!schema_ecma_read_member(e, &cp, &set) || (!set && !put_member(e, cp)))
             return false;
-    if (!accept(e, "]"))
-        return refuse(e, "unclosed class");
+    if (!schema_ecma_accept(e, "]"))
+        return schema_ecma_refuse(e, "unclosed class");
     if (e->out->n > empty) {
         ch_buf_addc(e->out, ']');
         return true;
@@ -352,22 +354,23 @@ static bool put_class(struct ecma *e) {
 
 /* --- groups and quantifiers ----------------------------------------------- */
 
-static bool is_name_char(char c) {
-    return is_letter(c) || is_digit(c) || c == '_' || c == '$' || (c & 0x80);
+static bool schema_ecma_is_name_char(char c) {
+    return schema_ecma_is_letter(c) || schema_ecma_is_digit(c) || c == '_' || c == '$' ||
+           (c & 0x80);
 }
 
 /* name> behind a "<". */
-static bool read_name(struct ecma *e, struct ch_sv *name) {
+static bool schema_ecma_read_name(struct ecma *e, struct ch_sv *name) {
     const char *start = e->at;
-    while (more(e) && is_name_char(*e->at))
+    while (more(e) && schema_ecma_is_name_char(*e->at))
         e->at++;
     *name = ch_sv(start, (size_t)(e->at - start));
-    if (name->n == 0 || is_digit(name->p[0]) || !accept(e, ">"))
-        return refuse(e, "bad group name");
+    if (name->n == 0 || schema_ecma_is_digit(name->p[0]) || !schema_ecma_accept(e, ">"))
+        return schema_ecma_refuse(e, "bad group name");
     return true;
 }
 
-static unsigned number_of(const struct ecma *e, struct ch_sv name) {
+static unsigned schema_ecma_number_of(const struct ecma *e, struct ch_sv name) {
     for (size_t i = 0; i < e->nnames; i++)
         if (ch_sv_eq(e->names[i].name, name))
             return e->names[i].number;
@@ -384,20 +387,21 @@ static bool collect_groups(struct ecma *e) {
             look.at++;
         else if (c == '[' || c == ']')
             in_class = c == '[';
-        if (in_class || c != '(' || (peek(&look, 0) == '?' && peek(&look, 1) != '<'))
+        if (in_class || c != '(' ||
+            (schema_ecma_peek(&look, 0) == '?' && schema_ecma_peek(&look, 1) != '<'))
             continue;
         struct ch_sv name = {NULL, 0};
-        if (accept(&look, "?<")) {
-            if (peek(&look, 0) == '=' || peek(&look, 0) == '!')
+        if (schema_ecma_accept(&look, "?<")) {
+            if (schema_ecma_peek(&look, 0) == '=' || schema_ecma_peek(&look, 0) == '!')
                 continue;
-            if (!read_name(&look, &name))
-                return refuse(e, look.why);
+            if (!schema_ecma_read_name(&look, &name))
+                return schema_ecma_refuse(e, look.why);
         }
         e->groups++;
         if (!name.p)
             continue;
-        if (number_of(e, name) || e->nnames == NAMES_MAX)
-            return refuse(e, "two groups of one name, or too many names");
+        if (schema_ecma_number_of(e, name) || e->nnames == NAMES_MAX)
+            return schema_ecma_refuse(e, "two groups of one name, or too many names");
         e->names[e->nnames].name = name;
         e->names[e->nnames++].number = e->groups;
     }
@@ -411,21 +415,22 @@ static bool put_group(struct ecma *e) {
     e->open++;
     ch_buf_addc(e->out, '(');
     for (size_t i = 0; i < CH_LEN(plain); i++) {
-        if (accept(e, plain[i])) {
+        if (schema_ecma_accept(e, plain[i])) {
             ch_buf_add_str(e->out, plain[i]);
             return true;
         }
     }
-    if (accept(e, "?<"))
-        return read_name(e, &name);
-    return peek(e, 0) != '?' || refuse(e, "unknown kind of group");
+    if (schema_ecma_accept(e, "?<"))
+        return schema_ecma_read_name(e, &name);
+    return schema_ecma_peek(e, 0) != '?' || schema_ecma_refuse(e, "unknown kind of group");
 }
 
-static bool read_count(struct ecma *e, size_t *ahead, unsigned long *count) {
+static bool schema_ecma_read_count(struct ecma *e, size_t *ahead, unsigned long *count) {
     size_t start = *ahead;
     *count = 0;
-    while (is_digit(peek(e, *ahead))) {
-        *count = CH_MIN(*count * 10 + (unsigned long)(peek(e, *ahead) - '0'), 100000000ul);
+    while (schema_ecma_is_digit(schema_ecma_peek(e, *ahead))) {
+        *count =
+            CH_MIN(*count * 10 + (unsigned long)(schema_ecma_peek(e, *ahead) - '0'), 100000000ul);
         ++*ahead;
     }
     return *ahead > start;
@@ -435,19 +440,19 @@ static bool read_count(struct ecma *e, size_t *ahead, unsigned long *count) {
 static size_t braces(struct ecma *e) {
     unsigned long least, most;
     size_t ahead = 1;
-    if (peek(e, 0) != '{' || !read_count(e, &ahead, &least))
+    if (schema_ecma_peek(e, 0) != '{' || !schema_ecma_read_count(e, &ahead, &least))
         return 0;
-    if (peek(e, ahead) == ',') {
+    if (schema_ecma_peek(e, ahead) == ',') {
         ahead++;
-        if (read_count(e, &ahead, &most) && most < least)
-            refuse(e, "quantifier out of order");
+        if (schema_ecma_read_count(e, &ahead, &most) && most < least)
+            schema_ecma_refuse(e, "quantifier out of order");
     }
-    return peek(e, ahead) == '}' ? ahead + 1 : 0;
+    return schema_ecma_peek(e, ahead) == '}' ? ahead + 1 : 0;
 }
 
 /* A quantifier, if one begins here. */
 static bool put_quantifier(struct ecma *e) {
-    char c = peek(e, 0);
+    char c = schema_ecma_peek(e, 0);
     size_t n = c == '*' || c == '+' || c == '?' ? 1 : braces(e);
     if (n == 0)
         return !e->why;
@@ -455,14 +460,14 @@ static bool put_quantifier(struct ecma *e) {
         return false;
     ch_buf_add(e->out, e->at, n);
     e->at += n;
-    if (accept(e, "?"))
+    if (schema_ecma_accept(e, "?"))
         ch_buf_addc(e->out, '?');
     return true;
 }
 
 static bool put_back_reference(struct ecma *e, unsigned long number) {
     if (number == 0 || number > e->groups)
-        return refuse(e, "reference to a group that does not exist");
+        return schema_ecma_refuse(e, "reference to a group that does not exist");
     ch_buf_addf(e->out, "\\g{%lu}", number);
     return true;
 }
@@ -470,14 +475,14 @@ static bool put_back_reference(struct ecma *e, unsigned long number) {
 /* --- terms ---------------------------------------------------------------- */
 
 /* After a backslash outside a class. *assertion: nothing to repeat. */
-static bool put_escape(struct ecma *e, bool *assertion) {
+static bool schema_ecma_put_escape(struct ecma *e, bool *assertion) {
     uint32_t cp;
     size_t ahead = 0;
     unsigned long number;
     struct ch_sv name;
-    char c = peek(e, 0);
+    char c = schema_ecma_peek(e, 0);
     if (!more(e))
-        return refuse(e, "lone backslash at the end");
+        return schema_ecma_refuse(e, "lone backslash at the end");
     if (c == 'b' || c == 'B') {
         *assertion = true;
         ch_buf_addf(e->out, "\\%c", c);
@@ -485,12 +490,13 @@ static bool put_escape(struct ecma *e, bool *assertion) {
         return true;
     }
     if (c >= '1' && c <= '9') {
-        read_count(e, &ahead, &number);
+        schema_ecma_read_count(e, &ahead, &number);
         e->at += ahead;
         return put_back_reference(e, number);
     }
-    if (accept(e, "k<"))
-        return read_name(e, &name) && put_back_reference(e, number_of(e, name));
+    if (schema_ecma_accept(e, "k<"))
+        return schema_ecma_read_name(e, &name) &&
+               put_back_reference(e, schema_ecma_number_of(e, name));
     size_t start = e->out->n;
     bool bracket = c == 's' || c == 'S';
     if (bracket)
@@ -506,7 +512,7 @@ static bool put_escape(struct ecma *e, bool *assertion) {
     if (is_surrogate(cp))
         ch_buf_add_str(e->out, NEVER);
     else
-        put_char(e, cp);
+        schema_ecma_put_char(e, cp);
     return true;
 }
 
@@ -514,7 +520,7 @@ static bool put_literal(struct ecma *e) {
     uint32_t cp;
     e->at--;
     e->at += ch_utf8_next(ch_sv(e->at, (size_t)(e->end - e->at)), &cp);
-    put_char(e, cp);
+    schema_ecma_put_char(e, cp);
     return true;
 }
 
@@ -534,24 +540,24 @@ static bool put_term(struct ecma *e, bool *repeatable) {
         return put_group(e);
     case ')':
         ch_buf_addc(e->out, ')');
-        return e->open-- > 0 || refuse(e, "unmatched )");
+        return e->open-- > 0 || schema_ecma_refuse(e, "unmatched )");
     case '.':
         ch_buf_add_str(e->out, "[^\\n\\r\\x{2028}\\x{2029}]");
         return true;
     case '[':
         return put_class(e);
     case '\\':
-        ok = put_escape(e, &assertion);
+        ok = schema_ecma_put_escape(e, &assertion);
         *repeatable = !assertion;
         return ok;
     case '*':
     case '+':
     case '?':
-        return refuse(e, "nothing to repeat");
+        return schema_ecma_refuse(e, "nothing to repeat");
     case '{':
         e->at--;
         if (braces(e))
-            return refuse(e, "nothing to repeat");
+            return schema_ecma_refuse(e, "nothing to repeat");
         e->at++;
         return put_literal(e);
     default:
@@ -569,7 +575,7 @@ static bool translate(struct ecma *e) {
         if (repeatable && !put_quantifier(e))
             return false;
     }
-    return e->open == 0 || refuse(e, "unclosed group");
+    return e->open == 0 || schema_ecma_refuse(e, "unclosed group");
 }
 
 const char *ch_ecma_translate(struct ch_sv pattern, struct ch_buf *out, size_t *at) {
@@ -577,11 +583,11 @@ const char *ch_ecma_translate(struct ch_sv pattern, struct ch_buf *out, size_t *
         return NULL;
     struct ecma e = {.at = pattern.p, .end = pattern.p + pattern.n, .out = out};
     if (pattern.n > CH_LIMIT_PATTERN_TEXT)
-        refuse(&e, "too long");
+        schema_ecma_refuse(&e, "too long");
     else if (!ch_utf8_valid(pattern))
-        refuse(&e, "not UTF-8");
+        schema_ecma_refuse(&e, "not UTF-8");
     else if (translate(&e) && out->overflow)
-        refuse(&e, "too long");
+        schema_ecma_refuse(&e, "too long");
     if (e.why && at)
         *at = (size_t)(e.at - pattern.p);
     return e.why;

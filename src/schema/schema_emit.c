@@ -4,6 +4,8 @@
  * have, and adds checks for the types of values they concern. Cheap checks
  * come first, subschemas of the same value after them, and what has to see the
  * results of all others (unevaluated*) last. */
+#include "schema/schema_emit.h"
+
 #include "base/limits.h"
 #include "json/number.h"
 #include "schema/schema_compile.h"
@@ -81,13 +83,13 @@ static int emit_type(struct ch_builder *b) {
 
 /* --- numbers and strings ---------------------------------------------------- */
 
-static int bound(struct ch_builder *b, enum ch_keyword k, const struct ch_json **out) {
+static int schema_emit_bound(struct ch_builder *b, enum ch_keyword k, const struct ch_json **out) {
     *out = b->kw[k];
     return *out && (*out)->type != CH_JSON_NUMBER ? must(b, k, "a number") : 0;
 }
 
 /* A bound for short integers, moved by `step` if it is exclusive. */
-static bool whole(const struct ch_json *v, int64_t step, int64_t *out) {
+static bool schema_emit_whole(const struct ch_json *v, int64_t step, int64_t *out) {
     return ch_json_as_int(v, out) && !__builtin_add_overflow(*out, step, out);
 }
 
@@ -98,11 +100,11 @@ static void summarise(struct ch_range *r) {
     r->quick = true;
     const struct ch_json *lower[] = {r->minimum, r->above}, *upper[] = {r->maximum, r->below};
     for (int i = 0; i < 2; i++) {
-        if (lower[i] && whole(lower[i], i, &at))
+        if (lower[i] && schema_emit_whole(lower[i], i, &at))
             r->least = CH_MAX(r->least, at);
         else
             r->quick &= !lower[i];
-        if (upper[i] && whole(upper[i], -i, &at))
+        if (upper[i] && schema_emit_whole(upper[i], -i, &at))
             r->most = CH_MIN(r->most, at);
         else
             r->quick &= !upper[i];
@@ -111,13 +113,13 @@ static void summarise(struct ch_range *r) {
 
 static int emit_range(struct ch_builder *b) {
     struct ch_range r = {0};
-    int rc = bound(b, CH_KW_MINIMUM, &r.minimum);
+    int rc = schema_emit_bound(b, CH_KW_MINIMUM, &r.minimum);
     if (rc == 0)
-        rc = bound(b, CH_KW_MAXIMUM, &r.maximum);
+        rc = schema_emit_bound(b, CH_KW_MAXIMUM, &r.maximum);
     if (rc == 0)
-        rc = bound(b, CH_KW_EXCLUSIVE_MINIMUM, &r.above);
+        rc = schema_emit_bound(b, CH_KW_EXCLUSIVE_MINIMUM, &r.above);
     if (rc == 0)
-        rc = bound(b, CH_KW_EXCLUSIVE_MAXIMUM, &r.below);
+        rc = schema_emit_bound(b, CH_KW_EXCLUSIVE_MAXIMUM, &r.below);
     if (rc < 0 || (!r.minimum && !r.maximum && !r.above && !r.below))
         return rc;
     summarise(&r);
@@ -140,7 +142,7 @@ static int emit_multiple(struct ch_builder *b) {
 }
 
 /* Counts that no value reaches are all the same. */
-static int count(struct ch_builder *b, enum ch_keyword k, uint64_t *out) {
+static int schema_emit_count(struct ch_builder *b, enum ch_keyword k, uint64_t *out) {
     const struct ch_json *v = b->kw[k];
     int64_t n;
     if (!v)
@@ -156,9 +158,9 @@ static int count(struct ch_builder *b, enum ch_keyword k, uint64_t *out) {
 static int emit_counts(struct ch_builder *b, enum ch_op_code code, unsigned type,
                        enum ch_keyword min, enum ch_keyword max) {
     uint64_t least = 0, most = UNBOUNDED;
-    int rc = count(b, min, &least);
+    int rc = schema_emit_count(b, min, &least);
     if (rc == 0)
-        rc = count(b, max, &most);
+        rc = schema_emit_count(b, max, &most);
     if (rc < 0 || (least == 0 && most == UNBOUNDED))
         return rc;
     ch_builder_add(b, type, (struct ch_op){.code = code, .least = (uint32_t)least, .most = most});
@@ -205,8 +207,9 @@ static int emit_format(struct ch_builder *b) {
 /* --- enum and const --------------------------------------------------------- */
 
 /* list: the n values, in a row. */
-static void add_choices(struct ch_builder *b, enum ch_keyword k, const struct ch_json *keyword,
-                        const struct ch_json *first, size_t n) {
+static void schema_emit_add_choices(struct ch_builder *b, enum ch_keyword k,
+                                    const struct ch_json *keyword, const struct ch_json *first,
+                                    size_t n) {
     struct ch_choices *c = ch_arena_zalloc(arena_of(b), sizeof(*c) + n * sizeof(c->others[0]));
     CH_AUTOFREE struct ch_sv *strings = ch_malloc((n + 1) * sizeof(strings[0]));
     unsigned settled = 0; /* null, true and false need no check if they are there */
@@ -230,28 +233,28 @@ static int emit_choices(struct ch_builder *b) {
     if (list && list->type != CH_JSON_ARRAY)
         return must(b, CH_KW_ENUM, "a list of values");
     if (list)
-        add_choices(b, CH_KW_ENUM, list, list + 1, list->n);
+        schema_emit_add_choices(b, CH_KW_ENUM, list, list + 1, list->n);
     if (one)
-        add_choices(b, CH_KW_CONST, one, one, 1);
+        schema_emit_add_choices(b, CH_KW_CONST, one, one, 1);
     return 0;
 }
 
 /* --- arrays ------------------------------------------------------------------ */
 
-static int child(struct ch_builder *b, enum ch_keyword k, const struct ch_json *v,
-                 const struct ch_sub **out) {
+static int schema_emit_child(struct ch_builder *b, enum ch_keyword k, const struct ch_json *v,
+                             const struct ch_sub **out) {
     *out = ch_builder_child(b, v);
     return *out ? 0 : must(b, k, "a schema: an object or a boolean");
 }
 
 /* A subschema for everything else; `true` is worth mentioning only when what
  * it evaluates is asked for. */
-static int rest(struct ch_builder *b, enum ch_keyword k, const struct ch_sub **out) {
+static int schema_emit_rest(struct ch_builder *b, enum ch_keyword k, const struct ch_sub **out) {
     const struct ch_json *v = b->kw[k];
     *out = NULL;
     if (!v || (v->type == CH_JSON_TRUE && !b->c->tracks))
         return 0;
-    return child(b, k, v, out);
+    return schema_emit_child(b, k, v, out);
 }
 
 static int add_items(struct ch_builder *b, enum ch_keyword list, enum ch_keyword others) {
@@ -259,11 +262,11 @@ static int add_items(struct ch_builder *b, enum ch_keyword list, enum ch_keyword
     size_t n = ch_json_is(first, CH_JSON_ARRAY) ? first->n : 0, i = 0;
     struct ch_items *items =
         ch_arena_zalloc(arena_of(b), sizeof(*items) + n * sizeof(items->first[0]));
-    int rc = rest(b, others, &items->rest);
+    int rc = schema_emit_rest(b, others, &items->rest);
     items->n = n;
     for (CH_JSON_EACH(e, first))
         if (rc == 0)
-            rc = child(b, list, e, &items->first[i++]);
+            rc = schema_emit_child(b, list, e, &items->first[i++]);
     if (rc == 0 && (n || items->rest))
         ch_builder_add(
             b, CH_BIT_ARRAY,
@@ -287,12 +290,12 @@ static int emit_items(struct ch_builder *b) {
 static int emit_contains(struct ch_builder *b) {
     struct ch_contains c = {.least = 1, .most = UNBOUNDED};
     c.marks = b->resource->dialect.draft == CH_DRAFT_2020;
-    int rc = count(b, CH_KW_MIN_CONTAINS, &c.least);
+    int rc = schema_emit_count(b, CH_KW_MIN_CONTAINS, &c.least);
     if (rc == 0)
-        rc = count(b, CH_KW_MAX_CONTAINS, &c.most);
+        rc = schema_emit_count(b, CH_KW_MAX_CONTAINS, &c.most);
     if (rc < 0 || !b->kw[CH_KW_CONTAINS])
         return rc;
-    rc = child(b, CH_KW_CONTAINS, b->kw[CH_KW_CONTAINS], &c.sub);
+    rc = schema_emit_child(b, CH_KW_CONTAINS, b->kw[CH_KW_CONTAINS], &c.sub);
     if (rc < 0 || (c.least == 0 && c.most == UNBOUNDED && !b->c->tracks))
         return rc;
     struct ch_contains *kept = CH_ARENA_NEW(arena_of(b), struct ch_contains);
@@ -333,7 +336,7 @@ static int map_only(struct ch_builder *b, enum ch_keyword k) {
     return b->kw[k] && b->kw[k]->type != CH_JSON_OBJECT ? must(b, k, "an object of schemas") : 0;
 }
 
-static struct ch_name *name_in(struct ch_names *names, const struct ch_json *name) {
+static struct ch_name *schema_emit_name_in(struct ch_names *names, const struct ch_json *name) {
     return (struct ch_name *)ch_names_find(names, NULL, name->s, name->n);
 }
 
@@ -347,17 +350,19 @@ static struct ch_names *collect_names(struct ch_builder *b) {
         list[n++] = ch_json_str(name);
     struct ch_names *names = ch_names_new(arena_of(b), list, n);
     for (CH_JSON_EACH(e, required))
-        if (!name_in(names, e))
+        if (!schema_emit_name_in(names, e))
             list[n++] = ch_json_str(e);
     return n > np ? ch_names_new(arena_of(b), list, n) : names;
 }
 
-static int fill_properties(struct ch_builder *b, struct ch_names *names, struct ch_member *list) {
+static int fill_properties(struct ch_builder *b, struct ch_names *names,
+                           struct ch_schema_member *list) {
     for (CH_JSON_MEMBERS(key, v, b->kw[CH_KW_PROPERTIES])) {
-        struct ch_name *name = name_in(names, key);
+        struct ch_name *name = schema_emit_name_in(names, key);
         list[name->index].declared = true;
         name->sub = NULL;
-        int rc = v->type == CH_JSON_TRUE ? 0 : child(b, CH_KW_PROPERTIES, v, &name->sub);
+        int rc =
+            v->type == CH_JSON_TRUE ? 0 : schema_emit_child(b, CH_KW_PROPERTIES, v, &name->sub);
         if (rc < 0)
             return rc;
     }
@@ -365,10 +370,10 @@ static int fill_properties(struct ch_builder *b, struct ch_names *names, struct 
 }
 
 static void fill_required(struct ch_builder *b, struct ch_members *m, struct ch_names *names,
-                          struct ch_member *list) {
+                          struct ch_schema_member *list) {
     for (CH_JSON_EACH(e, b->kw[CH_KW_REQUIRED])) {
-        struct ch_name *name = name_in(names, e);
-        struct ch_member *member = &list[name->index];
+        struct ch_name *name = schema_emit_name_in(names, e);
+        struct ch_schema_member *member = &list[name->index];
         if (member->order != CH_NOT_REQUIRED)
             continue;
         member->order = m->nrequired++;
@@ -386,9 +391,9 @@ static int fill_members(struct ch_builder *b, struct ch_members *m) {
     size_t n = 0; /* indexes are not dense when a name is given twice */
     for (const struct ch_name *at = names->first; at; at = at->next)
         n = at->index + 1;
-    struct ch_member *list = ch_arena_alloc(arena_of(b), n * sizeof(*list));
+    struct ch_schema_member *list = ch_arena_alloc(arena_of(b), n * sizeof(*list));
     for (size_t i = 0; i < n; i++)
-        list[i] = (struct ch_member){.order = CH_NOT_REQUIRED};
+        list[i] = (struct ch_schema_member){.order = CH_NOT_REQUIRED};
     m->names = names;
     m->list = list;
     int rc = fill_properties(b, names, list);
@@ -407,7 +412,7 @@ static int fill_matching(struct ch_builder *b, struct ch_members *m) {
         struct ch_matching *at = &list[m->nmatching++];
         int rc = compile_pattern(b, CH_KW_PATTERN_PROPERTIES, ch_json_str(source), &at->pattern);
         if (rc == 0)
-            rc = child(b, CH_KW_PATTERN_PROPERTIES, v, &at->sub);
+            rc = schema_emit_child(b, CH_KW_PATTERN_PROPERTIES, v, &at->sub);
         if (rc < 0)
             return rc;
     }
@@ -426,9 +431,9 @@ static int emit_members(struct ch_builder *b) {
     struct ch_members m = {0};
     int rc = check_member_keywords(b);
     if (rc == 0)
-        rc = rest(b, CH_KW_ADDITIONAL_PROPERTIES, &m.rest);
+        rc = schema_emit_rest(b, CH_KW_ADDITIONAL_PROPERTIES, &m.rest);
     if (rc == 0 && b->kw[CH_KW_PROPERTY_NAMES])
-        rc = child(b, CH_KW_PROPERTY_NAMES, b->kw[CH_KW_PROPERTY_NAMES], &m.each_name);
+        rc = schema_emit_child(b, CH_KW_PROPERTY_NAMES, b->kw[CH_KW_PROPERTY_NAMES], &m.each_name);
     if (rc == 0)
         rc = fill_members(b, &m);
     if (rc == 0)
@@ -653,7 +658,7 @@ static int emit_unevaluated(struct ch_builder *b) {
                 {CH_KW_UNEVALUATED_ITEMS, CH_BIT_ARRAY}};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         const struct ch_sub *sub;
-        int rc = b->kw[rows[i].k] ? child(b, rows[i].k, b->kw[rows[i].k], &sub) : 0;
+        int rc = b->kw[rows[i].k] ? schema_emit_child(b, rows[i].k, b->kw[rows[i].k], &sub) : 0;
         if (rc < 0)
             return rc;
         if (b->kw[rows[i].k])

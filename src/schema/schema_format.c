@@ -5,22 +5,24 @@
 
 #include "base/mem.h"
 #include "schema/schema_ecma.h"
+#include "schema/schema_format_host.h"
+#include "schema/schema_format_uri.h"
 
-static bool is_digit(char c) {
+static bool schema_format_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_alpha(char c) {
+static bool schema_format_is_alpha(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool is_hex(char c) {
-    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+static bool schema_format_is_hex(char c) {
+    return schema_format_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
 /* --- reading from the front -------------------------------------------------- */
 
-static bool eat(struct ch_sv *s, char c) {
+static bool schema_format_eat(struct ch_sv *s, char c) {
     if (s->n == 0 || s->p[0] != c)
         return false;
     *s = ch_sv(s->p + 1, s->n - 1);
@@ -33,7 +35,7 @@ static int eat_number(struct ch_sv *s, size_t n) {
     if (s->n < n)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(s->p[i]))
+        if (!schema_format_is_digit(s->p[i]))
             return -1;
         value = value * 10 + (s->p[i] - '0');
     }
@@ -43,7 +45,7 @@ static int eat_number(struct ch_sv *s, size_t n) {
 
 static size_t eat_digits(struct ch_sv *s) {
     size_t n = 0;
-    while (n < s->n && is_digit(s->p[n]))
+    while (n < s->n && schema_format_is_digit(s->p[n]))
         n++;
     *s = ch_sv(s->p + n, s->n - n);
     return n;
@@ -54,8 +56,8 @@ static size_t eat_digits(struct ch_sv *s) {
 static bool eat_date(struct ch_sv *s) {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = eat_number(s, 4);
-    int month = year >= 0 && eat(s, '-') ? eat_number(s, 2) : -1;
-    int day = month >= 1 && month <= 12 && eat(s, '-') ? eat_number(s, 2) : -1;
+    int month = year >= 0 && schema_format_eat(s, '-') ? eat_number(s, 2) : -1;
+    int day = month >= 1 && month <= 12 && schema_format_eat(s, '-') ? eat_number(s, 2) : -1;
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return day >= 1 && day <= days[month - 1] && (month != 2 || day < 29 || leap);
 }
@@ -63,11 +65,11 @@ static bool eat_date(struct ch_sv *s) {
 /* Z or +hh:mm; *minutes: what to take off to get UTC. */
 static bool eat_offset(struct ch_sv *s, int *minutes) {
     *minutes = 0;
-    if (eat(s, 'Z') || eat(s, 'z'))
+    if (schema_format_eat(s, 'Z') || schema_format_eat(s, 'z'))
         return true;
-    int sign = eat(s, '+') ? 1 : eat(s, '-') ? -1 : 0;
+    int sign = schema_format_eat(s, '+') ? 1 : schema_format_eat(s, '-') ? -1 : 0;
     int hour = sign ? eat_number(s, 2) : -1;
-    int minute = hour >= 0 && eat(s, ':') ? eat_number(s, 2) : -1;
+    int minute = hour >= 0 && schema_format_eat(s, ':') ? eat_number(s, 2) : -1;
     *minutes = sign * (hour * 60 + minute);
     return hour <= 23 && minute >= 0 && minute <= 59;
 }
@@ -76,11 +78,11 @@ static bool eat_offset(struct ch_sv *s, int *minutes) {
 static bool eat_time(struct ch_sv *s) {
     int offset;
     int hour = eat_number(s, 2);
-    int minute = hour >= 0 && eat(s, ':') ? eat_number(s, 2) : -1;
-    int second = minute >= 0 && eat(s, ':') ? eat_number(s, 2) : -1;
+    int minute = hour >= 0 && schema_format_eat(s, ':') ? eat_number(s, 2) : -1;
+    int second = minute >= 0 && schema_format_eat(s, ':') ? eat_number(s, 2) : -1;
     if (second < 0 || hour > 23 || minute > 59 || second > 60)
         return false;
-    if (eat(s, '.') && eat_digits(s) == 0)
+    if (schema_format_eat(s, '.') && eat_digits(s) == 0)
         return false;
     if (!eat_offset(s, &offset))
         return false;
@@ -99,34 +101,35 @@ static bool is_time(struct ch_sv s, struct ch_patterns *room) {
 
 static bool is_date_time(struct ch_sv s, struct ch_patterns *room) {
     (void)room;
-    return eat_date(&s) && (eat(&s, 'T') || eat(&s, 't')) && eat_time(&s) && s.n == 0;
+    return eat_date(&s) && (schema_format_eat(&s, 'T') || schema_format_eat(&s, 't')) &&
+           eat_time(&s) && s.n == 0;
 }
 
 /* Amounts whose units follow each other without a gap: 1Y2M, not 1Y2D. */
 static bool eat_amounts(struct ch_sv *s, const char *units) {
     const char *next = NULL;
-    while (s->n && is_digit(s->p[0])) {
+    while (s->n && schema_format_is_digit(s->p[0])) {
         eat_digits(s);
         const char *unit = s->n && s->p[0] ? strchr(units, s->p[0]) : NULL;
         if (!unit || (next && unit != next))
             return false;
         next = unit + 1;
-        eat(s, *unit);
+        schema_format_eat(s, *unit);
     }
     return next != NULL;
 }
 
 static bool is_duration(struct ch_sv s, struct ch_patterns *room) {
     (void)room;
-    if (!eat(&s, 'P'))
+    if (!schema_format_eat(&s, 'P'))
         return false;
     struct ch_sv weeks = s;
-    if (eat_digits(&weeks) && eat(&weeks, 'W') && weeks.n == 0)
+    if (eat_digits(&weeks) && schema_format_eat(&weeks, 'W') && weeks.n == 0)
         return true;
     bool date = s.n && s.p[0] != 'T';
     if (date && !eat_amounts(&s, "YMD"))
         return false;
-    if (eat(&s, 'T'))
+    if (schema_format_eat(&s, 'T'))
         return eat_amounts(&s, "HMS") && s.n == 0;
     return date && s.n == 0;
 }
@@ -146,7 +149,7 @@ bool ch_format_ipv4(struct ch_sv s) {
 
 static bool is_group(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_hex(s.p[i]))
+        if (!schema_format_is_hex(s.p[i]))
             return false;
     return s.n >= 1 && s.n <= 4;
 }
@@ -188,7 +191,8 @@ static bool is_ipv6(struct ch_sv s, struct ch_patterns *room) {
 }
 
 static bool is_atext(char c) {
-    return is_alpha(c) || is_digit(c) || (c && strchr("!#$%&'*+-/=?^_`{|}~", c));
+    return schema_format_is_alpha(c) || schema_format_is_digit(c) ||
+           (c && strchr("!#$%&'*+-/=?^_`{|}~", c));
 }
 
 /* a.b.c; characters beyond ASCII are letters too if wide. */
@@ -226,8 +230,8 @@ static bool is_wide_domain(struct ch_sv s) {
     for (struct ch_sv rest = s; rest.p;) {
         struct ch_sv label = ch_sv_split(&rest, '.');
         for (size_t i = 0; i < label.n; i++)
-            if (!is_alpha(label.p[i]) && !is_digit(label.p[i]) && !(label.p[i] & 0x80) &&
-                label.p[i] != '-')
+            if (!schema_format_is_alpha(label.p[i]) && !schema_format_is_digit(label.p[i]) &&
+                !(label.p[i] & 0x80) && label.p[i] != '-')
                 return false;
         if (label.n == 0 || label.p[0] == '-' || label.p[label.n - 1] == '-')
             return false;
@@ -266,11 +270,11 @@ static bool is_idn_email(struct ch_sv s, struct ch_patterns *room) {
 
 /* --- identifiers ------------------------------------------------------------------ */
 
-static bool is_uuid(struct ch_sv s, struct ch_patterns *room) {
+static bool schema_format_is_uuid(struct ch_sv s, struct ch_patterns *room) {
     (void)room;
     for (size_t i = 0; i < s.n; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.p[i] != '-' : !is_hex(s.p[i]))
+        if (dash ? s.p[i] != '-' : !schema_format_is_hex(s.p[i]))
             return false;
     }
     return s.n == 36;
@@ -291,7 +295,7 @@ static bool is_relative_json_pointer(struct ch_sv s, struct ch_patterns *room) {
     size_t digits = eat_digits(&s);
     if (digits == 0 || (zero && digits > 1))
         return false;
-    return eat(&s, '#') ? s.n == 0 : is_json_pointer(s, room);
+    return schema_format_eat(&s, '#') ? s.n == 0 : is_json_pointer(s, room);
 }
 
 static bool is_regex(struct ch_sv s, struct ch_patterns *room) {
@@ -318,7 +322,7 @@ static const struct ch_format formats[] = {
     {"iri", ch_format_iri, "https://example.com/path"},
     {"iri-reference", ch_format_iri_reference, "/path?query"},
     {"uri-template", ch_format_uri_template, "/items/{id}"},
-    {"uuid", is_uuid, "2eb8aa08-aa98-11ea-b4aa-73b441d16380"},
+    {"uuid", schema_format_is_uuid, "2eb8aa08-aa98-11ea-b4aa-73b441d16380"},
     {"json-pointer", is_json_pointer, "/items/0/name"},
     {"relative-json-pointer", is_relative_json_pointer, "1/name"},
     {"regex", is_regex, "^[a-z]+$"},

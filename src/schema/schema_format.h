@@ -16,12 +16,5 @@ const struct ch_format *ch_format_find(struct ch_sv name);
 /* Shared by the files of formats. */
 bool ch_format_ipv4(struct ch_sv s);
 bool ch_format_ipv6(struct ch_sv s);
-bool ch_format_hostname(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_idn_hostname(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_uri(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_uri_reference(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_iri(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_iri_reference(struct ch_sv s, struct ch_patterns *room);
-bool ch_format_uri_template(struct ch_sv s, struct ch_patterns *room);
 
 #endif

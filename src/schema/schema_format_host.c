@@ -10,6 +10,8 @@
  * are approximated: stability under NFKC by leaving out the blocks of
  * compatibility characters, and the joining types of letters by the scripts
  * that join. */
+#include "schema/schema_format_host.h"
+
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "schema/schema_format.h"
@@ -30,11 +32,11 @@ static uint32_t adapt(uint32_t delta, uint32_t points, bool first) {
     return k + (BASE - TMIN + 1) * delta / (delta + SKEW);
 }
 
-static uint32_t threshold(uint32_t k, uint32_t bias) {
+static uint32_t schema_format_host_threshold(uint32_t k, uint32_t bias) {
     return k <= bias ? TMIN : k >= bias + TMAX ? TMAX : k - bias;
 }
 
-static int digit_of(char c) {
+static int schema_format_host_digit_of(char c) {
     if (c >= '0' && c <= '9')
         return c - '0' + 26;
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (c | 0x20) - 'a' : -1;
@@ -44,11 +46,11 @@ static int digit_of(char c) {
 static bool decode_number(const char **at, const char *end, uint32_t bias, uint32_t *i) {
     uint32_t weight = 1;
     for (uint32_t k = BASE;; k += BASE) {
-        int digit = *at < end ? digit_of(*(*at)++) : -1;
+        int digit = *at < end ? schema_format_host_digit_of(*(*at)++) : -1;
         if (digit < 0 || (uint32_t)digit > (UINT32_MAX / 2 - *i) / weight)
             return false;
         *i += (uint32_t)digit * weight;
-        uint32_t t = threshold(k, bias);
+        uint32_t t = schema_format_host_threshold(k, bias);
         if ((uint32_t)digit < t)
             return true;
         if (weight > UINT32_MAX / 2 / (BASE - t))
@@ -85,7 +87,7 @@ static size_t punycode_decode(struct ch_sv s, uint32_t out[MOST_LABEL]) {
 static void put_number(struct ch_buf *out, uint32_t delta, uint32_t bias) {
     static const char digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     for (uint32_t k = BASE;; k += BASE) {
-        uint32_t t = threshold(k, bias);
+        uint32_t t = schema_format_host_threshold(k, bias);
         if (delta < t)
             break;
         ch_buf_addc(out, digits[t + (delta - t) % (BASE - t)]);
@@ -183,7 +185,8 @@ static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
 #define BIDI_LEFT \
     "^(?=\\p{bc:L})[\\p{bc:L}\\p{bc:EN}" BIDI_WEAK "]*[\\p{bc:L}\\p{bc:EN}]\\p{bc:NSM}*$"
 
-static bool matches(struct ch_patterns *room, const char *source, struct ch_sv text) {
+static bool schema_format_host_matches(struct ch_patterns *room, const char *source,
+                                       struct ch_sv text) {
     struct ch_pattern *p;
     return ch_patterns_add_native(room, ch_sv_str(source), &p) == 0 &&
            ch_pattern_match(p, text) == 1;
@@ -198,7 +201,7 @@ static bool is_plain_label(struct ch_sv s) {
     return s.n >= 1 && s.n <= MOST_LABEL && s.p[0] != '-' && s.p[s.n - 1] != '-';
 }
 
-static bool is_ascii(struct ch_sv s) {
+static bool schema_format_host_is_ascii(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] & 0x80)
             return false;
@@ -215,7 +218,9 @@ static bool is_wide_label(struct ch_sv s, struct ch_patterns *room) {
         return false;
     if (s.n >= 4 && s.p[2] == '-' && s.p[3] == '-')
         return false;
-    return matches(room, LABEL, s) && !matches(room, ASTRAY, s) && matches(room, JOINER_ASTRAY, s);
+    return schema_format_host_matches(room, LABEL, s) &&
+           !schema_format_host_matches(room, ASTRAY, s) &&
+           schema_format_host_matches(room, JOINER_ASTRAY, s);
 }
 
 static size_t code_points(struct ch_sv s, uint32_t out[MOST_LABEL]) {
@@ -239,7 +244,7 @@ static bool decode_label(struct ch_sv s, struct ch_buf *wide) {
         char bytes[4];
         ch_buf_add(wide, bytes, ch_utf8_put(bytes, cps[i]));
     }
-    if (n == 0 || is_ascii(ch_sv(wide->p + before, wide->n - before)))
+    if (n == 0 || schema_format_host_is_ascii(ch_sv(wide->p + before, wide->n - before)))
         return false;
     punycode_encode(cps, n, &again);
     return ch_sv_eq_nocase(ch_buf_sv(&again), encoded);
@@ -260,13 +265,13 @@ static size_t wire_length(struct ch_sv s) {
 static bool check_label(struct ch_sv s, bool international, struct ch_buf *wide,
                         struct ch_patterns *room) {
     size_t before = wide->n;
-    if (is_encoded(s) && is_ascii(s)) {
+    if (is_encoded(s) && schema_format_host_is_ascii(s)) {
         if (!is_plain_label(s) || !decode_label(s, wide))
             return false;
         return is_wide_label(ch_sv(wide->p + before, wide->n - before), room);
     }
     ch_buf_add_sv(wide, s);
-    if (is_ascii(s))
+    if (schema_format_host_is_ascii(s))
         return is_plain_label(s);
     return international && is_wide_label(s, room) && wire_length(s) <= MOST_LABEL;
 }
@@ -292,17 +297,19 @@ static struct ch_sv cut_label(struct ch_sv *rest, bool international) {
 
 /* Once one label is written from right to left, all must keep the rules. */
 static bool check_direction(struct ch_sv name, struct ch_patterns *room) {
-    if (is_ascii(name) || !matches(room, BIDI_ANY, name))
+    if (schema_format_host_is_ascii(name) || !schema_format_host_matches(room, BIDI_ANY, name))
         return true;
     for (struct ch_sv rest = name; rest.p;) {
         struct ch_sv label = ch_sv_split(&rest, '.');
-        if (!matches(room, BIDI_RIGHT, label) && !matches(room, BIDI_LEFT, label))
+        if (!schema_format_host_matches(room, BIDI_RIGHT, label) &&
+            !schema_format_host_matches(room, BIDI_LEFT, label))
             return false;
     }
     return true;
 }
 
-static bool check_name(struct ch_sv s, bool international, struct ch_patterns *room) {
+static bool schema_format_host_check_name(struct ch_sv s, bool international,
+                                          struct ch_patterns *room) {
     CH_BUF_AUTO wide = {0};
     if (s.n > (international ? 4 * MOST_NAME : MOST_NAME))
         return false;
@@ -313,15 +320,15 @@ static bool check_name(struct ch_sv s, bool international, struct ch_patterns *r
             ch_buf_addc(&wide, '.');
         if (!check_label(label, international, &wide, room))
             return false;
-        length += 1 + (is_ascii(label) ? label.n : wire_length(label));
+        length += 1 + (schema_format_host_is_ascii(label) ? label.n : wire_length(label));
     }
     return length - 1 <= MOST_NAME && check_direction(ch_buf_sv(&wide), room);
 }
 
 bool ch_format_hostname(struct ch_sv s, struct ch_patterns *room) {
-    return check_name(s, false, room);
+    return schema_format_host_check_name(s, false, room);
 }
 
 bool ch_format_idn_hostname(struct ch_sv s, struct ch_patterns *room) {
-    return check_name(s, true, room);
+    return schema_format_host_check_name(s, true, room);
 }

@@ -1,27 +1,30 @@
 /* schema_format_uri.c -- URIs (RFC 3986), IRIs (RFC 3987) and URI templates
  * (RFC 6570), by their grammar alone. */
+#include "schema/schema_format_uri.h"
+
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "schema/schema_format.h"
 
-static bool is_alpha(char c) {
+static bool schema_format_uri_is_alpha(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool is_digit(char c) {
+static bool schema_format_uri_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(char c) {
-    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+static bool schema_format_uri_is_hex(char c) {
+    return schema_format_uri_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-static bool is_one_of(char c, const char *set) {
+static bool schema_format_uri_is_one_of(char c, const char *set) {
     return c && strchr(set, c);
 }
 
-static bool is_unreserved(char c) {
-    return is_alpha(c) || is_digit(c) || is_one_of(c, "-._~");
+static bool schema_format_uri_is_unreserved(char c) {
+    return schema_format_uri_is_alpha(c) || schema_format_uri_is_digit(c) ||
+           schema_format_uri_is_one_of(c, "-._~");
 }
 
 #define SUB_DELIMS "!$&'()*+,;="
@@ -43,14 +46,16 @@ static bool all_of(struct ch_sv s, const char *also, enum wide wide) {
         uint32_t cp;
         unsigned n = ch_utf8_next(ch_sv(s.p + i, s.n - i), &cp);
         if (s.p[i] == '%') {
-            if (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2]))
+            if (i + 2 >= s.n || !schema_format_uri_is_hex(s.p[i + 1]) ||
+                !schema_format_uri_is_hex(s.p[i + 2]))
                 return false;
             n = 3;
         } else if (cp >= 0x80) {
             bool allowed = wide != NARROW && cp >= 0xa0 && !is_noncharacter(cp);
             if (!allowed || (is_private(cp) && wide != WIDE_PRIVATE))
                 return false;
-        } else if (!is_unreserved(s.p[i]) && !is_one_of(s.p[i], also)) {
+        } else if (!schema_format_uri_is_unreserved(s.p[i]) &&
+                   !schema_format_uri_is_one_of(s.p[i], also)) {
             return false;
         }
         i += n;
@@ -62,7 +67,7 @@ static bool is_ip_future(struct ch_sv s) {
     size_t i = 1;
     if (s.n < 4 || (s.p[0] | 0x20) != 'v')
         return false;
-    while (i < s.n && is_hex(s.p[i]))
+    while (i < s.n && schema_format_uri_is_hex(s.p[i]))
         i++;
     return i > 1 && i + 1 < s.n && s.p[i] == '.' && !memchr(s.p, '%', s.n) &&
            all_of(ch_sv(s.p + i + 1, s.n - i - 1), SUB_DELIMS ":", NARROW);
@@ -70,7 +75,7 @@ static bool is_ip_future(struct ch_sv s) {
 
 static bool all_digits(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_digit(s.p[i]))
+        if (!schema_format_uri_is_digit(s.p[i]))
             return false;
     return true;
 }
@@ -98,7 +103,7 @@ static bool is_authority(struct ch_sv s, enum wide wide) {
 }
 
 /* Cut what follows the first `mark` off *s; p NULL if there is none. */
-static struct ch_sv cut(struct ch_sv *s, char mark) {
+static struct ch_sv schema_format_uri_cut(struct ch_sv *s, char mark) {
     struct ch_sv rest = *s;
     *s = ch_sv_split(&rest, mark);
     return rest;
@@ -107,13 +112,14 @@ static struct ch_sv cut(struct ch_sv *s, char mark) {
 /* The length of "scheme:", 0 without one. */
 static size_t scheme_length(struct ch_sv s) {
     size_t n = 0;
-    while (n < s.n && (is_alpha(s.p[n]) || is_digit(s.p[n]) || is_one_of(s.p[n], "+-.")))
+    while (n < s.n && (schema_format_uri_is_alpha(s.p[n]) || schema_format_uri_is_digit(s.p[n]) ||
+                       schema_format_uri_is_one_of(s.p[n], "+-.")))
         n++;
-    return n && n < s.n && s.p[n] == ':' && is_alpha(s.p[0]) ? n + 1 : 0;
+    return n && n < s.n && s.p[n] == ':' && schema_format_uri_is_alpha(s.p[0]) ? n + 1 : 0;
 }
 
 /* A colon in the first segment of a relative path would look like a scheme. */
-static bool is_path(struct ch_sv s, bool relative, enum wide wide) {
+static bool schema_format_uri_is_path(struct ch_sv s, bool relative, enum wide wide) {
     struct ch_sv rest = s, first = ch_sv_split(&rest, '/');
     if (relative && first.n && memchr(first.p, ':', first.n))
         return false;
@@ -121,7 +127,7 @@ static bool is_path(struct ch_sv s, bool relative, enum wide wide) {
 }
 
 static bool is_reference(struct ch_sv s, bool absolute, enum wide wide) {
-    struct ch_sv fragment = cut(&s, '#'), query = cut(&s, '?');
+    struct ch_sv fragment = schema_format_uri_cut(&s, '#'), query = schema_format_uri_cut(&s, '?');
     size_t scheme = scheme_length(s);
     if (absolute && !scheme)
         return false;
@@ -134,7 +140,7 @@ static bool is_reference(struct ch_sv s, bool absolute, enum wide wide) {
             return false;
         s = ch_sv(rest.p + host.n, rest.n - host.n);
     }
-    return is_path(s, !scheme && !authority, wide) &&
+    return schema_format_uri_is_path(s, !scheme && !authority, wide) &&
            all_of(query, SUB_DELIMS ":@/?", wide ? WIDE_PRIVATE : NARROW) &&
            all_of(fragment, SUB_DELIMS ":@/?", wide);
 }
@@ -173,7 +179,7 @@ static bool is_variable_name(struct ch_sv s) {
 }
 
 /* name, name* or name:9999 */
-static bool is_variable(struct ch_sv s) {
+static bool schema_format_uri_is_variable(struct ch_sv s) {
     struct ch_sv length = s, name = ch_sv_split(&length, ':');
     if (length.p)
         return is_variable_name(name) && length.n >= 1 && length.n <= 4 && length.p[0] != '0' &&
@@ -185,10 +191,10 @@ static bool is_variable(struct ch_sv s) {
 
 /* What stands between braces. */
 static bool is_expression(struct ch_sv s) {
-    if (s.n && is_one_of(s.p[0], "+#./;?&=,!@|"))
+    if (s.n && schema_format_uri_is_one_of(s.p[0], "+#./;?&=,!@|"))
         s = ch_sv(s.p + 1, s.n - 1);
     for (struct ch_sv rest = s; rest.p;)
-        if (!is_variable(ch_sv_split(&rest, ',')))
+        if (!schema_format_uri_is_variable(ch_sv_split(&rest, ',')))
             return false;
     return s.n > 0;
 }

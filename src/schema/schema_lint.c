@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "schema/schema_emit.h"
 #include "schema/schema_keyword.h"
 #include "schema/schema_program.h"
 #include "json/value.h"
@@ -63,8 +64,8 @@ struct linter {
 };
 
 CHELA_PRINTF(6, 7)
-static void add(struct linter *l, const char *level, const char *rule, const struct ch_json *at,
-                const char *vendors, const char *fmt, ...) {
+static void schema_lint_add(struct linter *l, const char *level, const char *rule,
+                            const struct ch_json *at, const char *vendors, const char *fmt, ...) {
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO path = {0};
     va_list ap;
@@ -88,14 +89,14 @@ static void add(struct linter *l, const char *level, const char *rule, const str
 
 /* --- words ------------------------------------------------------------------------ */
 
-static bool is_name_char(char c) {
+static bool schema_lint_is_name_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
 }
 
-static bool is_name(struct ch_sv s, const char *also, size_t most) {
+static bool schema_lint_is_name(struct ch_sv s, const char *also, size_t most) {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_name_char(s.p[i]) && !(s.p[i] && strchr(also, s.p[i])))
+        if (!schema_lint_is_name_char(s.p[i]) && !(s.p[i] && strchr(also, s.p[i])))
             return false;
     return s.n > 0 && s.n <= most;
 }
@@ -106,7 +107,7 @@ static struct ch_sv essence(struct ch_arena *a, struct ch_sv s) {
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
-        if (is_name_char(c) && c != '_' && c != '-')
+        if (schema_lint_is_name_char(c) && c != '_' && c != '-')
             p[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
         else if (c & 0x80)
             p[n++] = c;
@@ -140,24 +141,26 @@ static bool is_vague(struct linter *l, struct ch_sv name, struct ch_sv words) {
 /* --- the tool ----------------------------------------------------------------------- */
 
 static void lint_tool(struct linter *l, struct ch_sv name, struct ch_sv description) {
-    if (name.p && !is_name(name, "", 64))
-        add(l, "error", "name", NULL, "openai, anthropic, gemini",
-            "the name '%.*s' must be 1 to 64 letters, digits, '_' or '-'", CH_SV_FMT(name));
+    if (name.p && !schema_lint_is_name(name, "", 64))
+        schema_lint_add(l, "error", "name", NULL, "openai, anthropic, gemini",
+                        "the name '%.*s' must be 1 to 64 letters, digits, '_' or '-'",
+                        CH_SV_FMT(name));
     else if (name.p && !((name.p[0] | 0x20) >= 'a' && (name.p[0] | 0x20) <= 'z') &&
              name.p[0] != '_')
-        add(l, "error", "name", NULL, "gemini", "the name '%.*s' must begin with a letter or '_'",
-            CH_SV_FMT(name));
+        schema_lint_add(l, "error", "name", NULL, "gemini",
+                        "the name '%.*s' must begin with a letter or '_'", CH_SV_FMT(name));
     struct ch_sv words = ch_sv_trim(description.p ? description : CH_SV(""));
     if (words.n == 0)
-        add(l, "warning", "description", NULL, NULL,
-            "no description: the model cannot know when to use the tool");
+        schema_lint_add(l, "warning", "description", NULL, NULL,
+                        "no description: the model cannot know when to use the tool");
     else if (words.n < 2 * SHORT_WORDS || is_vague(l, name.p ? name : CH_SV(""), words))
-        add(l, "warning", "description", NULL, NULL,
+        schema_lint_add(
+            l, "warning", "description", NULL, NULL,
             "the description says little; two or three sentences on what the tool does, its limits "
             "and how it fails help most");
     else if (words.n > LONG_WORDS)
-        add(l, "warning", "description", NULL, "openai",
-            "the description has %zu bytes; OpenAI takes %d", words.n, LONG_WORDS);
+        schema_lint_add(l, "warning", "description", NULL, "openai",
+                        "the description has %zu bytes; OpenAI takes %d", words.n, LONG_WORDS);
 }
 
 /* --- the schema ----------------------------------------------------------------------- */
@@ -167,8 +170,8 @@ static void lint_keyword(struct linter *l, const struct ch_json *name, const str
         if (l->told[i] || !ch_sv_is(ch_json_str(name), refused[i].keyword))
             continue;
         l->told[i] = true;
-        add(l, "note", "keyword", v, refused[i].vendors, "'%s' is not taken by all vendors",
-            refused[i].keyword);
+        schema_lint_add(l, "note", "keyword", v, refused[i].vendors,
+                        "'%s' is not taken by all vendors", refused[i].keyword);
     }
 }
 
@@ -177,16 +180,19 @@ static void lint_parameter(struct linter *l, const struct ch_json *name, const s
     bool speaks = ch_json_get(v, "type") || ch_json_get(v, "enum") || ch_json_get(v, "const") ||
                   ch_json_get(v, "anyOf") || ch_json_get(v, "oneOf") || ch_json_get(v, "allOf") ||
                   ch_json_get(v, "$ref");
-    if (!is_name(key, ".", 64))
-        add(l, "error", "name", v, "anthropic",
-            "the key '%.*s' must be 1 to 64 letters, digits, '_', '.' or '-'", CH_SV_FMT(key));
+    if (!schema_lint_is_name(key, ".", 64))
+        schema_lint_add(l, "error", "name", v, "anthropic",
+                        "the key '%.*s' must be 1 to 64 letters, digits, '_', '.' or '-'",
+                        CH_SV_FMT(key));
     if (!speaks)
-        add(l, "warning", "type", v, "gemini, openai strict", "'%.*s' has no type", CH_SV_FMT(key));
+        schema_lint_add(l, "warning", "type", v, "gemini, openai strict", "'%.*s' has no type",
+                        CH_SV_FMT(key));
     if (words.n == 0 && !ch_json_get(v, "$ref"))
-        add(l, "warning", "description", v, NULL, "'%.*s' has no description", CH_SV_FMT(key));
+        schema_lint_add(l, "warning", "description", v, NULL, "'%.*s' has no description",
+                        CH_SV_FMT(key));
     else if (words.n && (words.n < SHORT_WORDS || is_vague(l, key, words)))
-        add(l, "warning", "description", v, NULL,
-            "the description of '%.*s' says no more than its name", CH_SV_FMT(key));
+        schema_lint_add(l, "warning", "description", v, NULL,
+                        "the description of '%.*s' says no more than its name", CH_SV_FMT(key));
 }
 
 static void lint_object(struct linter *l, const struct ch_json *v) {
@@ -194,13 +200,15 @@ static void lint_object(struct linter *l, const struct ch_json *v) {
     for (CH_JSON_MEMBERS(name, p, properties))
         lint_parameter(l, name, p);
     if (ch_json_is(properties, CH_JSON_OBJECT) && properties->n >= MANY_PARAMETERS)
-        add(l, "warning", "parameters", properties, NULL,
+        schema_lint_add(
+            l, "warning", "parameters", properties, NULL,
             "%u parameters: models lose track of ten or more; group them or make several tools",
             properties->n);
     for (CH_JSON_EACH(e, ch_json_get(v, "required")))
         if (!ch_json_get_sv(properties, ch_json_str(e)))
-            add(l, "warning", "required", e, "gemini, openai strict",
-                "'%.*s' is required but not among the properties", CH_SV_FMT(ch_json_str(e)));
+            schema_lint_add(l, "warning", "required", e, "gemini, openai strict",
+                            "'%.*s' is required but not among the properties",
+                            CH_SV_FMT(ch_json_str(e)));
 }
 
 static void lint_schema(struct linter *l, const struct ch_json *v, unsigned objects);
@@ -224,11 +232,13 @@ static void lint_schema(struct linter *l, const struct ch_json *v, unsigned obje
     if (v->type != CH_JSON_OBJECT)
         return;
     if (object && objects == DEEP)
-        add(l, "warning", "depth", v, NULL, "objects nested more than %d deep: flatten them", DEEP);
+        schema_lint_add(l, "warning", "depth", v, NULL,
+                        "objects nested more than %d deep: flatten them", DEEP);
     if (object)
         lint_object(l, v);
     if (types & CH_BIT_ARRAY && !ch_json_get(v, "items") && !ch_json_get(v, "prefixItems"))
-        add(l, "error", "items", v, "openai, gemini", "an array must say what its items are");
+        schema_lint_add(l, "error", "items", v, "openai, gemini",
+                        "an array must say what its items are");
     for (CH_JSON_MEMBERS(name, value, v)) {
         enum ch_keyword k = ch_keyword_find(ch_json_str(name));
         lint_keyword(l, name, value);
@@ -240,12 +250,12 @@ static void lint_schema(struct linter *l, const struct ch_json *v, unsigned obje
 static void lint_root(struct linter *l, const struct ch_json *v) {
     static const char *const choices[] = {"anyOf", "oneOf", "allOf"};
     if (!ch_sv_is(ch_json_get_str(v, "type"), "object"))
-        add(l, "error", "root", v, "anthropic, openai, gemini",
-            "the schema of a tool must have \"type\": \"object\"");
+        schema_lint_add(l, "error", "root", v, "anthropic, openai, gemini",
+                        "the schema of a tool must have \"type\": \"object\"");
     for (size_t i = 0; i < CH_LEN(choices); i++)
         if (ch_json_get(v, choices[i]))
-            add(l, "error", "root", v, "anthropic, openai strict",
-                "'%s' must not be at the root of a tool's schema", choices[i]);
+            schema_lint_add(l, "error", "root", v, "anthropic, openai strict",
+                            "'%s' must not be at the root of a tool's schema", choices[i]);
 }
 
 void ch_schema_lint(struct ch_sv name, struct ch_sv description, const struct ch_json *schema,
@@ -258,7 +268,8 @@ void ch_schema_lint(struct ch_sv name, struct ch_sv description, const struct ch
         return; /* a tool without arguments */
     lint_root(&l, schema);
     if (ch_json_next(schema) - schema > MOST_NODES)
-        add(&l, "error", "size", schema, "all", "the schema is larger than any vendor takes");
+        schema_lint_add(&l, "error", "size", schema, "all",
+                        "the schema is larger than any vendor takes");
     else
         lint_schema(&l, schema, 0);
 }

@@ -3,6 +3,8 @@
  * Draft 2020-12 with all its vocabularies, and draft 7, reduced to what they
  * assert. They are read only when a schema refers to them. Written with
  * single quotes for the eye; no text in them has one. */
+#include "schema/schema_meta.h"
+
 #include "schema/schema_source.h"
 
 #include "base/mem.h"

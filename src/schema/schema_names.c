@@ -19,7 +19,7 @@ static size_t collisions(const struct ch_name *names, size_t n, uint64_t multipl
 }
 
 /* Small sets get a multiplier without collisions, large ones a decent one. */
-static uint64_t search(const struct ch_name *names, size_t n, unsigned shift) {
+static uint64_t schema_names_search(const struct ch_name *names, size_t n, unsigned shift) {
     uint64_t candidate = UINT64_C(0x9e3779b97f4a7c15), best = candidate;
     size_t least = SIZE_MAX;
     CH_AUTOFREE unsigned char *used = ch_malloc((size_t)1 << (64 - shift));
@@ -77,7 +77,7 @@ struct ch_names *ch_names_new(struct ch_arena *a, const struct ch_sv *names, siz
         ch_name_words(list[i].s, list[i].n, &list[i].head, &list[i].tail);
     }
     set->shift = shift;
-    set->multiplier = search(list, n, shift);
+    set->multiplier = schema_names_search(list, n, shift);
     for (size_t i = 0; i < n; i++)
         *slot_for(set, &list[i]) = list[i];
     link_names(set, list, n);

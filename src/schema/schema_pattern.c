@@ -26,20 +26,20 @@ struct ch_pattern {
     bool native; /* source is PCRE2's language */
 };
 
-static void *take(size_t n, void *user) {
+static void *schema_pattern_take(size_t n, void *user) {
     (void)user;
     return ch_malloc(n);
 }
 
-static void give(void *p, void *user) {
+static void schema_pattern_give(void *p, void *user) {
     (void)user;
     ch_free(p);
 }
 
-static void open_contexts(struct ch_patterns *p) {
+static void schema_pattern_open_contexts(struct ch_patterns *p) {
     if (p->general)
         return;
-    p->general = pcre2_general_context_create(take, give, NULL);
+    p->general = pcre2_general_context_create(schema_pattern_take, schema_pattern_give, NULL);
     p->match = pcre2_match_context_create(p->general);
     pcre2_set_depth_limit(p->match, CH_LIMIT_PATTERN_DEPTH);
     pcre2_set_heap_limit(p->match, CH_LIMIT_PATTERN_HEAP / CH_KB);
@@ -62,7 +62,8 @@ void ch_patterns_release(struct ch_patterns *p) {
     *p = (struct ch_patterns){0};
 }
 
-static pcre2_code *compile(struct ch_patterns *p, struct ch_sv text, char reason[128]) {
+static pcre2_code *schema_pattern_compile(struct ch_patterns *p, struct ch_sv text,
+                                          char reason[128]) {
     size_t at;
     int code;
     pcre2_compile_context *context = pcre2_compile_context_create(p->general);
@@ -73,14 +74,16 @@ static pcre2_code *compile(struct ch_patterns *p, struct ch_sv text, char reason
     return out;
 }
 
-static struct ch_pattern *find(const struct ch_patterns *p, struct ch_sv source, bool native) {
+static struct ch_pattern *schema_pattern_find(const struct ch_patterns *p, struct ch_sv source,
+                                              bool native) {
     struct ch_pattern *at = p->list;
     while (at && !(at->native == native && ch_sv_eq(at->source, source)))
         at = at->next;
     return at;
 }
 
-static struct ch_pattern *keep(struct ch_patterns *p, struct ch_sv source, pcre2_code *code) {
+static struct ch_pattern *schema_pattern_keep(struct ch_patterns *p, struct ch_sv source,
+                                              pcre2_code *code) {
     struct ch_pattern *new = ch_alloc(sizeof(*new));
     new->next = p->list;
     new->source = ch_sv(ch_strndup(source.n ? source.p : "", source.n), source.n);
@@ -97,7 +100,7 @@ int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_patter
     CH_BUF_AUTO text = {.max = 64 * CH_LIMIT_PATTERN_TEXT};
     char reason[128];
     size_t at = 0;
-    *out = find(p, source, false);
+    *out = schema_pattern_find(p, source, false);
     if (*out)
         return 0;
     if (p->n >= CH_LIMIT_PATTERNS)
@@ -105,24 +108,24 @@ int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_patter
     const char *why = ch_ecma_translate(source, &text, &at);
     if (why)
         return ch_fail(err, CHELA_EINVAL, "not a regular expression: %s (at byte %zu)", why, at);
-    open_contexts(p);
-    pcre2_code *code = compile(p, ch_buf_sv(&text), reason);
+    schema_pattern_open_contexts(p);
+    pcre2_code *code = schema_pattern_compile(p, ch_buf_sv(&text), reason);
     if (!code)
         return ch_fail(err, CHELA_EINVAL, "this regular expression is not supported: %s", reason);
-    *out = keep(p, source, code);
+    *out = schema_pattern_keep(p, source, code);
     return 0;
 }
 
 int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out) {
     char reason[128];
-    *out = find(p, source, true);
+    *out = schema_pattern_find(p, source, true);
     if (*out)
         return 0;
-    open_contexts(p);
-    pcre2_code *code = compile(p, source, reason);
+    schema_pattern_open_contexts(p);
+    pcre2_code *code = schema_pattern_compile(p, source, reason);
     if (!code)
         return CHELA_EINVAL; /* tables older than ours */
-    *out = keep(p, source, code);
+    *out = schema_pattern_keep(p, source, code);
     (*out)->native = true;
     return 0;
 }

@@ -77,7 +77,7 @@ struct ch_op {
         const struct ch_contains *contains;
         const struct ch_members *members;
         const struct ch_needs *needs;
-        const struct ch_door *door;
+        const struct ch_schema_entry *door;
         const struct ch_dynamic *dynamic;
     };
 };
@@ -125,7 +125,7 @@ struct ch_contains {
 
 /* More about a name; the name itself keeps the subschema (NULL: anything) and
  * the bit among the first 64 required names. */
-struct ch_member {
+struct ch_schema_member {
     uint32_t order; /* its place among the required names */
     bool declared;  /* in `properties` */
 };
@@ -139,7 +139,7 @@ struct ch_matching {
 /* All that is said about an object's members, in one walk over them. */
 struct ch_members {
     const struct ch_names *names;       /* NULL: no member is named */
-    const struct ch_member *list;       /* by the names' index */
+    const struct ch_schema_member *list; /* by the names' index */
     uint64_t required;                  /* bits of the first 64 required names */
     uint32_t nrequired;                 /* of all */
     uint32_t nmatching;                 /* patternProperties */
@@ -156,7 +156,7 @@ struct ch_needs {
     struct ch_sv names[];
 };
 
-struct ch_door {
+struct ch_schema_entry {
     const struct ch_resource *resource;
     const struct ch_sub *sub;
 };
@@ -174,14 +174,6 @@ struct ch_schema {
     const struct ch_document *document; /* where the schema itself is */
     int64_t spent;                      /* fuel that the last report took */
 };
-
-/* Where in its document the subschema's keyword is: "URI#/properties/a/type".
- * Nothing is appended for CH_KW_NONE. */
-void ch_sub_location(const struct ch_sub *sub, enum ch_keyword k, struct ch_buf *out);
-
-/* What the value of `type` allows; names that are none count as nothing.
- * *integer: of numbers only whole ones. */
-unsigned ch_type_bits(const struct ch_json *type, bool *integer);
 
 /* A check that no value of that type passes? */
 static inline bool ch_op_refuses(const struct ch_op *op) {

@@ -4,9 +4,12 @@
  * programs, edits[0].path for readers), what the schema wants, what it got,
  * and a sentence that says all of it. Names that are allowed are listed, a
  * misspelt one is guessed at. Texts are short whatever the value holds. */
+#include "schema/schema_report.h"
+
 #include "base/limits.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "schema/schema_compile.h"
 #include "schema/schema_format.h"
 #include "schema/schema_run.h"
 #include "json/value.h"
@@ -20,14 +23,14 @@
 
 /* --- values in words ------------------------------------------------------- */
 
-static void add_cut(struct ch_buf *out, struct ch_sv s) {
+static void schema_report_add_cut(struct ch_buf *out, struct ch_sv s) {
     struct ch_sv head = ch_utf8_cut(s, SHOWN_TEXT);
     ch_buf_add_sv(out, head);
     if (head.n < s.n)
         ch_buf_add_str(out, "\xe2\x80\xa6");
 }
 
-static void add_quoted(struct ch_buf *out, struct ch_sv s) {
+static void schema_report_add_quoted(struct ch_buf *out, struct ch_sv s) {
     struct ch_sv head = ch_utf8_cut(s, SHOWN_TEXT);
     ch_json_quote(out, head);
     if (head.n == s.n)
@@ -37,25 +40,25 @@ static void add_quoted(struct ch_buf *out, struct ch_sv s) {
 }
 
 /* A key, in the quotes of a sentence. */
-static void add_name(struct ch_buf *out, struct ch_sv name) {
+static void schema_report_add_name(struct ch_buf *out, struct ch_sv name) {
     ch_buf_addc(out, '\'');
     size_t before = out->n;
-    add_quoted(out, name);
+    schema_report_add_quoted(out, name);
     memmove(out->p + before, out->p + before + 1, out->n - before - 1);
     out->n -= 2;
     ch_buf_addc(out, '\'');
 }
 
-static void add_value(struct ch_buf *out, const struct ch_json *v) {
+static void schema_report_add_value(struct ch_buf *out, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     if (v->type == CH_JSON_STRING) {
-        add_quoted(out, ch_json_str(v));
+        schema_report_add_quoted(out, ch_json_str(v));
     } else if (v->type >= CH_JSON_ARRAY && ch_json_next(v) - v > SHOWN_TEXT) {
         ch_buf_add_str(out, v->type == CH_JSON_ARRAY ? "[\xe2\x80\xa6]" : "{\xe2\x80\xa6}");
     } else {
         ch_jw_value(&w, v);
-        add_cut(out, ch_buf_sv(&text));
+        schema_report_add_cut(out, ch_buf_sv(&text));
     }
 }
 
@@ -69,12 +72,12 @@ static void describe_object(struct ch_buf *out, const struct ch_json *v) {
             break;
         }
         ch_buf_add_str(out, n == 1 ? "an object with " : ", ");
-        add_name(out, ch_json_str(name));
+        schema_report_add_name(out, ch_json_str(name));
     }
 }
 
 /* "number 5", "an array of 2 items" */
-static void describe(struct ch_buf *out, const struct ch_json *v) {
+static void schema_report_describe(struct ch_buf *out, const struct ch_json *v) {
     switch ((enum ch_json_type)v->type) {
     case CH_JSON_NULL:
         ch_buf_add_str(out, "null");
@@ -88,7 +91,7 @@ static void describe(struct ch_buf *out, const struct ch_json *v) {
         break;
     default:
         ch_buf_addf(out, "%s ", ch_json_type_name((enum ch_json_type)v->type));
-        add_value(out, v);
+        schema_report_add_value(out, v);
     }
 }
 
@@ -115,7 +118,8 @@ static void add_types(struct ch_buf *out, unsigned types, bool integer) {
 }
 
 /* edits[0].path; the value itself has no name, and a name is called one. */
-static void add_place(struct ch_buf *out, const struct ch_json *root, const struct ch_json *at) {
+static void schema_report_add_place(struct ch_buf *out, const struct ch_json *root,
+                                    const struct ch_json *at) {
     const struct ch_json *name = NULL;
     size_t i, start = out->n;
     if (root == at)
@@ -130,7 +134,7 @@ static void add_place(struct ch_buf *out, const struct ch_json *root, const stru
         else if (!first)
             ch_buf_addc(out, '.');
         if (name)
-            add_cut(out, ch_json_str(name));
+            schema_report_add_cut(out, ch_json_str(name));
     }
     if (name != at)
         return;
@@ -138,7 +142,7 @@ static void add_place(struct ch_buf *out, const struct ch_json *root, const stru
     ch_buf_add(&within, out->p ? out->p + start : "", out->n - start);
     out->n = start;
     ch_buf_add_str(out, "the key ");
-    add_name(out, ch_json_str(at));
+    schema_report_add_name(out, ch_json_str(at));
     if (within.n)
         ch_buf_addf(out, " in %s", ch_buf_str(&within));
 }
@@ -152,7 +156,7 @@ struct words {
     bool whole;             /* says is the whole sentence */
 };
 
-static void add_choices(struct ch_buf *out, const struct ch_json *list) {
+static void schema_report_add_choices(struct ch_buf *out, const struct ch_json *list) {
     size_t n = 0;
     for (CH_JSON_EACH(e, list)) {
         if (n == SHOWN_VALUES || out->n > SHOWN_LIST) {
@@ -160,27 +164,27 @@ static void add_choices(struct ch_buf *out, const struct ch_json *list) {
             return;
         }
         ch_buf_add_str(out, n++ ? ", " : "");
-        add_value(out, e);
+        schema_report_add_value(out, e);
     }
 }
 
-static void say_enum(const struct ch_finding *f, struct words *w) {
+static void say_enum(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *list = f->op->choices->list;
     struct ch_nearest near = ch_nearest(ch_json_str(f->v));
     if (f->keyword == CH_KW_CONST) {
-        add_value(&w->expected, list);
+        schema_report_add_value(&w->expected, list);
         return;
     }
     if (list->n != 1)
         ch_buf_add_str(&w->expected, list->n ? "one of " : "nothing");
-    add_choices(&w->expected, list);
+    schema_report_add_choices(&w->expected, list);
     for (CH_JSON_EACH(e, list->n <= COMPARED && f->v->type == CH_JSON_STRING ? list : NULL))
         if (e->type == CH_JSON_STRING)
             ch_nearest_try(&near, ch_json_str(e));
     if (near.best.n == 0)
         return;
     ch_buf_addf(&w->says, "must be %s (did you mean ", ch_buf_str(&w->expected));
-    add_quoted(&w->says, near.best);
+    schema_report_add_quoted(&w->says, near.best);
     ch_buf_add_str(&w->says, "?)");
 }
 
@@ -188,20 +192,21 @@ static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
 }
 
-static void say_count(const struct ch_finding *f, struct words *w, const char *what, bool least) {
+static void say_count(const struct ch_schema_finding *f, struct words *w, const char *what,
+                      bool least) {
     ch_buf_addf(&w->expected, "at %s %llu %s%s", least ? "least" : "most",
                 (unsigned long long)f->want, what, plural(f->want));
     ch_buf_addf(&w->says, "must have %s, has %llu", ch_buf_str(&w->expected),
                 (unsigned long long)f->have);
 }
 
-static void say_bound(const struct ch_finding *f, struct words *w, const char *relation) {
+static void say_bound(const struct ch_schema_finding *f, struct words *w, const char *relation) {
     ch_buf_addf(&w->expected, "%s ", relation);
-    add_value(&w->expected, f->other);
+    schema_report_add_value(&w->expected, f->other);
 }
 
 /* The type a member must have, if that is known. */
-static unsigned type_of_member(const struct ch_finding *f, bool *integer) {
+static unsigned type_of_member(const struct ch_schema_finding *f, bool *integer) {
     const struct ch_members *m = f->op->code == CH_OP_MEMBERS ? f->op->members : NULL;
     const struct ch_name *name =
         m && m->names ? ch_names_find(m->names, NULL, f->name.p, f->name.n) : NULL;
@@ -214,14 +219,14 @@ static void add_within(struct ch_report *r, struct ch_buf *out, const struct ch_
     if (at == r->root)
         return;
     ch_buf_add_str(out, " in ");
-    add_place(out, r->root, at);
+    schema_report_add_place(out, r->root, at);
 }
 
-static void say_missing(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, struct words *w) {
     bool integer;
     unsigned types = type_of_member(f, &integer);
     ch_buf_add_str(&w->expected, "key ");
-    add_name(&w->expected, f->name);
+    schema_report_add_name(&w->expected, f->name);
     if (types) {
         ch_buf_add_str(&w->expected, " (");
         add_types(&w->expected, types, integer);
@@ -231,7 +236,7 @@ static void say_missing(struct ch_report *r, const struct ch_finding *f, struct 
     add_within(r, &w->says, f->v);
     if (f->because.p) {
         ch_buf_add_str(&w->says, ", which ");
-        add_name(&w->says, f->because);
+        schema_report_add_name(&w->says, f->because);
         ch_buf_add_str(&w->says, " asks for");
     }
     w->whole = true;
@@ -246,7 +251,7 @@ struct allowed {
 };
 
 static void allow_names(struct allowed *a, const struct ch_names *names,
-                        const struct ch_member *list) {
+                        const struct ch_schema_member *list) {
     const struct ch_name *at = names ? names->first : NULL;
     for (; at && a->n < COMPARED; at = at->next) {
         bool forbidden = at->sub && at->sub->at->type == CH_JSON_FALSE;
@@ -259,7 +264,7 @@ static void allow_names(struct allowed *a, const struct ch_names *names,
         if (a->n > SHOWN_NAMES)
             ch_buf_add_str(a->out, "\xe2\x80\xa6");
         else
-            add_cut(a->out, ch_sv(at->s, at->n));
+            schema_report_add_cut(a->out, ch_sv(at->s, at->n));
     }
 }
 
@@ -294,11 +299,11 @@ static const struct ch_json *object_of(const struct ch_json *root, const struct 
     return object;
 }
 
-static void say_unknown(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void say_unknown(struct ch_report *r, const struct ch_schema_finding *f, struct words *w) {
     struct allowed a = {.out = &w->expected, .near = ch_nearest(ch_json_str(f->other)), .left = 64};
     allow_from(&a, f->sub, f->keyword == CH_KW_UNEVALUATED_PROPERTIES, 0);
     ch_buf_add_str(&w->says, "unknown key ");
-    add_name(&w->says, ch_json_str(f->other));
+    schema_report_add_name(&w->says, ch_json_str(f->other));
     add_within(r, &w->says, object_of(r->root, f->other));
     if (a.n)
         ch_buf_addf(&w->says, "; allowed: %s", ch_buf_str(&w->expected));
@@ -306,13 +311,13 @@ static void say_unknown(struct ch_report *r, const struct ch_finding *f, struct 
         ch_buf_add_str(&w->expected, "no such key");
     if (a.near.best.n > 2) {
         ch_buf_add_str(&w->says, " (did you mean ");
-        add_name(&w->says, a.near.best);
+        schema_report_add_name(&w->says, a.near.best);
         ch_buf_add_str(&w->says, "?)");
     }
     w->whole = true;
 }
 
-static void say_surplus(const struct ch_finding *f, struct words *w) {
+static void say_surplus(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_items *items = f->op->code == CH_OP_ITEMS ? f->op->items : NULL;
     if (items)
         ch_buf_addf(&w->expected, "no more than %zu item%s", items->n, plural(items->n));
@@ -322,7 +327,7 @@ static void say_surplus(const struct ch_finding *f, struct words *w) {
 }
 
 /* Types that some alternative would accept. */
-static unsigned accepted(const struct ch_subs *subs, bool *integer) {
+static unsigned schema_report_accepted(const struct ch_subs *subs, bool *integer) {
     unsigned types = 0;
     *integer = true;
     for (size_t i = 0; i < subs->n; i++) {
@@ -334,9 +339,9 @@ static unsigned accepted(const struct ch_subs *subs, bool *integer) {
     return types;
 }
 
-static void say_none(const struct ch_finding *f, struct words *w) {
+static void say_none(const struct ch_schema_finding *f, struct words *w) {
     bool integer;
-    unsigned types = accepted(f->op->subs, &integer);
+    unsigned types = schema_report_accepted(f->op->subs, &integer);
     if (!f->closest && types && types != CH_BIT_ALL) {
         add_types(&w->expected, types, integer);
         return;
@@ -347,7 +352,7 @@ static void say_none(const struct ch_finding *f, struct words *w) {
         ch_buf_addf(&w->says, " (form %zu comes closest)", f->closest);
 }
 
-static void say_several(const struct ch_finding *f, struct words *w) {
+static void say_several(const struct ch_schema_finding *f, struct words *w) {
     bool first = true;
     ch_buf_addf(&w->expected, "exactly one of %zu forms", f->op->subs->n);
     ch_buf_addf(&w->says, "must match exactly one of %zu forms, matches %llu: forms",
@@ -360,12 +365,12 @@ static void say_several(const struct ch_finding *f, struct words *w) {
     }
 }
 
-static void say_format(const struct ch_finding *f, struct words *w) {
+static void say_format(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_addf(&w->expected, "a valid %s, such as %s", f->op->format->name,
                 f->op->format->example);
 }
 
-static void say_pattern(const struct ch_finding *f, struct words *w) {
+static void say_pattern(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, "a text that matches ");
     struct ch_sv source = ch_pattern_source(f->op->pattern);
     struct ch_sv shown = ch_utf8_cut(source, 4 * SHOWN_TEXT);
@@ -373,13 +378,13 @@ static void say_pattern(const struct ch_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, shown.n < source.n ? "\xe2\x80\xa6" : "");
 }
 
-static void say_equal(const struct ch_finding *f, struct words *w) {
+static void say_equal(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, "items that all differ");
     ch_buf_addf(&w->says, "must have items that all differ; items %llu and %llu are equal",
                 (unsigned long long)f->have, (unsigned long long)f->want);
 }
 
-static void say_contains(const struct ch_finding *f, struct words *w) {
+static void say_contains(const struct ch_schema_finding *f, struct words *w) {
     bool least = f->keyword != CH_KW_MAX_CONTAINS;
     ch_buf_addf(&w->expected, "at %s %llu item%s that meet%s contains", least ? "least" : "most",
                 (unsigned long long)f->want, plural(f->want), f->want == 1 ? "s" : "");
@@ -388,7 +393,7 @@ static void say_contains(const struct ch_finding *f, struct words *w) {
 }
 
 /* What `not` forbids, if it is short enough to show. */
-static void say_not(const struct ch_finding *f, struct words *w) {
+static void say_not(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *forbidden = ch_json_get(f->sub->at, "not");
     CH_BUF_AUTO text = {0};
     struct ch_jw jw = ch_jw(&text);
@@ -399,7 +404,8 @@ static void say_not(const struct ch_finding *f, struct words *w) {
     ch_buf_add_str(&w->says, text.n && text.n < 4 * SHOWN_TEXT ? text.p : "the schema under 'not'");
 }
 
-static void say(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void schema_report_say(struct ch_report *r, const struct ch_schema_finding *f,
+                              struct words *w) {
     switch (f->keyword) {
     case CH_KW_TYPE:
         add_types(&w->expected, f->sub->types, f->sub->integer);
@@ -422,7 +428,7 @@ static void say(struct ch_report *r, const struct ch_finding *f, struct words *w
         break;
     case CH_KW_MULTIPLE_OF:
         ch_buf_add_str(&w->expected, "a multiple of ");
-        add_value(&w->expected, f->op->value);
+        schema_report_add_value(&w->expected, f->op->value);
         break;
     case CH_KW_MIN_LENGTH:
     case CH_KW_MAX_LENGTH:
@@ -484,7 +490,7 @@ static void say(struct ch_report *r, const struct ch_finding *f, struct words *w
 
 /* --- the violation ------------------------------------------------------------ */
 
-static unsigned types_of_choices(const struct ch_finding *f) {
+static unsigned types_of_choices(const struct ch_schema_finding *f) {
     const struct ch_json *list = f->op->choices->list;
     unsigned types = 0;
     if (f->keyword == CH_KW_CONST)
@@ -495,7 +501,7 @@ static unsigned types_of_choices(const struct ch_finding *f) {
 }
 
 /* Which other types would do, when it is the type that is wrong. */
-static void note_wanted(const struct ch_finding *f, struct ch_violation *v) {
+static void note_wanted(const struct ch_schema_finding *f, struct ch_violation *v) {
     unsigned types = 0;
     bool integer = false;
     if (f->keyword == CH_KW_TYPE) {
@@ -503,7 +509,7 @@ static void note_wanted(const struct ch_finding *f, struct ch_violation *v) {
         integer = f->sub->integer;
     } else if ((f->keyword == CH_KW_ANY_OF || f->keyword == CH_KW_ONE_OF) && !f->closest &&
                !f->want) {
-        types = accepted(f->op->subs, &integer);
+        types = schema_report_accepted(f->op->subs, &integer);
     } else if (f->keyword == CH_KW_ENUM || f->keyword == CH_KW_CONST) {
         types = types_of_choices(f);
     }
@@ -514,17 +520,18 @@ static void note_wanted(const struct ch_finding *f, struct ch_violation *v) {
     v->want_integer = integer;
 }
 
-static struct ch_sv keep(struct ch_report *r, const struct ch_buf *b) {
+static struct ch_sv schema_report_keep(struct ch_report *r, const struct ch_buf *b) {
     return ch_arena_sv(r->arena, ch_buf_sv(b));
 }
 
-static void write_message(struct ch_report *r, const struct ch_finding *f, const struct words *w,
-                          const struct ch_buf *received, struct ch_buf *out) {
+static void schema_report_write_message(struct ch_report *r, const struct ch_schema_finding *f,
+                                        const struct words *w, const struct ch_buf *received,
+                                        struct ch_buf *out) {
     if (w->whole) {
         ch_buf_add_sv(out, ch_buf_sv(&w->says));
         return;
     }
-    add_place(out, r->root, f->v);
+    schema_report_add_place(out, r->root, f->v);
     if (w->says.n)
         ch_buf_addf(out, " %s", ch_buf_str(&w->says));
     else
@@ -542,28 +549,28 @@ static bool told_before(const struct ch_violations *all, const struct ch_json *a
     return false;
 }
 
-static void add_violation(struct ch_report *r, const struct ch_finding *f) {
+static void add_violation(struct ch_report *r, const struct ch_schema_finding *f) {
     struct words w = {0};
     CH_BUF_AUTO received = {0};
     CH_BUF_AUTO message = {0};
     CH_BUF_AUTO text = {0};
     struct ch_violations *all = r->out;
-    say(r, f, &w);
-    describe(&received, f->v);
-    write_message(r, f, &w, &received, &message);
+    schema_report_say(r, f, &w);
+    schema_report_describe(&received, f->v);
+    schema_report_write_message(r, f, &w, &received, &message);
     if (!told_before(all, f->v, ch_buf_sv(&message))) {
         if (!all->list)
             all->list = ch_arena_alloc(r->arena, CH_LIMIT_VIOLATIONS * sizeof(all->list[0]));
         struct ch_violation *v = &all->list[all->n++];
         *v = (struct ch_violation){.at = f->v, .keyword = f->keyword};
         ch_json_pointer_to(r->root, f->v, &text);
-        v->path = keep(r, &text);
+        v->path = schema_report_keep(r, &text);
         ch_buf_clear(&text);
         ch_sub_location(f->sub, f->keyword, &text);
-        v->schema = keep(r, &text);
-        v->expected = keep(r, &w.expected);
-        v->received = keep(r, &received);
-        v->message = keep(r, &message);
+        v->schema = schema_report_keep(r, &text);
+        v->expected = schema_report_keep(r, &w.expected);
+        v->received = schema_report_keep(r, &received);
+        v->message = schema_report_keep(r, &message);
         v->unknown_key =
             f->keyword == CH_KW_ADDITIONAL_PROPERTIES || f->keyword == CH_KW_UNEVALUATED_PROPERTIES;
         v->missing_key = f->name.p != NULL;
@@ -574,7 +581,7 @@ static void add_violation(struct ch_report *r, const struct ch_finding *f) {
 }
 
 /* A wrong constant means that another alternative was chosen. */
-void ch_report_add(struct ch_report *r, const struct ch_finding *f) {
+void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
     r->count += f->keyword == CH_KW_CONST ? 8 : 1;
     if (r->counting)
         return;

@@ -20,6 +20,8 @@
 #include "json/number.h"
 #include "schema/schema_format.h"
 #include "json/value.h"
+#include "schema/schema_report.h"
+#include "schema/schema_unique.h"
 
 #define SMALL_TRACK 4     /* words of marks that need no allocation */
 #define SMALL_REQUIRED 16 /* the same for required names */
@@ -45,14 +47,14 @@ struct track {
     uint64_t small[SMALL_TRACK];
 };
 
-static bool run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                const struct ch_json *v, struct track *t, unsigned depth);
+static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                           const struct ch_json *v, struct track *t, unsigned depth);
 
 /* The subschema holds for a value of any type. */
-static inline bool holds(struct run *r, const struct ch_sub *sub, const struct ch_json *v,
-                         struct track *t, unsigned depth) {
+static inline bool schema_run_holds(struct run *r, const struct ch_sub *sub,
+                                    const struct ch_json *v, struct track *t, unsigned depth) {
     const struct ch_op *checks = sub->checks[v->type];
-    return !checks || run(r, sub, checks, v, t, depth + 1);
+    return !checks || schema_run_run(r, sub, checks, v, t, depth + 1);
 }
 
 /* The same as a verdict, also while a report is made. */
@@ -60,28 +62,30 @@ static bool holds_quietly(struct run *r, const struct ch_sub *sub, const struct 
                           struct track *t, unsigned depth) {
     struct ch_report *report = r->report;
     r->report = NULL;
-    bool held = holds(r, sub, v, t, depth);
+    bool held = schema_run_holds(r, sub, v, t, depth);
     r->report = report;
     return held;
 }
 
 /* --- failing ---------------------------------------------------------------- */
 
-__attribute__((cold, noinline)) static bool tell(struct run *r, const struct ch_finding *f) {
+__attribute__((cold, noinline)) static bool schema_run_tell(struct run *r,
+                                                            const struct ch_schema_finding *f) {
     if (!r->given_up)
         ch_report_add(r->report, f);
     return false;
 }
 
-#define TELL(...) (r->report ? tell(r, &(struct ch_finding){__VA_ARGS__}) : false)
+#define TELL(...) (r->report ? schema_run_tell(r, &(struct ch_schema_finding){__VA_ARGS__}) : false)
 
-static inline bool fail(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                        const struct ch_json *v) {
+static inline bool schema_run_fail(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                                   const struct ch_json *v) {
     return TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword);
 }
 
-__attribute__((cold, noinline)) static bool give_up(struct run *r, const struct ch_sub *sub,
-                                                    const struct ch_json *v) {
+__attribute__((cold, noinline)) static bool schema_run_give_up(struct run *r,
+                                                               const struct ch_sub *sub,
+                                                               const struct ch_json *v) {
     TELL(.sub = sub, .v = v);
     r->given_up = true;
     r->fuel = -1;
@@ -105,12 +109,12 @@ static void close_track(struct track *t, struct track *into, bool keep) {
         ch_free(t->bits);
 }
 
-static inline void mark(struct track *t, size_t i) {
+static inline void schema_run_mark(struct track *t, size_t i) {
     if (t)
         t->bits[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-static bool marked(const struct track *t, size_t i) {
+static bool schema_run_marked(const struct track *t, size_t i) {
     return t->bits[i / 64] >> i % 64 & 1;
 }
 
@@ -135,8 +139,9 @@ static inline bool try(struct run *r, const struct ch_sub *sub, const struct ch_
 /* --- numbers and strings ------------------------------------------------------ */
 
 /* One bound, as exact as numbers are written. */
-static bool within(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                   const struct ch_json *v, enum ch_keyword k, const struct ch_json *bound) {
+static bool schema_run_within(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                              const struct ch_json *v, enum ch_keyword k,
+                              const struct ch_json *bound) {
     if (!bound)
         return true;
     int order = ch_json_compare(v, bound);
@@ -151,14 +156,14 @@ __attribute__((noinline)) static bool in_range_exactly(struct run *r, const stru
                                                        const struct ch_op *op,
                                                        const struct ch_json *v) {
     const struct ch_range *range = op->range;
-    bool ok = within(r, sub, op, v, CH_KW_MINIMUM, range->minimum);
-    ok &= within(r, sub, op, v, CH_KW_EXCLUSIVE_MINIMUM, range->above);
-    ok &= within(r, sub, op, v, CH_KW_MAXIMUM, range->maximum);
-    return ok & within(r, sub, op, v, CH_KW_EXCLUSIVE_MAXIMUM, range->below);
+    bool ok = schema_run_within(r, sub, op, v, CH_KW_MINIMUM, range->minimum);
+    ok &= schema_run_within(r, sub, op, v, CH_KW_EXCLUSIVE_MINIMUM, range->above);
+    ok &= schema_run_within(r, sub, op, v, CH_KW_MAXIMUM, range->maximum);
+    return ok & schema_run_within(r, sub, op, v, CH_KW_EXCLUSIVE_MAXIMUM, range->below);
 }
 
-static inline bool in_range(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                            const struct ch_json *v) {
+static inline bool schema_run_in_range(struct run *r, const struct ch_sub *sub,
+                                       const struct ch_op *op, const struct ch_json *v) {
     int64_t n;
     if (op->range->quick && ch_number_short(v, &n) && n >= op->range->least && n <= op->range->most)
         return true;
@@ -194,7 +199,7 @@ static bool pattern_matches(struct run *r, const struct ch_sub *sub, struct ch_p
                             const struct ch_json *v) {
     r->fuel -= PATTERN_COST + v->n / 16;
     int found = r->fuel < 0 ? CHELA_ELIMIT : ch_pattern_match(p, ch_sv(v->s, v->n));
-    return found < 0 ? give_up(r, sub, v) : found;
+    return found < 0 ? schema_run_give_up(r, sub, v) : found;
 }
 
 static bool has_format(struct run *r, const struct ch_op *op, const struct ch_json *v) {
@@ -211,15 +216,15 @@ __attribute__((noinline)) static bool is_other_choice(struct run *r, const struc
             continue;
         r->fuel -= 1 + cost;
         if (r->fuel < 0)
-            return give_up(r, sub, v);
+            return schema_run_give_up(r, sub, v);
         if (ch_json_equal(c->others[i], v))
             return true;
     }
     return false;
 }
 
-static inline bool is_choice(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                             const struct ch_json *v) {
+static inline bool schema_run_is_choice(struct run *r, const struct ch_sub *sub,
+                                        const struct ch_op *op, const struct ch_json *v) {
     if (v->type == CH_JSON_STRING)
         return ch_names_find(op->choices->strings, NULL, v->s, v->n) != NULL;
     return is_other_choice(r, sub, op->choices, v);
@@ -246,12 +251,13 @@ static bool run_items(struct run *r, const struct ch_sub *sub, const struct ch_o
         const struct ch_sub *s = i < items->n ? items->first[i] : items->rest;
         const struct ch_op *checks = s ? s->checks[e->type] : NULL;
         if (s)
-            mark(t, i);
+            schema_run_mark(t, i);
         i++;
         if (!checks)
             continue;
         bool surplus = checks->code == CH_OP_FALSE && s == items->rest;
-        if (surplus ? fail(r, sub, op, e) : run(r, s, checks, e, NULL, depth + 1))
+        if (surplus ? schema_run_fail(r, sub, op, e)
+                    : schema_run_run(r, s, checks, e, NULL, depth + 1))
             continue;
         if (!r->report)
             return false;
@@ -268,7 +274,7 @@ static bool run_contains(struct run *r, const struct ch_sub *sub, const struct c
     for (CH_JSON_EACH(e, v)) {
         if (holds_quietly(r, c->sub, e, NULL, depth)) {
             found++;
-            mark(marks, i);
+            schema_run_mark(marks, i);
         }
         i++;
     }
@@ -287,7 +293,7 @@ static bool run_unique(struct run *r, const struct ch_sub *sub, const struct ch_
     uint64_t a = 0, b = 0;
     bool unique = ch_all_unique(v, &r->fuel, &a, &b);
     if (r->fuel < 0)
-        return give_up(r, sub, v);
+        return schema_run_give_up(r, sub, v);
     return unique ||
            TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword, .have = a, .want = b);
 }
@@ -324,7 +330,7 @@ static inline bool run_member(struct run *r, const struct ch_sub *sub, const str
     if (__builtin_expect(checks->code == CH_OP_FALSE && s == op->members->rest, 0))
         return TELL(.sub = sub, .op = op, .v = value, .keyword = CH_KW_ADDITIONAL_PROPERTIES,
                     .other = value - 1);
-    return run(r, s, checks, value, NULL, depth + 1);
+    return schema_run_run(r, s, checks, value, NULL, depth + 1);
 }
 
 /* Required names of one object that were seen. */
@@ -340,7 +346,7 @@ static void open_seen(struct seen *s, size_t n) {
     memset(s->bits, 0, words * sizeof(uint64_t));
 }
 
-static void see(struct seen *s, uint32_t order) {
+static void schema_run_see(struct seen *s, uint32_t order) {
     if (order == CH_NOT_REQUIRED || s->bits[order / 64] >> order % 64 & 1)
         return;
     s->bits[order / 64] |= UINT64_C(1) << order % 64;
@@ -363,7 +369,7 @@ __attribute__((cold, noinline)) static bool tell_missing(struct run *r, const st
     for (CH_JSON_MEMBERS(k, value, v)) {
         const struct ch_name *name = ch_names_find(m->names, NULL, k->s, k->n);
         if (name)
-            see(&seen, m->list[name->index].order);
+            schema_run_see(&seen, m->list[name->index].order);
     }
     for (const struct ch_name *name = m->names->first; name; name = name->next) {
         uint32_t order = m->list[name->index].order;
@@ -407,20 +413,20 @@ static bool run_any_member(struct run *r, const struct ch_sub *sub, const struct
                            unsigned depth) {
     const struct ch_members *m = op->members;
     const struct ch_name *name = m->names ? ch_names_find(m->names, NULL, k->s, k->n) : NULL;
-    const struct ch_member *member = name ? &m->list[name->index] : NULL;
+    const struct ch_schema_member *member = name ? &m->list[name->index] : NULL;
     bool ok = true;
     *known = member && member->declared;
     if (member)
-        see(seen, member->order);
+        schema_run_see(seen, member->order);
     if (m->each_name)
-        ok &= holds(r, m->each_name, k, NULL, depth);
+        ok &= schema_run_holds(r, m->each_name, k, NULL, depth);
     if (*known && name->sub)
-        ok &= holds(r, name->sub, k + 1, NULL, depth);
+        ok &= schema_run_holds(r, name->sub, k + 1, NULL, depth);
     for (size_t i = 0; i < m->nmatching && !r->given_up && (ok || r->report); i++) {
         if (!pattern_matches(r, sub, m->matching[i].pattern, k))
             continue;
         *known = true;
-        ok &= holds(r, m->matching[i].sub, k + 1, NULL, depth);
+        ok &= schema_run_holds(r, m->matching[i].sub, k + 1, NULL, depth);
     }
     if (!*known && m->rest) {
         *known = true;
@@ -440,7 +446,7 @@ __attribute__((noinline)) static bool run_all_members(struct run *r, const struc
     for (CH_JSON_MEMBERS(k, value, v)) {
         ok &= run_any_member(r, sub, op, k, &seen, &known, depth);
         if (known)
-            mark(t, i);
+            schema_run_mark(t, i);
         i++;
         if (r->given_up || (!ok && !r->report))
             break;
@@ -484,16 +490,18 @@ static size_t distance(struct run *r, const struct ch_sub *sub, const struct ch_
     count.counting = true;
     count.count = 0;
     r->report = &count;
-    holds(r, sub, v, NULL, depth);
+    schema_run_holds(r, sub, v, NULL, depth);
     r->report = report;
     return count.count;
 }
 
 /* No alternative holds: say so, and what keeps the closest from holding. Its
  * marks are kept, so that its members are not called unknown besides. */
-__attribute__((cold, noinline)) static bool explain(struct run *r, const struct ch_sub *sub,
-                                                    const struct ch_op *op, const struct ch_json *v,
-                                                    struct track *t, unsigned depth) {
+__attribute__((cold, noinline)) static bool schema_run_explain(struct run *r,
+                                                               const struct ch_sub *sub,
+                                                               const struct ch_op *op,
+                                                               const struct ch_json *v,
+                                                               struct track *t, unsigned depth) {
     const struct ch_subs *subs = op->subs;
     size_t closest = subs->n, least = SIZE_MAX;
     for (size_t i = 0; i < subs->n && !r->report->counting; i++) {
@@ -508,7 +516,7 @@ __attribute__((cold, noinline)) static bool explain(struct run *r, const struct 
     bool found = closest < subs->n;
     TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword, .closest = found ? closest + 1 : 0);
     if (found)
-        holds(r, subs->list[closest], v, t, depth);
+        schema_run_holds(r, subs->list[closest], v, t, depth);
     return false;
 }
 
@@ -519,11 +527,11 @@ static bool run_any(struct run *r, const struct ch_sub *sub, const struct ch_op 
         held |= try(r, op->subs->list[i], v, t, depth);
     if (held || !r->report)
         return held;
-    return explain(r, sub, op, v, t, depth);
+    return schema_run_explain(r, sub, op, v, t, depth);
 }
 
-static bool run_one(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                    const struct ch_json *v, struct track *t, unsigned depth) {
+static bool schema_run_one(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                           const struct ch_json *v, struct track *t, unsigned depth) {
     uint64_t held = 0;
     size_t n = 0;
     for (size_t i = 0; i < op->subs->n && (n < 2 || r->report); i++) {
@@ -535,7 +543,7 @@ static bool run_one(struct run *r, const struct ch_sub *sub, const struct ch_op 
     if (n == 1 || !r->report)
         return n == 1;
     if (n == 0)
-        return explain(r, sub, op, v, t, depth);
+        return schema_run_explain(r, sub, op, v, t, depth);
     return TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword, .have = held, .want = n);
 }
 
@@ -543,14 +551,14 @@ static bool run_one(struct run *r, const struct ch_sub *sub, const struct ch_op 
 static bool run_with(struct run *r, const struct ch_op *op, const struct ch_json *v,
                      struct track *t, unsigned depth) {
     r->fuel -= v->n / 16;
-    return !ch_json_get_sv(v, op->needs->name) || holds(r, op->needs->sub, v, t, depth);
+    return !ch_json_get_sv(v, op->needs->name) || schema_run_holds(r, op->needs->sub, v, t, depth);
 }
 
 static bool run_if(struct run *r, const struct ch_op *op, const struct ch_json *v, struct track *t,
                    unsigned depth) {
     const struct ch_sub *const *subs = op->subs->list;
     const struct ch_sub *next = try(r, subs[0], v, t, depth) ? subs[1] : subs[2];
-    return !next || holds(r, next, v, t, depth);
+    return !next || schema_run_holds(r, next, v, t, depth);
 }
 
 /* --- references and leftovers ------------------------------------------------------ */
@@ -559,7 +567,7 @@ static bool run_in_scope(struct run *r, const struct ch_op *op, const struct ch_
                          struct track *t, unsigned depth) {
     struct scope inner = {op->door->resource, r->scope};
     r->scope = &inner;
-    bool held = holds(r, op->door->sub, v, t, depth);
+    bool held = schema_run_holds(r, op->door->sub, v, t, depth);
     r->scope = inner.outer;
     return held;
 }
@@ -572,7 +580,7 @@ static bool run_dynamic(struct run *r, const struct ch_op *op, const struct ch_j
         for (const struct ch_anchor *a = s->resource->dynamic; a; a = a->next)
             if (a->name == op->dynamic->name && a->sub)
                 target = a->sub;
-    return holds(r, target, v, t, depth);
+    return schema_run_holds(r, target, v, t, depth);
 }
 
 static bool run_unevaluated(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
@@ -581,12 +589,12 @@ static bool run_unevaluated(struct run *r, const struct ch_sub *sub, const struc
     const struct ch_json *end = ch_json_next(v);
     size_t i = 0;
     for (const struct ch_json *e = v + 1 + object; e - object != end; i++) {
-        const struct ch_op *checks = marked(t, i) ? NULL : op->sub->checks[e->type];
-        mark(t, i);
+        const struct ch_op *checks = schema_run_marked(t, i) ? NULL : op->sub->checks[e->type];
+        schema_run_mark(t, i);
         if (checks && checks->code == CH_OP_FALSE)
             ok = TELL(.sub = sub, .op = op, .v = e, .keyword = op->keyword,
                       .other = object ? e - 1 : NULL);
-        else if (checks && !run(r, op->sub, checks, e, NULL, depth + 1))
+        else if (checks && !schema_run_run(r, op->sub, checks, e, NULL, depth + 1))
             ok = false;
         if (!ok && !r->report)
             return false;
@@ -601,46 +609,46 @@ __attribute__((noinline)) static bool run_tracked(struct run *r, const struct ch
                                                   struct track *t, unsigned depth) {
     struct track mine;
     open_track(&mine, v);
-    bool held = run(r, sub, rest, v, &mine, depth + 1);
+    bool held = schema_run_run(r, sub, rest, v, &mine, depth + 1);
     close_track(&mine, t, true);
     return held;
 }
 
 /* --- the interpreter ----------------------------------------------------------------- */
 
-static bool run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                const struct ch_json *v, struct track *t, unsigned depth) {
+static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                           const struct ch_json *v, struct track *t, unsigned depth) {
     bool ok = true, held = true;
     if (__builtin_expect(--r->fuel < 0 || depth > CH_LIMIT_SCHEMA_DEPTH, 0))
-        return give_up(r, sub, v);
+        return schema_run_give_up(r, sub, v);
     for (;; op++) {
         switch ((enum ch_op_code)op->code) {
         case CH_OP_END:
             return ok;
         case CH_OP_TYPE:
         case CH_OP_FALSE:
-            held = fail(r, sub, op, v);
+            held = schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_INTEGER:
-            held = ch_number_is_integer(v) || fail(r, sub, op, v);
+            held = ch_number_is_integer(v) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_RANGE:
-            held = in_range(r, sub, op, v);
+            held = schema_run_in_range(r, sub, op, v);
             break;
         case CH_OP_MULTIPLE:
-            held = is_multiple(op, v) || fail(r, sub, op, v);
+            held = is_multiple(op, v) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_LENGTH:
             held = length_fits(r, sub, op, v);
             break;
         case CH_OP_PATTERN:
-            held = pattern_matches(r, sub, op->pattern, v) || fail(r, sub, op, v);
+            held = pattern_matches(r, sub, op->pattern, v) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_FORMAT:
-            held = has_format(r, op, v) || fail(r, sub, op, v);
+            held = has_format(r, op, v) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_ENUM:
-            held = is_choice(r, sub, op, v) || fail(r, sub, op, v);
+            held = schema_run_is_choice(r, sub, op, v) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_COUNT:
             held = count_fits(r, sub, op, v);
@@ -667,16 +675,16 @@ static bool run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
             held = run_with(r, op, v, t, depth);
             break;
         case CH_OP_ALL:
-            held = holds(r, op->sub, v, t, depth);
+            held = schema_run_holds(r, op->sub, v, t, depth);
             break;
         case CH_OP_ANY:
             held = run_any(r, sub, op, v, t, depth);
             break;
         case CH_OP_ONE:
-            held = run_one(r, sub, op, v, t, depth);
+            held = schema_run_one(r, sub, op, v, t, depth);
             break;
         case CH_OP_NOT:
-            held = !holds_quietly(r, op->sub, v, NULL, depth) || fail(r, sub, op, v);
+            held = !holds_quietly(r, op->sub, v, NULL, depth) || schema_run_fail(r, sub, op, v);
             break;
         case CH_OP_IF:
             held = run_if(r, op, v, t, depth);
@@ -713,7 +721,7 @@ bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v) {
     if (!checks)
         return true;
     r.fuel = fuel_for(v);
-    return run(&r, s->root, checks, v, NULL, 1) && !r.given_up && r.fuel >= 0;
+    return schema_run_run(&r, s->root, checks, v, NULL, 1) && !r.given_up && r.fuel >= 0;
 }
 
 /* A report looks at alternatives more often than a verdict does. */
@@ -726,11 +734,11 @@ int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_aren
     struct scope scope = {s->resource, NULL};
     struct run r = {.schema = s, .report = &report, .scope = &scope, .fuel = 4 * fuel_for(v)};
     int64_t start = r.fuel;
-    bool held = holds(&r, s->root, v, NULL, 0);
+    bool held = schema_run_holds(&r, s->root, v, NULL, 0);
     s->spent = start - r.fuel;
     if (!held && !r.given_up && r.fuel >= 0)
         return CHELA_EINVAL;
     if (out->n == 0)
-        ch_report_add(&report, &(struct ch_finding){.sub = s->root, .v = v});
+        ch_report_add(&report, &(struct ch_schema_finding){.sub = s->root, .v = v});
     return CHELA_ELIMIT;
 }

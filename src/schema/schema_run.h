@@ -4,7 +4,7 @@
 #include "schema/schema_program.h"
 
 /* A check that failed. */
-struct ch_finding {
+struct ch_schema_finding {
     const struct ch_sub *sub;    /* whose check it is */
     const struct ch_op *op;      /* NULL: a bound of the run */
     const struct ch_json *v;     /* the value */
@@ -26,11 +26,5 @@ struct ch_report {
     bool counting; /* only how many */
     size_t count;
 };
-
-void ch_report_add(struct ch_report *r, const struct ch_finding *f);
-
-/* Are all elements different? If not, *a and *b are two that are equal. Takes
- * from *fuel what the comparisons cost; below 0: given up. */
-bool ch_all_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, uint64_t *b);
 
 #endif

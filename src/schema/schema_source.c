@@ -12,8 +12,10 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "schema/schema_uri.h"
+#include "base/uri.h"
+#include "json/get.h"
 #include "json/value.h"
+#include "schema/schema_meta.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
 #define MOST_ANCHORS 1024 /* names of dynamic anchors */
@@ -54,7 +56,7 @@ static struct ch_name_entry **bucket(struct ch_sources *s, struct ch_sv uri) {
     return &s->buckets[(h ^ h >> 16) % CH_LEN(s->buckets)];
 }
 
-static struct ch_name_entry *find(struct ch_sources *s, struct ch_sv uri) {
+static struct ch_name_entry *schema_source_find(struct ch_sources *s, struct ch_sv uri) {
     struct ch_name_entry *e = *bucket(s, uri);
     while (e && !ch_sv_eq(e->uri, uri))
         e = e->next;
@@ -62,9 +64,9 @@ static struct ch_name_entry *find(struct ch_sources *s, struct ch_sv uri) {
 }
 
 /* Of two schemas with one address the first keeps it. */
-static void add_name(struct ch_sources *s, struct ch_sv uri, struct ch_resource *r,
-                     const struct ch_json *at, bool dynamic) {
-    struct ch_name_entry *known = find(s, uri);
+static void schema_source_add_name(struct ch_sources *s, struct ch_sv uri, struct ch_resource *r,
+                                   const struct ch_json *at, bool dynamic) {
+    struct ch_name_entry *known = schema_source_find(s, uri);
     if (known) {
         known->dynamic |= dynamic && known->at == at;
         return;
@@ -78,11 +80,11 @@ static struct ch_sv with_fragment(struct ch_arena *a, struct ch_sv uri, struct c
     return ch_sv_str(ch_arena_printf(a, "%.*s#%.*s", CH_SV_FMT(uri), CH_SV_FMT(fragment)));
 }
 
-static void add_anchor(struct ch_sources *s, struct ch_resource *r, struct ch_sv name,
-                       const struct ch_json *at, bool dynamic) {
+static void schema_source_add_anchor(struct ch_sources *s, struct ch_resource *r, struct ch_sv name,
+                                     const struct ch_json *at, bool dynamic) {
     if (!name.p)
         return;
-    add_name(s, with_fragment(s->arena, r->uri, name), r, at, dynamic);
+    schema_source_add_name(s, with_fragment(s->arena, r->uri, name), r, at, dynamic);
     if (!dynamic)
         return;
     struct ch_anchor *a = CH_ARENA_NEW(s->arena, struct ch_anchor);
@@ -235,7 +237,7 @@ static int index_keyword(struct ch_sources *s, struct ch_document *doc, enum ch_
 
 /* The schema's own address, {NULL,0} if it has none. In draft 7 a $ref hides
  * all its siblings. */
-static struct ch_sv id_of(const struct ch_json *v, enum ch_draft draft) {
+static struct ch_sv schema_source_id_of(const struct ch_json *v, enum ch_draft draft) {
     if (draft == CH_DRAFT_7 && ch_json_is(ch_json_get(v, "$ref"), CH_JSON_STRING))
         return ch_sv(NULL, 0);
     return ch_json_get_str(v, "$id");
@@ -249,7 +251,7 @@ static int new_resource(struct ch_sources *s, struct ch_document *doc, const str
     if (rc < 0)
         return rc;
     struct ch_resource *r = CH_ARENA_NEW(s->arena, struct ch_resource);
-    struct ch_sv id = id_of(root, dialect.draft);
+    struct ch_sv id = schema_source_id_of(root, dialect.draft);
     ch_uri_cut_fragment(&id);
     *r = (struct ch_resource){.next = s->resources,
                               .uri = ch_uri_resolve(s->arena, base, id.p ? id : CH_SV("")),
@@ -257,34 +259,34 @@ static int new_resource(struct ch_sources *s, struct ch_document *doc, const str
                               .document = doc,
                               .dialect = dialect};
     s->resources = r;
-    add_name(s, r->uri, r, root, false);
+    schema_source_add_name(s, r->uri, r, root, false);
     *out = r;
     return 0;
 }
 
 /* A schema with an address of its own, which is more than a fragment. */
 static bool begins_resource(const struct ch_json *v, const struct ch_resource *r) {
-    struct ch_sv id = id_of(v, r->dialect.draft);
+    struct ch_sv id = schema_source_id_of(v, r->dialect.draft);
     ch_uri_cut_fragment(&id);
     return id.n > 0 && v != r->root;
 }
 
 static void index_anchors(struct ch_sources *s, const struct ch_json *v, struct ch_resource *r) {
     if (r->dialect.draft == CH_DRAFT_7) {
-        struct ch_sv id = id_of(v, CH_DRAFT_7);
-        add_anchor(s, r, ch_uri_cut_fragment(&id), v, false);
+        struct ch_sv id = schema_source_id_of(v, CH_DRAFT_7);
+        schema_source_add_anchor(s, r, ch_uri_cut_fragment(&id), v, false);
         return;
     }
-    add_anchor(s, r, ch_json_get_str(v, "$anchor"), v, false);
+    schema_source_add_anchor(s, r, ch_json_get_str(v, "$anchor"), v, false);
     if (r->dialect.draft == CH_DRAFT_2020)
-        add_anchor(s, r, ch_json_get_str(v, "$dynamicAnchor"), v, true);
+        schema_source_add_anchor(s, r, ch_json_get_str(v, "$dynamicAnchor"), v, true);
     else if (v == r->root && ch_json_bool(ch_json_get(v, "$recursiveAnchor"), false))
-        add_anchor(s, r, CH_SV(""), v, true);
+        schema_source_add_anchor(s, r, CH_SV(""), v, true);
 }
 
 static int index_schema(struct ch_sources *s, struct ch_document *doc, const struct ch_json *v,
                         struct ch_resource *r) {
-    struct ch_place *place = ch_place_of(doc, v);
+    struct ch_schema_place *place = ch_place_of(doc, v);
     bool object = v->type == CH_JSON_OBJECT;
     if (place->resource || (!object && v->type != CH_JSON_TRUE && v->type != CH_JSON_FALSE))
         return 0;
@@ -323,14 +325,14 @@ int ch_sources_add(struct ch_sources *s, struct ch_sv uri, const struct ch_json 
         .next = s->documents,
         .uri = uri,
         .root = root,
-        .places = ch_arena_zalloc(s->arena, nodes * sizeof(struct ch_place)),
+        .places = ch_arena_zalloc(s->arena, nodes * sizeof(struct ch_schema_place)),
     };
     s->documents = doc;
     struct ch_resource *r;
     int rc = new_resource(s, doc, root, uri, dialect, &r);
     if (rc < 0)
         return rc;
-    add_name(s, uri, r, root, false);
+    schema_source_add_name(s, uri, r, root, false);
     *out = r;
     return index_schema(s, doc, root, r);
 }
@@ -347,8 +349,8 @@ static int load_text(struct ch_sources *s, struct ch_sv uri, struct ch_buf *text
     return rc;
 }
 
-static int load(struct ch_sources *s, struct ch_sv uri, const struct ch_dialect *d,
-                struct ch_resource **out) {
+static int schema_source_load(struct ch_sources *s, struct ch_sv uri, const struct ch_dialect *d,
+                              struct ch_resource **out) {
     CH_BUF_AUTO text = {.max = CH_LIMIT_SCHEMA_TEXT};
     struct chela_error why = {0};
     const struct ch_json *root;
@@ -364,16 +366,16 @@ static int load(struct ch_sources *s, struct ch_sv uri, const struct ch_dialect 
 
 static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch_dialect *d,
                          struct ch_resource **out) {
-    struct ch_name_entry *e = find(s, uri);
+    struct ch_name_entry *e = schema_source_find(s, uri);
     if (!e)
-        return load(s, ch_arena_sv(s->arena, uri), d, out);
+        return schema_source_load(s, ch_arena_sv(s->arena, uri), d, out);
     *out = e->resource;
     return 0;
 }
 
 /* Follow a JSON Pointer; an address met on the way changes the resource. */
-static int follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv pointer,
-                  struct ch_target *out) {
+static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv pointer,
+                                struct ch_schema_target *out) {
     const struct ch_json *at = r->root;
     struct ch_document *doc = r->document;
     struct ch_sv rest = pointer;
@@ -384,32 +386,32 @@ static int follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv poin
     }
     int rc = at ? index_schema(s, doc, at, r) : 0;
     if (at && rc == 0)
-        *out = (struct ch_target){.at = at, .resource = ch_place_of(doc, at)->resource};
+        *out = (struct ch_schema_target){.at = at, .resource = ch_place_of(doc, at)->resource};
     return rc;
 }
 
-static void find_anchor(struct ch_sources *s, struct ch_resource *r, struct ch_sv name,
-                        struct ch_target *out) {
-    struct ch_name_entry *e = find(s, with_fragment(s->arena, r->uri, name));
+static void schema_source_find_anchor(struct ch_sources *s, struct ch_resource *r,
+                                      struct ch_sv name, struct ch_schema_target *out) {
+    struct ch_name_entry *e = schema_source_find(s, with_fragment(s->arena, r->uri, name));
     if (e)
-        *out = (struct ch_target){e->at, e->resource, e->dynamic, name};
+        *out = (struct ch_schema_target){e->at, e->resource, e->dynamic, name};
 }
 
 int ch_sources_resolve(struct ch_sources *s, struct ch_resource *from, struct ch_sv ref,
-                       struct ch_target *out) {
+                       struct ch_schema_target *out) {
     struct ch_resource *r;
     struct ch_sv uri = ch_uri_resolve(s->arena, from->uri, ref), whole = uri;
     struct ch_sv fragment = ch_uri_decode(s->arena, ch_uri_cut_fragment(&uri));
     int rc = find_resource(s, uri, &from->dialect, &r);
     if (rc < 0)
         return rc;
-    *out = (struct ch_target){0};
+    *out = (struct ch_schema_target){0};
     if (fragment.n == 0)
-        *out = (struct ch_target){.at = r->root, .resource = r};
+        *out = (struct ch_schema_target){.at = r->root, .resource = r};
     else if (fragment.p[0] == '/')
-        rc = follow(s, r, fragment, out);
+        rc = schema_source_follow(s, r, fragment, out);
     else
-        find_anchor(s, r, fragment, out);
+        schema_source_find_anchor(s, r, fragment, out);
     if (rc < 0)
         return rc;
     if (!out->at)

@@ -3,6 +3,8 @@
  * Few elements are compared each with each. Many are put in order of a hash
  * that equal values share, and only neighbours with the same hash are
  * compared; who makes them all collide runs out of fuel. */
+#include "schema/schema_unique.h"
+
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,7 +20,7 @@ struct element {
     uint64_t index;
 };
 
-static uint64_t mix(uint64_t h) {
+static uint64_t schema_unique_mix(uint64_t h) {
     h ^= h >> 32;
     h *= UINT64_C(0xd6e8feb86659fd93);
     return h ^ h >> 32;
@@ -28,14 +30,14 @@ static uint64_t hash_string(const struct ch_json *v) {
     uint64_t h = v->n;
     size_t i = 0;
     for (; i + 8 <= v->n; i += 8)
-        h = mix(h ^ ch_word_load(v->s + i));
-    return mix(h ^ ch_word_load_part(v->s + i, v->n - i));
+        h = schema_unique_mix(h ^ ch_word_load(v->s + i));
+    return schema_unique_mix(h ^ ch_word_load_part(v->s + i, v->n - i));
 }
 
 static uint64_t hash_value(const struct ch_json *v);
 
 static uint64_t hash_member(const struct ch_json *name) {
-    return mix(hash_string(name) ^ 7 * hash_value(name + 1));
+    return schema_unique_mix(hash_string(name) ^ 7 * hash_value(name + 1));
 }
 
 /* The sum over members, so that their order does not count; of members with
@@ -46,7 +48,7 @@ static uint64_t hash_object(const struct ch_json *v) {
     for (size_t i = 0; i < v->n; i++)
         if (i + 1 == v->n || !ch_json_same_name(names[i], names[i + 1]))
             h += hash_member(names[i]);
-    return mix(h);
+    return schema_unique_mix(h);
 }
 
 /* The same for equal values. Recursion ends with the reader's depth. */
@@ -54,22 +56,22 @@ static uint64_t hash_value(const struct ch_json *v) {
     uint64_t h = v->type;
     switch ((enum ch_json_type)v->type) {
     case CH_JSON_NUMBER:
-        return mix(ch_number_hash(v));
+        return schema_unique_mix(ch_number_hash(v));
     case CH_JSON_STRING:
         return hash_string(v);
     case CH_JSON_ARRAY:
         for (CH_JSON_EACH(e, v))
-            h = mix(h * 31 + hash_value(e));
+            h = schema_unique_mix(h * 31 + hash_value(e));
         return h;
     case CH_JSON_OBJECT:
         return hash_object(v);
     default:
-        return mix(h);
+        return schema_unique_mix(h);
     }
 }
 
 /* What a comparison may cost: the nodes and, roughly, the text of both. */
-static int64_t cost(const struct ch_json *v) {
+static int64_t schema_unique_cost(const struct ch_json *v) {
     bool text = v->type == CH_JSON_STRING || v->type == CH_JSON_NUMBER;
     return 1 + (text ? v->n / 64 : ch_json_next(v) - v);
 }
@@ -78,7 +80,7 @@ static bool few_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, 
     *a = 0;
     for (CH_JSON_EACH(x, array)) {
         *b = *a + 1;
-        *fuel -= cost(x);
+        *fuel -= schema_unique_cost(x);
         for (const struct ch_json *y = ch_json_next(x); y != x_end; y = ch_json_next(y)) {
             if (ch_json_equal(x, y))
                 return false;
@@ -109,7 +111,7 @@ bool ch_all_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, uint
     qsort(list, n, sizeof(*list), by_hash);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && list[j].hash == list[i].hash; j++) {
-            *fuel -= cost(list[i].v);
+            *fuel -= schema_unique_cost(list[i].v);
             if (*fuel < 0)
                 return false;
             if (!ch_json_equal(list[i].v, list[j].v))

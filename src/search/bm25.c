@@ -63,7 +63,7 @@ void ch_bm25_begin(struct ch_bm25 *ix) {
     ix->docs[ix->ndocs++] = (struct ch_bm25_doc){0};
 }
 
-static void add_entry(struct ch_bm25 *ix, uint64_t term, enum ch_field field) {
+static void bm25_add_entry(struct ch_bm25 *ix, uint64_t term, enum ch_field field) {
     if (ix->nentries + ix->nfresh == ix->cap) {
         ix->cap = ix->cap ? 2 * ix->cap : 256;
         ix->entries = ch_realloc(ix->entries, ix->cap * sizeof(*ix->entries));
@@ -80,17 +80,17 @@ void ch_bm25_text(struct ch_bm25 *ix, enum ch_field field, struct ch_sv text) {
     ch_terms_clear(&ix->words);
     ch_terms_read(&ix->words, text, CH_LIMIT_SELECT_TERMS);
     for (size_t i = 0; i < ix->words.n; i++) {
-        const struct ch_term *t = &ix->words.list[i];
+        const struct ch_search_term *t = &ix->words.list[i];
         if (t->kind != CH_TERM_JOINED)
-            add_entry(ix, t->id, field);
+            bm25_add_entry(ix, t->id, field);
         else if (joins)
-            add_entry(ix, t->id, CH_FIELD_JOINED);
+            bm25_add_entry(ix, t->id, CH_FIELD_JOINED);
     }
 }
 
 /* --- sorting ------------------------------------------------------------------------- */
 
-static int by_term(const void *a, const void *b) {
+static int bm25_by_term(const void *a, const void *b) {
     const struct ch_bm25_entry *x = a, *y = b;
     if (x->term != y->term)
         return x->term < y->term ? -1 : 1;
@@ -98,11 +98,11 @@ static int by_term(const void *a, const void *b) {
 }
 
 /* Make one entry of those that have term and document in common. */
-static size_t fold(struct ch_bm25_entry *e, size_t n) {
+static size_t bm25_fold(struct ch_bm25_entry *e, size_t n) {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (kept && by_term(&e[kept - 1], &e[i]) == 0) {
+        if (kept && bm25_by_term(&e[kept - 1], &e[i]) == 0) {
             for (size_t f = 0; f < CH_FIELDS; f++)
                 e[kept - 1].count[f] =
                     (uint8_t)CH_MIN(e[kept - 1].count[f] + e[i].count[f], UINT8_MAX);
@@ -113,13 +113,13 @@ static size_t fold(struct ch_bm25_entry *e, size_t n) {
     return kept;
 }
 
-static void merge(struct ch_bm25 *ix) {
+static void bm25_merge(struct ch_bm25 *ix) {
     size_t old = ix->nentries, fresh = ix->nfresh, at = old + fresh;
     CH_AUTOFREE struct ch_bm25_entry *copy =
         ch_memdup(ix->entries + old, fresh * sizeof(*ix->entries));
 
     while (fresh) {
-        bool older = old && by_term(&ix->entries[old - 1], &copy[fresh - 1]) > 0;
+        bool older = old && bm25_by_term(&ix->entries[old - 1], &copy[fresh - 1]) > 0;
         ix->entries[--at] = older ? ix->entries[--old] : copy[--fresh];
     }
     ix->nentries += ix->nfresh;
@@ -184,9 +184,9 @@ void ch_bm25_settle(struct ch_bm25 *ix) {
     struct ch_bm25_entry *fresh = ix->entries + ix->nentries;
 
     if (ix->nfresh) {
-        qsort(fresh, ix->nfresh, sizeof(*fresh), by_term);
-        ix->nfresh = fold(fresh, ix->nfresh);
-        merge(ix);
+        qsort(fresh, ix->nfresh, sizeof(*fresh), bm25_by_term);
+        ix->nfresh = bm25_fold(fresh, ix->nfresh);
+        bm25_merge(ix);
     }
     weigh_entries(ix);
     list_terms(ix);
@@ -230,7 +230,7 @@ static int by_id(const void *a, const void *b) {
 }
 
 /* The distinct terms among these, weighted by how often they are there. */
-static size_t distinct(const struct ch_term *terms, size_t n, struct wanted *out) {
+static size_t distinct(const struct ch_search_term *terms, size_t n, struct wanted *out) {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -299,7 +299,7 @@ static void count_related(struct query *q, const struct wanted *list, size_t n) 
 }
 
 /* Scores for these terms; returns the best. */
-static float rank(struct query *q, const struct ch_term *terms, size_t n) {
+static float bm25_rank(struct query *q, const struct ch_search_term *terms, size_t n) {
     struct wanted *list = ch_arena_alloc(&q->arena, (n + 1) * sizeof(*list));
     float best = 0;
 
@@ -322,7 +322,7 @@ static void rank_sentences(struct query *q, float *best) {
             to++;
         if (parts == CH_LIMIT_SELECT_PARTS)
             to = w->n;
-        float most = rank(q, w->list + from, to - from);
+        float most = bm25_rank(q, w->list + from, to - from);
         for (size_t d = 0; most > 0 && d < q->ix->ndocs; d++)
             best[d] = fmaxf(best[d], q->scores[d] / most);
     }
@@ -335,7 +335,7 @@ void ch_bm25_score(struct ch_bm25 *ix, struct ch_sv query, float *scores) {
     ch_terms_clear(&ix->words);
     ch_terms_read(&ix->words, query, CH_LIMIT_SELECT_TERMS);
     q.scores = scores;
-    float most = rank(&q, ix->words.list, ix->words.n);
+    float most = bm25_rank(&q, ix->words.list, ix->words.n);
     if (ix->words.n && ix->words.list[ix->words.n - 1].sentence != ix->words.list[0].sentence) {
         float *best = ch_arena_zalloc(&q.arena, room);
         q.scores = ch_arena_alloc(&q.arena, room);

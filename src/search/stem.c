@@ -25,7 +25,7 @@ static bool is_vowel(const char *p, size_t i) {
     return y_is_vowel ? !vowel : vowel;
 }
 
-static unsigned measure(const char *p, size_t n) {
+static unsigned stem_measure(const char *p, size_t n) {
     unsigned m = 0;
     bool after_vowel = false;
 
@@ -56,12 +56,12 @@ static bool ends_short(const char *p, size_t n) {
 }
 
 /* Most words do not have the ending: their last letter tells. */
-static inline bool ends_with(const struct word *w, const char *suffix, size_t n) {
+static inline bool stem_ends_with(const struct word *w, const char *suffix, size_t n) {
     return w->n > n && w->p[w->n - 1] == suffix[n - 1] && memcmp(w->p + w->n - n, suffix, n) == 0;
 }
 
-static inline bool ends(const struct word *w, const char *suffix) {
-    return ends_with(w, suffix, strlen(suffix));
+static inline bool stem_ends(const struct word *w, const char *suffix) {
+    return stem_ends_with(w, suffix, strlen(suffix));
 }
 
 struct rule {
@@ -72,12 +72,12 @@ struct rule {
     { suffix, by, sizeof(suffix) - 1, sizeof(by) - 1 }
 
 /* Apply the first rule that fits, if the measure of what stays is above m. */
-static void apply(struct word *w, const struct rule *rules, size_t n, unsigned m) {
+static void stem_apply(struct word *w, const struct rule *rules, size_t n, unsigned m) {
     for (size_t i = 0; i < n; i++) {
         const struct rule *r = &rules[i];
-        if (!ends_with(w, r->suffix, r->suffix_n))
+        if (!stem_ends_with(w, r->suffix, r->suffix_n))
             continue;
-        if (measure(w->p, w->n - r->suffix_n) > m) {
+        if (stem_measure(w->p, w->n - r->suffix_n) > m) {
             memcpy(w->p + w->n - r->suffix_n, r->by, r->by_n);
             w->n -= r->suffix_n - r->by_n;
         }
@@ -87,32 +87,32 @@ static void apply(struct word *w, const struct rule *rules, size_t n, unsigned m
 
 /* plurals */
 static void step_1a(struct word *w) {
-    if (ends(w, "sses") || ends(w, "ies"))
+    if (stem_ends(w, "sses") || stem_ends(w, "ies"))
         w->n -= 2;
-    else if (ends(w, "s") && !ends(w, "ss"))
+    else if (stem_ends(w, "s") && !stem_ends(w, "ss"))
         w->n--;
 }
 
 /* -ed and -ing; the e that they had taken comes back */
 static void step_1b(struct word *w) {
-    if (ends(w, "eed")) {
-        w->n -= measure(w->p, w->n - 3) > 0;
+    if (stem_ends(w, "eed")) {
+        w->n -= stem_measure(w->p, w->n - 3) > 0;
         return;
     }
-    const char *suffix = ends(w, "ed") ? "ed" : ends(w, "ing") ? "ing" : NULL;
+    const char *suffix = stem_ends(w, "ed") ? "ed" : stem_ends(w, "ing") ? "ing" : NULL;
     if (!suffix || !has_vowel(w->p, w->n - strlen(suffix)))
         return;
     w->n -= strlen(suffix);
-    if (ends(w, "at") || ends(w, "bl") || ends(w, "iz"))
+    if (stem_ends(w, "at") || stem_ends(w, "bl") || stem_ends(w, "iz"))
         w->p[w->n++] = 'e';
     else if (ends_double(w) && !memchr("lsz", w->p[w->n - 1], 3))
         w->n--;
-    else if (measure(w->p, w->n) == 1 && ends_short(w->p, w->n))
+    else if (stem_measure(w->p, w->n) == 1 && ends_short(w->p, w->n))
         w->p[w->n++] = 'e';
 }
 
 static void step_1c(struct word *w) {
-    if (ends(w, "y") && has_vowel(w->p, w->n - 1))
+    if (stem_ends(w, "y") && has_vowel(w->p, w->n - 1))
         w->p[w->n - 1] = 'i';
 }
 
@@ -126,7 +126,7 @@ static void step_2(struct word *w) {
         RULE("fulness", "ful"), RULE("ousness", "ous"), RULE("aliti", "al"),
         RULE("iviti", "ive"),   RULE("biliti", "ble"),  RULE("logi", "log"),
     };
-    apply(w, rules, CH_LEN(rules), 0);
+    stem_apply(w, rules, CH_LEN(rules), 0);
 }
 
 static void step_3(struct word *w) {
@@ -134,7 +134,7 @@ static void step_3(struct word *w) {
         RULE("icate", "ic"), RULE("ative", ""), RULE("alize", "al"), RULE("iciti", "ic"),
         RULE("ical", "ic"),  RULE("ful", ""),   RULE("ness", ""),
     };
-    apply(w, rules, CH_LEN(rules), 0);
+    stem_apply(w, rules, CH_LEN(rules), 0);
 }
 
 static void step_4(struct word *w) {
@@ -144,19 +144,19 @@ static void step_4(struct word *w) {
         RULE("ent", ""),  RULE("ou", ""),   RULE("ism", ""),  RULE("ate", ""),   RULE("iti", ""),
         RULE("ous", ""),  RULE("ive", ""),  RULE("ize", ""),
     };
-    if (!ends(w, "ion"))
-        apply(w, rules, CH_LEN(rules), 1);
-    else if ((ends(w, "sion") || ends(w, "tion")) && measure(w->p, w->n - 3) > 1)
+    if (!stem_ends(w, "ion"))
+        stem_apply(w, rules, CH_LEN(rules), 1);
+    else if ((stem_ends(w, "sion") || stem_ends(w, "tion")) && stem_measure(w->p, w->n - 3) > 1)
         w->n -= 3;
 }
 
 static void step_5(struct word *w) {
-    if (ends(w, "e")) {
-        unsigned m = measure(w->p, w->n - 1);
+    if (stem_ends(w, "e")) {
+        unsigned m = stem_measure(w->p, w->n - 1);
         if (m > 1 || (m == 1 && !ends_short(w->p, w->n - 1)))
             w->n--;
     }
-    if (ends(w, "ll") && measure(w->p, w->n) > 1)
+    if (stem_ends(w, "ll") && stem_measure(w->p, w->n) > 1)
         w->n--;
 }
 

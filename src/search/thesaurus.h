@@ -1,8 +1,8 @@
 /* thesaurus.h -- words that a request uses for what a tool calls otherwise.
  *
- * A small fixed table of the vocabulary of tools: "film" for "movie", and the
- * Chinese words for what is mostly described in English. It is a help for
- * ranking only, where a related word counts less than the word itself. */
+ * The vocabulary of tools: "film" for "movie", and the Chinese words for what is
+ * mostly described in English. The words and what they gain are in thesaurus.txt.
+ * They help ranking only, where a related word counts less than the word itself. */
 #ifndef CH_SEARCH_THESAURUS_H
 #define CH_SEARCH_THESAURUS_H
 #include <stddef.h>

@@ -54,16 +54,16 @@ static const char plain[] = "aaaaaaaceeeeiiiidnooooo-ouuuuyts"  /* U+00C0 */
                             "lllnnnnnnnnnoooooooorrrrrrssssss"  /* U+0140 */
                             "ssttttttuuuuuuuuuuuuwwyyyzzzzzzs"; /* U+0160 */
 
-static bool between(uint32_t c, uint32_t first, uint32_t last) {
+static bool tokenize_between(uint32_t c, uint32_t first, uint32_t last) {
     return c - first <= last - first;
 }
 
 static enum glyph ascii_class(uint32_t c) {
-    if (between(c, 'a', 'z'))
+    if (tokenize_between(c, 'a', 'z'))
         return LOWER;
-    if (between(c, 'A', 'Z'))
+    if (tokenize_between(c, 'A', 'Z'))
         return UPPER;
-    if (between(c, '0', '9'))
+    if (tokenize_between(c, '0', '9'))
         return DIGIT;
     if (c == '\'')
         return APOSTROPHE;
@@ -88,7 +88,7 @@ static enum glyph wide_class(uint32_t c) {
     };
 
     for (size_t i = 0; i < CH_LEN(blocks); i++)
-        if (between(c, blocks[i].first, blocks[i].last))
+        if (tokenize_between(c, blocks[i].first, blocks[i].last))
             return blocks[i].is;
     return LOWER;
 }
@@ -96,7 +96,7 @@ static enum glyph wide_class(uint32_t c) {
 /* The class of a character, which is replaced by its plain lower-case form.
  * Only ASCII has capitals that part words. */
 static enum glyph classify(uint32_t *c) {
-    if (between(*c, 0xff01, 0xff5e))
+    if (tokenize_between(*c, 0xff01, 0xff5e))
         *c -= 0xff01 - '!'; /* a full-width form */
     if (*c < 0x80) {
         enum glyph is = ascii_class(*c);
@@ -106,11 +106,11 @@ static enum glyph classify(uint32_t *c) {
     enum glyph is = wide_class(*c);
     if (is != LOWER)
         return is;
-    if (between(*c, 0xc0, 0x17f))
+    if (tokenize_between(*c, 0xc0, 0x17f))
         *c = (unsigned char)plain[*c - 0xc0];
-    else if (between(*c, 0x391, 0x3a9) || between(*c, 0x410, 0x42f))
+    else if (tokenize_between(*c, 0x391, 0x3a9) || tokenize_between(*c, 0x410, 0x42f))
         *c += 32; /* Greek, Cyrillic */
-    else if (between(*c, 0x400, 0x40f))
+    else if (tokenize_between(*c, 0x400, 0x40f))
         *c += 80;
     return LOWER;
 }
@@ -127,7 +127,7 @@ static uint64_t hash(const char *p, size_t n) {
     return h ^ h >> 32;
 }
 
-static void emit(struct reader *r, enum ch_term_kind kind, const char *p, size_t n) {
+static void tokenize_emit(struct reader *r, enum ch_term_kind kind, const char *p, size_t n) {
     struct ch_terms *w = r->out;
 
     if (w->n >= r->max)
@@ -136,7 +136,7 @@ static void emit(struct reader *r, enum ch_term_kind kind, const char *p, size_t
         w->cap = w->cap ? 2 * w->cap : 32;
         w->list = ch_realloc(w->list, w->cap * sizeof(*w->list));
     }
-    w->list[w->n++] = (struct ch_term){hash(p, n), r->sentence, kind};
+    w->list[w->n++] = (struct ch_search_term){hash(p, n), r->sentence, kind};
 }
 
 /* "analyse" is spelt "analyze". */
@@ -152,10 +152,10 @@ static void respell(char *p, size_t n) {
 
 static void emit_stem(struct reader *r, enum ch_term_kind kind, struct text t) {
     respell(t.p, t.n);
-    emit(r, kind, t.p, ch_stem(t.p, t.n));
+    tokenize_emit(r, kind, t.p, ch_stem(t.p, t.n));
 }
 
-static bool append(struct text *t, const char *p, size_t n) {
+static bool tokenize_append(struct text *t, const char *p, size_t n) {
     if (t->n + n > sizeof(t->p))
         return false;
     memcpy(t->p + t->n, p, n);
@@ -181,7 +181,7 @@ static const char *const empty_words[] = {
 /* What a new request within a request often begins with. */
 static const char *const turns[] = {"also", "then"};
 
-static int compare(const void *key, const void *entry) {
+static int tokenize_compare(const void *key, const void *entry) {
     const struct text *t = key;
     const char *word = *(const char *const *)entry;
     size_t n = strlen(word);
@@ -189,17 +189,17 @@ static int compare(const void *key, const void *entry) {
     return order ? order : t->n < n ? -1 : t->n > n;
 }
 
-static bool listed(const struct text *t, const char *const *list, size_t n) {
-    return bsearch(t, list, n, sizeof(*list), compare) != NULL;
+static bool tokenize_listed(const struct text *t, const char *const *list, size_t n) {
+    return bsearch(t, list, n, sizeof(*list), tokenize_compare) != NULL;
 }
 
 /* What is left of "what's", "don't", "we'll" after the apostrophe. */
 static bool is_clitic(const struct text *t) {
     static const char *const clitics[] = {"d", "ll", "m", "re", "s", "t", "ve"};
-    return listed(t, clitics, CH_LEN(clitics));
+    return tokenize_listed(t, clitics, CH_LEN(clitics));
 }
 
-static void end_word(struct reader *r) {
+static void tokenize_end_word(struct reader *r) {
     struct text w = r->word;
     bool clitic = r->after_apostrophe && is_clitic(&w);
 
@@ -208,48 +208,48 @@ static void end_word(struct reader *r) {
     r->word.n = 0;
     r->after_apostrophe = false;
     r->parts++;
-    if (clitic || listed(&w, empty_words, CH_LEN(empty_words))) {
-        if (listed(&w, turns, CH_LEN(turns)))
+    if (clitic || tokenize_listed(&w, empty_words, CH_LEN(empty_words))) {
+        if (tokenize_listed(&w, turns, CH_LEN(turns)))
             r->sentence++;
         return;
     }
-    bool digit = between((unsigned char)w.p[0], '0', '9');
+    bool digit = tokenize_between((unsigned char)w.p[0], '0', '9');
     if (w.n == 1 && !digit)
         return;
     if (r->ascii && !digit)
         emit_stem(r, CH_TERM_WORD, w);
     else
-        emit(r, CH_TERM_WORD, w.p, w.n);
-    if (r->last.n && append(&r->last, w.p, w.n))
+        tokenize_emit(r, CH_TERM_WORD, w.p, w.n);
+    if (r->last.n && tokenize_append(&r->last, w.p, w.n))
         emit_stem(r, CH_TERM_JOINED, r->last);
     r->last = w;
 }
 
 /* The whole of "GitHub" or "ec2": others write it in one piece. */
 static void end_compound(struct reader *r) {
-    end_word(r);
+    tokenize_end_word(r);
     if (r->parts > 1 && r->compound.n <= COMPOUND_MAX)
         emit_stem(r, CH_TERM_WORD, r->compound);
     r->compound.n = 0;
     r->parts = 0;
 }
 
-static void add_letter(struct reader *r, uint32_t c) {
+static void tokenize_add_letter(struct reader *r, uint32_t c) {
     char p[4];
     unsigned n = ch_utf8_put(p, c);
 
     if (r->word.n == 0)
         r->ascii = true;
     r->ascii &= n == 1;
-    append(&r->word, p, n);
-    append(&r->compound, p, n);
+    tokenize_append(&r->word, p, n);
+    tokenize_append(&r->compound, p, n);
 }
 
 /* --- scripts without spaces ---------------------------------------------------------- */
 
 static void end_dense(struct reader *r) {
     if (r->ndense && r->dense_alone)
-        emit(r, CH_TERM_CHAR, r->dense, r->ndense);
+        tokenize_emit(r, CH_TERM_CHAR, r->dense, r->ndense);
     r->ndense = 0;
 }
 
@@ -262,9 +262,9 @@ static void add_dense(struct reader *r, uint32_t c, bool han) {
     memcpy(pair + before, r->dense, n);
     r->ndense = n;
     if (before)
-        emit(r, CH_TERM_CHARS, pair, before + n);
+        tokenize_emit(r, CH_TERM_CHARS, pair, before + n);
     if (han)
-        emit(r, CH_TERM_CHAR, r->dense, n);
+        tokenize_emit(r, CH_TERM_CHAR, r->dense, n);
     r->dense_alone = !before && !han;
 }
 
@@ -277,7 +277,7 @@ static void end_sentence(struct reader *r) {
 }
 
 /* The class of the next character; separators where the text ends. */
-static enum glyph peek(struct ch_sv rest) {
+static enum glyph tokenize_peek(struct ch_sv rest) {
     uint32_t c;
     return ch_utf8_next(rest, &c) ? classify(&c) : SEPARATOR;
 }
@@ -288,8 +288,8 @@ static bool parts_words(enum glyph before, enum glyph now, enum glyph after) {
     return now == UPPER && (before == LOWER || (before == UPPER && after == LOWER));
 }
 
-static void take(struct reader *r, uint32_t c, enum glyph before, enum glyph now,
-                 enum glyph after) {
+static void tokenize_take(struct reader *r, uint32_t c, enum glyph before, enum glyph now,
+                          enum glyph after) {
     if (now != HAN && now != DENSE)
         end_dense(r);
     switch (now) {
@@ -297,8 +297,8 @@ static void take(struct reader *r, uint32_t c, enum glyph before, enum glyph now
     case UPPER:
     case DIGIT:
         if (parts_words(before, now, after))
-            end_word(r);
-        add_letter(r, c);
+            tokenize_end_word(r);
+        tokenize_add_letter(r, c);
         break;
     case HAN:
     case DENSE:
@@ -330,7 +330,7 @@ void ch_terms_read(struct ch_terms *w, struct ch_sv text, size_t max) {
         unsigned n = ch_utf8_next(text, &c);
         text = ch_sv(text.p + CH_MAX(n, 1u), text.n - CH_MAX(n, 1u));
         enum glyph now = classify(&c);
-        take(&r, c, before, now, peek(text));
+        tokenize_take(&r, c, before, now, tokenize_peek(text));
         before = now;
     }
     end_compound(&r);

@@ -13,7 +13,7 @@ static void digest_of(struct ch_sv text, unsigned char out[16]) {
     memcpy(out, whole, 16);
 }
 
-static void forget(struct ch_vectors *vs) {
+static void vectors_forget(struct ch_vectors *vs) {
     for (size_t i = 0; i < vs->cap; i++)
         ch_free(vs->slots[i].row);
     ch_free(vs->slots);
@@ -22,10 +22,11 @@ static void forget(struct ch_vectors *vs) {
 }
 
 void ch_vectors_release(struct ch_vectors *vs) {
-    forget(vs);
+    vectors_forget(vs);
 }
 
-static struct ch_vector *slot_of(const struct ch_vectors *vs, const unsigned char digest[16]) {
+static struct ch_vector *vectors_slot_of(const struct ch_vectors *vs,
+                                         const unsigned char digest[16]) {
     uint64_t h;
 
     memcpy(&h, digest, sizeof(h));
@@ -34,7 +35,7 @@ static struct ch_vector *slot_of(const struct ch_vectors *vs, const unsigned cha
             return &vs->slots[i];
 }
 
-static void grow(struct ch_vectors *vs) {
+static void vectors_grow(struct ch_vectors *vs) {
     struct ch_vector *old = vs->slots;
     size_t cap = vs->cap;
 
@@ -42,11 +43,11 @@ static void grow(struct ch_vectors *vs) {
     vs->slots = ch_alloc(vs->cap * sizeof(*vs->slots));
     for (size_t i = 0; i < cap; i++)
         if (old[i].row)
-            *slot_of(vs, old[i].digest) = old[i];
+            *vectors_slot_of(vs, old[i].digest) = old[i];
     ch_free(old);
 }
 
-static float *copy(const float *row, size_t dim) {
+static float *vectors_copy(const float *row, size_t dim) {
     float *out = ch_malloc(dim * sizeof(*out));
 
     memcpy(out, row, dim * sizeof(*out));
@@ -55,7 +56,7 @@ static float *copy(const float *row, size_t dim) {
 
 static void agree(struct ch_vectors *vs, size_t dim) {
     if (vs->dim != dim)
-        forget(vs);
+        vectors_forget(vs);
     vs->dim = dim;
 }
 
@@ -69,12 +70,12 @@ void ch_vectors_put(struct ch_vectors *vs, const unsigned char digest[16], const
     if (ch_vectors_full(vs))
         return;
     if (2 * (vs->n + 1) > vs->cap)
-        grow(vs);
-    struct ch_vector *v = slot_of(vs, digest);
+        vectors_grow(vs);
+    struct ch_vector *v = vectors_slot_of(vs, digest);
     if (v->row)
         return;
     memcpy(v->digest, digest, sizeof(v->digest));
-    v->row = copy(row, dim);
+    v->row = vectors_copy(row, dim);
     vs->n++;
 }
 
@@ -88,7 +89,7 @@ void ch_vectors_add(struct ch_vectors *vs, struct ch_sv text, const float *row, 
 void ch_vectors_ask(struct ch_vectors *vs, struct ch_sv question, const float *row, size_t dim) {
     agree(vs, dim);
     ch_free(vs->question);
-    vs->question = copy(row, dim);
+    vs->question = vectors_copy(row, dim);
     digest_of(question, vs->asked);
 }
 
@@ -98,7 +99,7 @@ const float *ch_vectors_find(const struct ch_vectors *vs, struct ch_sv text) {
     if (vs->n == 0)
         return NULL;
     digest_of(text, digest);
-    return slot_of(vs, digest)->row;
+    return vectors_slot_of(vs, digest)->row;
 }
 
 const float *ch_vectors_use(struct ch_vectors *vs, struct ch_sv text) {
@@ -107,7 +108,7 @@ const float *ch_vectors_use(struct ch_vectors *vs, struct ch_sv text) {
     if (vs->n == 0)
         return NULL;
     digest_of(text, digest);
-    struct ch_vector *v = slot_of(vs, digest);
+    struct ch_vector *v = vectors_slot_of(vs, digest);
     v->used |= v->row != NULL;
     return v->row;
 }

@@ -31,7 +31,7 @@ static size_t entry_size(size_t dim) {
     return 16 + sizeof(float) + dim;
 }
 
-static bool take(struct ch_sv *rest, void *to, size_t n) {
+static bool vectors_file_take(struct ch_sv *rest, void *to, size_t n) {
     if (rest->n < n)
         return false;
     memcpy(to, rest->p, n);
@@ -43,7 +43,7 @@ static bool is_sound(struct ch_sv file, struct head *head) {
     uint32_t sum;
     struct ch_sv rest = file;
 
-    if (!take(&rest, head, sizeof(*head)) || head->magic != MAGIC || head->dim == 0 ||
+    if (!vectors_file_take(&rest, head, sizeof(*head)) || head->magic != MAGIC || head->dim == 0 ||
         head->dim > CH_LIMIT_EMBED_SIZE || head->n > CH_LIMIT_VECTORS ||
         rest.n != head->n * entry_size(head->dim) + sizeof(sum))
         return false;
@@ -54,7 +54,8 @@ static bool is_sound(struct ch_sv file, struct head *head) {
 static bool read_entry(struct ch_sv *rest, size_t dim, unsigned char digest[16], float *row) {
     float scale;
 
-    if (!take(rest, digest, 16) || !take(rest, &scale, sizeof(scale)) || !isfinite(scale))
+    if (!vectors_file_take(rest, digest, 16) || !vectors_file_take(rest, &scale, sizeof(scale)) ||
+        !isfinite(scale))
         return false;
     for (size_t i = 0; i < dim; i++)
         row[i] = (float)(signed char)rest->p[i] * scale;
@@ -80,7 +81,7 @@ void ch_vectors_load(struct ch_vectors *vs, const char *path) {
 
 /* --- writing ----------------------------------------------------------------------------- */
 
-static void add_entry(struct ch_buf *out, const struct ch_vector *v, size_t dim) {
+static void vectors_file_add_entry(struct ch_buf *out, const struct ch_vector *v, size_t dim) {
     float most = 0;
 
     for (size_t i = 0; i < dim; i++)
@@ -95,7 +96,7 @@ static void add_entry(struct ch_buf *out, const struct ch_vector *v, size_t dim)
 static void add_entries(struct ch_buf *out, const struct ch_vectors *vs, bool used) {
     for (size_t i = 0; i < vs->cap; i++)
         if (vs->slots[i].row && vs->slots[i].used == used)
-            add_entry(out, &vs->slots[i], vs->dim);
+            vectors_file_add_entry(out, &vs->slots[i], vs->dim);
 }
 
 static void make_folders(const char *path) {
@@ -108,7 +109,7 @@ static void make_folders(const char *path) {
     }
 }
 
-static int write_all(int fd, struct ch_sv text) {
+static int vectors_file_write_all(int fd, struct ch_sv text) {
     while (text.n) {
         ssize_t n = write(fd, text.p, text.n);
         if (n < 0 && errno == EINTR)
@@ -120,7 +121,7 @@ static int write_all(int fd, struct ch_sv text) {
     return 0;
 }
 
-static int replace(const char *path, struct ch_sv text) {
+static int vectors_file_replace(const char *path, struct ch_sv text) {
     CH_BUF_AUTO temp = {0};
 
     make_folders(path);
@@ -128,7 +129,7 @@ static int replace(const char *path, struct ch_sv text) {
     int fd = open(ch_buf_str(&temp), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int rc = write_all(fd, text);
+    int rc = vectors_file_write_all(fd, text);
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && rename(ch_buf_str(&temp), path) < 0)
@@ -147,5 +148,5 @@ int ch_vectors_save(const struct ch_vectors *vs, const char *path) {
     add_entries(&file, vs, false);
     uint32_t sum = ch_crc32(0, ch_buf_str(&file), file.n);
     ch_buf_add(&file, &sum, sizeof(sum));
-    return replace(path, ch_buf_sv(&file));
+    return vectors_file_replace(path, ch_buf_sv(&file));
 }

@@ -30,7 +30,7 @@ struct chela_store_db {
     uint64_t stamp;
 };
 
-static void set(const char **field, const char *text, size_t n) {
+static void store_memory_set(const char **field, const char *text, size_t n) {
     char *copy = ch_strndup(text ? text : "", n);
 
     ch_free((char *)*field);
@@ -38,10 +38,10 @@ static void set(const char **field, const char *text, size_t n) {
 }
 
 static void set_str(const char **field, const char *text) {
-    set(field, text, text ? strlen(text) : 0);
+    store_memory_set(field, text, text ? strlen(text) : 0);
 }
 
-static struct session *find(struct chela_store_db *db, const char *key) {
+static struct session *store_memory_find(struct chela_store_db *db, const char *key) {
     for (CH_LIST_EACH(k, &db->sessions)) {
         struct session *s = CH_CONTAINER(k, struct session, link);
         if (strcmp(s->row.key, key) == 0)
@@ -50,8 +50,8 @@ static struct session *find(struct chela_store_db *db, const char *key) {
     return NULL;
 }
 
-static struct item *find_item(struct chela_store_db *db, enum chela_store_box box,
-                              const char *id) {
+static struct item *store_memory_find_item(struct chela_store_db *db, enum chela_store_box box,
+                                           const char *id) {
     for (CH_LIST_EACH(k, &db->boxes[box])) {
         struct item *i = CH_CONTAINER(k, struct item, link);
         if (strcmp(i->row.id, id) == 0)
@@ -75,12 +75,13 @@ static int memory_open(const char *target, int read_only, struct chela_store_db 
     return 0;
 }
 
-static struct session *add_session(struct chela_store_db *db, const char *key, const char *agent,
-                                   size_t agent_n, const char *parent, int64_t now) {
+static struct session *store_memory_add_session(struct chela_store_db *db, const char *key,
+                                                const char *agent, size_t agent_n,
+                                                const char *parent, int64_t now) {
     struct session *s = ch_alloc(sizeof(*s));
 
     set_str(&s->row.key, key);
-    set(&s->row.agent, agent, agent_n);
+    store_memory_set(&s->row.agent, agent, agent_n);
     set_str(&s->row.parent, parent);
     set_str(&s->row.title, "");
     set_str(&s->row.status, "idle");
@@ -125,7 +126,7 @@ static void memory_close(struct chela_store_db *db) {
 
 /* --- changes ------------------------------------------------------------------ */
 
-static void add_record(struct session *s, const struct chela_store_record *r) {
+static void store_memory_add_record(struct session *s, const struct chela_store_record *r) {
     if (s->n == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 16;
         s->records = ch_realloc(s->records, s->cap * sizeof(*s->records));
@@ -134,8 +135,8 @@ static void add_record(struct session *s, const struct chela_store_record *r) {
     s->records[s->n++].data = ch_strndup(r->data, r->n);
 }
 
-static int append(struct chela_store_db *db, struct session *s,
-                  const struct chela_store_change *c) {
+static int store_memory_append(struct chela_store_db *db, struct session *s,
+                               const struct chela_store_change *c) {
     if (!s)
         return CHELA_ENOENT;
     if (s->row.token != c->token)
@@ -143,7 +144,7 @@ static int append(struct chela_store_db *db, struct session *s,
     if (c->nrecords && c->records[0].seq != s->row.last + 1)
         return CHELA_ESTATE;
     for (size_t i = 0; i < c->nrecords; i++)
-        add_record(s, &c->records[i]);
+        store_memory_add_record(s, &c->records[i]);
     s->row.last += c->nrecords;
     s->row.updated = c->now;
     s->stamp = ++db->stamp;
@@ -157,7 +158,7 @@ static int append(struct chela_store_db *db, struct session *s,
     return 0;
 }
 
-static int lease(struct session *s, const struct chela_store_change *c) {
+static int store_memory_lease(struct session *s, const struct chela_store_change *c) {
     if (!s || s->row.token != c->token)
         return CHELA_EPERM;
     s->row.until = c->kind == CHELA_STORE_RENEW ? c->until : 0;
@@ -166,18 +167,18 @@ static int lease(struct session *s, const struct chela_store_change *c) {
     return 0;
 }
 
-static int create(struct chela_store_db *db, struct session *s,
-                  const struct chela_store_change *c) {
+static int store_memory_create(struct chela_store_db *db, struct session *s,
+                               const struct chela_store_change *c) {
     if (s)
         return CHELA_EEXIST;
-    add_session(db, c->key, c->data, c->n, c->id, c->now);
+    store_memory_add_session(db, c->key, c->data, c->n, c->id, c->now);
     return 0;
 }
 
 static int title(struct session *s, const struct chela_store_change *c) {
     if (!s)
         return CHELA_ENOENT;
-    set(&s->row.title, c->data, c->n);
+    store_memory_set(&s->row.title, c->data, c->n);
     return 0;
 }
 
@@ -190,7 +191,8 @@ static void drop_items(struct ch_list *box, const char *key) {
     }
 }
 
-static int drop(struct chela_store_db *db, struct session *s, const struct chela_store_change *c) {
+static int store_memory_drop(struct chela_store_db *db, struct session *s,
+                             const struct chela_store_change *c) {
     if (!s)
         return CHELA_ENOENT;
     if (*s->row.owner && s->row.until > c->now)
@@ -209,15 +211,15 @@ static struct item *make_item(const struct chela_store_change *c, const char *st
     set_str(&i->row.key, c->key);
     set_str(&i->row.state, state);
     set_str(&i->row.receipt, "");
-    set(&i->row.data, c->data, c->n);
+    store_memory_set(&i->row.data, c->data, c->n);
     i->row.n = c->n;
     i->row.ts = c->now;
     return i;
 }
 
-static int add_item(struct chela_store_db *db, enum chela_store_box box,
-                    const struct chela_store_change *c) {
-    if (find_item(db, box, c->id))
+static int store_memory_add_item(struct chela_store_db *db, enum chela_store_box box,
+                                 const struct chela_store_change *c) {
+    if (store_memory_find_item(db, box, c->id))
         return CHELA_EEXIST;
     struct item *i = make_item(c, box == CHELA_STORE_INBOX ? "new" : "intent");
     ch_list_add(&db->boxes[box], &i->link);
@@ -225,8 +227,8 @@ static int add_item(struct chela_store_db *db, enum chela_store_box box,
 }
 
 /* In the order of their names. */
-static int note(struct chela_store_db *db, const struct chela_store_change *c) {
-    struct item *before = find_item(db, CHELA_STORE_NOTES, c->id);
+static int store_memory_note(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *before = store_memory_find_item(db, CHELA_STORE_NOTES, c->id);
 
     if (before && c->token)
         return CHELA_EEXIST;
@@ -244,8 +246,8 @@ static int note(struct chela_store_db *db, const struct chela_store_change *c) {
     return 0;
 }
 
-static int forget(struct chela_store_db *db, const struct chela_store_change *c) {
-    struct item *i = find_item(db, CHELA_STORE_NOTES, c->id);
+static int store_memory_forget(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = store_memory_find_item(db, CHELA_STORE_NOTES, c->id);
 
     if (!i)
         return CHELA_ENOENT;
@@ -253,8 +255,8 @@ static int forget(struct chela_store_db *db, const struct chela_store_change *c)
     return 0;
 }
 
-static int settle(struct chela_store_db *db, const struct chela_store_change *c) {
-    struct item *i = find_item(db, CHELA_STORE_INBOX, c->id);
+static int store_memory_settle(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = store_memory_find_item(db, CHELA_STORE_INBOX, c->id);
 
     if (!i)
         return CHELA_ENOENT;
@@ -263,7 +265,7 @@ static int settle(struct chela_store_db *db, const struct chela_store_change *c)
 }
 
 /* Lists are in the order in which things came. */
-static int expire(struct chela_store_db *db, const struct chela_store_change *c) {
+static int store_memory_expire(struct chela_store_db *db, const struct chela_store_change *c) {
     size_t gone = 0;
 
     for (int box = CHELA_STORE_INBOX; box <= CHELA_STORE_OUTBOX; box++) {
@@ -280,48 +282,48 @@ static int expire(struct chela_store_db *db, const struct chela_store_change *c)
     return gone ? 0 : CHELA_ENOENT;
 }
 
-static int receipt(struct chela_store_db *db, const struct chela_store_change *c) {
-    struct item *i = find_item(db, CHELA_STORE_OUTBOX, c->id);
+static int store_memory_receipt(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = store_memory_find_item(db, CHELA_STORE_OUTBOX, c->id);
 
     if (!i)
         return CHELA_ENOENT;
     if (strcmp(i->row.state, "sent") == 0)
         return CHELA_EEXIST;
     set_str(&i->row.state, c->state);
-    set(&i->row.receipt, c->data, c->n);
+    store_memory_set(&i->row.receipt, c->data, c->n);
     i->row.attempts++;
     return 0;
 }
 
-static int apply(struct chela_store_db *db, const struct chela_store_change *c) {
-    struct session *s = c->key ? find(db, c->key) : NULL;
+static int store_memory_apply(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct session *s = c->key ? store_memory_find(db, c->key) : NULL;
 
     switch (c->kind) {
     case CHELA_STORE_APPEND:
-        return append(db, s, c);
+        return store_memory_append(db, s, c);
     case CHELA_STORE_RENEW:
     case CHELA_STORE_RELEASE:
-        return lease(s, c);
+        return store_memory_lease(s, c);
     case CHELA_STORE_CREATE:
-        return create(db, s, c);
+        return store_memory_create(db, s, c);
     case CHELA_STORE_TITLE:
         return title(s, c);
     case CHELA_STORE_DELETE:
-        return drop(db, s, c);
+        return store_memory_drop(db, s, c);
     case CHELA_STORE_ACCEPT:
-        return add_item(db, CHELA_STORE_INBOX, c);
+        return store_memory_add_item(db, CHELA_STORE_INBOX, c);
     case CHELA_STORE_SETTLE:
-        return settle(db, c);
+        return store_memory_settle(db, c);
     case CHELA_STORE_INTENT:
-        return add_item(db, CHELA_STORE_OUTBOX, c);
+        return store_memory_add_item(db, CHELA_STORE_OUTBOX, c);
     case CHELA_STORE_RECEIPT:
-        return receipt(db, c);
+        return store_memory_receipt(db, c);
     case CHELA_STORE_NOTE:
-        return note(db, c);
+        return store_memory_note(db, c);
     case CHELA_STORE_FORGET:
-        return forget(db, c);
+        return store_memory_forget(db, c);
     case CHELA_STORE_EXPIRE:
-        return expire(db, c);
+        return store_memory_expire(db, c);
     }
     return CHELA_EINVAL;
 }
@@ -330,7 +332,7 @@ static int memory_commit(struct chela_store_db *db, struct chela_store_change *c
                          int sync, struct chela_error *err) {
     (void)sync, (void)err;
     for (size_t i = 0; i < n; i++)
-        changes[i].rc = apply(db, &changes[i]);
+        changes[i].rc = store_memory_apply(db, &changes[i]);
     return 0;
 }
 
@@ -338,12 +340,12 @@ static int memory_commit(struct chela_store_db *db, struct chela_store_change *c
 
 static int memory_open_session(struct chela_store_db *db, const struct chela_store_claim *c,
                                chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    struct session *s = find(db, c->key);
+    struct session *s = store_memory_find(db, c->key);
 
     if (!s && !c->create)
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
     if (!s)
-        s = add_session(db, c->key, c->agent, strlen(c->agent), "", c->now);
+        s = store_memory_add_session(db, c->key, c->agent, strlen(c->agent), "", c->now);
     bool holds = *s->row.owner && (c->judge || s->row.until > c->now);
     bool busy = holds && !(c->steal && c->steal == s->row.token);
     if (!busy) {
@@ -357,7 +359,7 @@ static int memory_open_session(struct chela_store_db *db, const struct chela_sto
 
 static int memory_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
                           void *user, struct chela_error *err) {
-    struct session *s = find(db, key);
+    struct session *s = store_memory_find(db, key);
 
     if (!s)
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
@@ -378,8 +380,9 @@ static bool is_newer(const struct session *a, const struct session *b) {
 }
 
 /* The newest of those that are older than `than`; NULL: of all. */
-static struct session *newest(struct chela_store_db *db, const struct chela_store_filter *f,
-                              const struct session *than) {
+static struct session *store_memory_newest(struct chela_store_db *db,
+                                           const struct chela_store_filter *f,
+                                           const struct session *than) {
     struct session *best = NULL;
 
     for (CH_LIST_EACH(k, &db->sessions)) {
@@ -392,20 +395,20 @@ static struct session *newest(struct chela_store_db *db, const struct chela_stor
 
 static int memory_list(struct chela_store_db *db, const struct chela_store_filter *f,
                        chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    struct session *s = newest(db, f, NULL);
+    struct session *s = store_memory_newest(db, f, NULL);
 
     (void)err;
     for (size_t n = 0; s && (!f->limit || n < f->limit); n++) {
         if (fn(&s->row, user))
             return 0;
-        s = newest(db, f, s);
+        s = store_memory_newest(db, f, s);
     }
     return 0;
 }
 
 static int memory_records(struct chela_store_db *db, const char *key, uint64_t from,
                           chela_store_record_fn *fn, void *user, struct chela_error *err) {
-    struct session *s = find(db, key);
+    struct session *s = store_memory_find(db, key);
 
     if (!s)
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);

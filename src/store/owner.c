@@ -5,6 +5,8 @@
  * whose process was killed can be opened at once, and one whose process lives
  * is held, whatever a clock says that somebody has set meanwhile. Everybody
  * else waits until the lease ends. */
+#include "store/owner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +25,7 @@ struct owner {
 };
 
 /* The first line, up to a blank. */
-static void read_word(const char *path, char *out, size_t size) {
+static void owner_read_word(const char *path, char *out, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
 
@@ -57,14 +59,14 @@ static bool start_time(const char *pid, char *out, size_t size) {
     return true;
 }
 
-static void identify(struct owner *o) {
+static void owner_identify(struct owner *o) {
     struct utsname name;
 
     snprintf(o->host, sizeof(o->host), "%s", uname(&name) == 0 ? name.nodename : "?");
     for (char *c = o->host; *c; c++)
         if (*c == ' ')
             *c = '_';
-    read_word("/proc/sys/kernel/random/boot_id", o->boot, sizeof(o->boot));
+    owner_read_word("/proc/sys/kernel/random/boot_id", o->boot, sizeof(o->boot));
     ssize_t n = readlink("/proc/self/ns/pid", o->space, sizeof(o->space) - 1);
     o->space[n > 0 ? n : 0] = '\0';
     snprintf(o->pid, sizeof(o->pid), "%ld", (long)getpid());
@@ -77,26 +79,26 @@ void ch_owner_make(struct ch_buf *out) {
 
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         abort();
-    identify(&o);
+    owner_identify(&o);
     ch_buf_addf(out, "%s %s %s %s %s %016llx", *o.host ? o.host : "?", *o.boot ? o.boot : "?",
                 *o.space ? o.space : "?", o.pid, *o.start ? o.start : "?",
                 (unsigned long long)nonce);
 }
 
-static bool parse(const char *text, struct owner *o) {
+static bool owner_parse(const char *text, struct owner *o) {
     return sscanf(text, "%64s %39s %39s %15s %23s", o->host, o->boot, o->space, o->pid,
                   o->start) == 5;
 }
 
 enum life { UNKNOWN, LIVES, DEAD };
 
-static enum life look_at(const char *text) {
+static enum life owner_look_at(const char *text) {
     struct owner other, me;
     char start[24];
 
-    if (!parse(text, &other))
+    if (!owner_parse(text, &other))
         return UNKNOWN;
-    identify(&me);
+    owner_identify(&me);
     if (strcmp(other.boot, me.boot) != 0 || strcmp(other.space, me.space) != 0 || !*me.boot ||
         !*me.space || strcmp(other.start, "?") == 0)
         return UNKNOWN;
@@ -111,17 +113,17 @@ bool ch_owner_serves(const char *owner) {
 }
 
 bool ch_owner_is_dead(const char *text) {
-    return look_at(text) == DEAD;
+    return owner_look_at(text) == DEAD;
 }
 
 bool ch_owner_lives(const char *text) {
-    return look_at(text) == LIVES;
+    return owner_look_at(text) == LIVES;
 }
 
 void ch_owner_show(const char *text, struct ch_buf *out) {
     struct owner o;
 
-    if (parse(text, &o))
+    if (owner_parse(text, &o))
         ch_buf_addf(out, "process %s on %s", o.pid, o.host);
     else
         ch_buf_add_str(out, *text ? "another process" : "nobody");

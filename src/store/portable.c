@@ -30,7 +30,7 @@ static void copy_release(struct copy *c) {
     ch_free(c->list);
 }
 
-static void add(struct copy *c, const struct chela_store_record *r, struct ch_sv data) {
+static void portable_add(struct copy *c, const struct chela_store_record *r, struct ch_sv data) {
     if (c->n == c->cap) {
         c->cap = c->cap ? c->cap * 2 : 64;
         c->list = ch_realloc(c->list, c->cap * sizeof(*c->list));
@@ -42,7 +42,7 @@ static void add(struct copy *c, const struct chela_store_record *r, struct ch_sv
     to->sum = ch_record_sum(to);
 }
 
-static int put(chela_store *s, struct copy *c, struct chela_error *err) {
+static int portable_put(chela_store *s, struct copy *c, struct chela_error *err) {
     int64_t now = ch_store_now();
     struct chela_store_change changes[] = {{.kind = CHELA_STORE_CREATE,
                                             .key = c->key,
@@ -79,7 +79,7 @@ struct gist {
     const char *status;
 };
 
-static const char *status_of(struct ch_sv status) {
+static const char *portable_status_of(struct ch_sv status) {
     static const char *const lasting[] = {"running", "paused", "parked"};
 
     for (size_t i = 0; i < CH_LEN(lasting); i++)
@@ -103,7 +103,7 @@ static struct gist gist_of(uint32_t type, const struct ch_json *v) {
         g.keep = (uint64_t)ch_json_int(ch_json_get(v, "keep"), 0);
         break;
     case CH_REC_STATE:
-        g.status = status_of(ch_json_get_str(v, "status"));
+        g.status = portable_status_of(ch_json_get_str(v, "status"));
         break;
     default:
         break;
@@ -111,7 +111,7 @@ static struct gist gist_of(uint32_t type, const struct ch_json *v) {
     return g;
 }
 
-static void count(struct copy *c, const struct gist *g) {
+static void portable_count(struct copy *c, const struct gist *g) {
     c->head.turns += g->reply;
     c->head.messages += g->message;
     c->head.window = CH_MAX(c->head.window, g->keep);
@@ -144,8 +144,8 @@ static int fork_record(const struct chela_store_record *r, void *user) {
     struct gist g = gist_of(r->type, v);
     if (ends_before(c, &g))
         return 1;
-    count(c, &g);
-    add(c, r, data);
+    portable_count(c, &g);
+    portable_add(c, r, data);
     return 0;
 }
 
@@ -160,8 +160,8 @@ static int fork_row(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-static int fork_session(chela_store *s, const char *from, int64_t turn, bool inputs,
-                        const char *to, struct chela_error *err) {
+static int portable_fork_session(chela_store *s, const char *from, int64_t turn, bool inputs,
+                                 const char *to, struct chela_error *err) {
     struct chela_error why = {0};
     struct copy c = {.key = to,
                      .parent = from,
@@ -177,21 +177,21 @@ static int fork_session(chela_store *s, const char *from, int64_t turn, bool inp
     if (rc == 0)
         rc = c.rc;
     if (rc == 0)
-        rc = put(s, &c, c.err);
+        rc = portable_put(s, &c, c.err);
     copy_release(&c);
     return rc;
 }
 
 int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char *to,
                      struct chela_error *err) {
-    return fork_session(s, from, turn, false, to, err);
+    return portable_fork_session(s, from, turn, false, to, err);
 }
 
 int chela_store_fork_before(chela_store *s, const char *from, int64_t turn, const char *to,
                             struct chela_error *err) {
     if (turn < 1)
         return ch_fail(err, CHELA_EINVAL, "turns are counted from 1");
-    return fork_session(s, from, turn - 1, true, to, err);
+    return portable_fork_session(s, from, turn - 1, true, to, err);
 }
 
 /* --- export ----------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ struct sink {
     int rc;
 };
 
-static int send(struct sink *s) {
+static int portable_send(struct sink *s) {
     ch_buf_addc(&s->text, '\n');
     s->rc = s->line(s->text.p, s->text.n, s->user);
     return s->rc != 0;
@@ -223,7 +223,7 @@ static int export_row(const struct chela_store_session *row, void *user) {
     ch_jw_kint(&w, "updated", row->updated);
     ch_jw_kint(&w, "records", (int64_t)row->last);
     ch_jw_end(&w, '}');
-    return send(s);
+    return portable_send(s);
 }
 
 static int export_record(const struct chela_store_record *r, void *user) {
@@ -237,7 +237,7 @@ static int export_record(const struct chela_store_record *r, void *user) {
     ch_jw_kint(&w, "ts", r->ts);
     ch_jw_kraw(&w, "data", ch_sv(r->data, r->n));
     ch_jw_end(&w, '}');
-    return send(s);
+    return portable_send(s);
 }
 
 int chela_store_export(chela_store *s, const char *key,
@@ -254,7 +254,7 @@ int chela_store_export(chela_store *s, const char *key,
 
 /* --- import ------------------------------------------------------------------------------ */
 
-static int bad_line(struct copy *c, size_t number, const char *why) {
+static int portable_bad_line(struct copy *c, size_t number, const char *why) {
     return ch_fail(c->err, CHELA_EPARSE, "line %zu: %s", number, why);
 }
 
@@ -263,9 +263,9 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     int64_t format = ch_json_int(ch_json_get(v, "chela_session"), 0);
 
     if (format < 1)
-        return bad_line(c, 1, "this is no exported session");
+        return portable_bad_line(c, 1, "this is no exported session");
     if (format > FORMAT)
-        return bad_line(c, 1, "a newer chela wrote this");
+        return portable_bad_line(c, 1, "a newer chela wrote this");
     c->key = key ? key : ch_arena_str(&c->arena, own);
     c->agent = ch_arena_str(&c->arena, ch_json_get_str(v, "agent"));
     struct ch_sv title = ch_json_get_str(v, "title");
@@ -297,17 +297,17 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
     CH_BUF_AUTO text = {0};
 
     if (ch_json_int(ch_json_get(v, "seq"), 0) != (int64_t)r.seq)
-        return bad_line(c, number, "a record before this one is missing");
+        return portable_bad_line(c, number, "a record before this one is missing");
     if (r.type == CH_REC_NONE)
-        return bad_line(c, number, "unknown type of record");
+        return portable_bad_line(c, number, "unknown type of record");
     if (!ch_json_is(data, CH_JSON_OBJECT))
-        return bad_line(c, number, "a record without data");
+        return portable_bad_line(c, number, "a record without data");
     copy_data(r.type, data, &text);
     if (text.overflow || text.n > CH_LIMIT_RECORD)
-        return bad_line(c, number, "the record is too large");
+        return portable_bad_line(c, number, "the record is too large");
     struct gist g = gist_of(r.type, data);
-    count(c, &g);
-    add(c, &r, ch_buf_sv(&text));
+    portable_count(c, &g);
+    portable_add(c, &r, ch_buf_sv(&text));
     return 0;
 }
 
@@ -317,9 +317,9 @@ static int import_line(struct copy *c, struct ch_sv line, size_t number, const c
     struct chela_error why = {0};
 
     if (line.n > CH_LIMIT_IMPORT_LINE)
-        return bad_line(c, number, "the line is too long");
+        return portable_bad_line(c, number, "the line is too long");
     if (ch_json_parse(&arena, line, CH_JSON_STRICT, &v, NULL, &why) < 0)
-        return bad_line(c, number, why.message);
+        return portable_bad_line(c, number, why.message);
     return number == 1 ? import_head(c, v, key) : import_record(c, v, number);
 }
 
@@ -339,7 +339,7 @@ int chela_store_import(chela_store *s, const char *text, size_t n, const char *k
     if (rc == 0 && number == 0)
         rc = ch_fail(c.err, CHELA_EPARSE, "there is nothing to import");
     if (rc == 0)
-        rc = put(s, &c, c.err);
+        rc = portable_put(s, &c, c.err);
     if (rc == 0 && out)
         *out = ch_strdup(c.key);
     copy_release(&c);

@@ -41,7 +41,7 @@ struct replaying {
 
 /* What does not fit the state is left out: the machine has gone another way,
  * and the next comparison tells. */
-static void feed(struct replaying *r, const struct ch_input *in) {
+static void replay_feed(struct replaying *r, const struct ch_input *in) {
     static const enum ch_run_state wants[] = {
         [CH_IN_INPUT] = CH_RUN_OBSERVE, [CH_IN_REPLY] = CH_RUN_THINK,
         [CH_IN_FAILED] = CH_RUN_THINK,  [CH_IN_RESULTS] = CH_RUN_ACT,
@@ -55,8 +55,8 @@ static void feed(struct replaying *r, const struct ch_input *in) {
 
 /* --- differences ----------------------------------------------------------------- */
 
-static void tell(struct replaying *r, const struct ch_buf *then, const struct ch_buf *now,
-                 bool same) {
+static void replay_tell(struct replaying *r, const struct ch_buf *then, const struct ch_buf *now,
+                        bool same) {
     struct chela_replay_step step = {.seq = r->record->seq,
                                      .turn = r->m.turns,
                                      .then = ch_buf_str(then),
@@ -76,7 +76,7 @@ static void compare_prompts(struct replaying *r, struct ch_sv then, struct ch_sv
     ch_sv_split(&is, '#');
     ch_buf_addf(&before, "instructions %.*s", CH_SV_FMT(then));
     ch_buf_addf(&after, "instructions %.*s", CH_SV_FMT(now));
-    tell(r, &before, &after, ch_sv_eq(was, is));
+    replay_tell(r, &before, &after, ch_sv_eq(was, is));
 }
 
 /* What a run would be told now is known to a run: to one that never begins. */
@@ -113,7 +113,7 @@ static void compare_request(struct replaying *r, const struct ch_json *request) 
         return;
     ch_buf_addf(&before, "%.*s is asked with %lld messages", CH_SV_FMT(model), (long long)messages);
     ch_buf_addf(&after, "%s is asked with %zu messages", now, r->past->transcript.n);
-    tell(r, &before, &after, strcmp(ch_buf_str(&before), ch_buf_str(&after)) == 0);
+    replay_tell(r, &before, &after, strcmp(ch_buf_str(&before), ch_buf_str(&after)) == 0);
 }
 
 static void compare_result(struct replaying *r, const struct ch_json *v, struct ch_sv name) {
@@ -126,12 +126,12 @@ static void compare_result(struct replaying *r, const struct ch_json *v, struct 
         return;
     ch_buf_addf(&before, "call %lld, %.*s, has a result", (long long)call, CH_SV_FMT(name));
     ch_buf_add_str(&after, fits ? "there is no such tool" : "no such call waits for one");
-    tell(r, &before, &after, false);
+    replay_tell(r, &before, &after, false);
 }
 
 /* --- what was put in ------------------------------------------------------------- */
 
-static enum ch_stop stop_of(struct ch_sv word) {
+static enum ch_stop replay_stop_of(struct ch_sv word) {
     for (int s = CH_STOP_STOP; s <= CH_STOP_ERROR; s++)
         if (ch_sv_is(word, ch_stop_name((enum ch_stop)s)))
             return (enum ch_stop)s;
@@ -145,7 +145,7 @@ static bool is_person(const struct ch_json *message) {
 static void feed_reply(struct replaying *r, const struct ch_json *v) {
     const struct ch_json *u = ch_json_get(v, "usage");
     struct ch_input in = {.kind = CH_IN_REPLY,
-                          .stop = stop_of(ch_json_get_str(v, "stop")),
+                          .stop = replay_stop_of(ch_json_get_str(v, "stop")),
                           .follow_ups = r->waiting,
                           .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
                                     .output = ch_json_int(ch_json_get(u, "output"), 0)}};
@@ -186,7 +186,7 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
 
 /* --- whose it is -------------------------------------------------------------------- */
 
-static void follow(struct replaying *r, struct ch_sv id) {
+static void replay_follow(struct replaying *r, struct ch_sv id) {
     CH_BUF_AUTO before = {0}, after = {0};
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
     chela_session *s;
@@ -198,7 +198,7 @@ static void follow(struct replaying *r, struct ch_sv id) {
     if (!a || ch_session_open(a, NULL, false, &s, NULL) < 0) {
         ch_buf_add_str(&after, "there is no such agent");
         if (!r->orphan) /* told once */
-            tell(r, &before, &after, false);
+            replay_tell(r, &before, &after, false);
         r->orphan = true;
         return;
     }
@@ -208,7 +208,7 @@ static void follow(struct replaying *r, struct ch_sv id) {
     r->orphan = false;
     r->m.limits = a->limits;
     r->m.model = 0;
-    tell(r, &before, &before, true);
+    replay_tell(r, &before, &before, true);
 }
 
 /* The agent of a run that was begun in another mode has the tools for it. */
@@ -251,9 +251,9 @@ static void feed_role(struct replaying *r, const struct ch_json *state) {
     if (!has_roles(r, state))
         return;
     if (is_next_turn(r, state))
-        feed(r, &(struct ch_input){.kind = CH_IN_ROLE});
+        replay_feed(r, &(struct ch_input){.kind = CH_IN_ROLE});
     else if (r->m.state == CH_RUN_THINK && ch_sv_is(reason, "task_completed"))
-        feed(r, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+        replay_feed(r, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
 }
 
 /* --- what came from outside ------------------------------------------------------------ */
@@ -285,18 +285,18 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
     bool state = r->record->type == CH_REC_STATE;
 
     if (state) {
-        follow(r, ch_json_get_str(v, "agent"));
+        replay_follow(r, ch_json_get_str(v, "agent"));
         take_mode(r, ch_json_get_str(v, "mode"));
     }
     if (r->replied && state)
         mark_reply(r, v);
     if (r->replied)
-        feed(r, &r->reply);
+        replay_feed(r, &r->reply);
     r->replied = false;
     if (state && ch_json_get(v, "acting"))
         return; /* what becomes of the results is said by the next */
     if (r->due && !is_person(v) && !(state && came_before_results(r, v)))
-        feed(r, &r->results);
+        replay_feed(r, &r->results);
     r->due = false;
 }
 
@@ -310,10 +310,10 @@ static void feed_compaction(struct replaying *r, const struct ch_json *v) {
 
     if (!r->begun || ch_run_over(&r->m)) {
         ch_run_init(&r->m, &r->agent->limits);
-        feed(r, &(struct ch_input){.kind = CH_IN_INPUT, .compact = true});
+        replay_feed(r, &(struct ch_input){.kind = CH_IN_INPUT, .compact = true});
         r->begun = true;
     }
-    feed(r, &in);
+    replay_feed(r, &in);
 }
 
 /* A run that ended by itself: whatever ended it from outside is fed again. */
@@ -324,7 +324,8 @@ static void feed_end(struct replaying *r, struct ch_sv reason) {
     if (!o || ch_run_over(&r->m))
         return;
     r->m.limits.models = 1; /* the others of the chain were tried then */
-    feed(r, &(struct ch_input){.kind = o->kind, .cls = overflow ? CH_ERR_OVERFLOW : CH_ERR_SERVER});
+    replay_feed(
+        r, &(struct ch_input){.kind = o->kind, .cls = overflow ? CH_ERR_OVERFLOW : CH_ERR_SERVER});
 }
 
 /* --- what came out ------------------------------------------------------------------ */
@@ -342,7 +343,7 @@ static void adopt_usage(struct replaying *r, const struct ch_json *v) {
         (unsigned)ch_json_int(ch_json_get(below, "tool_calls"), r->m.below.tool_calls);
 }
 
-static void compare(struct replaying *r, const struct ch_json *v) {
+static void replay_compare(struct replaying *r, const struct ch_json *v) {
     CH_BUF_AUTO then = {0}, now = {0};
     struct ch_sv state = ch_json_get_str(v, "state"), reason = ch_json_get_str(v, "reason");
 
@@ -353,7 +354,7 @@ static void compare(struct replaying *r, const struct ch_json *v) {
     ch_buf_addf(&now, "%s%s%s, %u turns, %u calls", ch_run_state_name(r->m.state), *why ? " " : "",
                 why, r->m.turns, r->m.tool_calls);
     bool same = strcmp(ch_buf_str(&then), ch_buf_str(&now)) == 0;
-    tell(r, &then, &now, same);
+    replay_tell(r, &then, &now, same);
     adopt_usage(r, v);
     if (same)
         return;
@@ -391,20 +392,20 @@ static void feed_state(struct replaying *r, const struct ch_json *v) {
         return; /* nor is what a call of an agent used */
     }
     if (running && r->m.state == CH_RUN_WAITING) {
-        feed(r, &(struct ch_input){.kind = CH_IN_RESUMED});
+        replay_feed(r, &(struct ch_input){.kind = CH_IN_RESUMED});
         return;
     }
     if (ch_sv_is(status, "paused"))
-        feed(r, &(struct ch_input){.kind = CH_IN_UNANSWERED,
-                                   .approvals = ch_sv_is(reason, "approval_required")});
+        replay_feed(r, &(struct ch_input){.kind = CH_IN_UNANSWERED,
+                                          .approvals = ch_sv_is(reason, "approval_required")});
     feed_end(r, reason);
     feed_role(r, v);
-    compare(r, v);
+    replay_compare(r, v);
 }
 
-static void begin(struct replaying *r, const struct ch_json *v) {
+static void replay_begin(struct replaying *r, const struct ch_json *v) {
     ch_run_init(&r->m, &r->agent->limits);
-    feed(r, &(struct ch_input){.kind = CH_IN_INPUT});
+    replay_feed(r, &(struct ch_input){.kind = CH_IN_INPUT});
     r->begun = true;
     r->recoveries = 0;
     r->calls = r->done = 0;
@@ -424,7 +425,7 @@ static int replay_record(const struct chela_store_record *record, void *user) {
     bool start = ch_sv_is(ch_json_get_str(v, "mode"), "start");
     struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
     if (record->type == CH_REC_INBOUND && start)
-        begin(r, v);
+        replay_begin(r, v);
     else if (record->type == CH_REC_INBOUND)
         r->waiting++;
     else if (record->type == CH_REC_MESSAGE && ch_json_get(v, "of"))

@@ -7,8 +7,8 @@
 
 /* --- one of them */
 
-static int change(chela_store *store, struct chela_store_change *c, size_t n,
-                  struct chela_error *err) {
+static int store_schedules_change(chela_store *store, struct chela_store_change *c, size_t n,
+                                  struct chela_error *err) {
     struct chela_error why = {0};
     int rc = ch_store_commit(store, c, n, true, err ? err : &why);
     return rc < 0 ? rc : c[0].rc;
@@ -27,7 +27,8 @@ static int count_note(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
-static int check_room(chela_store *store, const char *of_session, struct chela_error *err) {
+static int store_schedules_check_room(chela_store *store, const char *of_session,
+                                      struct chela_error *err) {
     struct count c = {.of_session = of_session};
     int rc = chela_store_items(store, CHELA_STORE_NOTES, count_note, &c, err);
     if (rc < 0)
@@ -49,7 +50,7 @@ int chela_schedule_add(chela_store *store, const struct chela_schedule *given,
     if (rc == 0 && ch_schedule_next(s, now) == CH_WHEN_NEVER)
         rc = ch_fail(err, CHELA_EINVAL, "its time has passed");
     if (rc == 0)
-        rc = check_room(store, of_session, err);
+        rc = store_schedules_check_room(store, of_session, err);
     if (rc < 0)
         return rc;
     s->state = (struct ch_schedule_state){.since = now, .last = now};
@@ -59,14 +60,14 @@ int chela_schedule_add(chela_store *store, const struct chela_schedule *given,
     ch_schedule_state_write(&s->state, &state);
     struct chela_store_change c = {.kind = CHELA_STORE_NOTE, .token = 1, .id = ch_buf_str(&id),
                                    .key = key, .data = data.p, .n = data.n, .now = now};
-    rc = change(store, &c, 1, err);
+    rc = store_schedules_change(store, &c, 1, err);
     if (rc == CHELA_EEXIST)
         return ch_fail(err, rc, "there is a schedule '%s' already", s->is.name);
     if (rc < 0)
         return rc;
     struct chela_store_change begun = {.kind = CHELA_STORE_NOTE, .id = ch_buf_str(&state_id),
                                        .key = key, .data = state.p, .n = state.n, .now = now};
-    return change(store, &begun, 1, err);
+    return store_schedules_change(store, &begun, 1, err);
 }
 
 int chela_schedule_remove(chela_store *store, const char *name, struct chela_error *err) {
@@ -75,11 +76,11 @@ int chela_schedule_remove(chela_store *store, const char *name, struct chela_err
     ch_buf_addf(&state_id, CH_SCHEDULE_STATE "%s", name);
     struct chela_store_change c[] = {{.kind = CHELA_STORE_FORGET, .id = ch_buf_str(&id)},
                                      {.kind = CHELA_STORE_FORGET, .id = ch_buf_str(&state_id)}};
-    int rc = change(store, c, 1, err);
+    int rc = store_schedules_change(store, c, 1, err);
     if (rc == CHELA_ENOENT)
         return ch_fail(err, rc, "there is no schedule '%s' in the store", name);
     if (rc == 0)
-        rc = change(store, c + 1, 1, err);
+        rc = store_schedules_change(store, c + 1, 1, err);
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
@@ -96,13 +97,13 @@ struct listing {
     bool states; /* the second walk */
 };
 
-static struct ch_schedule *put(struct listing *l, struct ch_schedule *s) {
+static struct ch_schedule *store_schedules_put(struct listing *l, struct ch_schedule *s) {
     l->list = ch_realloc(l->list, (l->n + 1) * sizeof(*l->list));
     l->list[l->n++] = (struct entry){.s = s};
     return s;
 }
 
-static struct entry *find(struct listing *l, struct ch_sv name) {
+static struct entry *store_schedules_find(struct listing *l, struct ch_sv name) {
     for (size_t i = 0; i < l->n; i++)
         if (ch_sv_is(name, l->list[i].s->is.name))
             return &l->list[i];
@@ -110,7 +111,7 @@ static struct entry *find(struct listing *l, struct ch_sv name) {
 }
 
 /* What follows the prefix of an id, up to a slash; p NULL: another kind. */
-static struct ch_sv name_in(const char *id, const char *prefix) {
+static struct ch_sv store_schedules_name_in(const char *id, const char *prefix) {
     size_t n = strlen(prefix);
     if (strncmp(id, prefix, n) != 0)
         return ch_sv(NULL, 0);
@@ -120,26 +121,27 @@ static struct ch_sv name_in(const char *id, const char *prefix) {
 
 static int list_note(const struct chela_store_item *i, void *user) {
     struct listing *l = user;
-    struct ch_sv name = name_in(i->id, l->states ? CH_SCHEDULE_STATE : CH_SCHEDULE_NOTE);
-    struct entry *e = name.p ? find(l, name) : NULL;
+    struct ch_sv name =
+        store_schedules_name_in(i->id, l->states ? CH_SCHEDULE_STATE : CH_SCHEDULE_NOTE);
+    struct entry *e = name.p ? store_schedules_find(l, name) : NULL;
     struct ch_schedule *s;
     if (l->states && e)
         ch_schedule_state_read(ch_sv(i->data, i->n), &e->s->state);
     else if (!l->states && name.p && !e &&
              ch_schedule_read(ch_sv(i->data, i->n), i->key, &s, NULL) == 0)
-        put(l, s);
+        store_schedules_put(l, s);
     return 0;
 }
 
 static int list_event(const struct chela_store_item *i, void *user) {
-    struct ch_sv name = name_in(i->id, CH_SCHEDULE_NOTE);
-    struct entry *e = name.p ? find(user, name) : NULL;
+    struct ch_sv name = store_schedules_name_in(i->id, CH_SCHEDULE_NOTE);
+    struct entry *e = name.p ? store_schedules_find(user, name) : NULL;
     if (e)
         e->waiting = true;
     return 0;
 }
 
-static int tell(const struct listing *l, chela_schedule_fn *fn, void *user) {
+static int store_schedules_tell(const struct listing *l, chela_schedule_fn *fn, void *user) {
     int64_t now = ch_store_now();
     for (size_t i = 0; i < l->n; i++) {
         const struct ch_schedule *s = l->list[i].s;
@@ -167,7 +169,7 @@ int chela_schedule_list(chela_store *store, const struct chela_schedule *const *
         struct ch_schedule *s;
         rc = ch_schedule_new(configured[i], NULL, &s, err);
         if (rc == 0)
-            put(&l, s);
+            store_schedules_put(&l, s);
     }
     if (rc == 0)
         rc = chela_store_items(store, CHELA_STORE_NOTES, list_note, &l, err);
@@ -177,15 +179,15 @@ int chela_schedule_list(chela_store *store, const struct chela_schedule *const *
     if (rc == 0)
         rc = chela_store_items(store, CHELA_STORE_INBOX, list_event, &l, err);
     if (rc == 0)
-        rc = tell(&l, fn, user);
+        rc = store_schedules_tell(&l, fn, user);
     for (size_t i = 0; i < l.n; i++)
         ch_schedule_free(l.list[i].s);
     ch_free(l.list);
     return rc;
 }
 
-static void write_time(struct ch_jw *w, const char *key, const struct chela_schedule *s,
-                       int64_t ms) {
+static void store_schedules_write_time(struct ch_jw *w, const char *key,
+                                       const struct chela_schedule *s, int64_t ms) {
     if (ms <= 0 || ms == CH_WHEN_NEVER)
         return;
     char *text = chela_schedule_time(s, ms);
@@ -206,8 +208,8 @@ char *chela_schedule_row_json(const struct chela_schedule_row *row) {
     struct ch_jw w = ch_jw(&rest);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "source", !row->of_session ? "config" : *row->of_session ? "session" : "store");
-    write_time(&w, "last", s, row->last);
-    write_time(&w, "next", s, row->next);
+    store_schedules_write_time(&w, "last", s, row->last);
+    store_schedules_write_time(&w, "next", s, row->next);
     ch_jw_kint(&w, "runs_today", row->runs_today);
     ch_jw_kbool(&w, "waiting", row->waiting);
     ch_jw_end(&w, '}');

@@ -4,6 +4,8 @@
  * what a user says belongs to the turn that it causes. A session's row knows how
  * many there are, so they are counted from the end: only records behind the one
  * in question are read. */
+#include "store/search.h"
+
 #include "agent/journal/journal.h"
 #include "base/arena.h"
 #include "base/limits.h"
@@ -20,8 +22,8 @@ static bool can_say(const struct chela_store_record *r) {
     return r->type == CH_REC_INBOUND || r->type == CH_REC_MESSAGE;
 }
 
-static void add_texts(const struct ch_json *v, void (*add)(const char *p, size_t n, void *to),
-                      void *to) {
+static void store_search_add_texts(const struct ch_json *v,
+                                   void (*add)(const char *p, size_t n, void *to), void *to) {
     for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
         struct ch_sv text = ch_json_get_str(block, "text");
         if (!ch_sv_is(ch_json_get_str(block, "type"), "text") || text.n == 0)
@@ -32,17 +34,17 @@ static void add_texts(const struct ch_json *v, void (*add)(const char *p, size_t
 }
 
 /* What people said and read: texts of messages, not arguments or results. */
-static void text_of(const struct chela_store_record *r,
-                    void (*add)(const char *p, size_t n, void *to), void *to) {
+static void store_search_text_of(const struct chela_store_record *r,
+                                 void (*add)(const char *p, size_t n, void *to), void *to) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
     if (can_say(r) &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) == 0)
-        add_texts(v, add, to);
+        store_search_add_texts(v, add, to);
 }
 
-static void add_words(const char *p, size_t n, void *to) {
+static void store_search_add_words(const char *p, size_t n, void *to) {
     ch_buf_add(to, p, n);
 }
 
@@ -82,7 +84,7 @@ static int scan_record(const struct chela_store_record *r, void *user) {
     size_t n = 0;
 
     ch_buf_clear(&s->words);
-    text_of(r, add_words, &s->words);
+    store_search_text_of(r, store_search_add_words, &s->words);
     const char *text = ch_buf_str(&s->words), *at = first_match(text, s->text, &n);
     if (!at)
         return 0;
@@ -105,7 +107,7 @@ static int scan_record(const struct chela_store_record *r, void *user) {
 static int scan_all(chela_store *s, const struct chela_store_query *q, chela_store_hit_fn *fn,
                     void *user, struct chela_error *err) {
     struct scan scan = {.text = q->text, .fn = fn, .user = user, .left = q->limit ? q->limit : -1u};
-    struct ch_keys keys = {0};
+    struct ch_store_keys keys = {0};
 
     int rc = chela_store_list(s, NULL, ch_keys_add, &keys, err);
     for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
@@ -172,7 +174,7 @@ struct walk {
     struct ch_buf text, scratch;
 };
 
-static int read_row(const struct chela_store_session *row, void *user) {
+static int store_search_read_row(const struct chela_store_session *row, void *user) {
     struct walk *w = user;
 
     w->last = row->last;
@@ -182,7 +184,7 @@ static int read_row(const struct chela_store_session *row, void *user) {
 
 /* Is it a message of the model? Most records are looked at for this alone, so
  * nothing is built, and what follows the answer is not read. */
-static bool is_reply(struct walk *w, const struct chela_store_record *r) {
+static bool store_search_is_reply(struct walk *w, const struct chela_store_record *r) {
     struct ch_sv key, role = CH_SV("");
     struct ch_pull p;
 
@@ -205,10 +207,10 @@ static struct hit *known_hit(const struct walk *w, uint64_t seq) {
     return NULL;
 }
 
-static struct hit *add_text(struct walk *w, const struct chela_store_record *r,
-                            const struct ch_json *v) {
+static struct hit *store_search_add_text(struct walk *w, const struct chela_store_record *r,
+                                         const struct ch_json *v) {
     ch_buf_clear(&w->text);
-    add_texts(v, add_words, &w->text);
+    store_search_add_texts(v, store_search_add_words, &w->text);
     if (w->text.n == 0)
         return NULL;
     struct hit *h = new_hit(w->hits);
@@ -220,7 +222,7 @@ static struct hit *add_text(struct walk *w, const struct chela_store_record *r,
     return h;
 }
 
-static void look_at(struct walk *w, const struct chela_store_record *r) {
+static void store_search_look_at(struct walk *w, const struct chela_store_record *r) {
     struct hit *h = w->texts ? NULL : known_hit(w, r->seq);
     const struct ch_json *v;
 
@@ -228,7 +230,7 @@ static void look_at(struct walk *w, const struct chela_store_record *r) {
         return;
     ch_arena_clear(&w->arena);
     if (ch_json_parse(&w->arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
-        (!h && !(h = add_text(w, r, v))))
+        (!h && !(h = store_search_add_text(w, r, v))))
         return;
     h->turn = w->replies + 1; /* from where the walk began */
     h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
@@ -241,13 +243,14 @@ static int walk_record(const struct chela_store_record *r, void *user) {
         return 1;
     if (!can_say(r))
         return 0;
-    look_at(w, r);
-    w->replies += is_reply(w, r);
+    store_search_look_at(w, r);
+    w->replies += store_search_is_reply(w, r);
     return 0;
 }
 
 /* The turns of this session's hits from `first` on. */
-static int walk(chela_store *s, struct walk *w, uint64_t first, struct chela_error *err) {
+static int store_search_walk(chela_store *s, struct walk *w, uint64_t first,
+                             struct chela_error *err) {
     int rc = chela_store_records(s, w->key, first, walk_record, w, err);
     uint64_t before = w->turns > w->replies ? w->turns - w->replies : 0;
 
@@ -261,7 +264,7 @@ static int walk(chela_store *s, struct walk *w, uint64_t first, struct chela_err
 }
 
 /* A session that was deleted meanwhile, or is damaged, has none: 0. */
-static void count_turns(chela_store *s, struct hits *h, const char *run) {
+static void store_search_count_turns(chela_store *s, struct hits *h, const char *run) {
     struct chela_error ignored = {0};
 
     for (size_t i = 0; i < h->n; i++) {
@@ -272,15 +275,15 @@ static void count_turns(chela_store *s, struct hits *h, const char *run) {
         for (size_t k = i; k < h->n; k++)
             if (strcmp(h->list[k].key, w.key) == 0)
                 first = CH_MIN(first, h->list[k].seq);
-        if (chela_store_session(s, w.key, read_row, &w, &ignored) == 0)
-            walk(s, &w, first, &ignored);
+        if (chela_store_session(s, w.key, store_search_read_row, &w, &ignored) == 0)
+            store_search_walk(s, &w, first, &ignored);
     }
 }
 
 /* --- searching -------------------------------------------------------------------------- */
 
-static int find(chela_store *s, const struct chela_store_query *q, const char *run,
-                struct hits *out, struct chela_error *err) {
+static int store_search_find(chela_store *s, const struct chela_store_query *q, const char *run,
+                             struct hits *out, struct chela_error *err) {
     int rc;
 
     if (s->ops->search) {
@@ -291,16 +294,17 @@ static int find(chela_store *s, const struct chela_store_query *q, const char *r
         rc = scan_all(s, q, keep_hit, out, err);
     }
     if (rc == 0)
-        count_turns(s, out, run);
+        store_search_count_turns(s, out, run);
     return rc;
 }
 
 int chela_store_search(chela_store *s, const char *text, const char *key, size_t limit,
                        chela_store_hit_fn *fn, void *user, struct chela_error *err) {
     struct chela_error why = {0};
-    struct chela_store_query q = {.text = text, .key = key, .limit = limit, .text_of = text_of};
+    struct chela_store_query q = {
+        .text = text, .key = key, .limit = limit, .text_of = store_search_text_of};
     struct hits found = {0};
-    int rc = find(s, &q, NULL, &found, err ? err : &why);
+    int rc = store_search_find(s, &q, NULL, &found, err ? err : &why);
 
     for (size_t i = 0; rc == 0 && i < found.n; i++) {
         const struct hit *h = &found.list[i];
@@ -325,18 +329,18 @@ int chela_store_search(chela_store *s, const char *text, const char *key, size_t
 static int add_newest(chela_store *s, const struct ch_recall_query *q, const char *key,
                       struct hits *out, struct chela_error *err) {
     struct walk w = {.key = key, .run = q->run, .texts = true, .hits = out, .from = out->n};
-    int rc = chela_store_session(s, key, read_row, &w, err);
+    int rc = chela_store_session(s, key, store_search_read_row, &w, err);
     uint64_t reach = (uint64_t)q->limit * RECORDS_A_TEXT;
 
     if (rc == CHELA_ENOENT) /* nothing of it is stored yet */
         return 0;
-    return rc < 0 ? rc : walk(s, &w, w.last > reach ? w.last - reach : 1, err);
+    return rc < 0 ? rc : store_search_walk(s, &w, w.last > reach ? w.last - reach : 1, err);
 }
 
 static int find_newest(chela_store *s, const struct ch_recall_query *q, struct hits *out,
                        struct chela_error *err) {
     struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = SESSIONS);
-    struct ch_keys keys = {0};
+    struct ch_store_keys keys = {0};
 
     if (q->session)
         return add_newest(s, q, q->session, out, err);
@@ -350,9 +354,10 @@ static int find_newest(chela_store *s, const struct ch_recall_query *q, struct h
 int ch_store_recall(chela_store *s, const struct ch_recall_query *q, ch_recall_fn *fn, void *to,
                     struct chela_error *err) {
     struct chela_store_query words = {
-        .text = q->text, .key = q->session, .limit = q->limit, .text_of = text_of};
+        .text = q->text, .key = q->session, .limit = q->limit, .text_of = store_search_text_of};
     struct hits found = {0};
-    int rc = q->text ? find(s, &words, q->run, &found, err) : find_newest(s, q, &found, err);
+    int rc = q->text ? store_search_find(s, &words, q->run, &found, err)
+                     : find_newest(s, q, &found, err);
     size_t left = q->limit;
 
     for (size_t i = 0; rc == 0 && i < found.n && left; i++) {

@@ -2,9 +2,11 @@
 #include "agent/journal/journal_replay.h"
 #include "base/error.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
+#include "store/owner.h"
 #include "store/store.h"
 
-static void write_session(struct ch_jw *w, const struct chela_store_session *s) {
+static void store_show_write_session(struct ch_jw *w, const struct chela_store_session *s) {
     ch_jw_kcstr(w, "key", s->key);
     ch_jw_kcstr(w, "title", s->title);
     ch_jw_kcstr(w, "agent", s->agent);
@@ -28,7 +30,7 @@ char *chela_store_session_json(const struct chela_store_session *s) {
     struct ch_jw w = ch_jw(&out);
 
     ch_jw_begin(&w, '{');
-    write_session(&w, s);
+    store_show_write_session(&w, s);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
 }
@@ -56,7 +58,7 @@ char *chela_store_hit_json(const struct chela_store_hit *h) {
 /* --- one session, whole ------------------------------------------------------------ */
 
 /* What runs that it called wait for: to be answered here. */
-static void write_below(struct ch_jw *w, const struct ch_past *p) {
+static void store_show_write_below(struct ch_jw *w, const struct ch_past *p) {
     for (const struct ch_past_below *b = p->below; b; b = b->next) {
         if (b->answer || b->decision != CHELA_UNDECIDED)
             continue;
@@ -73,7 +75,7 @@ static void write_below(struct ch_jw *w, const struct ch_past *p) {
     }
 }
 
-static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
+static void store_show_write_waiting(struct ch_jw *w, const struct ch_past *p) {
     size_t at = 0;
 
     ch_jw_key(w, "waiting");
@@ -95,7 +97,7 @@ static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
             ch_jw_kcstr(w, "summary", c->summary);
         ch_jw_end(w, '}');
     }
-    write_below(w, p);
+    store_show_write_below(w, p);
     ch_jw_end(w, ']');
 }
 
@@ -106,13 +108,13 @@ struct showing {
     int rc;
 };
 
-static int show_row(const struct chela_store_session *s, void *user) {
-    write_session(&((struct showing *)user)->w, s);
+static int store_show_row(const struct chela_store_session *s, void *user) {
+    store_show_write_session(&((struct showing *)user)->w, s);
     return 0;
 }
 
 /* All that was said, also what is condensed since. */
-static int show_record(const struct chela_store_record *r, void *user) {
+static int store_show_record(const struct chela_store_record *r, void *user) {
     struct showing *s = user;
     if (r->type == CH_REC_COMPACTION)
         return 0;
@@ -126,13 +128,13 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
     struct showing s = {.w = ch_jw(&text), .past = ch_past_new(), .err = err ? err : &why};
 
     ch_jw_begin(&s.w, '{');
-    int rc = chela_store_session(store, key, show_row, &s, s.err);
+    int rc = chela_store_session(store, key, store_show_row, &s, s.err);
     if (rc == 0)
-        rc = chela_store_records(store, key, 1, show_record, &s, s.err);
+        rc = chela_store_records(store, key, 1, store_show_record, &s, s.err);
     if (rc == 0)
         rc = s.rc < 0 ? s.rc : ch_past_finish(s.past, s.err);
     ch_course_write(&s.past->course, &s.w);
-    write_waiting(&s.w, s.past);
+    store_show_write_waiting(&s.w, s.past);
     ch_jw_key(&s.w, "transcript");
     ch_jw_begin(&s.w, '[');
     for (size_t i = 0; i < s.past->transcript.n; i++)

@@ -40,28 +40,17 @@ uint32_t ch_record_sum(const struct chela_store_record *r);
 
 int64_t ch_store_now(void); /* ms, wall clock */
 
-struct ch_keys { /* of sessions; zeroed: none */
+struct ch_store_keys {     /* of sessions; zeroed: none */
     char **list, **titles; /* owned */
     size_t n;
 };
 int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela_store_list */
-void ch_keys_release(struct ch_keys *keys);
+void ch_keys_release(struct ch_store_keys *keys);
 
-/* --- search.c: what was said, for agents (tool/memory/notes.h) */
-int ch_store_recall(chela_store *store, const struct ch_recall_query *q, ch_recall_fn *fn, void *to,
-                    struct chela_error *err);
-
-/* --- owner.c: who holds a lease, in words that another process can judge */
-void ch_owner_make(struct ch_buf *out);
-bool ch_owner_is_dead(const char *owner); /* known to be; false when in doubt */
-bool ch_owner_serves(const char *owner);  /* it is a gateway's */
 #define CH_OWNER_SERVES " gateway"        /* that is what it ends with */
-bool ch_owner_lives(const char *owner);   /* likewise: a process on this machine */
-void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
 
 /* --- writer.c: a runtime's journal over a store */
 struct ch_journal;
 struct ch_loop;
-struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store);
 
 #endif

@@ -14,6 +14,8 @@
  *
  * A failed transaction is the end of every log that was in it; what it held is
  * read back from the store by whoever opens the session again. */
+#include "store/writer.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +26,8 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "io/loop.h"
+#include "store/owner.h"
+#include "store/search.h"
 #include "store/store.h"
 
 #define LEASE_MS 30000
@@ -140,7 +144,7 @@ struct opening {
     struct chela_error *err;
 };
 
-static int on_row(const struct chela_store_session *row, void *user) {
+static int store_writer_on_row(const struct chela_store_session *row, void *user) {
     struct opening *o = user;
 
     o->token = row->token;
@@ -152,7 +156,7 @@ static int on_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static int on_record(const struct chela_store_record *r, void *user) {
+static int store_writer_on_record(const struct chela_store_record *r, void *user) {
     struct opening *o = user;
 
     o->rc = o->job->handler->fold(r, o->job->open->past, o->err);
@@ -190,7 +194,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                                   .until = w->instant ? INT64_MAX : now + LEASE_MS,
                                   .create = 1,
                                   .judge = 1};
-    int rc = ch_store_open_session(w->store, &c, on_row, o, err);
+    int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
 
     /* Whoever had it may be gone by now, and somebody else have come. */
     for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
@@ -198,12 +202,12 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
         c.steal = o->token;
-        rc = ch_store_open_session(w->store, &c, on_row, o, err);
+        rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
     }
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
 }
 
-static void release(struct writer *w, struct ch_log *log, uint64_t token) {
+static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t token) {
     struct chela_store_change c = {
         .kind = CHELA_STORE_RELEASE, .key = log->key, .token = token};
     struct chela_error ignored = {0};
@@ -217,11 +221,12 @@ static void run_open(struct writer *w, struct job *job) {
 
     job->rc = claim(w, log, &o, &job->err);
     if (job->rc == 0 && o.last > 0) {
-        job->rc = chela_store_records(w->store, log->key, o.window, on_record, &o, &job->err);
+        job->rc = chela_store_records(w->store, log->key, o.window, store_writer_on_record, &o,
+                                      &job->err);
         if (job->rc == 0)
             job->rc = o.rc;
         if (job->rc < 0)
-            release(w, log, o.token);
+            store_writer_release(w, log, o.token);
     }
     ch_buf_release(&o.owner);
     if (job->rc < 0)
@@ -263,7 +268,7 @@ static void finish_job(struct writer *w, struct job *job) {
 }
 
 /* Still ours? Unlocked; `lost` holds what is to be told. */
-static struct job *renew(struct writer *w) {
+static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
     struct job *told = NULL;
@@ -289,7 +294,7 @@ static struct job *renew(struct writer *w) {
     return told;
 }
 
-static bool wait_for_work(struct writer *w, const struct timespec *beat) {
+static bool store_writer_wait_for_work(struct writer *w, const struct timespec *beat) {
     int rc = 0;
 
     while (!w->todo && !w->ending && rc != ETIMEDOUT)
@@ -309,7 +314,7 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
     if (now.tv_sec < beat->tv_sec)
         return;
     pthread_mutex_unlock(&w->lock);
-    struct job *told = renew(w);
+    struct job *told = store_writer_renew(w);
     next_beat(beat);
     pthread_mutex_lock(&w->lock);
     while (told) {
@@ -319,14 +324,14 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
     }
 }
 
-static void *thread_main(void *arg) {
+static void *store_writer_thread_main(void *arg) {
     struct writer *w = arg;
     struct timespec beat;
 
     next_beat(&beat);
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        bool work = wait_for_work(w, &beat);
+        bool work = store_writer_wait_for_work(w, &beat);
         if (!work && w->ending)
             break;
         if (work) {
@@ -345,14 +350,14 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-static void start_thread(struct writer *w) {
+static void store_writer_start_thread(struct writer *w) {
     sigset_t all, before;
 
     if (w->started)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    w->started = pthread_create(&w->thread, NULL, thread_main, w) == 0;
+    w->started = pthread_create(&w->thread, NULL, store_writer_thread_main, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!w->started)
         w->instant = true; /* no thread to be had: slower, and right */
@@ -360,14 +365,14 @@ static void start_thread(struct writer *w) {
 
 /* --- the loop's side ---------------------------------------------------------------- */
 
-static void wake(struct writer *w) { /* flush, soon */
+static void store_writer_wake(struct writer *w) { /* flush, soon */
     ch_task_defer(w->loop, &w->task);
 }
 
-static void submit(struct writer *w, struct job *job) {
+static void store_writer_submit(struct writer *w, struct job *job) {
     w->under_way++;
     if (!w->instant)
-        start_thread(w);
+        store_writer_start_thread(w);
     ch_loop_hold_thread(w->loop);
     pthread_mutex_lock(&w->lock);
     *w->todo_end = job;
@@ -375,7 +380,7 @@ static void submit(struct writer *w, struct job *job) {
     pthread_mutex_unlock(&w->lock);
     pthread_cond_signal(&w->more); /* unlocked: it would wake up to wait again */
     if (w->instant)
-        wake(w);
+        store_writer_wake(w);
 }
 
 static void records_release(struct records *r) {
@@ -394,7 +399,7 @@ static void free_log(struct ch_log *log) {
     ch_free(log);
 }
 
-static void free_job(struct job *job) {
+static void store_writer_free_job(struct job *job) {
     for (size_t i = 0; i < job->nparts; i++) {
         records_release(&job->parts[i].records);
         ch_free(job->parts[i].status);
@@ -412,7 +417,7 @@ static void free_job(struct job *job) {
 
 /* A closed log has to give its lease back, also one that it has lost: so the
  * thread hears of it. */
-static bool is_due(const struct ch_log *log) {
+static bool store_writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token)
         return false;
     return !log->handler || (log->pending.n && log->wanted != CH_SYNC_LATER);
@@ -446,7 +451,7 @@ static size_t count_due(const struct writer *w, size_t *extras) {
 
     *extras = 0;
     for (CH_LIST_EACH(k, &w->logs))
-        n += is_due(CH_CONTAINER(k, struct ch_log, link));
+        n += store_writer_is_due(CH_CONTAINER(k, struct ch_log, link));
     for (CH_LIST_EACH(e, &w->extras))
         ++*extras;
     return n;
@@ -474,7 +479,7 @@ static void open_waiting(struct writer *w) {
         log->busy = true;
         job->open = log;
         job->handler = log->handler;
-        submit(w, job);
+        store_writer_submit(w, job);
     }
 }
 
@@ -485,7 +490,7 @@ static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
 }
 
 /* Everything that is due, of all sessions, as one transaction. */
-static void hand_over(struct writer *w) {
+static void store_writer_hand_over(struct writer *w) {
     open_waiting(w);
     size_t extras, n = count_due(w, &extras);
 
@@ -497,7 +502,7 @@ static void hand_over(struct writer *w) {
     job->changes = ch_alloc((n + extras) * sizeof(*job->changes));
     for (CH_LIST_EACH(k, &w->logs)) {
         struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
-        if (!is_due(log))
+        if (!store_writer_is_due(log))
             continue;
         job->sync |= needs_sync(w, log->wanted);
         job->parts[job->nparts] = take_part(log, &job->changes[job->nparts]);
@@ -510,10 +515,10 @@ static void hand_over(struct writer *w) {
         job->extras[job->nextras++] = e;
     }
     w->writing = true;
-    submit(w, job);
+    store_writer_submit(w, job);
 }
 
-static void lose(struct ch_log *log, const struct chela_error *err) {
+static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
     if (log->state == LOST)
         return;
     log->state = LOST;
@@ -539,7 +544,8 @@ static void deliver_open(struct job *job) {
         free_log(log);
 }
 
-static const struct chela_error *refusal(const struct job *job, size_t i, struct chela_error *err) {
+static const struct chela_error *store_writer_refusal(const struct job *job, size_t i,
+                                                      struct chela_error *err) {
     int rc = job->rc < 0 ? job->rc : job->changes[i].rc;
 
     if (rc == 0)
@@ -558,13 +564,13 @@ static void deliver_part(struct job *job, size_t i) {
     struct part *p = &job->parts[i];
     struct ch_log *log = p->log;
     struct chela_error err = {0};
-    const struct chela_error *why = refusal(job, i, &err);
+    const struct chela_error *why = store_writer_refusal(job, i, &err);
 
     log->busy = false;
     if (p->release)
         free_log(log);
     else if (why)
-        lose(log, why);
+        store_writer_lose(log, why);
     else if (log->handler)
         log->handler->committed(p->upto, log->user);
 }
@@ -583,8 +589,8 @@ static void deliver_commit(struct writer *w, struct job *job) {
 
 static void deliver_job(struct writer *w, struct job *job) {
     if (job->lost) { /* nobody asked for it, so nobody is held by it */
-        lose(job->lost, &job->err);
-        free_job(job);
+        store_writer_lose(job->lost, &job->err);
+        store_writer_free_job(job);
         return;
     }
     w->under_way--;
@@ -593,7 +599,7 @@ static void deliver_job(struct writer *w, struct job *job) {
         deliver_open(job);
     else
         deliver_commit(w, job);
-    free_job(job);
+    store_writer_free_job(job);
 }
 
 /* posted: the post that told us has been delivered, so the next may be sent. */
@@ -608,18 +614,18 @@ static struct job *take_finished(struct writer *w, bool posted) {
     return list;
 }
 
-static void deliver(struct writer *w) {
+static void store_writer_deliver(struct writer *w) {
     struct job *next;
 
     for (struct job *job = take_finished(w, true); job; job = next) {
         next = job->next;
         deliver_job(w, job);
     }
-    hand_over(w);
+    store_writer_hand_over(w);
 }
 
 static void on_post(struct ch_post *post) {
-    deliver(CH_CONTAINER(post, struct writer, post));
+    store_writer_deliver(CH_CONTAINER(post, struct writer, post));
 }
 
 /* Without a thread: what was handed over is done here, in a task of the loop. */
@@ -637,15 +643,15 @@ static void run_instantly(struct writer *w) {
 
 /* One more iteration is waited for: what an event causes is often appended in
  * the tasks it leaves behind, such as the start of the calls of a reply. */
-static void flush(struct ch_task *task) {
+static void store_writer_flush(struct ch_task *task) {
     struct writer *w = CH_CONTAINER(task, struct writer, task);
 
     w->lingered = !w->lingered;
     if (w->lingered) {
-        wake(w);
+        store_writer_wake(w);
         return;
     }
-    hand_over(w);
+    store_writer_hand_over(w);
     if (w->instant)
         run_instantly(w);
 }
@@ -693,11 +699,11 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
     r->sum = ch_record_sum(r);
     log->wanted = CH_MAX(log->wanted, sync);
     if (sync != CH_SYNC_LATER)
-        wake(log->w);
+        store_writer_wake(log->w);
     return seq;
 }
 
-static void replace(char **mine, const char **field, const char *text) {
+static void store_writer_replace(char **mine, const char **field, const char *text) {
     if (!text)
         return;
     ch_free(*mine);
@@ -705,8 +711,8 @@ static void replace(char **mine, const char **field, const char *text) {
 }
 
 static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
-    replace(&log->status, &log->head.status, head->status);
-    replace(&log->title, &log->head.title, head->title);
+    store_writer_replace(&log->status, &log->head.status, head->status);
+    store_writer_replace(&log->title, &log->head.title, head->title);
     log->head.window = CH_MAX(log->head.window, head->window);
     log->head.turns += head->turns;
     log->head.messages += head->messages;
@@ -733,7 +739,7 @@ static void writer_change(struct ch_journal *j, const struct chela_store_change 
     e->done = done;
     e->user = user;
     ch_list_add(&w->extras, &e->link);
-    wake(w);
+    store_writer_wake(w);
 }
 
 static int writer_recall(struct ch_journal *j, const struct ch_recall_query *q, ch_recall_fn *fn,
@@ -765,12 +771,12 @@ static void writer_close(struct ch_log *log) {
     if (log->state == WAITING || (log->state == LOST && !log->token))
         free_log(log);
     else
-        wake(w);
+        store_writer_wake(w);
 }
 
 /* Until nothing is left, without going through the loop. */
-static void drain(struct writer *w) {
-    while (hand_over(w), w->under_way > 0) {
+static void store_writer_drain(struct writer *w) {
+    while (store_writer_hand_over(w), w->under_way > 0) {
         if (w->instant) {
             run_instantly(w);
             continue;
@@ -789,7 +795,7 @@ static void drain(struct writer *w) {
 static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
-    drain(w);
+    store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;
     pthread_cond_signal(&w->more);
@@ -800,7 +806,7 @@ static void writer_shut(struct ch_journal *j) {
     ch_loop_unpost(w->loop, &w->post);
     for (struct job *job = take_finished(w, false), *next; job; job = next) {
         next = job->next;
-        free_job(job);
+        store_writer_free_job(job);
     }
     for (struct ch_log *log; (log = CH_LIST_FIRST(&w->logs, struct ch_log, link));)
         free_log(log);
@@ -843,7 +849,7 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
     ch_list_init(&w->extras);
     w->todo_end = &w->todo;
     w->finished_end = &w->finished;
-    w->task.fn = flush;
+    w->task.fn = store_writer_flush;
     w->post.fn = on_post;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attr);

@@ -107,7 +107,7 @@ did "once" "$removal" 1
 
 # --- at nobody else
 say ou_boss 'remove the boss'
-next "an owner is not removed" 'remove: .*an owner of this channel'
+next "an owner is not removed" 'remove: .*an owner of the channel'
 say ou_boss 'remove nobody'
 next "nor who was never seen" 'remove: .*has written in this chat'
 say ou_boss 'remove elsewhere' oc_other

@@ -80,7 +80,7 @@ taken_up() { # TIMES
 serve
 # --- for its owner
 say ou_boss 'look up'
-next "an option is explained" 'whole number from 1 to 3600, default 10. how long runs may go on'
+next "an option is explained" 'whole number from 1 to 3600, default 10. time that runs have to finish'
 say ou_boss 'show all'
 next "what is set is shown" 'gateway.drainSec = 7'
 check "secrets are not" bash -c "! grep -q SENTINEL '$tmp/lark/sent'"

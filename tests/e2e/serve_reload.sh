@@ -55,12 +55,14 @@ YAML
         printf '  %s\n' "$@" >>"$space/chela.yaml"
     fi
 }
-reloads=0
+reloads() { grep -cE 'was read again|stays as it was' "$serve_log"; }
+# `check` calls it in a process of its own: it may not count in a variable.
 reload() {
-    reloads=$((reloads + 1))
+    local before
+    before=$(reloads)
     kill -HUP "$gateway_pid"
     for _ in {1..400}; do
-        [ "$(grep -cE 'was read again|stays as it was' "$serve_log")" -ge "$reloads" ] && return
+        [ "$(reloads)" -gt "$before" ] && return
         sleep 0.05
     done
     return 1

@@ -9,9 +9,13 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "model/codec/decoder.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 #include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "model/wire/wire_decode.h"
 
 struct outcome {
     struct ch_decoder d;

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "chela/schema.h"
+#include "json/get.h"
 #include "schema/schema.h"
 #include "schema/schema_clean.h"
 #include "schema/schema_lint.h"

@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"
+#include "model/scripted/scripted_reply.h"
+#include "model/scripted/scripted_rules.h"
 
 #define ASK \
     "{\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"write python script\"}]}"

@@ -11,6 +11,7 @@
 #include "base/crc32.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "net/eventstream.h"
 #include "net/tape.h"
 #include "json/json.h"

@@ -17,9 +17,22 @@ for tool in check_layers check_style; do
     same "$tool sees what is wrong" "$(sed -n "s/^$tool //p" $expected)" "$actual"
 done
 
-rm "$copy"/src/base/*.c "$copy"/src/{net/far,cli/private,misc/stray}.c "$copy"/include/chela/thing.h
+# The object files of the two rooms, as a build leaves them.
+objects() {
+    for name in agent/run/wrong agent/api/right; do
+        mkdir -p "$copy/build/obj/src/${name%/*}"
+        grep -v '#include' "$copy/src/$name.c" | ${CC:-cc} -x c -c -o "$copy/build/obj/src/$name.o" - || return
+    done
+}
+check "two rooms compile" objects
+same "check_calls sees a call of a higher room" \
+    "src/agent/run/wrong.c: calls agent_close of src/agent/api/right.c: agent/api is not below agent/run" \
+    "$(tools/check_calls "$copy/build" "$copy")"
+
+rm "$copy"/src/base/*.c "$copy"/src/agent/{loose,run/wrong}.c "$copy"/src/{net/far,cli/private,misc/stray}.c "$copy"/include/chela/thing.h
 check "check_layers lets a good tree pass" tools/check_layers "$copy"
 check "check_style lets a good tree pass" tools/check_style "$copy"
+check "check_calls lets a good tree pass" tools/check_calls "$copy/build" "$copy"
 
 mkdir -p "$copy/include" && echo 'int broken(' >"$copy/include/broken.h"
 if tools/check_headers "$copy" >"$copy/out" 2>&1; then

@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/codec/decoder.h"
 #include "model/wire/wire.h"
+#include "model/wire/wire_encode.h"
 #include "support/events.h"
 #include "support/replay.h"
 #include "json/writer.h"

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -96,8 +97,11 @@ static void test_runtime_closed_in_the_middle(void **state) {
 
 /* --- cancel from another thread, while a blocking tool runs */
 
+static atomic_bool naps;
+
 static int nap(chela_call *call, void *user) {
     (void)user;
+    naps = true;
     for (int i = 0; i < 500 && !chela_call_cancelled(call); i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     chela_result_printf(call, "slept");
@@ -105,7 +109,8 @@ static int nap(chela_call *call, void *user) {
 }
 
 static void *cancel_soon(void *run) {
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    while (!naps)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     chela_cancel(run, "from a thread");
     chela_cancel(run, "once more");
     return NULL;

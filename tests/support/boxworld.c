@@ -28,6 +28,7 @@
 
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
+#include "tool/process/sandbox_probe.h"
 
 #define NOBODY 65534
 
@@ -221,7 +222,7 @@ void world_open(enum box_machine machine) {
     /* Sanitizers map more memory than any limit allows. */
     w.policy.limits.memory = UINT64_MAX;
     w.k.opts.sandbox = &w.policy;
-    assert_int_equal(ch_builtin_add(&w.k.registry, "exec", NULL, &err), 0);
+    assert_int_equal(ch_builtin_add_with(&w.k.registry, NULL, "exec", NULL, &err), 0);
     CH_AUTOFREE char *path = kit_path(&w.k, "../outside/sock");
     w.tcp = listen_on(SOCK_STREAM, w.port, sizeof(w.port));
     w.udp = listen_on(SOCK_DGRAM, w.udp_port, sizeof(w.udp_port));

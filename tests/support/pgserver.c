@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/free_port.h"
+
 #define START_MS 30000
 #define FAMILY_MAX 64
 
@@ -91,16 +93,6 @@ static void show_log(struct pgserver *s, const char *what) {
     if (f)
         fclose(f);
     fprintf(stderr, "# PostgreSQL: %s failed: %.*s\n", what, (int)n, text);
-}
-
-static int free_port(void) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    bool ok = bind(fd, (struct sockaddr *)&at, n) == 0 &&
-              getsockname(fd, (struct sockaddr *)&at, &n) == 0;
-    close(fd);
-    return ok ? ntohs(at.sin_port) : 0;
 }
 
 /* Ready when it lets us in and would answer. */

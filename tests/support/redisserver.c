@@ -14,22 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/free_port.h"
+
 #define START_MS 20000
 
 static struct sockaddr_in loopback(int port) {
     return (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                 .sin_port = htons((uint16_t)port)};
-}
-
-static int free_port(void) {
-    struct sockaddr_in at = loopback(0);
-    socklen_t n = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    bool ok = bind(fd, (struct sockaddr *)&at, n) == 0 &&
-              getsockname(fd, (struct sockaddr *)&at, &n) == 0;
-    close(fd);
-    return ok ? ntohs(at.sin_port) : 0;
 }
 
 bool redisserver_installed(void) {

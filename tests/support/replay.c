@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/codec/decoder.h"
 #include "model/wire/wire.h"
+#include "model/wire/wire_decode.h"
 
 static int cases, failures;
 

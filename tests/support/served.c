@@ -367,3 +367,36 @@ int served_run(const struct served *s) {
     served = s;
     return cmocka_run_group_tests_name(s->name, tests, NULL, NULL);
 }
+
+/* --- opening a store ---------------------------------------------------------------- */
+
+chela_store *served_open(const char *modules, const char *url, int read_only, int *rc,
+                         struct chela_error *err) {
+    struct chela_store_opts opts =
+        CHELA_STORE_OPTS(.module_path = modules, .read_only = read_only);
+    chela_store *s = NULL;
+    *err = (struct chela_error){0};
+    *rc = chela_store_open(url, &opts, &s, err);
+    return s;
+}
+
+chela_store *served_must_open(const char *modules, const char *url) {
+    struct chela_error err;
+    int rc;
+    chela_store *s = served_open(modules, url, 0, &rc, &err);
+    if (rc < 0)
+        fail_msg("%s", err.message);
+    return s;
+}
+
+void served_check_refused(const char *modules, const char *url, int read_only, int code,
+                          const char *words) {
+    struct chela_error err;
+    int rc;
+    chela_store *s = served_open(modules, url, read_only, &rc, &err);
+    chela_store_close(s);
+    if (rc != code || !strstr(err.message, words))
+        fail_msg("%s: %d '%s' instead of %d '%s'", url, rc, err.message, code, words);
+    if (strstr(err.message, "sesame"))
+        fail_msg("'%s' shows the password", err.message);
+}

@@ -4,6 +4,8 @@
 #define TEST_SUPPORT_SERVED_H
 #include <stdbool.h>
 
+#include "chela.h"
+
 struct served {
     const char *name;
     const char *module_path;
@@ -20,5 +22,13 @@ struct served {
 /* Runs them; the number of failures. With CRASH_ALL set the server is frozen
  * for half a minute instead of a moment. */
 int served_run(const struct served *s);
+
+/* Open a store; modules: where its module is. *rc: what chela_store_open returned. */
+chela_store *served_open(const char *modules, const char *url, int read_only, int *rc,
+                         struct chela_error *err);
+chela_store *served_must_open(const char *modules, const char *url);
+/* Opening fails with this code and these words, and without the password. */
+void served_check_refused(const char *modules, const char *url, int read_only, int code,
+                          const char *words);
 
 #endif

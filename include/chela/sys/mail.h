@@ -1,7 +1,8 @@
 /* mail.h -- the vtable of a mail module: one message handed to a server.
  *
- * The message is complete (RFC 5322, lines ended by CR LF) and the addresses
- * are checked; the module speaks SMTP. Blocking; any thread, several at once. */
+ * Headers are encoded and addresses are checked before the module gets them. The
+ * module puts headers and parts together as MIME, encodes the parts, and speaks
+ * SMTP. Blocking; any thread, several at once. */
 #ifndef CHELA_SYS_MAIL_H
 #define CHELA_SYS_MAIL_H
 #include <stddef.h>
@@ -9,6 +10,14 @@
 
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
+
+struct chela_mail_part {
+    const char *type;        /* "text/plain; charset=utf-8" */
+    const char *disposition; /* "attachment; filename*=UTF-8''a.pdf"; NULL: none */
+    const char *encoding;    /* to send it in: "7bit", which data allows, or "base64" */
+    const char *data;
+    size_t length;
+};
 
 struct chela_mail {
     size_t size;                 /* of this struct */
@@ -19,15 +28,17 @@ struct chela_mail {
     const char *helo;            /* what to call ourselves */
     const char *from;            /* bare addresses */
     const char *const *to;       /* NULL-terminated */
-    const char *message;
-    size_t length;
+    const char *const *headers;          /* "Name: value", folded, without MIME's; ended by NULL */
+    const struct chela_mail_part *parts; /* the text, then the files */
+    size_t nparts;
     int64_t timeout_ms;
     int (*stop)(void *user); /* asked now and then: non-zero gives up */
     void *user_data;         /* for stop */
 };
 
 struct chela_mail_outcome {
-    int unknown; /* non-zero: it failed after all was sent; it may have arrived */
+    int unknown;   /* non-zero: it failed after all was sent; it may have arrived */
+    int64_t bytes; /* of the message, as sent */
 };
 
 struct chela_mail_ops {

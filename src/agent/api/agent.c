@@ -16,8 +16,12 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/message.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
+#include "tool/call/function.h"
+#include "tool/call/command.h"
 #include "json/writer.h"
 
 static char *dup_opt(const char *s) {
@@ -216,7 +220,7 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
             .schema = ch_output_schema(a->output), .fn = take_answer,
             .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
             .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
-    return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
+    return ch_function_add(&a->registry, &tool, err);
 }
 
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
@@ -455,7 +459,7 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                        "it a program (chela_agent_add_command), or have it asked about "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+    return ch_function_add(&a->registry, &opts, err);
 }
 
 int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
@@ -465,7 +469,7 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
     if (!a)
         return CHELA_EINVAL;
     struct chela_error err = {0};
-    int rc = ch_registry_add(&a->registry, &opts, NULL, NULL, &err);
+    int rc = ch_function_add(&a->registry, &opts, &err);
     if (rc < 0) {
         a->failed = err;
         a->untold = true;
@@ -612,10 +616,8 @@ static bool is_object(const char *json) {
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
                             struct chela_error *err) {
     static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
-    if (!a->rt->own_loop) {
-        ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    if (ch_loop_may_run(a->rt->loop, err) < 0)
         return NULL;
-    }
     const char *args = arguments && *arguments ? arguments : "{}";
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
                             .flags = is_object(args) ? 0 : CH_F_INVALID,

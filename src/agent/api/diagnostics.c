@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "json/writer.h"
+#include "tool/process/sandbox_probe.h"
 
 enum status { OK, WARN, FAIL };
 

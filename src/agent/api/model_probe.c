@@ -178,8 +178,9 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                         struct chela_error *err) {
     struct findings f = {.with_tools = true};
     chela_agent *agent;
-    int rc = rt->own_loop ? open_agent(rt, opts, true, &agent, err)
-                          : ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    int rc = ch_loop_may_run(rt->loop, err);
+    if (rc == 0)
+        rc = open_agent(rt, opts, true, &agent, err);
     if (rc == 0)
         rc = ask_model(agent, question, &f.p, err);
     if (rc == 0 && f.p.error[0]) {

@@ -8,6 +8,7 @@
 #include "model/catalog/price.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
+#include "model/catalog/vision_support.h"
 
 static void write_size(struct ch_jw *w, const char *key, int64_t n) {
     ch_jw_key(w, key);

@@ -17,6 +17,7 @@
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/cases.h"
+#include "prompt/judge.h"
 #include "prompt/prompts.h"
 
 #define MOST_FAILURES 5    /* told of one case */
@@ -72,7 +73,7 @@ static void note_failure(struct tried *t, const char *why, struct ch_sv answer) 
     ch_jw_end(&w, '}');
 }
 
-static void count_run(struct test *test, struct tried *t, const struct ch_outcome *o,
+static void count_run(struct test *test, struct tried *t, const struct ch_case_outcome *o,
                       const char *error) {
     CH_BUF_AUTO why = {0};
     bool passed = !error && ch_case_judge(t->c, o, &why);
@@ -105,8 +106,8 @@ static void end_run(struct slot *s, const struct chela_event *ev) {
     struct test *test = s->test;
     struct tried *tried = s->tried;
     CH_BUF_AUTO error = {0};
-    struct ch_outcome o = {.text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls,
-                           .ncalls = s->ncalls};
+    struct ch_case_outcome o = {
+        .text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls, .ncalls = s->ncalls};
     if (strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0)
         ch_buf_addf(&error, "%s: %.*s", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
     add_usage(&test->usage, &ev->end.usage);
@@ -154,7 +155,7 @@ static void start_runs(struct test *test) {
             struct tried *t = &test->tried[test->next++ % test->cases.n];
             struct chela_error err = {0};
             if (start_run(s, t, &err) < 0)
-                count_run(test, t, &(struct ch_outcome){.text = CH_SV("")}, err.message);
+                count_run(test, t, &(struct ch_case_outcome){.text = CH_SV("")}, err.message);
         }
     }
 }
@@ -364,8 +365,9 @@ static int read_opts(struct test *test, const struct chela_prompt_test_opts *giv
     o->runs = o->runs ? o->runs : DEFAULT_RUNS;
     o->parallel = o->parallel ? CH_MIN(o->parallel, MOST_PARALLEL) : DEFAULT_PARALLEL;
     o->threshold = o->threshold > 0 ? o->threshold : DEFAULT_THRESHOLD;
-    if (!test->rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "a test of prompts needs a loop of its own");
+    rc = ch_loop_may_run(test->rt->loop, err);
+    if (rc < 0)
+        return rc;
     if (o->runs > CH_LIMIT_CASE_RUNS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d runs of a case", CH_LIMIT_CASE_RUNS);
     return o->threshold <= 1 ? 0 : ch_fail(err, CHELA_EINVAL, "a threshold is from 0 to 1");

@@ -128,6 +128,10 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
 void chela_runtime_close(chela_runtime *rt) {
     if (!rt)
         return;
+    if (ch_loop_in_callback(rt->loop)) {
+        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
+        return;
+    }
     ch_windows_free(CH_TAKE(rt->heard));
     for (chela_agent *a; (a = CH_LIST_FIRST(&rt->agents, chela_agent, link));)
         ch_agent_free(a);

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "model/wire/wire.h"
+#include "model/wire/wire_decode.h"
+#include "model/wire/wire_encode.h"
 
 static const struct ch_codec *find(const char *api, struct chela_error *err) {
     const struct ch_codec *codec = api ? ch_codec_find(ch_sv_str(api)) : NULL;

@@ -1,6 +1,7 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
 
+#include "model/codec/encoder.h"
 #include "model/message/ids.h"
 
 #define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */

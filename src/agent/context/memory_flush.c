@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "json/writer.h"
-#include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/memory.h"
 
 struct ch_flush {
     struct ch_msg *reply; /* owned: the call */

@@ -7,6 +7,7 @@
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/prompts.h"
+#include "prompt/prompts_builtin.h"
 #include "prompt/tokens.h"
 
 static int open_prompts(chela_runtime *rt, struct chela_error *err) {

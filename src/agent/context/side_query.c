@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/redact.h"
+#include "model/codec/decoder.h"
+#include "model/codec/encoder.h"
 
 #define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
 

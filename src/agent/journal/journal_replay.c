@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
 
 struct reading {
     struct ch_past *past;

@@ -10,6 +10,8 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 
 static const struct ch_journal_ops *ops(const chela_session *s) {
     return s->agent->rt->journal->ops;

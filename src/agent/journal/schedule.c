@@ -4,6 +4,8 @@
 #include "base/calendar.h"
 #include "base/error.h"
 #include "base/opts.h"
+#include "base/when_read.h"
+#include "base/zone_file.h"
 #include "json/writer.h"
 
 #define MINUTE_MS 60000

@@ -58,7 +58,7 @@ char *ch_discover_model(chela_runtime *rt, const char **why) {
             return join(p->name, p->default_model);
         }
     }
-    bool may_probe = rt->own_loop && !ch_cassette_plays(rt->cassette);
+    bool may_probe = ch_loop_may_run(rt->loop, NULL) == 0 && !ch_cassette_plays(rt->cassette);
     for (const struct ch_provider *p = ch_providers; p->name && may_probe; p++) {
         char *found = probed(p) ? probe_local(rt, p) : NULL;
         if (found) {

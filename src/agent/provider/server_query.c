@@ -11,6 +11,7 @@
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"
+#include "model/vendor/gemini/gemini_http.h"
 
 #define MOST_BODY (8 * 1024 * 1024)
 
@@ -41,11 +42,12 @@ int ch_inquire(chela_runtime *rt, const struct ch_http_request *req, struct ch_b
     static const struct ch_http_handler handler = {on_head, on_data, on_done};
     struct answer a = {.body = body};
     struct ch_http_request sent = *req;
-    if (!rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    int rc = ch_loop_may_run(rt->loop, err);
+    if (rc < 0)
+        return rc;
     sent.max_body = MOST_BODY;
     ch_transport_start(ch_http_transport(rt->http), &sent, &handler, &a);
-    int rc = ch_loop_run(rt->loop, &a.done);
+    rc = ch_loop_run(rt->loop, &a.done);
     if (rc < 0)
         return ch_fail(err, rc, "the loop was stopped");
     if (a.err.code) {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 #include "json/json.h"

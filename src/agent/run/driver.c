@@ -20,7 +20,9 @@
 #include "agent/journal/mailbox.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "tool/builtin/builtin.h"
+#include "model/codec/decoder.h"
+#include "model/codec/errors.h"
+#include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
 static chela_runtime *runtime(const chela_run *run) {

@@ -19,6 +19,7 @@ void ch_taken_over(chela_run *run) {
     ch_warn(run, "a person took over");
     ch_keep_reply(run, m, &r);
     CH_AUTOFREE char *words = CH_TAKE(run->taken_over); /* text is in it */
+    (void)words; /* freed at the end; clang 14 takes it for unused */
     if (!ch_emit(run, &ev) || ch_transcript_add(&run->session->transcript, m) < 0)
         return;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});

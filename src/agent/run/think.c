@@ -19,6 +19,9 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
+#include "model/codec/decoder.h"
+#include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/message/ids.h"
 

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/message.h"
+#include "tool/call/function.h"
 
 static void copy_tools(chela_agent *a, const struct ch_registry *from) {
     a->registry = (struct ch_registry){.n = from->n, .cap = from->n, .revision = from->revision};
@@ -151,7 +152,7 @@ int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
     opts.flags = CHELA_TOOL_CLIENT;
     opts.permission = CHELA_PERM_READ; /* it does nothing here */
     ch_registry_remove(&a->registry, opts.name);
-    int rc = ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+    int rc = ch_function_add(&a->registry, &opts, err);
     if (rc < 0 || !a->policy.allow)
         return rc;
     ch_buf_addf(&allow, "%s%s%s", a->policy.allow, *a->policy.allow ? "," : "", opts.name);

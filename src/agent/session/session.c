@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "json/writer.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 #include "tool/process/jobs.h"
 
 chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
@@ -521,9 +523,8 @@ int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
 int chela_run_wait(chela_run *run) {
     if (run->over || run->dead)
         return 0;
-    if (!run->session->agent->rt->own_loop)
-        return CHELA_ESTATE;
-    return ch_loop_run(run->loop, &run->over);
+    int rc = ch_loop_may_run(run->loop, NULL);
+    return rc < 0 ? rc : ch_loop_run(run->loop, &run->over);
 }
 
 static bool has_ended(const chela_run *run) {
@@ -572,6 +573,8 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
             ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
         return NULL;
     }
+    if (ch_loop_may_run(agent->rt->loop, err) < 0)
+        return NULL;
     if (agent->untold) {
         agent->untold = false;
         ch_fail(err, agent->failed.code, "%s", agent->failed.message);
@@ -584,7 +587,7 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     int rc = chela_run_wait(run);
     char *answer = NULL;
     if (rc < 0)
-        ch_fail(err, rc, "chela_ask needs a loop of its own");
+        ch_fail(err, rc, "the run did not end: %s", chela_error_text(rc));
     else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
         answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
     else

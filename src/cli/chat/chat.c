@@ -12,18 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/chat/chat_complete.h"
+#include "cli/chat/chat_show.h"
+#include "cli/chat/chat_slash.h"
 #include "cli/term/ask.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
 enum { TICK_MS = 100, ESCAPE_MS = 40, READ = 65536 };
 
-static void on_event(const struct chela_event *ev, void *user);
+static void chat_on_event(const struct chela_event *ev, void *user);
 
 /* --- runs --------------------------------------------------------------------------- */
 
-static struct chela_run_opts run_opts(struct ch_chat *c) {
-    return (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = on_event, .user = c,
+static struct chela_run_opts chat_run_opts(struct ch_chat *c) {
+    return (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = chat_on_event, .user = c,
                                                  .approve = c->approve);
 }
 
@@ -36,29 +39,29 @@ static void began(struct ch_chat *c, int rc, const struct chela_error *err) {
     uv_timer_again(&c->tick);
 }
 
-static int count_turns(const struct chela_store_session *s, void *user) {
+static int chat_count_turns(const struct chela_store_session *s, void *user) {
     int64_t *turns = user;
     *turns = (int64_t)s->turns;
     return 0;
 }
 
 /* Where the session stood, so that the message can be taken back. */
-static void remember(struct ch_chat *c, const char *text) {
+static void chat_remember(struct ch_chat *c, const char *text) {
     struct ch_chat_undo last = {.text = ch_dup(text)};
     if (c->setup->store) /* a session of which nothing is stored has no turns */
-        chela_store_session(c->setup->store, chela_session_key(c->session), count_turns,
+        chela_store_session(c->setup->store, chela_session_key(c->session), chat_count_turns,
                             &last.turns, NULL);
     c->undo = ch_must(realloc(c->undo, (c->nundo + 1) * sizeof(*c->undo)));
     c->undo[c->nundo++] = last;
 }
 
-static void start(struct ch_chat *c, const char *text, const char *typed) {
-    struct chela_run_opts how = run_opts(c);
+static void chat_start(struct ch_chat *c, const char *text, const char *typed) {
+    struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
 
     if (text == typed) /* a command is shown already */
         ch_chat_user(c, text, strlen(text));
-    remember(c, typed);
+    chat_remember(c, typed);
     c->used = (struct chela_usage){0};
     c->turn = 0;
     began(c, chela_run_start(c->session, text, strlen(text), &how, &c->run, &err), &err);
@@ -70,21 +73,21 @@ void ch_chat_say(struct ch_chat *c, const char *text, const char *typed) {
         return;
     }
     if (!c->run || chela_run_steer(c->run, text, strlen(text)) == CHELA_ESTATE) {
-        start(c, text, typed);
+        chat_start(c, text, typed);
         return;
     }
     ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
 }
 
 void ch_chat_resume(struct ch_chat *c) {
-    struct chela_run_opts how = run_opts(c);
+    struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
     how.insist = 1;
     began(c, chela_run_resume(c->session, &how, &c->run, &err), &err);
 }
 
 void ch_chat_compact(struct ch_chat *c, const char *focus) {
-    struct chela_run_opts how = run_opts(c);
+    struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
     c->used = (struct chela_usage){0};
     c->turn = 0;
@@ -103,7 +106,7 @@ static void drop_ask(struct ch_chat *c) {
 }
 
 /* The prompt asks; what was being typed waits. */
-static void put_question(struct ch_chat *c) {
+static void chat_put_question(struct ch_chat *c) {
     ch_chat_print(c, "\033[33m", c->asks->text, strlen(c->asks->text));
     if (!c->typed && c->edit.n > 0)
         c->typed = ch_edit_take(&c->edit);
@@ -112,7 +115,7 @@ static void put_question(struct ch_chat *c) {
 static void next_question(struct ch_chat *c) {
     drop_ask(c);
     if (c->asks) {
-        put_question(c);
+        chat_put_question(c);
         return;
     }
     if (c->typed)
@@ -122,7 +125,7 @@ static void next_question(struct ch_chat *c) {
     ch_chat_resume(c);
 }
 
-static int decide(struct ch_chat *c, char *line, struct chela_error *err) {
+static int chat_decide(struct ch_chat *c, char *line, struct chela_error *err) {
     enum chela_decision decision;
     const char *reason;
 
@@ -134,7 +137,7 @@ static int decide(struct ch_chat *c, char *line, struct chela_error *err) {
     return chela_session_approve(c->session, c->asks->id, decision, reason, err);
 }
 
-static int answer(struct ch_chat *c, const char *line, struct chela_error *err) {
+static int chat_answer(struct ch_chat *c, const char *line, struct chela_error *err) {
     const struct ch_chat_ask *a = c->asks;
     char *choice = ch_question_choice(a->arguments, strlen(a->arguments), line);
     const char *text = choice ? choice : line;
@@ -143,12 +146,12 @@ static int answer(struct ch_chat *c, const char *line, struct chela_error *err) 
     return rc;
 }
 
-static void reply(struct ch_chat *c, char *line) {
+static void chat_reply(struct ch_chat *c, char *line) {
     struct chela_error err = {0};
     if (!line[strspn(line, " \t\n")])
         return;
     ch_chat_user(c, line, strlen(line));
-    int rc = c->asks->arguments ? answer(c, line, &err) : decide(c, line, &err);
+    int rc = c->asks->arguments ? chat_answer(c, line, &err) : chat_decide(c, line, &err);
     if (rc < 0)
         ch_console_error(c->console, "%s", err.message);
     else
@@ -156,7 +159,7 @@ static void reply(struct ch_chat *c, char *line) {
 }
 
 /* Nobody wants to answer: all is refused, and the run is cancelled. */
-static void refuse(struct ch_chat *c) {
+static void chat_refuse(struct ch_chat *c) {
     static const char why[] = "The user interrupted.";
     while (c->asks) {
         if (c->asks->arguments)
@@ -175,33 +178,33 @@ static void refuse(struct ch_chat *c) {
 
 /* --- events of a run ----------------------------------------------------------------- */
 
-static void ended(struct ch_chat *c) {
+static void chat_ended(struct ch_chat *c) {
     chela_run_free(c->run);
     c->run = NULL;
     uv_timer_stop(&c->tick);
     if (c->asks && !c->leaving)
-        put_question(c);
+        chat_put_question(c);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void chat_on_event(const struct chela_event *ev, void *user) {
     struct ch_chat *c = user;
     ch_chat_event(c, ev);
     if (ev->type == CHELA_EV_RUN_END)
-        ended(c);
+        chat_ended(c);
     c->dirty = true;
 }
 
 /* Something ended in the background: the model hears of it with the next message. */
-static void on_wake(chela_session *s, void *user) {
+static void chat_on_wake(chela_session *s, void *user) {
     struct ch_chat *c = user;
-    struct chela_run_opts how = run_opts(c);
+    struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
     if (!c->run && !c->asks && s == c->session)
         began(c, chela_run_wake(s, &how, &c->run, &err), &err);
     c->dirty = true;
 }
 
-static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
+static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_chat *c = user;
     c->dirty = true;
     if (err && err->code < 0)
@@ -210,13 +213,13 @@ static void on_ready(chela_session *s, const struct chela_error *err, void *user
         ch_console_note(c->console, "a run of this session is unfinished: /resume goes on with it");
 }
 
-static int open_session(struct ch_chat *c, const char *key, struct chela_error *err) {
+static int chat_open_session(struct ch_chat *c, const char *key, struct chela_error *err) {
     int rc = chela_session_new(c->agent, key, &c->session, err);
     if (rc < 0)
         return rc;
-    chela_session_on_wake(c->session, on_wake, c);
+    chela_session_on_wake(c->session, chat_on_wake, c);
     if (c->setup->store)
-        chela_session_on_ready(c->session, on_ready, c);
+        chela_session_on_ready(c->session, chat_on_ready, c);
     return CHELA_OK;
 }
 
@@ -228,7 +231,7 @@ void ch_chat_forget_undo(struct ch_chat *c) {
 void ch_chat_switch(struct ch_chat *c, const char *key) {
     struct chela_error err = {0};
     chela_session *old = c->session;
-    if (open_session(c, key, &err) < 0)
+    if (chat_open_session(c, key, &err) < 0)
         ch_console_error(c->console, "%s", err.message);
     else
         chela_session_close(old);
@@ -245,7 +248,7 @@ static void interrupt(struct ch_chat *c) {
     if (c->run) {
         chela_cancel(c->run, "interrupted");
     } else if (c->asks) {
-        refuse(c);
+        chat_refuse(c);
     } else if (c->edit.n > 0) {
         free(ch_edit_take(&c->edit));
     } else if (++c->interrupts > 1) {
@@ -255,10 +258,10 @@ static void interrupt(struct ch_chat *c) {
     }
 }
 
-static void submit(struct ch_chat *c) {
+static void chat_submit(struct ch_chat *c) {
     char *text = ch_edit_take(&c->edit);
     if (c->asks) {
-        reply(c, text);
+        chat_reply(c, text);
     } else if (text[strspn(text, " \t\n")]) {
         ch_history_add(&c->history, text);
         if (*text == '/') {
@@ -277,7 +280,7 @@ static void suspend(struct ch_chat *c) {
     ch_screen_enter(&c->screen);
 }
 
-static void act(struct ch_chat *c, enum ch_edit_action action) {
+static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
     if (action != CH_EDIT_NONE && action != CH_EDIT_INTERRUPT)
         c->interrupts = 0;
     switch (action) {
@@ -285,7 +288,7 @@ static void act(struct ch_chat *c, enum ch_edit_action action) {
     case CH_EDIT_ESCAPE:
         break;
     case CH_EDIT_SUBMIT:
-        submit(c);
+        chat_submit(c);
         break;
     case CH_EDIT_COMPLETE:
         ch_chat_complete(c);
@@ -310,7 +313,7 @@ static void act(struct ch_chat *c, enum ch_edit_action action) {
 
 static void on_escape(uv_timer_t *timer) {
     struct ch_chat *c = timer->data;
-    act(c, ch_edit_flush(&c->edit));
+    chat_act(c, ch_edit_flush(&c->edit));
     c->dirty = true;
 }
 
@@ -329,7 +332,7 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
     for (size_t at = 0; at < (size_t)n && !c->leaving;) {
         enum ch_edit_action action;
         at += ch_edit_feed(&c->edit, bytes + at, (size_t)n - at, &action);
-        act(c, action);
+        chat_act(c, action);
     }
     if (ch_keys_waiting(&c->edit.keys))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
@@ -352,7 +355,7 @@ static void on_resize(uv_signal_t *handle, int signo) {
     c->dirty = true;
 }
 
-static void on_signal(uv_signal_t *handle, int signo) {
+static void chat_on_signal(uv_signal_t *handle, int signo) {
     struct ch_chat *c = handle->data;
     c->code = 128 + signo;
     ch_chat_leave(c);
@@ -367,7 +370,7 @@ static void before_wait(uv_prepare_t *handle) {
 
 /* Lines that the console was given: ours go straight to the screen, those of
  * other threads through the loop. */
-static void on_line(const char *p, size_t n, void *user) {
+static void chat_on_line(const char *p, size_t n, void *user) {
     struct ch_chat *c = user;
     if (pthread_equal(pthread_self(), c->thread)) {
         fwrite(p, 1, n, ch_chat_part(c, CH_CHAT_NOTE));
@@ -403,7 +406,7 @@ static void open_handles(struct ch_chat *c) {
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         uv_signal_init(&c->loop, &c->told[i]);
         c->told[i].data = c;
-        uv_signal_start(&c->told[i], on_signal, signals[i]);
+        uv_signal_start(&c->told[i], chat_on_signal, signals[i]);
     }
     uv_poll_start(&c->keyboard, UV_READABLE, on_keys);
     uv_timer_start(&c->tick, on_tick, TICK_MS, TICK_MS);
@@ -424,7 +427,7 @@ static void close_handles(struct ch_chat *c) {
         uv_close(handles[i], NULL);
 }
 
-static void release(struct ch_chat *c) {
+static void chat_release(struct ch_chat *c) {
     while (c->asks)
         drop_ask(c);
     ch_chat_clear(c);
@@ -442,28 +445,28 @@ static void release(struct ch_chat *c) {
 }
 
 /* The agent and its session. A key that is missing is no reason to leave. */
-static int prepare(struct ch_chat *c, struct chela_error *err) {
+static int chat_prepare(struct ch_chat *c, struct chela_error *err) {
     if (c->session)
         return CHELA_OK;
     int rc = c->agent ? 0 : c->make_agent(c->user, c->model, &c->agent, err);
-    return rc < 0 ? rc : open_session(c, c->key, err);
+    return rc < 0 ? rc : chat_open_session(c, c->key, err);
 }
 
 bool ch_chat_ready(struct ch_chat *c) {
     struct chela_error err = {0};
-    if (prepare(c, &err) == 0)
+    if (chat_prepare(c, &err) == 0)
         return true;
     ch_console_error(c->console, "%s (/model PROVIDER/MODEL takes another)", err.message);
     return false;
 }
 
-static int converse(struct ch_chat *c, struct chela_error *err) {
-    c->console->sink = on_line;
+static int chat_converse(struct ch_chat *c, struct chela_error *err) {
+    c->console->sink = chat_on_line;
     c->console->sink_user = c;
     ch_chat_draw(c);
     int rc = c->set_up(c->user, &c->key, err);
     if (rc == 0)
-        rc = prepare(c, err);
+        rc = chat_prepare(c, err);
     if (rc == CHELA_EAUTH) {
         ch_console_note(c->console, "%s", err->message);
         rc = CHELA_OK;
@@ -493,14 +496,14 @@ int ch_chat_run(struct ch_chat *c, struct chela_error *err) {
     ch_edit_init(&c->edit, &c->history);
     c->answer = ch_markdown_new(c->console->out.color);
     if (!ch_screen_open(&c->screen, c->tty)) {
-        release(c);
+        chat_release(c);
         return ch_problem(err, CHELA_EIO, "the terminal cannot be set up: %s", strerror(errno));
     }
     open_handles(c);
-    int rc = converse(c, err);
+    int rc = chat_converse(c, err);
     close_handles(c);
     ch_setup_release(c->setup); /* its handles close in the next passes */
     uv_run(&c->loop, UV_RUN_DEFAULT);
-    release(c);
+    chat_release(c);
     return rc;
 }

@@ -98,7 +98,6 @@ struct ch_chat {
     unsigned runs, turns, tool_calls;
 };
 
-/* --- chat.c --- */
 /* Returns the exit code; what could not even begin is in *err (negative). */
 int ch_chat_run(struct ch_chat *c, struct chela_error *err);
 /* Make the agent if there is none. False: that cannot be, and it was said why. */
@@ -110,21 +109,5 @@ void ch_chat_resume(struct ch_chat *c);
 void ch_chat_compact(struct ch_chat *c, const char *focus);
 void ch_chat_forget_undo(struct ch_chat *c);
 void ch_chat_leave(struct ch_chat *c);
-
-/* --- chat_show.c --- */
-void ch_chat_event(struct ch_chat *c, const struct chela_event *ev);
-/* What comes next above the prompt is of this kind; where to write it. */
-FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind);
-/* Text above the prompt: it may hold anything; style is "" or a sequence. */
-void ch_chat_print(struct ch_chat *c, const char *style, const char *text, size_t n);
-void ch_chat_user(struct ch_chat *c, const char *text, size_t n);
-void ch_chat_draw(struct ch_chat *c);
-void ch_chat_unfold(struct ch_chat *c);
-void ch_chat_clear(struct ch_chat *c); /* what a run left behind */
-
-/* --- chat_slash.c, chat_complete.c --- */
-void ch_chat_command(struct ch_chat *c, const char *line);
-const char *ch_chat_command_name(size_t i); /* NULL: there are no more */
-void ch_chat_complete(struct ch_chat *c);
 
 #endif

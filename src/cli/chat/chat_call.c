@@ -127,7 +127,7 @@ static void put_lines(FILE *out, const struct ch_call_look *look, const char *te
                 left == 1 ? "" : "s", look->color ? "\033[0m" : "");
 }
 
-static bool is_named(const struct chela_event *ev, const char *name) {
+static bool chat_call_is_named(const struct chela_event *ev, const char *name) {
     return ev->result.name.n == strlen(name) &&
            memcmp(ev->result.name.p, name, ev->result.name.n) == 0;
 }
@@ -139,7 +139,7 @@ void ch_call_details(FILE *out, const struct ch_call_look *look, const char *arg
     char *diff = chela_json_get(ev->result.details.p, ev->result.details.n, "/diff", NULL);
     if (diff) {
         put_lines(out, look, diff, 0, DIFF_LINES);
-    } else if (arguments && is_named(ev, "write")) {
+    } else if (arguments && chat_call_is_named(ev, "write")) {
         char *content = chela_json_get(arguments, strlen(arguments), "/content", NULL);
         if (content)
             put_lines(out, look, content, '+', WRITE_LINES);

@@ -1,11 +1,14 @@
 /* chat_complete.c -- what Tab offers: /commands and /skills at the beginning,
  * @paths anywhere. See chat.h. */
+#include "cli/chat/chat_complete.h"
+
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_slash.h"
 #include "cli/support/mem.h"
 
 enum { MOST = 64 }; /* words that are offered */
@@ -15,14 +18,14 @@ struct words {
     size_t n;
 };
 
-static void offer(struct words *w, const char *typed, char *word) {
+static void chat_complete_offer(struct words *w, const char *typed, char *word) {
     if (w->n < MOST && strncmp(word, typed, strlen(typed)) == 0)
         w->list[w->n++] = word;
     else
         free(word);
 }
 
-static bool is_true(const char *json, size_t i, const char *member) {
+static bool chat_complete_is_true(const char *json, size_t i, const char *member) {
     char pointer[40];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
     char *value = chela_json_get(json, strlen(json), pointer, NULL);
@@ -36,7 +39,7 @@ static void offer_commands(struct ch_chat *c, struct words *w, const char *typed
     char pointer[40], *skill;
 
     for (size_t i = 0; (name = ch_chat_command_name(i)); i++)
-        offer(w, typed, ch_format("/%s", name));
+        chat_complete_offer(w, typed, ch_format("/%s", name));
     if (!c->agent)
         return;
     char *json = chela_agent_skills_json(c->agent);
@@ -44,8 +47,9 @@ static void offer_commands(struct ch_chat *c, struct words *w, const char *typed
         snprintf(pointer, sizeof(pointer), "/%zu/name", i);
         if (!(skill = chela_json_get(json, strlen(json), pointer, NULL)))
             break;
-        if (is_true(json, i, "used") && is_true(json, i, "user_invocable"))
-            offer(w, typed, ch_format("/%s", skill));
+        if (chat_complete_is_true(json, i, "used") &&
+            chat_complete_is_true(json, i, "user_invocable"))
+            chat_complete_offer(w, typed, ch_format("/%s", skill));
         chela_free(skill);
     }
     chela_free(json);
@@ -56,7 +60,7 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static const char *place(const struct ch_chat *c) {
+static const char *chat_complete_place(const struct ch_chat *c) {
     return c->setup->flags->workspace ? c->setup->flags->workspace : ".";
 }
 
@@ -65,7 +69,7 @@ static void offer_paths(struct ch_chat *c, struct words *w, const char *typed) {
     const char *path = typed + 1, *slash = strrchr(path, '/');
     int stem = slash ? (int)(slash + 1 - path) : 0;
     char *dir = *path == '/' ? ch_format("%.*s", stem, path)
-                             : ch_format("%s/%.*s", place(c), stem, path);
+                             : ch_format("%s/%.*s", chat_complete_place(c), stem, path);
     DIR *d = opendir(dir);
     struct dirent *entry;
 
@@ -75,8 +79,9 @@ static void offer_paths(struct ch_chat *c, struct words *w, const char *typed) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         char *full = ch_format("%s/%s", dir, entry->d_name);
-        offer(w, typed, ch_format("@%.*s%s%s", stem, path, entry->d_name,
-                                  is_directory(full) ? "/" : ""));
+        chat_complete_offer(
+            w, typed,
+            ch_format("@%.*s%s%s", stem, path, entry->d_name, is_directory(full) ? "/" : ""));
         free(full);
     }
     if (d)
@@ -84,7 +89,7 @@ static void offer_paths(struct ch_chat *c, struct words *w, const char *typed) {
     free(dir);
 }
 
-static int by_name(const void *a, const void *b) {
+static int chat_complete_by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
@@ -99,7 +104,7 @@ void ch_chat_complete(struct ch_chat *c) {
         offer_commands(c, &w, typed);
     else if (*typed == '@')
         offer_paths(c, &w, typed);
-    qsort(w.list, w.n, sizeof(w.list[0]), by_name);
+    qsort(w.list, w.n, sizeof(w.list[0]), chat_complete_by_name);
     ch_edit_complete(&c->edit, from, w.list, w.n);
     for (size_t i = 0; i < w.n; i++)
         free(w.list[i]);

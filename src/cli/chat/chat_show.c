@@ -1,9 +1,12 @@
 /* chat_show.c -- what a conversation looks like: events become lines above the
  * prompt, and what is under way becomes the foot of the screen. See chat.h. */
+#include "cli/chat/chat_show.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "chela/json.h"
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_call.h"
@@ -30,8 +33,8 @@ FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
 }
 
 /* One stretch of text, safe. */
-static void put(const struct ch_chat *c, FILE *out, const char *sequence, const char *text,
-                size_t n) {
+static void chat_show_put(const struct ch_chat *c, FILE *out, const char *sequence,
+                          const char *text, size_t n) {
     struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
 
     fputs(style(c, sequence), out);
@@ -43,7 +46,7 @@ static void put(const struct ch_chat *c, FILE *out, const char *sequence, const 
 void ch_chat_print(struct ch_chat *c, const char *sequence, const char *text, size_t n) {
     FILE *out = ch_chat_part(c, CH_CHAT_NOTE);
 
-    put(c, out, sequence, text, n);
+    chat_show_put(c, out, sequence, text, n);
     if (n == 0 || text[n - 1] != '\n')
         fputc('\n', out);
 }
@@ -57,15 +60,15 @@ void ch_chat_user(struct ch_chat *c, const char *text, size_t n) {
     for (size_t i = 0; i < n;) {
         const char *end = memchr(text + i, '\n', n - i);
         size_t len = end ? (size_t)(end - text) - i : n - i;
-        put(c, out, "\033[1;36m", lead, 2);
-        put(c, out, "\033[1;36m", text + i, len);
+        chat_show_put(c, out, "\033[1;36m", lead, 2);
+        chat_show_put(c, out, "\033[1;36m", text + i, len);
         fputc('\n', out);
         i += len + 1;
         lead = "  ";
     }
 }
 
-static unsigned width(const struct ch_chat *c) {
+static unsigned chat_show_width(const struct ch_chat *c) {
     return c->screen.columns > 20 ? c->screen.columns - 1 : 20;
 }
 
@@ -85,19 +88,19 @@ static void end_answer(struct ch_chat *c) {
     if (!c->saying)
         return;
     ch_draft_init(&d);
-    ch_markdown_finish(c->answer, d.f, width(c));
+    ch_markdown_finish(c->answer, d.f, chat_show_width(c));
     put_answer(c, &d);
     c->saying = false;
 }
 
-static void on_text(struct ch_chat *c, struct chela_str piece) {
+static void chat_show_on_text(struct ch_chat *c, struct chela_str piece) {
     struct ch_draft d;
 
     free(c->thought);
     c->thought = NULL;
     c->saying = c->said = true;
     ch_draft_init(&d);
-    ch_markdown_feed(c->answer, d.f, width(c), piece.p, piece.n);
+    ch_markdown_feed(c->answer, d.f, chat_show_width(c), piece.p, piece.n);
     put_answer(c, &d);
     c->dirty = true;
 }
@@ -112,8 +115,8 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
         n--;
     const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
     size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
-    if (n - from > width(c)) { /* its end, from a character's beginning */
-        from = n - width(c);
+    if (n - from > chat_show_width(c)) { /* its end, from a character's beginning */
+        from = n - chat_show_width(c);
         while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
             from++;
     }
@@ -126,17 +129,17 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
 
 /* --- tool calls ---------------------------------------------------------------------- */
 
-static struct ch_chat_call *find(struct ch_chat *c, struct chela_str id) {
+static struct ch_chat_call *chat_show_find(struct ch_chat *c, struct chela_str id) {
     for (size_t i = 0; i < c->ncalls; i++)
         if (strlen(c->calls[i].id) == id.n && memcmp(c->calls[i].id, id.p, id.n) == 0)
             return &c->calls[i];
     return NULL;
 }
 
-static void on_call(struct ch_chat *c, const struct chela_event *ev) {
+static void chat_show_on_call(struct ch_chat *c, const struct chela_event *ev) {
     end_answer(c);
     c->said = false;
-    if (c->ncalls == CH_CHAT_CALLS || find(c, ev->call.id))
+    if (c->ncalls == CH_CHAT_CALLS || chat_show_find(c, ev->call.id))
         return; /* it is shown when it has ended */
     c->calls[c->ncalls++] = (struct ch_chat_call){
         .id = ch_format("%.*s", STR(ev->call.id)),
@@ -157,30 +160,31 @@ static void drop_call(struct ch_chat *c, struct ch_chat_call *call) {
     c->ncalls--;
 }
 
-static void on_progress(struct ch_chat *c, const struct chela_event *ev) {
-    struct ch_chat_call *call = find(c, ev->note.id);
+static void chat_show_on_progress(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_chat_call *call = chat_show_find(c, ev->note.id);
     if (!call)
         return;
     free(call->progress);
     call->progress = ch_call_safe(ev->note.text.p, ev->note.text.n);
 }
 
-static void fold(struct ch_chat *c, const struct ch_chat_call *call, struct chela_str content) {
+static void chat_show_fold(struct ch_chat *c, const struct ch_chat_call *call,
+                           struct chela_str content) {
     size_t n = content.n < CH_CHAT_UNFOLD ? content.n : CH_CHAT_UNFOLD;
     free(c->folded);
     c->folded = ch_format("%s %s\n%.*s%s", call ? call->name : "", call ? call->arguments : "",
                           (int)n, content.p, n < content.n ? "\n..." : "");
 }
 
-static void on_result(struct ch_chat *c, const struct chela_event *ev) {
-    struct ch_chat_call *call = find(c, ev->result.id);
-    struct ch_call_look look = {.columns = width(c), .color = c->console->out.color};
+static void chat_show_on_result(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_chat_call *call = chat_show_find(c, ev->result.id);
+    struct ch_call_look look = {.columns = chat_show_width(c), .color = c->console->out.color};
 
     end_answer(c);
     FILE *out = ch_chat_part(c, CH_CHAT_CALL);
     ch_call_print(out, &look, call ? call->label : NULL, ev);
     ch_call_details(out, &look, call ? call->arguments : NULL, ev);
-    fold(c, call, ev->result.content);
+    chat_show_fold(c, call, ev->result.content);
     c->tool_calls++;
     if (call)
         drop_call(c, call);
@@ -202,7 +206,7 @@ static struct ch_chat_ask *add_ask(struct ch_chat *c) {
     return *at = ch_must(calloc(1, sizeof(**at)));
 }
 
-static void on_approval(struct ch_chat *c, const struct chela_event *ev) {
+static void chat_show_on_approval(struct ch_chat *c, const struct chela_event *ev) {
     struct ch_chat_ask *a = add_ask(c);
     a->id = ch_format("%.*s", STR(ev->approval.approval_id));
     a->can_remember = ev->approval.can_remember;
@@ -228,7 +232,7 @@ static void on_handed_over(struct ch_chat *c, const struct chela_event *ev) {
 
 /* --- the run ------------------------------------------------------------------------- */
 
-static void add_usage(struct chela_usage *sum, const struct chela_usage *u) {
+static void chat_show_add_usage(struct chela_usage *sum, const struct chela_usage *u) {
     sum->input += u->input;
     sum->output += u->output;
     sum->cache_read += u->cache_read;
@@ -237,9 +241,9 @@ static void add_usage(struct chela_usage *sum, const struct chela_usage *u) {
     sum->cost_usd += u->cost_usd > 0 ? u->cost_usd : 0;
 }
 
-static void on_turn_end(struct ch_chat *c, const struct chela_event *ev) {
-    add_usage(&c->used, &ev->turn.usage);
-    add_usage(&c->spent, &ev->turn.usage);
+static void chat_show_on_turn_end(struct ch_chat *c, const struct chela_event *ev) {
+    chat_show_add_usage(&c->used, &ev->turn.usage);
+    chat_show_add_usage(&c->spent, &ev->turn.usage);
     c->turns++;
 }
 
@@ -250,10 +254,10 @@ void ch_chat_clear(struct ch_chat *c) {
     c->thought = NULL;
 }
 
-static void on_end(struct ch_chat *c, const struct chela_event *ev) {
+static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     bool paused = strcmp(ev->end.status, "paused") == 0;
     if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
-        on_text(c, ev->end.text);
+        chat_show_on_text(c, ev->end.text);
     end_answer(c);
     c->said = false;
     if (paused)
@@ -266,13 +270,13 @@ static void on_end(struct ch_chat *c, const struct chela_event *ev) {
         ch_text_outcome(c->console, ev);
 }
 
-static void note(struct ch_chat *c, const char *lead, struct chela_str text) {
+static void chat_show_note(struct ch_chat *c, const char *lead, struct chela_str text) {
     end_answer(c);
     ch_console_note(c->console, "%s%.*s", lead, STR(text));
 }
 
 /* Of an agent that was called: what it calls in turn. */
-static void on_child(struct ch_chat *c, const struct chela_event *ev) {
+static void chat_show_on_child(struct ch_chat *c, const struct chela_event *ev) {
     const struct chela_event *in = ev->child.event;
     if (in->type != CHELA_EV_TOOL_CALL)
         return;
@@ -292,22 +296,22 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         c->asked_model = ch_call_safe(ev->request.model, strlen(ev->request.model));
         break;
     case CHELA_EV_TEXT_DELTA:
-        on_text(c, ev->delta.text);
+        chat_show_on_text(c, ev->delta.text);
         break;
     case CHELA_EV_REASONING_DELTA:
         on_reasoning(c, ev->delta.so_far);
         break;
     case CHELA_EV_TOOL_CALL:
-        on_call(c, ev);
+        chat_show_on_call(c, ev);
         break;
     case CHELA_EV_TOOL_PROGRESS:
-        on_progress(c, ev);
+        chat_show_on_progress(c, ev);
         break;
     case CHELA_EV_TOOL_RESULT:
-        on_result(c, ev);
+        chat_show_on_result(c, ev);
         break;
     case CHELA_EV_APPROVAL_REQUIRED:
-        on_approval(c, ev);
+        chat_show_on_approval(c, ev);
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         on_handed_over(c, ev);
@@ -318,16 +322,16 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         ch_chat_user(c, ev->note.text.p, ev->note.text.n);
         break;
     case CHELA_EV_SYSTEM_EVENT:
-        note(c, "", ev->note.text);
+        chat_show_note(c, "", ev->note.text);
         break;
     case CHELA_EV_WARNING:
-        note(c, "warning: ", ev->note.text);
+        chat_show_note(c, "warning: ", ev->note.text);
         break;
     case CHELA_EV_RETRY:
-        note(c, "trying again: ", ev->retry.reason);
+        chat_show_note(c, "trying again: ", ev->retry.reason);
         break;
     case CHELA_EV_CHILD:
-        on_child(c, ev);
+        chat_show_on_child(c, ev);
         break;
     case CHELA_EV_HANDOFF:
     case CHELA_EV_FALLBACK:
@@ -342,10 +346,10 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
                         ev->compaction.tokens_after);
         break;
     case CHELA_EV_TURN_END:
-        on_turn_end(c, ev);
+        chat_show_on_turn_end(c, ev);
         break;
     case CHELA_EV_RUN_END:
-        on_end(c, ev);
+        chat_show_on_end(c, ev);
         break;
     default:
         break;
@@ -359,15 +363,15 @@ struct foot {
     size_t n;
 };
 
-static void add_line(struct foot *f, char *line) {
+static void chat_show_add_line(struct foot *f, char *line) {
     f->lines = ch_must(realloc(f->lines, (f->n + 1) * sizeof(*f->lines)));
     f->lines[f->n++] = line;
 }
 
 /* Safe text, cut to the screen, dim. */
 static void add_dim(const struct ch_chat *c, struct foot *f, char *text) {
-    size_t fit = ch_term_fit(text, strlen(text), width(c));
-    add_line(f, ch_format("%s%.*s%s", style(c, DIM), (int)fit, text, style(c, PLAIN)));
+    size_t fit = ch_term_fit(text, strlen(text), chat_show_width(c));
+    chat_show_add_line(f, ch_format("%s%.*s%s", style(c, DIM), (int)fit, text, style(c, PLAIN)));
     free(text);
 }
 
@@ -376,7 +380,7 @@ static const char *spinner(const struct ch_chat *c) {
     return frames[(uv_now(&c->loop) - c->started) / 100 % 10];
 }
 
-static void add_calls(const struct ch_chat *c, struct foot *f) {
+static void chat_show_add_calls(const struct ch_chat *c, struct foot *f) {
     enum { SHOWN = 4 };
     for (size_t i = 0; i < c->ncalls && i < SHOWN; i++) {
         const struct ch_chat_call *call = &c->calls[i];
@@ -420,19 +424,21 @@ static void add_status(const struct ch_chat *c, struct foot *f) {
 
 static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) {
     char **rest;
-    size_t n = c->saying && rows > 9 ? ch_markdown_rest(c->answer, width(c), rows - 8, &rest) : 0;
+    size_t n = c->saying && rows > 9
+                   ? ch_markdown_rest(c->answer, chat_show_width(c), rows - 8, &rest)
+                   : 0;
     if (n > 0 && c->last != CH_CHAT_NOTHING && c->last != CH_CHAT_ANSWER)
-        add_line(f, ch_dup("")); /* as there will be above it when it is final */
+        chat_show_add_line(f, ch_dup("")); /* as there will be above it when it is final */
     for (size_t i = 0; i < n; i++)
-        add_line(f, rest[i]);
+        chat_show_add_line(f, rest[i]);
     if (n > 0)
         free(rest);
     if (c->thought)
         add_dim(c, f, ch_format("thinking: %s", c->thought));
     if (c->last != CH_CHAT_NOTHING || f->n > 0)
-        add_line(f, ch_dup(""));
+        chat_show_add_line(f, ch_dup(""));
     if (c->run) {
-        add_calls(c, f);
+        chat_show_add_calls(c, f);
         add_status(c, f);
     }
 }
@@ -452,11 +458,11 @@ void ch_chat_draw(struct ch_chat *c) {
     size_t rows = c->screen.rows > 2 ? c->screen.rows - 1 : 2;
 
     add_under_way(c, &f, rows);
-    ch_edit_view(&c->edit, prompt(c), width(c), rows > f.n + 1 ? rows - f.n : 1, &view);
+    ch_edit_view(&c->edit, prompt(c), chat_show_width(c), rows > f.n + 1 ? rows - f.n : 1, &view);
     size_t row = f.n + view.row;
     unsigned column = view.column;
     for (size_t i = 0; i < view.n; i++)
-        add_line(&f, view.lines[i]);
+        chat_show_add_line(&f, view.lines[i]);
     free(view.lines);
     ch_screen_draw(&c->screen, f.lines, f.n, row, column);
     for (size_t i = 0; i < f.n; i++)

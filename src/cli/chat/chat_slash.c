@@ -1,5 +1,7 @@
 /* chat_slash.c -- the commands of a conversation: a table, and a function each.
  * See chat.h. What they change holds from the next message on. */
+#include "cli/chat/chat_slash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_show.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/suggest.h"
@@ -18,7 +21,7 @@ struct command {
     void (*run)(struct ch_chat *c, const char *args);
 };
 
-static void complain(struct ch_chat *c, const struct chela_error *err) {
+static void chat_slash_complain(struct ch_chat *c, const struct chela_error *err) {
     ch_console_error(c->console, "%s", err->message);
 }
 
@@ -59,7 +62,7 @@ static void skills(struct ch_chat *c, const char *args) {
     chela_free(json);
 }
 
-static void usage(struct ch_chat *c, const char *args) {
+static void chat_slash_usage(struct ch_chat *c, const char *args) {
     const struct chela_usage *u = &c->spent;
     char cost[40] = "cost unknown";
     (void)args;
@@ -74,7 +77,7 @@ static void usage(struct ch_chat *c, const char *args) {
 }
 
 /* Another runtime, for asking blocks and ours lives in the chat's loop. */
-static void list_models(struct ch_chat *c) {
+static void chat_slash_list_models(struct ch_chat *c) {
     static const char *const heads[] = {"PROVIDER", "MODEL", "CONTEXT", NULL};
     static const char *const members[] = {"provider", "model", "context_window", NULL};
     struct ch_setup other = {
@@ -89,7 +92,7 @@ static void list_models(struct ch_chat *c) {
     if (models)
         show_table(c, models, heads, members);
     else
-        complain(c, &err);
+        chat_slash_complain(c, &err);
     chela_free(models);
     chela_free(json);
     ch_setup_release(&other);
@@ -97,7 +100,7 @@ static void list_models(struct ch_chat *c) {
 
 static void model(struct ch_chat *c, const char *args) {
     if (!*args) {
-        list_models(c);
+        chat_slash_list_models(c);
         const char *name = c->model ? c->model : c->asked_model;
         ch_console_note(c->console, "in use: %s; /model PROVIDER/MODEL takes another",
                         name ? name : "the configured one");
@@ -112,7 +115,7 @@ static void model(struct ch_chat *c, const char *args) {
     ch_console_note(c->console, "the next message goes to %s", args);
 }
 
-static void approve(struct ch_chat *c, const char *args) {
+static void chat_slash_approve(struct ch_chat *c, const char *args) {
     static const char *const words[] = {"ask", "auto", "deny"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], args) == 0)
@@ -126,7 +129,7 @@ static void approve(struct ch_chat *c, const char *args) {
 
 /* --- sessions ------------------------------------------------------------------------- */
 
-static bool is_kept(struct ch_chat *c) {
+static bool chat_slash_is_kept(struct ch_chat *c) {
     if (!c->setup->store)
         ch_console_error(c->console, "this session is not kept, so there is nothing to copy");
     return c->setup->store != NULL;
@@ -147,7 +150,7 @@ static bool go_on_with_copy(struct ch_chat *c, int64_t turn, const char *name) {
         rc = chela_store_fork(c->setup->store, from, turn, to, &err);
     }
     if (rc < 0) {
-        complain(c, &err);
+        chat_slash_complain(c, &err);
     } else {
         ch_chat_switch(c, to);
         ch_console_note(c->console, "going on as session %s", to);
@@ -156,14 +159,14 @@ static bool go_on_with_copy(struct ch_chat *c, int64_t turn, const char *name) {
     return rc == 0;
 }
 
-static void fork_session(struct ch_chat *c, const char *args) {
-    if (is_kept(c))
+static void chat_slash_fork_session(struct ch_chat *c, const char *args) {
+    if (chat_slash_is_kept(c))
         go_on_with_copy(c, -1, args);
 }
 
-static void undo(struct ch_chat *c, const char *args) {
+static void chat_slash_undo(struct ch_chat *c, const char *args) {
     (void)args;
-    if (!is_kept(c))
+    if (!chat_slash_is_kept(c))
         return;
     if (c->nundo == 0) {
         ch_console_error(c->console, "nothing was said here that could be taken back");
@@ -184,18 +187,18 @@ static void undo(struct ch_chat *c, const char *args) {
                                 "Files are as the agent left them.");
 }
 
-static void new_session(struct ch_chat *c, const char *args) {
+static void chat_slash_new_session(struct ch_chat *c, const char *args) {
     ch_chat_forget_undo(c);
     ch_chat_switch(c, *args ? args : NULL);
     ch_console_note(c->console, "session %s", chela_session_key(c->session));
 }
 
-static void resume(struct ch_chat *c, const char *args) {
+static void chat_slash_resume(struct ch_chat *c, const char *args) {
     (void)args;
     ch_chat_resume(c);
 }
 
-static void take_over(struct ch_chat *c, const char *args) {
+static void chat_slash_take_over(struct ch_chat *c, const char *args) {
     if (!*args)
         ch_console_error(c->console, "/take needs the words that are the answer");
     else if (!c->run || chela_run_take_over(c->run, args, strlen(args)) < 0)
@@ -204,16 +207,20 @@ static void take_over(struct ch_chat *c, const char *args) {
 
 /* --- export --------------------------------------------------------------------------- */
 
-static char *block(const char *json, size_t message, size_t i, const char *member) {
+static char *chat_slash_block(const char *json, size_t message, size_t i, const char *member) {
     char pointer[80];
     snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", message, i, member);
     return chela_json_get(json, strlen(json), pointer, NULL);
 }
 
-static void write_block(FILE *out, const char *json, size_t message, size_t i, const char *type) {
+static void chat_slash_write_block(FILE *out, const char *json, size_t message, size_t i,
+                                   const char *type) {
     bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = block(json, message, i, call ? "arguments" : result ? "content" : "text");
-    char *name = call || result ? block(json, message, i, "name") : NULL;
+    char *text = chat_slash_block(json, message, i,
+                                  call     ? "arguments"
+                                  : result ? "content"
+                                           : "text");
+    char *name = call || result ? chat_slash_block(json, message, i, "name") : NULL;
 
     if (text && call)
         fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
@@ -235,30 +242,30 @@ static void write_messages(FILE *out, const char *json) {
             return;
         if (strcmp(role, "tool") != 0)
             fprintf(out, "## %s\n\n", role);
-        for (size_t i = 0; (type = block(json, m, i, "type")); i++) {
-            write_block(out, json, m, i, type);
+        for (size_t i = 0; (type = chat_slash_block(json, m, i, "type")); i++) {
+            chat_slash_write_block(out, json, m, i, type);
             chela_free(type);
         }
         chela_free(role);
     }
 }
 
-static int write_line(const char *p, size_t n, void *user) {
+static int chat_slash_write_line(const char *p, size_t n, void *user) {
     return fwrite(p, 1, n, user) == n ? 0 : -1;
 }
 
 static int write_export(struct ch_chat *c, FILE *out, const char *path, struct chela_error *err) {
     size_t n = strlen(path);
     if (n > 6 && strcmp(path + n - 6, ".jsonl") == 0 && c->setup->store)
-        return chela_store_export(c->setup->store, chela_session_key(c->session), write_line, out,
-                                  err);
+        return chela_store_export(c->setup->store, chela_session_key(c->session),
+                                  chat_slash_write_line, out, err);
     char *json = chela_session_messages_json(c->session);
     write_messages(out, json);
     chela_free(json);
     return CHELA_OK;
 }
 
-static void export_session(struct ch_chat *c, const char *args) {
+static void chat_slash_export_session(struct ch_chat *c, const char *args) {
     struct chela_error err = {0};
     char *path = *args ? ch_dup(args) : ch_format("%s.md", chela_session_key(c->session));
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -270,7 +277,7 @@ static void export_session(struct ch_chat *c, const char *args) {
         int rc = write_export(c, out, path, &err);
         bool failed = fclose(out) != 0;
         if (rc < 0)
-            complain(c, &err);
+            chat_slash_complain(c, &err);
         else if (failed)
             ch_console_error(c->console, "%s: %s", path, strerror(errno));
         else
@@ -281,7 +288,7 @@ static void export_session(struct ch_chat *c, const char *args) {
 
 /* --- the table ------------------------------------------------------------------------- */
 
-static void help(struct ch_chat *c, const char *args);
+static void chat_slash_help(struct ch_chat *c, const char *args);
 
 static void quit(struct ch_chat *c, const char *args) {
     (void)args;
@@ -289,26 +296,28 @@ static void quit(struct ch_chat *c, const char *args) {
 }
 
 static const struct command commands[] = {
-    {"help", "", "this list", ALWAYS, help},
+    {"help", "", "this list", ALWAYS, chat_slash_help},
     {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
     {"tools", "", "what the agent can do", AGENT, tools},
     {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
-    {"usage", "", "tokens and cost of this conversation", ALWAYS, usage},
-    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", ALWAYS, approve},
+    {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
+    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", ALWAYS,
+     chat_slash_approve},
     {"compact", "[FOCUS]", "condense the conversation, keeping what concerns FOCUS", IDLE,
      ch_chat_compact},
-    {"new", "[KEY]", "begin another session", IDLE, new_session},
-    {"fork", "[KEY]", "go on with a copy of the session", IDLE, fork_session},
-    {"undo", "", "take the last message back, and what came of it", IDLE, undo},
-    {"resume", "", "go on with a run that was cut off", IDLE, resume},
-    {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS, take_over},
+    {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
+    {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
+    {"undo", "", "take the last message back, and what came of it", IDLE, chat_slash_undo},
+    {"resume", "", "go on with a run that was cut off", IDLE, chat_slash_resume},
+    {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS,
+     chat_slash_take_over},
     {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
-     export_session},
+     chat_slash_export_session},
     {"quit", "", "leave (Ctrl-D)", ALWAYS, quit},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-static void help(struct ch_chat *c, const char *args) {
+static void chat_slash_help(struct ch_chat *c, const char *args) {
     struct ch_draft d;
     (void)args;
 
@@ -340,7 +349,7 @@ static char *skill_message(struct ch_chat *c, const char *line, struct chela_err
     return text;
 }
 
-static void unknown(struct ch_chat *c, const char *name, size_t n) {
+static void chat_slash_unknown(struct ch_chat *c, const char *name, size_t n) {
     struct ch_suggest near;
     ch_suggest_init(&near, name, n);
     for (size_t i = 0; i < COMMANDS; i++)
@@ -375,9 +384,9 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
     if ((message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL))
         ch_chat_say(c, message, line);
     else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
-        complain(c, &err);
+        chat_slash_complain(c, &err);
     else
-        unknown(c, name, n);
+        chat_slash_unknown(c, name, n);
     chela_free(message);
     free(rest);
 }

@@ -1,7 +1,4 @@
-/* cmd.h -- a command: its name, its help, its flags, its function.
- *
- * The table ch_cmds is all there is to know about the commands: dispatch,
- * help and the manual read it. */
+/* cmd.h -- a command: its name, its help, its flags, its function. */
 #ifndef CH_CLI_CMD_H
 #define CH_CLI_CMD_H
 #include <stdbool.h>
@@ -21,9 +18,6 @@ struct ch_cmd {
     /* argv: what follows the name. Returns the exit code. */
     int (*run)(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv);
 };
-
-/* Ended by NULL, in the order help lists them; a group's are neighbours. */
-extern const struct ch_cmd *const ch_cmds[];
 
 extern const struct ch_cmd ch_cmd_run, ch_cmd_chat, ch_cmd_init, ch_cmd_completion, ch_cmd_doctor,
     ch_cmd_help, ch_cmd_serve;
@@ -49,30 +43,5 @@ extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_confi
  * in every case. */
 int ch_cmd_parse(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
                  void *into, struct ch_args *args);
-
-/* By name; NULL if there is none. A group is the first word of names that have
- * two, such as "tools". */
-const struct ch_cmd *ch_cmd_find(const char *name);
-bool ch_cmd_is_group(const char *word);
-bool ch_cmd_in_group(const struct ch_cmd *cmd, const char *group);
-
-/* Says that there is no such command, and which one may have been meant.
- * Returns the exit code. */
-int ch_cmd_unknown(struct ch_console *c, const char *name);
-
-/* Help on a command, a group, or (NULL) all commands; to any stream. */
-void ch_help_write(FILE *out, const char *name);
-/* The same on stdout. */
-void ch_help_print(struct ch_console *c, const char *name);
-
-/* The manual page, in roff (man.c), and docs/reference.md (reference.c). */
-void ch_man_write(FILE *out);
-void ch_reference_write(FILE *out);
-
-/* One row per exit code, for both; ended by a NULL code. */
-struct ch_exit_help {
-    const char *code, *meaning;
-};
-extern const struct ch_exit_help ch_exit_help[];
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/command/cmd.h"
@@ -42,12 +43,13 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
-                       "what becomes of calls that need consent: ask (the default on a "
-                       "terminal), let them run, or do not (the default elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message (25)",
-                      "tool calls for one message (200)"),
-    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out for one message (no limit)",
-                        "US dollars for one message, where prices are known (no limit)"),
+                       "calls that need approval: ask (the default on a terminal), run them "
+                       "(auto), or refuse them (deny, the default elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (25)",
+                      "tool calls for one message, at most (200)"),
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens for one message, input and output together (no "
+                                      "limit)",
+                        "cost for one message in US dollars, where prices are known (no limit)"),
     CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -57,7 +59,7 @@ struct talk {
     struct flags flags;
     struct ch_console console;
     struct ch_setup setup;
-    struct ch_input system;     /* owned */
+    struct ch_cli_input system; /* owned */
     struct ch_signals *signals; /* owned; line by line alone */
     struct ch_asker asker;      /* likewise */
     struct ch_status *status;   /* likewise */
@@ -69,13 +71,13 @@ struct talk {
 
 /* --- set-up --------------------------------------------------------------------------- */
 
-static int keep_key(const struct chela_store_session *s, void *user) {
+static int chat_keep_key(const struct chela_store_session *s, void *user) {
     struct talk *t = user;
     t->key = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
     return 1;
 }
 
-static int choose_session(struct talk *t, struct chela_error *err) {
+static int chat_choose_session(struct talk *t, struct chela_error *err) {
     struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
     if (t->flags.session)
         t->key = ch_dup(t->flags.session);
@@ -83,7 +85,7 @@ static int choose_session(struct talk *t, struct chela_error *err) {
         return CHELA_OK;
     if (t->key)
         return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
-    int rc = chela_store_list(t->setup.store, &newest, keep_key, t, err);
+    int rc = chela_store_list(t->setup.store, &newest, chat_keep_key, t, err);
     if (rc == 0 && !t->key)
         return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
     return rc;
@@ -107,7 +109,7 @@ static int open_store(struct talk *t, struct chela_error *err) {
 }
 
 /* All but the agent. */
-static int set_up(struct talk *t, struct chela_error *err) {
+static int chat_set_up(struct talk *t, struct chela_error *err) {
     const struct flags *f = &t->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
 
@@ -117,10 +119,10 @@ static int set_up(struct talk *t, struct chela_error *err) {
         rc = ch_setup_runtime(&t->setup, err);
     if (rc == 0)
         rc = open_store(t, err);
-    return rc < 0 ? rc : choose_session(t, err);
+    return rc < 0 ? rc : chat_choose_session(t, err);
 }
 
-static int make_agent(struct talk *t, const char *model, struct chela_error *err) {
+static int chat_make_agent(struct talk *t, const char *model, struct chela_error *err) {
     const struct flags *f = &t->flags;
     const char *approve = t->setup.nobody ? "deny" : "ask";
     struct chela_limits limits = CHELA_LIMITS(
@@ -146,7 +148,7 @@ static enum chela_flow before_model(chela_run *run, struct chela_turn_patch *pat
 
 /* A description of our own: the loop makes it non-blocking, and the one of
  * standard input is shared with the shell. */
-static int open_terminal(const struct ch_console *console) {
+static int chat_open_terminal(const struct ch_console *console) {
     if (!console->out.live || isatty(STDIN_FILENO) != 1)
         return -1;
     return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -159,7 +161,7 @@ struct host { /* what the chat's callbacks need */
 
 static int set_up_chat(void *user, const char **key, struct chela_error *err) {
     struct host *h = user;
-    int rc = set_up(h->talk, err);
+    int rc = chat_set_up(h->talk, err);
     *key = h->talk->key;
     return rc;
 }
@@ -168,7 +170,7 @@ static int make_chat_agent(void *user, const char *model, chela_agent **out,
                            struct chela_error *err) {
     struct host *h = user;
     struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
-    int rc = make_agent(h->talk, model ? model : h->talk->flags.model, err);
+    int rc = chat_make_agent(h->talk, model ? model : h->talk->flags.model, err);
     if (rc == 0)
         rc = chela_agent_hooks(h->talk->agent, &hooks, err);
     if (rc == 0)
@@ -197,7 +199,7 @@ static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
 
 /* --- line by line ---------------------------------------------------------------------- */
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void chat_on_event_in_command(const struct chela_event *ev, void *user) {
     struct talk *t = user;
     ch_status_event(t->status, ev);
     if (ev->type == CHELA_EV_RUN_END) {
@@ -213,7 +215,7 @@ static void on_event(const struct chela_event *ev, void *user) {
 
 static int send_line(struct talk *t, chela_session *session, const char *line, size_t n,
                      struct chela_error *err) {
-    struct chela_run_opts how = CHELA_RUN_OPTS(.on_event = on_event, .user = t,
+    struct chela_run_opts how = CHELA_RUN_OPTS(.on_event = chat_on_event_in_command, .user = t,
                                                .may_redo = !ch_text_streams(&t->text));
     chela_run *run;
 
@@ -241,7 +243,7 @@ static bool wait_for_line(struct talk *t) {
 }
 
 /* The next message; what is no more than white space is none. */
-static ssize_t read_message(struct talk *t, char **line, size_t *cap) {
+static ssize_t chat_read_message(struct talk *t, char **line, size_t *cap) {
     bool ask = isatty(STDIN_FILENO) == 1 && t->console.out.tty;
     ssize_t n;
     do {
@@ -268,9 +270,9 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     t->signals = ch_signals_new();
     ch_asker_open(&t->asker, &t->console, t->signals);
     t->setup.nobody = !ch_asker_there(&t->asker);
-    int rc = set_up(t, err);
+    int rc = chat_set_up(t, err);
     if (rc == 0)
-        rc = make_agent(t, t->flags.model, err);
+        rc = chat_make_agent(t, t->flags.model, err);
     if (rc == 0 && ch_asker_there(&t->asker))
         rc = chela_agent_hooks(t->agent, &hooks, err);
     if (rc == 0)
@@ -278,7 +280,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     if (rc == 0 && t->setup.store)
         rc = chela_session_wait(session, err);
     while (rc == 0 && !ch_signals_caught(t->signals) && !ch_console_failure(&t->console) &&
-           (n = read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)
+           (n = chat_read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)
         rc = send_line(t, session, line, (size_t)n, err);
     free(line);
     ch_setup_release(&t->setup);
@@ -289,7 +291,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int chat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct talk t = {0};
     struct ch_args args;
     struct chela_error err = {0};
@@ -305,7 +307,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
                                     .record = t.flags.record,
                                     .replay = t.flags.replay};
         t.text = (struct ch_text){.console = &t.console, .fresh = true};
-        int tty = args.n == 0 ? open_terminal(&t.console) : -1;
+        int tty = args.n == 0 ? chat_open_terminal(&t.console) : -1;
         int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
                                          "chat takes no words; 'chela run' gives an agent one task")
                  : tty >= 0 ? on_terminal(&t, tty, &err)
@@ -329,13 +331,13 @@ const struct ch_cmd ch_cmd_chat = {
     .args = "",
     .summary = "talk with an agent",
     .about =
-        "A conversation with an agent at the terminal. Enter sends a message; Alt-Enter, or a "
-        "backslash at the end, breaks the line. Answers are shown as they are written. While the "
-        "agent works, what you send steers it; Ctrl-C cancels the run and keeps the conversation; "
-        "Ctrl-D leaves. /help lists the commands.\n\n"
-        "The conversation is kept, if a store can be opened, and --continue goes on with it.\n\n"
-        "When standard input or output is no terminal, or TERM is \"dumb\", each line of standard "
-        "input is a message, and answers go to standard output as with 'chela run'.",
+        "Starts a conversation with an agent at the terminal. Enter sends a message; Alt-Enter, "
+        "or a backslash at the end of a line, starts a new line. Answers are shown as they "
+        "arrive. A message that you send while the agent works steers the run. Ctrl-C cancels the "
+        "run and keeps the conversation. Ctrl-D exits. /help lists the commands.\n\n"
+        "The conversation is stored if a store can be opened; --continue continues it.\n\n"
+        "If standard input or output is not a terminal, or TERM is \"dumb\", each line of "
+        "standard input is a message, and answers go to standard output as with 'chela run'.",
     .opts = opts,
-    .run = run,
+    .run = chat_run,
 };

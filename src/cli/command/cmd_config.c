@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 #define WIDEST 60 /* of a value in the table */
@@ -28,8 +30,8 @@ static const struct ch_opt check_opts[] = {
 static const struct ch_opt show_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Output",
-     "also what the file says nothing about"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
+     "also print options that the file does not set"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -76,7 +78,7 @@ static int check_file(struct ch_setup *s, struct chela_error *err) {
     return rc;
 }
 
-static void report(struct ch_console *c, const struct ch_setup *s) {
+static void config_report(struct ch_console *c, const struct ch_setup *s) {
     char *line = s->warnings ? ch_format("%s: ok, %u warning%s\n", s->config_path, s->warnings,
                                          s->warnings == 1 ? "" : "s")
                              : ch_format("%s: ok\n", s->config_path);
@@ -84,12 +86,12 @@ static void report(struct ch_console *c, const struct ch_setup *s) {
     free(line);
 }
 
-static int check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
-                 struct chela_error *err) {
+static int config_check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                        struct chela_error *err) {
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
     int rc = check_file(&setup, err);
     if (rc == 0)
-        report(c, &setup);
+        config_report(c, &setup);
     ch_setup_release(&setup);
     return rc;
 }
@@ -114,7 +116,7 @@ static void show_json(FILE *out, const char *name, const char *text) {
     fputc('"', out);
 }
 
-static void show_option(const char *key, const char *value, int from_file, void *user) {
+static void config_show_option(const char *key, const char *value, int from_file, void *user) {
     struct showing *s = user;
     if (!from_file && !s->flags->all)
         return;
@@ -137,8 +139,8 @@ static void show_option(const char *key, const char *value, int from_file, void 
                           value);
 }
 
-static int show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
-                struct chela_error *err) {
+static int config_show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                       struct chela_error *err) {
     static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
     struct showing s = {.flags = f, .table = {heads, ch_console_columns(c), NULL, 0}};
@@ -148,7 +150,7 @@ static int show(const struct flags *f, struct ch_console *c, const struct ch_env
         ch_draft_init(&d);
         s.out = d.f;
         fputs(f->json ? "[" : "", d.f);
-        chela_config_show(setup.config, show_option, &s);
+        chela_config_show(setup.config, config_show_option, &s);
         fputs(f->json ? "]\n" : "", d.f);
         if (s.table.n)
             ch_table_print(&s.table, d.f);
@@ -188,12 +190,14 @@ static int with_file(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     return code;
 }
 
-static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_file(cmd, env, argc, argv, check);
+static int config_run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                            char **argv) {
+    return with_file(cmd, env, argc, argv, config_check);
 }
 
-static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_file(cmd, env, argc, argv, show);
+static int config_run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return with_file(cmd, env, argc, argv, config_show);
 }
 
 /* --- schema --------------------------------------------------------------------- */
@@ -232,28 +236,28 @@ static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_config_check = {
     .name = "config check",
     .args = "[FILE]",
-    .summary = "is the configuration file right?",
-    .about = "Reads the configuration file that 'chela run' would use and says what is wrong with "
-             "it, with line and column; FILE is the same as --config FILE. Unknown keys are "
-             "warnings.",
+    .summary = "check the configuration file",
+    .about = "Reads the configuration file that 'chela run' would use and reports errors with "
+             "line and column. FILE is the same as --config FILE. Unknown keys are warnings.",
     .opts = check_opts,
-    .run = run_check,
+    .run = config_run_check,
 };
 
 const struct ch_cmd ch_cmd_config_show = {
     .name = "config show",
     .args = "[FILE]",
-    .summary = "the configuration as it was understood",
-    .about = "Every option of the configuration file with its value, one a line; with --all also "
-             "the defaults of those it says nothing about. What may be secret is not shown.",
+    .summary = "print the configuration as chela reads it",
+    .about = "Prints every option of the configuration file with its value, one a line; with "
+             "--all also the defaults of the other options. Values that may be secret are not "
+             "shown.",
     .opts = show_opts,
-    .run = run_show,
+    .run = config_run_show,
 };
 
 const struct ch_cmd ch_cmd_config_schema = {
     .name = "config schema",
     .args = "",
-    .summary = "JSON Schema of the configuration",
+    .summary = "print the JSON Schema of the configuration",
     .about = "Prints the JSON Schema of chela.yaml, for editors that complete and check YAML.",
     .opts = schema_opts,
     .run = run_schema,

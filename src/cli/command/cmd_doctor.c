@@ -3,6 +3,8 @@
  * A list of findings, each ok, warn or fail: those of the library (survey.h)
  * between our own about the configuration, the store and the model. Keys are
  * never shown, and no model is asked. */
+#include "cli/command/cmd_doctor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
 #include "cli/command/doctor.h"
+#include "cli/command/doctor_machine.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -27,11 +30,11 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_STORE(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"url", 0, CH_OPT_TEXT, offsetof(struct flags, url), "URL", 0, 0, "Gateway",
-     "ask the gateway that runs there instead, with the token that chela serve would use here"},
+     "check the running gateway at this URL, with the token that 'chela serve' would use here"},
     {"ca-file", 0, CH_OPT_TEXT, offsetof(struct flags, ca_file), "FILE", 0, 0, "Gateway",
-     "certificates to trust (PEM) instead of the system's"},
+     "trusted certificates (PEM) instead of the system's"},
     {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
-     "a JSON array of {area, name, status, detail, mend}"},
+     "print a JSON array of {area, name, status, detail, mend}"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -86,7 +89,7 @@ static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
     return false;
 }
 
-static char *text(const char *json, size_t i, const char *member) {
+static char *doctor_text(const char *json, size_t i, const char *member) {
     char *pointer = ch_format("/%zu/%s", i, member);
     char *value = chela_json_get(json, strlen(json), pointer, NULL);
     char *copy = value ? ch_dup(value) : NULL;
@@ -97,12 +100,13 @@ static char *text(const char *json, size_t i, const char *member) {
 
 void ch_findings_survey(struct ch_findings *f, const char *json) {
     char *area;
-    for (size_t i = 0; (area = text(json, i, "area")); i++)
-        ch_findings_add(f, (struct ch_finding){.area = area,
-                                               .name = ch_must(text(json, i, "name")),
-                                               .status = ch_must(text(json, i, "status")),
-                                               .detail = ch_must(text(json, i, "detail")),
-                                               .mend = text(json, i, "mend")});
+    for (size_t i = 0; (area = doctor_text(json, i, "area")); i++)
+        ch_findings_add(
+            f, (struct ch_doctor_finding){.area = area,
+                                          .name = ch_must(doctor_text(json, i, "name")),
+                                          .status = ch_must(doctor_text(json, i, "status")),
+                                          .detail = ch_must(doctor_text(json, i, "detail")),
+                                          .mend = doctor_text(json, i, "mend")});
 }
 
 /* What `chela run` would do before its first request. */
@@ -136,7 +140,7 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
     chela_free(json);
 }
 
-static void look(struct ch_findings *f, struct ch_setup *s) {
+static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
@@ -164,7 +168,7 @@ static void look(struct ch_findings *f, struct ch_setup *s) {
 
 static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
     for (size_t i = 0; i < f->n; i++) {
-        const struct ch_finding *one = &f->p[i];
+        const struct ch_doctor_finding *one = &f->p[i];
         bool ok = strcmp(one->status, "ok") == 0;
         if (quiet && ok)
             continue;
@@ -188,21 +192,21 @@ static void print_string(FILE *out, const char *s) {
     fputc('"', out);
 }
 
-static void print_member(FILE *out, const char *name, const char *value) {
+static void doctor_print_member(FILE *out, const char *name, const char *value) {
     if (!value)
         return;
     fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
     print_string(out, value);
 }
 
-static void print_json(FILE *out, const struct ch_findings *f) {
+static void doctor_print_json(FILE *out, const struct ch_findings *f) {
     for (size_t i = 0; i < f->n; i++) {
         fputs(i ? ",\n {" : "[{", out);
-        print_member(out, "area", f->p[i].area);
-        print_member(out, "name", f->p[i].name);
-        print_member(out, "status", f->p[i].status);
-        print_member(out, "detail", f->p[i].detail);
-        print_member(out, "mend", f->p[i].mend);
+        doctor_print_member(out, "area", f->p[i].area);
+        doctor_print_member(out, "name", f->p[i].name);
+        doctor_print_member(out, "status", f->p[i].status);
+        doctor_print_member(out, "detail", f->p[i].detail);
+        doctor_print_member(out, "mend", f->p[i].mend);
         fputc('}', out);
     }
     fputs("]\n", out);
@@ -217,10 +221,10 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
     if (flags->url)
         look_at_gateway(&f, &setup, flags->url);
     else
-        look(&f, &setup);
+        doctor_look(&f, &setup);
     ch_draft_init(&d);
     if (flags->json)
-        print_json(d.f, &f);
+        doctor_print_json(d.f, &f);
     else
         print_text(d.f, &f, flags->setup.quiet);
     ch_draft_finish(&d);
@@ -232,7 +236,7 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
     return code;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int doctor_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -255,17 +259,17 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 const struct ch_cmd ch_cmd_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "will it work on this machine?",
-    .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
-             "data), the modules, the keys in the environment (that they are there, not what they "
-             "are), the layers of the sandbox, the clock, room on the disks, the channels (that "
-             "their secrets are there; Feishu is asked whether they are right, and whether the app "
-             "has the permissions it needs) and the model that 'chela run' would use. Each line is "
-             "ok, warn (it works with less) or fail (what was asked for will not work), with "
-             "what helps. No model is asked for a reply.\n\n"
-             "With --url a gateway that runs is asked instead, as its callers would: is it there, "
-             "does the token open it, which of the things it depends on fails.\n\n"
-             "The exit status is 1 if something failed, 0 otherwise.",
+    .summary = "check this machine and the configuration",
+    .about = "Checks the configuration, the store (that it opens, and that a server keeps data "
+             "durable), the modules, the keys in the environment (that they are set; their values "
+             "are not shown), the layers of the sandbox, the clock, free disk space, the channels "
+             "(that their secrets are set; for Feishu also that they are valid and that the app "
+             "has its permissions) and the model that 'chela run' would use. Each line is ok, "
+             "warn (works with restrictions) or fail (does not work), with a remedy. No model "
+             "call is made.\n\n"
+             "With --url, a running gateway is checked instead, from the outside: whether it "
+             "answers, whether it accepts the token, and which of its dependencies fails.\n\n"
+             "The exit status is 1 if a check failed, 0 otherwise.",
     .opts = opts,
-    .run = run,
+    .run = doctor_run,
 };

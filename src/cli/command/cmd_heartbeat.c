@@ -27,10 +27,10 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"seed", 0, CH_OPT_INT, AT(seed), "N", 0, 2147483647, "Chance",
-     "of the dice: the same one gives the same decisions; without it 0"},
+     "seed of the random decisions; the same seed gives the same decisions; default: 0"},
     {"svg", 0, CH_OPT_TEXT, AT(svg), "FILE", 0, 0, "Output",
-     "write a picture of willingness over time, which needs nothing else"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON object for each line"},
+     "write a self-contained SVG picture of willingness over time"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object for each line"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -51,22 +51,22 @@ struct simulation {
 /* --- for people ------------------------------------------------------------------------ */
 
 /* Of its first line. */
-static int width(struct chela_str text) {
+static int heartbeat_width(struct chela_str text) {
     const char *end = memchr(text.p ? text.p : "", '\n', text.n);
     return (int)(end ? (size_t)(end - text.p) : text.n);
 }
 
-static void print_line(struct simulation *s, const struct chela_simulated *l) {
+static void heartbeat_print_line(struct simulation *s, const struct chela_simulated *l) {
     long long t = (long long)(l->at - s->first) / 1000;
     if (s->lines == 0)
         fprintf(s->text.f, "LINE  %9s  %5s  %4s  %-7s %-16s\n", "TIME", "W", "P", "", "REASON");
     fprintf(s->text.f, "%4zu  %3lld:%02lld:%02lld  %5.1f  %4.2f  %-7s %-16s%.*s%s%.*s\n", l->line,
             t / 3600, t / 60 % 60, t % 60, l->urge.willingness, l->urge.probability,
             l->urge.reply ? "REPLY" : "silent", chela_urge_name(l->urge.reason), (int)l->name.n,
-            l->name.p, l->name.n ? ": " : "", width(l->text), l->text.p);
+            l->name.p, l->name.n ? ": " : "", heartbeat_width(l->text), l->text.p);
 }
 
-static void print_summary(struct simulation *s) {
+static void heartbeat_print_summary(struct simulation *s) {
     fprintf(s->text.f, "%zu line%s, %zu answered: %zu because they asked for it, %zu by itself\n",
             s->lines, s->lines == 1 ? "" : "s", s->answers, s->asked, s->answers - s->asked);
 }
@@ -120,7 +120,7 @@ static int write_plot(const struct simulation *s, struct chela_error *err) {
 
 /* --- the chat ------------------------------------------------------------------------------ */
 
-static void on_line(const struct chela_simulated *l, void *user) {
+static void heartbeat_on_line(const struct chela_simulated *l, void *user) {
     struct simulation *s = user;
     if (s->lines == 0)
         s->first = l->at;
@@ -131,7 +131,7 @@ static void on_line(const struct chela_simulated *l, void *user) {
         fprintf(s->text.f, "%s\n", json);
         chela_free(json);
     } else {
-        print_line(s, l);
+        heartbeat_print_line(s, l);
     }
     s->lines++;
     s->answers += l->urge.reply;
@@ -164,18 +164,18 @@ static int read_config(struct simulation *s, struct chela_error *err) {
     return 0;
 }
 
-static int play(struct simulation *s, const char *path, struct chela_error *err) {
-    struct ch_input chat = {0};
+static int heartbeat_play(struct simulation *s, const char *path, struct chela_error *err) {
+    struct ch_cli_input chat = {0};
     struct chela_error why = {0};
     int rc = ch_input_file(path, CH_INPUT_BODY, &chat, err);
     if (rc < 0)
         return rc;
     ch_draft_init(&s->text);
-    rc = chela_heartbeat_simulate(chat.p, chat.n, &s->opts, on_line, s, &why);
+    rc = chela_heartbeat_simulate(chat.p, chat.n, &s->opts, heartbeat_on_line, s, &why);
     if (rc < 0)
         rc = ch_problem(err, CHELA_EINVAL, "%s: %s", path, why.message);
     else if (!s->flags.json)
-        print_summary(s);
+        heartbeat_print_summary(s);
     ch_draft_finish(&s->text);
     ch_console_print(&s->console, s->text.p, s->text.n);
     free(s->text.p);
@@ -192,14 +192,15 @@ static int simulate(struct simulation *s) {
     }
     int rc = read_config(s, &err);
     if (rc == 0)
-        rc = play(s, s->args.words[0], &err);
+        rc = heartbeat_play(s, s->args.words[0], &err);
     if (rc == 0)
         return CH_EXIT_DONE;
     ch_console_error(&s->console, "%s", err.message);
     return ch_problem_exit(&err);
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int heartbeat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                         char **argv) {
     struct simulation s = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
     if (code < 0) {
@@ -221,14 +222,15 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 const struct ch_cmd ch_cmd_heartbeat_simulate = {
     .name = "heartbeat simulate",
     .args = "CHAT.jsonl",
-    .summary = "what a companion would do with a recorded chat",
+    .summary = "replay a chat and show when the agent would reply",
     .about =
-        "Plays a chat, '-' for standard input, and prints for each line the willingness to speak "
-        "after it, the probability of a reply, the decision and its reason. No model is called.\n\n"
-        "A line is an object with 'ts' (milliseconds) and 'text', and what there is of 'chat', "
-        "'type' (group or direct), 'name', 'mention', 'quote' (it answers the companion), 'bot' "
-        "and 'own'. Each chat has a willingness of its own, by the settings under 'heartbeat' of "
-        "the agent. See docs/heartbeat.md.",
+        "Replays a recorded chat ('-' is standard input) and prints for each line the willingness "
+        "after the line, the probability of a reply, the decision and its reason. No model is "
+        "called.\n\n"
+        "Each line of the file is a JSON object with 'ts' (milliseconds) and 'text'. Optional "
+        "members are 'chat', 'type' (group or direct), 'name', 'mention', 'quote' (the line "
+        "replies to the agent), 'bot' and 'own'. Each chat has its own willingness, computed with "
+        "the agent's settings under 'heartbeat'. See docs/heartbeat.md.",
     .opts = opts,
-    .run = run,
+    .run = heartbeat_run,
 };

@@ -27,12 +27,12 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"config", 0, CH_OPT_TEXT, AT(setup.config), "FILE", 0, 0, "Configuration",
-     "the file to write instead of ./chela.yaml"},
+     "file to write instead of ./chela.yaml"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Configuration",
-     "the model to use; without it the one that is found, or asked for"},
+     "model to use; default: the model that is found or chosen"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Configuration",
-     "write over a file that is there"},
-    {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "ask nothing"},
+     "overwrite an existing file"},
+    {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "do not ask questions"},
     {"no-test", 0, CH_OPT_SWITCH, AT(no_test), NULL, 0, 0, "Configuration",
      "do not call the model"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -51,7 +51,7 @@ struct init {
 /* --- the model */
 
 /* One more question costs less than a model that was not meant. */
-static int choose_model(struct init *in) {
+static int init_choose_model(struct init *in) {
     const char *why = NULL, *found = chela_default_model(in->rt, &why);
     struct ch_asker asker;
 
@@ -93,7 +93,7 @@ static int check_model(struct init *in) {
 
 /* --- the file */
 
-static void write_file(FILE *out, const char *model) {
+static void init_write_file(FILE *out, const char *model) {
     fprintf(out,
             "# chela.yaml: what `chela` uses in this directory. Every key:\n"
             "# docs/configuration.md, or `chela config show --all`. Keys of services do not\n"
@@ -142,7 +142,7 @@ static int store_file(struct init *in) {
                                 "%s is there already (--force writes over it)", in->path)
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
-    write_file(f, in->model);
+    init_write_file(f, in->model);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
@@ -183,13 +183,13 @@ static void say_next(struct init *in) {
     ch_console_print(&in->console, next, sizeof(next) - 1);
 }
 
-static int set_up(struct init *in) {
+static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
         return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
                           in->path);
     int rc = chela_runtime_new(NULL, &in->rt, &in->err);
     if (rc == 0)
-        rc = choose_model(in);
+        rc = init_choose_model(in);
     if (rc == 0)
         rc = check_model(in);
     if (rc == 0)
@@ -201,7 +201,7 @@ static int set_up(struct init *in) {
     return rc;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int init_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct init in = {0};
     struct ch_args args;
     int code = ch_cmd_parse(cmd, env, argc, argv, &in.flags, &args);
@@ -210,7 +210,8 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         ch_console_init(&in.console, env, ch_setup_verbosity(&in.flags.setup),
                         in.flags.setup.no_color);
         in.path = in.flags.setup.config ? in.flags.setup.config : "chela.yaml";
-        int rc = args.n ? ch_problem(&in.err, CHELA_EINVAL, "init takes no words") : set_up(&in);
+        int rc =
+            args.n ? ch_problem(&in.err, CHELA_EINVAL, "init takes no words") : init_set_up(&in);
         if (rc < 0)
             ch_console_error(&in.console, "%s", in.err.message);
         code = rc < 0 ? ch_problem_exit(&in.err) : CH_EXIT_DONE;
@@ -228,9 +229,9 @@ const struct ch_cmd ch_cmd_init = {
     .args = "",
     .summary = "write a first chela.yaml and try it",
     .about = "Finds a model (a key in the environment, else a server on this machine, else the "
-             "offline demo), asks which to use if there is a terminal, writes ./chela.yaml with a "
-             "comment on every part of it, and calls the model once to see that it works.\n\n"
-             "The exit status is 1 if the model does not answer; the file is there all the same.",
+             "offline demo), asks which one to use if there is a terminal, writes a commented "
+             "./chela.yaml, and calls the model once as a test.\n\n"
+             "The exit status is 1 if the model does not answer. The file is written in any case.",
     .opts = opts,
-    .run = run,
+    .run = init_run,
 };

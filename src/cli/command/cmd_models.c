@@ -6,11 +6,13 @@
 
 #include "chela/models.h"
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 struct flags {
@@ -24,7 +26,7 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
-     "a JSON object of providers and models"},
+     "print a JSON object of providers and models"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -32,14 +34,14 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt probe_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "the model to try; it can also be given as a word"},
+     "model to test; can also be given as an argument"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
-     "ask for a whole reply instead of a stream"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON object"},
+     "request a complete reply instead of a stream"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -53,7 +55,7 @@ struct models {
 
 /* --- a member of the JSON, as text; "" for null and what is not there */
 
-static char *member(const char *json, const char *list, size_t i, const char *name) {
+static char *models_member(const char *json, const char *list, size_t i, const char *name) {
     char *pointer = list ? ch_format("/%s/%zu/%s", list, i, name) : ch_format("/%s", name);
     char *value = chela_json_get(json, strlen(json), pointer, NULL);
     char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
@@ -75,18 +77,18 @@ static char *or_dash(char *text) {
     return ch_dup("-");
 }
 
-static void list_models(const char *json, unsigned columns, FILE *out) {
+static void models_list_models(const char *json, unsigned columns, FILE *out) {
     static const char *const rest[] = {"context_window", "max_output",   "images",
                                        "price/input",    "price/output", "resolved"};
     struct ch_table t = {.heads = model_heads, .columns = columns};
     for (size_t i = 0;; i++) {
-        char *provider = member(json, "models", i, "provider");
-        char *name = member(json, "models", i, "model");
+        char *provider = models_member(json, "models", i, "provider");
+        char *name = models_member(json, "models", i, "model");
         if (*provider) {
             char **row = ch_table_row(&t);
             row[0] = ch_format("%s/%s", provider, name);
             for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
-                row[c + 1] = or_dash(member(json, "models", i, rest[c]));
+                row[c + 1] = or_dash(models_member(json, "models", i, rest[c]));
             if (strcmp(row[3], "true") == 0)
                 memcpy(row[3], "yes", 4);
             else if (strcmp(row[3], "false") == 0)
@@ -106,19 +108,19 @@ static void list_models(const char *json, unsigned columns, FILE *out) {
 static void list_providers(const char *json, unsigned columns, FILE *out) {
     struct ch_table t = {.heads = provider_heads, .columns = columns};
     for (size_t i = 0;; i++) {
-        char *name = member(json, "providers", i, "name");
+        char *name = models_member(json, "providers", i, "name");
         if (!*name) {
             free(name);
             break;
         }
-        char *key = member(json, "providers", i, "key");
-        char *env = member(json, "providers", i, "key_env");
+        char *key = models_member(json, "providers", i, "key");
+        char *env = models_member(json, "providers", i, "key_env");
         char **row = ch_table_row(&t);
         row[0] = name;
-        row[1] = or_dash(member(json, "providers", i, "api"));
+        row[1] = or_dash(models_member(json, "providers", i, "api"));
         row[2] = *env ? ch_format("%s%s", env, strcmp(key, "true") == 0 ? " (set)" : "")
                       : ch_dup(strcmp(key, "true") == 0 ? "(set)" : "-");
-        row[3] = or_dash(member(json, "providers", i, "base_url"));
+        row[3] = or_dash(models_member(json, "providers", i, "base_url"));
         free(key);
         free(env);
     }
@@ -126,14 +128,14 @@ static void list_providers(const char *json, unsigned columns, FILE *out) {
     ch_table_release(&t);
 }
 
-static int print_list(struct models *m, const char *json, bool one) {
+static int models_print_list(struct models *m, const char *json, bool one) {
     struct ch_draft d;
     if (m->flags.json) {
         ch_json_line(&m->console, json);
         return CH_EXIT_DONE;
     }
     ch_draft_init(&d);
-    list_models(json, ch_console_columns(&m->console), d.f);
+    models_list_models(json, ch_console_columns(&m->console), d.f);
     if (!one) {
         fputc('\n', d.f);
         list_providers(json, ch_console_columns(&m->console), d.f);
@@ -144,7 +146,7 @@ static int print_list(struct models *m, const char *json, bool one) {
     return CH_EXIT_DONE;
 }
 
-static int list(struct models *m) {
+static int models_list(struct models *m) {
     struct chela_error err = {0};
     if (m->args.n > 1) {
         ch_console_error(&m->console, "one provider at a time: chela models list [PROVIDER]");
@@ -156,7 +158,7 @@ static int list(struct models *m) {
         ch_console_error(&m->console, "%s%s%s", only ? only : "", only ? ": " : "", err.message);
         return err.code == CHELA_ENOENT ? CH_EXIT_USAGE : ch_problem_exit(&err);
     }
-    int code = print_list(m, json, only != NULL);
+    int code = models_print_list(m, json, only != NULL);
     chela_free(json);
     return code;
 }
@@ -178,7 +180,7 @@ static void print_probe(const char *json, FILE *out) {
     enum { MODEL, ID, API, URL, WINDOW, SOURCE, STREAM, TOOLS, PARALLEL, FIRST, TOTAL, WHY, N };
     char *v[N];
     for (size_t i = 0; i < N; i++)
-        v[i] = member(json, NULL, 0, names[i]);
+        v[i] = models_member(json, NULL, 0, names[i]);
     char *source = *v[SOURCE] ? ch_format(" tokens (%s)", strcmp(v[SOURCE], "server") == 0
                                                               ? "the server says"
                                                               : "known of this model")
@@ -202,7 +204,7 @@ static void print_probe(const char *json, FILE *out) {
 }
 
 static int print_probed(struct models *m, const char *json) {
-    char *error = member(json, NULL, 0, "error");
+    char *error = models_member(json, NULL, 0, "error");
     int code = *error ? CH_EXIT_ERROR : CH_EXIT_DONE;
     if (m->flags.json) {
         ch_json_line(&m->console, json);
@@ -269,8 +271,9 @@ static int with_runtime(const struct ch_cmd *cmd, const struct ch_env *env, int 
     return code;
 }
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_runtime(cmd, env, argc, argv, list);
+static int models_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return with_runtime(cmd, env, argc, argv, models_list);
 }
 
 static int run_probe(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
@@ -280,23 +283,24 @@ static int run_probe(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_models_list = {
     .name = "models list",
     .args = "[PROVIDER]",
-    .summary = "known models, or those a provider offers",
-    .about = "Without a word: the models whose sizes and prices are known, and the providers, with "
-             "the variable each takes its key from. With a provider: what its server offers right "
-             "now. A dash stands for what is not known; the last column is the id that a name "
-             "stands for.",
+    .summary = "list known models, or a provider's models",
+    .about = "Without an argument: lists the models with known context windows and prices, and "
+             "the providers with the environment variables of their keys. With a provider: lists "
+             "the models that its server offers now. A dash stands for an unknown value. The last "
+             "column is the id that an alias stands for.",
     .opts = list_opts,
-    .run = run_list,
+    .run = models_run_list,
 };
 
 const struct ch_cmd ch_cmd_models_probe = {
     .name = "models probe",
     .args = "[PROVIDER/MODEL]",
-    .summary = "ask a model one small thing, say what works",
-    .about = "Makes one small call, with two tools that do nothing, and reports whether the reply "
-             "streamed, whether tools were called, both at once, how long it took, and how large "
-             "the context is. If the call fails with tools, it is made once more without. Without "
-             "a model, the one that 'chela run' would use.\n\n"
+    .summary = "test what a model supports",
+    .about = "Makes one small model call with two tools that do nothing. Reports whether the "
+             "reply was streamed, whether the model called the tools, whether it called both in "
+             "one reply, the time, and the size of the context window. If the call with tools "
+             "fails, it is made once more without tools. The default is the model that 'chela "
+             "run' would use.\n\n"
              "The exit status is 1 if the model did not answer.",
     .opts = probe_opts,
     .run = run_probe,

@@ -20,7 +20,8 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "a JSON array"},
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "print a JSON "
+                                                                                   "array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -43,8 +44,9 @@ struct pairing {
     struct chela_error err;
 };
 
-static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-                      enum ch_setup_store how, int (*body)(struct pairing *s)) {
+static int pairing_with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                              char **argv, enum ch_setup_store how,
+                              int (*body)(struct pairing *s)) {
     struct pairing s = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
@@ -61,7 +63,7 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static int need_words(struct pairing *s, size_t n, const char *usage) {
+static int pairing_need_words(struct pairing *s, size_t n, const char *usage) {
     if (s->args.n == n)
         return CHELA_OK;
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela pairing %s", usage);
@@ -69,7 +71,7 @@ static int need_words(struct pairing *s, size_t n, const char *usage) {
 
 /* --- list -------------------------------------------------------------------------- */
 
-static int list_row(const struct chela_pairing *p, void *user) {
+static int pairing_list_row(const struct chela_pairing *p, void *user) {
     struct pairing *s = user;
     char **cells = ch_table_row(&s->table);
     cells[0] = ch_dup(p->channel);
@@ -78,7 +80,7 @@ static int list_row(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
-static int list_json(const struct chela_pairing *p, void *user) {
+static int pairing_list_json(const struct chela_pairing *p, void *user) {
     struct pairing *s = user;
     fputs(s->n++ ? ",\n {\"channel\":" : "{\"channel\":", s->out.f);
     ch_draft_quote(&s->out, p->channel);
@@ -91,16 +93,17 @@ static int list_json(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
-static int list(struct pairing *s) {
+static int pairing_list(struct pairing *s) {
     static const char *const heads[] = {"CHANNEL", "SENDER", "CODE", NULL};
     bool json = s->flags.json;
-    int rc = need_words(s, 0, "list [flags]");
+    int rc = pairing_need_words(s, 0, "list [flags]");
     if (rc < 0)
         return rc;
     s->table = (struct ch_table){.heads = heads};
     ch_draft_init(&s->out);
     fputs(json ? "[" : "", s->out.f);
-    rc = chela_pairing_list(s->setup.store, json ? list_json : list_row, s, &s->err);
+    rc =
+        chela_pairing_list(s->setup.store, json ? pairing_list_json : pairing_list_row, s, &s->err);
     fputs(json ? "]\n" : "", s->out.f);
     if (s->table.n)
         ch_table_print(&s->table, s->out.f);
@@ -115,20 +118,21 @@ static int list(struct pairing *s) {
 
 /* --- approve, remove --------------------------------------------------------------- */
 
-static int tell(const struct chela_pairing *p, void *user) {
+static int pairing_tell(const struct chela_pairing *p, void *user) {
     struct pairing *s = user;
     ch_console_note(&s->console, "%s of channel %s may write from now on", p->sender, p->channel);
     return 0;
 }
 
-static int approve(struct pairing *s) {
-    int rc = need_words(s, 1, "approve [flags] CODE");
-    return rc < 0 ? rc
-                  : chela_pairing_approve(s->setup.store, s->args.words[0], tell, s, &s->err);
+static int pairing_approve(struct pairing *s) {
+    int rc = pairing_need_words(s, 1, "approve [flags] CODE");
+    return rc < 0
+               ? rc
+               : chela_pairing_approve(s->setup.store, s->args.words[0], pairing_tell, s, &s->err);
 }
 
 static int remove_one(struct pairing *s) {
-    int rc = need_words(s, 2, "remove [flags] CHANNEL SENDER");
+    int rc = pairing_need_words(s, 2, "remove [flags] CHANNEL SENDER");
     return rc < 0 ? rc
                   : chela_pairing_remove(s->setup.store, s->args.words[0], s->args.words[1],
                                          &s->err);
@@ -136,34 +140,36 @@ static int remove_one(struct pairing *s) {
 
 /* --- commands ---------------------------------------------------------------------- */
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_READ, list);
+static int pairing_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                            char **argv) {
+    return pairing_with_store(cmd, env, argc, argv, CH_STORE_READ, pairing_list);
 }
 
 static int run_approve(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, approve);
+    return pairing_with_store(cmd, env, argc, argv, CH_STORE_WANTED, pairing_approve);
 }
 
-static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, remove_one);
+static int pairing_run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                              char **argv) {
+    return pairing_with_store(cmd, env, argc, argv, CH_STORE_WANTED, remove_one);
 }
 
 const struct ch_cmd ch_cmd_pairing_list = {
     .name = "pairing list",
     .args = "",
-    .summary = "who wrote to a channel, and who was approved",
-    .about = "Lists who wrote to a channel whose dmPolicy is pairing and has a code that is still "
-             "good, and who was approved.",
+    .summary = "list pairing codes and approved people",
+    .about = "Lists people with a valid pairing code, and people who were approved. People get a "
+             "code when they write to a channel with 'dmPolicy: pairing'.",
     .opts = list_opts,
-    .run = run_list,
+    .run = pairing_run_list,
 };
 
 const struct ch_cmd ch_cmd_pairing_approve = {
     .name = "pairing approve",
     .args = "CODE",
-    .summary = "let a stranger write to the agent",
-    .about = "Lets the one who was given this code write to the agent, from now on. A running "
-             "gateway need not be told.",
+    .summary = "approve a pairing code",
+    .about = "Approves the person who received this code: the agent answers that person from now "
+             "on. A running gateway needs no reload.",
     .opts = pairing_opts,
     .run = run_approve,
 };
@@ -171,8 +177,8 @@ const struct ch_cmd ch_cmd_pairing_approve = {
 const struct ch_cmd ch_cmd_pairing_remove = {
     .name = "pairing remove",
     .args = "CHANNEL SENDER",
-    .summary = "make somebody a stranger again",
-    .about = "Takes back what 'chela pairing approve' allowed, at once.",
+    .summary = "withdraw an approval",
+    .about = "Withdraws an approval of 'chela pairing approve', with immediate effect.",
     .opts = pairing_opts,
-    .run = run_remove,
+    .run = pairing_run_remove,
 };

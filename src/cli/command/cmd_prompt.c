@@ -1,22 +1,26 @@
 /* cmd_prompt.c -- `chela prompt list|show|render`: the prompts there are, and
  * what becomes of one. `chela prompt test` is in cmd_prompt_test.c. */
+#include "cli/command/cmd_prompt.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/command/prompt_cmd.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 #define AT(field) offsetof(struct ch_prompt_flags, field)
-#define JSON_OPT {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "as JSON"}
-#define PICK_OPTS                                                                           \
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Prompt",                  \
-     "the variant for this model, if there is one"},                                        \
-        {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Prompt",                     \
-         "as this session would get it where a version is rolled out to some"}
+#define JSON_OPT {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON"}
+#define PICK_OPTS                                                                                  \
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Prompt",                         \
+     "use the variant for this model, if there is one"},                                           \
+        {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Prompt",                            \
+         "use the version that a rollout chooses for this session"}
 
 static const struct ch_opt list_opts[] = {
     CH_PROMPT_OPTS,
@@ -37,9 +41,9 @@ static const struct ch_opt render_opts[] = {
     CH_PROMPT_OPTS,
     PICK_OPTS,
     {"var", 0, CH_OPT_TEXTS, AT(vars), "NAME=TEXT", 0, 0, "Prompt",
-     "the value of a variable; NAME=@FILE reads it from a file"},
+     "value of a variable; NAME=@FILE reads it from a file"},
     {"values", 0, CH_OPT_TEXT, AT(values), "FILE", 0, 0, "Prompt",
-     "values from a JSON object, - for standard input; --var comes before it"},
+     "read values from a JSON object, - for standard input; --var overrides them"},
     JSON_OPT,
     CH_SETUP_OPTS_OUTPUT(struct ch_prompt_flags),
     {.name = NULL},
@@ -54,7 +58,7 @@ int ch_prompt_cmd_failed(struct ch_prompt_cmd *p, const struct chela_error *err)
                : ch_problem_exit(err);
 }
 
-static int open_prompts(struct ch_prompt_cmd *p, struct chela_error *err) {
+static int prompt_open_prompts(struct ch_prompt_cmd *p, struct chela_error *err) {
     p->setup.record = p->flags.record;
     p->setup.replay = p->flags.replay;
     int rc = ch_setup_config(&p->setup, err);
@@ -74,7 +78,7 @@ int ch_prompt_cmd_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
         ch_console_init(&p.console, env, ch_setup_verbosity(&p.flags.setup),
                         p.flags.setup.no_color);
         p.setup = (struct ch_setup){.env = env, .flags = &p.flags.setup, .console = &p.console};
-        code = open_prompts(&p, &err) < 0 ? ch_prompt_cmd_failed(&p, &err) : body(&p);
+        code = prompt_open_prompts(&p, &err) < 0 ? ch_prompt_cmd_failed(&p, &err) : body(&p);
         ch_setup_release(&p.setup);
         code = ch_console_exit(&p.console, code);
         ch_console_release(&p.console);
@@ -89,14 +93,7 @@ void ch_prompt_split(const char *word, char **name, const char **version) {
     *name = at ? ch_must(strndup(word, (size_t)(at - word))) : ch_dup(word);
 }
 
-char *ch_prompt_member(const char *json, const char *pointer) {
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
-    char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
-    chela_free(value);
-    return copy;
-}
-
-static void print_draft(struct ch_prompt_cmd *p, struct ch_draft *d) {
+static void prompt_print_draft(struct ch_prompt_cmd *p, struct ch_draft *d) {
     ch_draft_finish(d);
     ch_console_page(&p->console, d->p, d->n);
     free(d->p);
@@ -139,7 +136,7 @@ static void fill_list(struct ch_table *t, const char *json) {
     }
 }
 
-static int list(struct ch_prompt_cmd *p) {
+static int prompt_list(struct ch_prompt_cmd *p) {
     static const char *const heads[] = {"PROMPT",      "VERSION", "MODELS",      "USED",
                                         "FINGERPRINT", "CASES",   "DESCRIPTION", NULL};
     struct chela_error err = {0};
@@ -158,7 +155,7 @@ static int list(struct ch_prompt_cmd *p) {
         fill_list(&table, json);
         ch_draft_init(&d);
         ch_table_print(&table, d.f);
-        print_draft(p, &d);
+        prompt_print_draft(p, &d);
         ch_table_release(&table);
     }
     chela_free(json);
@@ -167,7 +164,8 @@ static int list(struct ch_prompt_cmd *p) {
 
 /* --- show ------------------------------------------------------------------------ */
 
-static void print_member(FILE *out, const char *label, const char *json, const char *pointer) {
+static void prompt_print_member(FILE *out, const char *label, const char *json,
+                                const char *pointer) {
     char *value = ch_prompt_member(json, pointer);
     if (*value && strcmp(value, "[]") != 0)
         fprintf(out, "%-12s %s\n", label, value);
@@ -225,14 +223,14 @@ static void print_last_test(struct ch_prompt_cmd *p, FILE *out, const char *json
 
 static void print_prompt(struct ch_prompt_cmd *p, FILE *out, const char *json) {
     char *text = ch_prompt_member(json, "/text");
-    print_member(out, "fingerprint", json, "/fingerprint");
-    print_member(out, "file", json, "/where");
-    print_member(out, "models", json, "/variant");
-    print_member(out, "description", json, "/description");
-    print_member(out, "changelog", json, "/changelog");
-    print_member(out, "modules", json, "/modules");
-    print_member(out, "headings", json, "/headings");
-    print_member(out, "schema", json, "/schema");
+    prompt_print_member(out, "fingerprint", json, "/fingerprint");
+    prompt_print_member(out, "file", json, "/where");
+    prompt_print_member(out, "models", json, "/variant");
+    prompt_print_member(out, "description", json, "/description");
+    prompt_print_member(out, "changelog", json, "/changelog");
+    prompt_print_member(out, "modules", json, "/modules");
+    prompt_print_member(out, "headings", json, "/headings");
+    prompt_print_member(out, "schema", json, "/schema");
     print_last_test(p, out, json);
     print_variables(out, json);
     fprintf(out, "\n%s\n", text);
@@ -240,7 +238,7 @@ static void print_prompt(struct ch_prompt_cmd *p, FILE *out, const char *json) {
 }
 
 /* The prompt that the words name; NULL after saying what is wrong. */
-static char *pick(struct ch_prompt_cmd *p, const char *values, int *code) {
+static char *prompt_pick(struct ch_prompt_cmd *p, const char *values, int *code) {
     struct chela_error err = {0};
     char *name, *json;
     const char *version;
@@ -255,7 +253,7 @@ static char *pick(struct ch_prompt_cmd *p, const char *values, int *code) {
     return json;
 }
 
-static int show(struct ch_prompt_cmd *p) {
+static int prompt_show(struct ch_prompt_cmd *p) {
     struct ch_draft d;
     int code;
     if (p->args.n != 1) {
@@ -263,13 +261,13 @@ static int show(struct ch_prompt_cmd *p) {
                          "which prompt? usage: chela prompt show [flags] NAME[@VERSION]");
         return CH_EXIT_USAGE;
     }
-    char *json = pick(p, NULL, &code);
+    char *json = prompt_pick(p, NULL, &code);
     if (json && p->flags.json) {
         ch_json_line(&p->console, json);
     } else if (json) {
         ch_draft_init(&d);
         print_prompt(p, d.f, json);
-        print_draft(p, &d);
+        prompt_print_draft(p, &d);
     }
     chela_free(json);
     return code;
@@ -292,8 +290,8 @@ static void write_quoted(FILE *out, const char *s, size_t n) {
 }
 
 /* The members of --values, without the braces around them. */
-static int add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
-    struct ch_input in = {0};
+static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
+    struct ch_cli_input in = {0};
     if (!p->flags.values)
         return 0;
     int rc = ch_input_file(p->flags.values, CH_INPUT_PROMPT, &in, err);
@@ -310,7 +308,7 @@ static int add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *er
 
 static int add_var(const char *var, FILE *out, struct chela_error *err) {
     const char *equals = strchr(var, '=');
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     if (!equals || equals == var)
         return ch_problem(err, CHELA_EINVAL, "--var %s: expected NAME=TEXT", var);
     int rc = ch_input_text(equals + 1, CH_INPUT_PROMPT, &text, err);
@@ -323,11 +321,11 @@ static int add_var(const char *var, FILE *out, struct chela_error *err) {
     return rc;
 }
 
-static char *read_values(struct ch_prompt_cmd *p, struct chela_error *err) {
+static char *prompt_read_values(struct ch_prompt_cmd *p, struct chela_error *err) {
     struct ch_draft d;
     ch_draft_init(&d);
     fputc('{', d.f);
-    int rc = add_values(p, d.f, err);
+    int rc = prompt_add_values(p, d.f, err);
     for (size_t i = 0; rc == 0 && i < p->flags.vars.n; i++) {
         fflush(d.f);
         if (d.n > 1)
@@ -351,7 +349,7 @@ static void print_rendered(struct ch_prompt_cmd *p, const char *json) {
     if (*system)
         fprintf(d.f, "%s\n=== user ===\n", system);
     fprintf(d.f, "%s\n", user);
-    print_draft(p, &d);
+    prompt_print_draft(p, &d);
     ch_console_note(&p->console, "%s, about %s tokens", fingerprint, tokens);
     free(system);
     free(user);
@@ -359,7 +357,7 @@ static void print_rendered(struct ch_prompt_cmd *p, const char *json) {
     free(tokens);
 }
 
-static int render(struct ch_prompt_cmd *p) {
+static int prompt_render(struct ch_prompt_cmd *p) {
     struct chela_error err = {0};
     int code;
     if (p->args.n != 1) {
@@ -367,10 +365,10 @@ static int render(struct ch_prompt_cmd *p) {
                          "which prompt? usage: chela prompt render [flags] NAME[@VERSION]");
         return CH_EXIT_USAGE;
     }
-    char *values = read_values(p, &err);
+    char *values = prompt_read_values(p, &err);
     if (!values)
         return ch_prompt_cmd_failed(p, &err);
-    char *json = pick(p, values, &code);
+    char *json = prompt_pick(p, values, &code);
     if (json && p->flags.json)
         ch_json_line(&p->console, json);
     else if (json)
@@ -382,46 +380,46 @@ static int render(struct ch_prompt_cmd *p) {
 
 /* --- commands -------------------------------------------------------------------- */
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return ch_prompt_cmd_run(cmd, env, argc, argv, list);
+static int prompt_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return ch_prompt_cmd_run(cmd, env, argc, argv, prompt_list);
 }
 
-static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return ch_prompt_cmd_run(cmd, env, argc, argv, show);
+static int prompt_run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return ch_prompt_cmd_run(cmd, env, argc, argv, prompt_show);
 }
 
 static int run_render(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return ch_prompt_cmd_run(cmd, env, argc, argv, render);
+    return ch_prompt_cmd_run(cmd, env, argc, argv, prompt_render);
 }
 
 const struct ch_cmd ch_cmd_prompt_list = {
     .name = "prompt list",
     .args = "",
-    .summary = "the prompts and their versions",
-    .about = "Lists every version of every prompt, of chela and of prompts.dir, and which of them "
-             "are used: the pinned version, else the newest that is not rolled out to some "
-             "sessions only.",
+    .summary = "list prompts and their versions",
+    .about = "Lists every version of every prompt, built-in or in prompts.dir, and marks the "
+             "versions in use: the pinned version, else the newest one that is not under rollout.",
     .opts = list_opts,
-    .run = run_list,
+    .run = prompt_run_list,
 };
 
 const struct ch_cmd ch_cmd_prompt_show = {
     .name = "prompt show",
     .args = "NAME[@VERSION]",
-    .summary = "a prompt: variables, form of the answer, text",
-    .about = "Shows the head of a prompt file and the text below it, with its holes; and how its "
-             "last test ended, if it was tested.",
+    .summary = "show a prompt's variables, schema and text",
+    .about = "Shows the header and the text of a prompt file, and the result of its last test.",
     .opts = show_opts,
-    .run = run_show,
+    .run = prompt_run_show,
 };
 
 const struct ch_cmd ch_cmd_prompt_render = {
     .name = "prompt render",
     .args = "NAME[@VERSION]",
-    .summary = "a prompt with its holes filled",
-    .about = "Prints what would be sent: the system prompt and, below the line === user ===, the "
-             "user's message. Every variable needs a value, and every value a hole. Values that "
-             "the prompt calls untrusted are marked as such.\n\n"
+    .summary = "render a prompt with values",
+    .about = "Prints the rendered prompt: the system prompt and, below the line === user ===, the "
+             "user message. Every variable needs a value, and every value needs a placeholder. "
+             "Values of untrusted variables are marked as untrusted.\n\n"
              "    chela prompt render summariser --var previous=none --var focus=none \\\n"
              "        --var max_words=200 --var conversation=@talk.txt",
     .opts = render_opts,

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/report/out_json.h"
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
+#include "cli/command/command_help.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -41,40 +44,43 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPTS_SERVICE(struct flags),
     CH_RUN_OPTS_WIRE(struct flags),
     {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
-     "an image or a PDF to show beside the prompt; may be given several times"},
+     "image or PDF to add to the prompt; can be repeated"},
     CH_RUN_OPT_SYSTEM(struct flags),
     CH_RUN_OPT_REASONING(struct flags),
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
-     "0 to 2; without it the model's own default"},
+     "sampling temperature, 0 to 2; default: the model's"},
     {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
-     "0 to 1; without it the model's own default"},
+     "nucleus sampling, 0 to 1; default: the model's"},
     {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
-     "a text that ends a reply; may be given several times"},
+     "text that ends a reply; can be repeated"},
     {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, CH_MANY, "Model",
-     "longest reply of the model"},
+     "tokens of one reply, at most"},
     {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
-     "JSON Schema of the final answer: it is then JSON and checked"},
+     "JSON Schema of the final answer, which is then JSON and validated"},
     {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
-     "how the model is told of it (auto: the best way it has)"},
+     "how the model receives the schema (auto: the best way it supports)"},
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_RUN_OPT_MODE(struct flags),
     {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
-     "ask before a plan is carried out; --approve says what that comes to"},
+     "require approval before a plan is carried out; --approve decides how"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
-     "whether the model may, must or must not call tools, or which"},
+     "whether the model may (auto), must (any) or must not (none) call tools, or the tool that it "
+     "must call"},
     CH_RUN_OPT_APPROVE(struct flags,
-                       "what becomes of calls that need consent: ask (the default on a "
-                       "terminal; elsewhere the run pauses), let them run, or do not (the default "
+                       "calls that need approval: ask (the default on a terminal; elsewhere the "
+                       "run pauses), run them (auto), or refuse them (deny, the default "
                        "elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls in the run (25)", "tool calls in the run (200)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25)",
+                      "tool calls of the run, at most (200)"),
     {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
-     "failures in a row (3)"},
-    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out of the run together (no limit)",
-                        "US dollars of the run, where prices are known (no limit)"),
-    CH_RUN_OPT_TIMEOUT(struct flags, "time for the whole run in seconds (1800)"),
+     "consecutive errors, at most (3)"},
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens of the run, input and output together (no limit)",
+                        "cost of the run in US dollars, where prices are known (no limit)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time of the whole run in seconds (1800)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
-     "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
+     "at a limit of turns, calls or errors, let the model write a summary with one more call, "
+     "without tools"},
     CH_RUN_OPT_OUTPUT(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -89,12 +95,12 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
     CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
     CH_RUN_OPT_APPROVE(struct flags,                                                               \
-     "what becomes of calls that need consent from now on"),                                       \
+     "calls that need approval from now on: ask, run them (auto), or refuse them (deny)"),         \
     CH_RUN_OPTS_CALLS(struct flags,                                                                \
-     "model calls in the run, those before included (25)",                                         \
-     "tool calls in the run, likewise (200)"),                                                     \
+     "model calls of the run, including earlier ones (25)",                                        \
+     "tool calls of the run, including earlier ones (200)"),                                       \
     CH_RUN_OPT_TIMEOUT(struct flags,                                                               \
-     "time for the rest of the run in seconds (1800)"),                                            \
+     "time of the rest of the run in seconds (1800)"),                                             \
     CH_RUN_OPT_OUTPUT(struct flags),                                                               \
     CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
     {.name = NULL}
@@ -104,25 +110,25 @@ static const struct ch_opt resume_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Decisions",
-     "let this call run, which waits for consent; may be given several times"},
+     "approve this waiting call; can be repeated"},
     {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
-     "do not let it run; the model is told"},
+     "refuse this waiting call; the model is told"},
     {"edit", 0, CH_OPT_TEXTS, AT(edit), "ID=JSON", 0, 0, "Decisions",
-     "let it run with these arguments; the model is told"},
+     "run this waiting call with other arguments; the model is told"},
     {"answer", 0, CH_OPT_TEXTS, AT(answer), "ID=TEXT", 0, 0, "Decisions",
-     "give its result instead; ID may also be that of a question or of a call that is left to "
-     "others"},
+     "use TEXT as the result of this call; ID can also be a question of the model or a call that "
+     "the client carries out"},
     {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
-     "end the run here with this as its answer"},
+     "end the run with this text as its answer"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
-     "also a run that was parked because it was cut off again and again"},
+     "resume a parked run, which was interrupted again and again"},
     GO_ON_OPTS,
 };
 
 static const struct ch_opt compact_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what to keep above all"},
+    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what the summary must keep"},
     GO_ON_OPTS,
 };
 
@@ -130,7 +136,7 @@ static const struct ch_opt replay_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"from-turn", 0, CH_OPT_INT, AT(from_turn), "N", 1, 1e9, "Replay",
-     "copy the session up to the model call of this turn, counted over the session, and go on "
+     "copy the session up to the model call of this turn, counted over the session, and continue "
      "from there with a real model"},
     GO_ON_OPTS,
 };
@@ -163,7 +169,7 @@ struct run {
 
 /* --- events ------------------------------------------------------------------- */
 
-static void on_end(struct run *r, const struct chela_event *ev) {
+static void run_on_end(struct run *r, const struct chela_event *ev) {
     r->ended = true;
     r->code = ch_text_exit(ev->end.status);
     ch_status_free(r->status);
@@ -175,7 +181,7 @@ static void on_end(struct run *r, const struct chela_event *ev) {
 }
 
 /* A question that somebody here can answer need not pause the run. */
-static void put_question(struct run *r, const struct chela_event *ev) {
+static void run_put_question(struct run *r, const struct chela_event *ev) {
     bool interrupted, asks = ev->call.name.n == 8 && memcmp(ev->call.name.p, "ask_user", 8) == 0;
     if (!asks || !ch_asker_there(&r->asker))
         return;
@@ -195,7 +201,7 @@ static void on_start(struct run *r, const struct chela_event *ev) {
                         ev->start.mode);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void run_on_event(const struct chela_event *ev, void *user) {
     struct run *r = user;
     if (!r->id)
         r->id = ch_dup(ev->run);
@@ -208,9 +214,9 @@ static void on_event(const struct chela_event *ev, void *user) {
     else
         ch_text_event(&r->text, ev);
     if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
-        put_question(r, ev);
+        run_put_question(r, ev);
     if (ev->type == CHELA_EV_RUN_END)
-        on_end(r, ev);
+        run_on_end(r, ev);
     else if (ch_console_failure(&r->console))
         chela_cancel(r->handle, "nobody reads the output");
 }
@@ -230,7 +236,7 @@ static void send_end(struct run *r, const struct chela_error *err) {
     ch_json_event(&r->console, &ev);
 }
 
-static int fail(struct run *r, const struct chela_error *err) {
+static int run_fail(struct run *r, const struct chela_error *err) {
     ch_status_free(r->status);
     r->status = NULL;
     ch_console_error(&r->console, "%s", err->message);
@@ -254,7 +260,7 @@ static bool asks_for_stdin(const struct ch_args *args) {
 }
 
 /* The words joined by spaces, a blank line, standard input. */
-static struct ch_input join(const struct ch_args *args, const struct ch_input *in) {
+static struct ch_cli_input run_join(const struct ch_args *args, const struct ch_cli_input *in) {
     struct ch_draft d;
     const char *gap = "";
 
@@ -270,11 +276,11 @@ static struct ch_input join(const struct ch_args *args, const struct ch_input *i
         fwrite(in->p, 1, in->n, d.f);
     }
     ch_draft_finish(&d);
-    return (struct ch_input){.p = d.p, .n = d.n};
+    return (struct ch_cli_input){.p = d.p, .n = d.n};
 }
 
-static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_error *err) {
-    struct ch_input in = {0};
+static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_error *err) {
+    struct ch_cli_input in = {0};
     bool asked = asks_for_stdin(&r->args);
     if (asked || ch_input_piped()) {
         int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
@@ -282,7 +288,7 @@ static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_erro
         if (rc < 0)
             return rc;
     }
-    *prompt = join(&r->args, &in);
+    *prompt = run_join(&r->args, &in);
     ch_input_release(&in);
     if (prompt->n > CH_INPUT_PROMPT)
         return ch_problem(err, CHELA_ELIMIT, "the prompt is larger than %d MB",
@@ -308,8 +314,8 @@ static const char *consent(const struct run *r) {
 
 /* Texts of the command line and of files it names, as the agent takes them. */
 struct texts {
-    struct ch_input prompt, system, schema;
-    struct ch_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
+    struct ch_cli_input prompt, system, schema;
+    struct ch_cli_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
     struct chela_media images[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
     const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
 };
@@ -391,7 +397,7 @@ static bool can_take_back(const struct run *r) {
 
 /* --- decisions about calls that wait ------------------------------------------------- */
 
-static bool is_named(const struct ch_texts *list, const struct chela_str *id) {
+static bool run_is_named(const struct ch_texts *list, const struct chela_str *id) {
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->list[i], "all") == 0 ||
             (strlen(list->list[i]) == id->n && memcmp(list->list[i], id->p, id->n) == 0))
@@ -472,11 +478,11 @@ static int give_answers(struct run *r, struct chela_error *err) {
 }
 
 /* What the flags leave open is for the terminal, if there is one. */
-static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *user) {
+static enum chela_flow run_decide(chela_run *run, struct chela_approval *a, void *user) {
     struct run *r = user;
-    if (is_named(&r->flags.refuse, &a->approval_id))
+    if (run_is_named(&r->flags.refuse, &a->approval_id))
         a->decision = CHELA_DENY;
-    else if (is_named(&r->flags.allow, &a->approval_id))
+    else if (run_is_named(&r->flags.allow, &a->approval_id))
         a->decision = CHELA_ALLOW_ONCE;
     else if ((a->reason = words_for(&r->flags.edit, &a->approval_id)))
         a->decision = CHELA_EDIT;
@@ -489,7 +495,7 @@ static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *us
 
 /* --- the session ---------------------------------------------------------------------- */
 
-static int keep_key(const struct chela_store_session *s, void *user) {
+static int run_keep_key(const struct chela_store_session *s, void *user) {
     struct run *r = user;
     free(r->key);
     size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* not one below it */
@@ -513,9 +519,9 @@ static int choose_copy(struct run *r, chela_store *store, struct chela_error *er
     return rc;
 }
 
-static int choose_session(struct run *r, chela_store *store, struct chela_error *err) {
+static int run_choose_session(struct run *r, chela_store *store, struct chela_error *err) {
     struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
-    int found = r->resume ? chela_store_session(store, r->args.words[0], keep_key, r, err) : 0;
+    int found = r->resume ? chela_store_session(store, r->args.words[0], run_keep_key, r, err) : 0;
     if (r->resume)
         return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
     if (r->flags.session)
@@ -524,7 +530,7 @@ static int choose_session(struct run *r, chela_store *store, struct chela_error 
         return CHELA_OK;
     if (r->key)
         return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
-    int rc = chela_store_list(store, &newest, keep_key, r, err);
+    int rc = chela_store_list(store, &newest, run_keep_key, r, err);
     if (rc == 0 && !r->key)
         return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
     return rc;
@@ -542,8 +548,8 @@ static int show_last(struct run *r, chela_session *session) {
 }
 
 /* Who is refused because it is parked has two ways to go on. */
-static int take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
-                   struct chela_error *err) {
+static int run_take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
+                       struct chela_error *err) {
     int rc = chela_run_resume(session, opt, &r->handle, err);
     if (rc < 0 && strcmp(chela_session_status(session), "parked") == 0)
         ch_console_note(&r->console,
@@ -553,17 +559,17 @@ static int take_up(struct run *r, chela_session *session, const struct chela_run
     return rc;
 }
 
-static int begin(struct run *r, chela_session *session, const struct texts *texts,
-                 struct chela_error *err) {
+static int run_begin(struct run *r, chela_session *session, const struct texts *texts,
+                     struct chela_error *err) {
     struct chela_run_opts opt =
-        CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r),
+        CHELA_RUN_OPTS(.on_event = run_on_event, .user = r, .may_redo = can_take_back(r),
                        .media = texts->images, .nmedia = r->flags.images.n,
                        .insist = r->flags.force);
     const char *status = chela_session_status(session);
     if (r->compact)
         return chela_session_compact(session, r->flags.focus, &opt, &r->handle, err);
     if (r->resume)
-        return take_up(r, session, &opt, err);
+        return run_take_up(r, session, &opt, err);
     if (strcmp(status, "paused") == 0)
         return ch_problem(err, CHELA_ESTATE,
                           "session %s waits for an answer or approval: 'chela sessions resume %s'",
@@ -576,8 +582,8 @@ static int begin(struct run *r, chela_session *session, const struct texts *text
     return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
 }
 
-static int converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
-                    const struct texts *texts, struct chela_error *err) {
+static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                        const struct texts *texts, struct chela_error *err) {
     int rc = chela_session_new(agent, r->key, &r->session, err);
     if (rc == 0 && setup->store) {
         rc = chela_session_wait(r->session, err);
@@ -594,7 +600,7 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)
         return show_last(r, r->session);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
-    rc = begin(r, r->session, texts, err);
+    rc = run_begin(r, r->session, texts, err);
     if (rc == 0 && r->flags.take_over)
         rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over));
     if (rc < 0)
@@ -636,8 +642,8 @@ static void on_step(const struct chela_replay_step *step, void *user) {
     free(line);
 }
 
-static int compare(struct run *r, const struct ch_setup *setup, chela_agent *agent,
-                   struct chela_error *err) {
+static int run_compare(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                       struct chela_error *err) {
     int rc = chela_replay(agent, setup->store, r->key, on_step, r, err);
     if (rc < 0)
         return rc;
@@ -654,7 +660,7 @@ static int check_ca_file(const char *path, struct chela_error *err) {
     return CHELA_OK;
 }
 
-static bool is_url(const char *s) {
+static bool run_is_url(const char *s) {
     return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
            strncmp(s, "data:", 5) == 0;
 }
@@ -662,7 +668,7 @@ static bool is_url(const char *s) {
 static int read_images(const struct ch_texts *given, struct texts *t, struct chela_error *err) {
     for (size_t i = 0; i < given->n; i++) {
         struct chela_media *m = &t->images[i];
-        if (is_url(given->list[i])) {
+        if (run_is_url(given->list[i])) {
             m->url = given->list[i];
             continue;
         }
@@ -677,7 +683,7 @@ static int read_images(const struct ch_texts *given, struct texts *t, struct che
     return CHELA_OK;
 }
 
-static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
+static int run_read_texts(struct run *r, struct texts *t, struct chela_error *err) {
     const struct flags *f = &r->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
     if (rc == 0 && f->schema)
@@ -700,19 +706,20 @@ static void release_texts(struct texts *t) {
 }
 
 /* "/skill NAME ..." becomes what the model is sent. */
-static int expand(const chela_agent *agent, struct ch_input *prompt, struct chela_error *err) {
+static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
+                      struct chela_error *err) {
     if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
         return CHELA_OK;
     char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
     if (!text)
         return err->code = CHELA_EINVAL;
     ch_input_release(prompt);
-    *prompt = (struct ch_input){.p = ch_dup(text), .n = strlen(text)};
+    *prompt = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
     chela_free(text);
     return CHELA_OK;
 }
 
-static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
+static int run_perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
     struct ch_setup setup = {.env = env,
                              .flags = &r->flags.setup,
@@ -726,7 +733,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
     int rc = check_ca_file(r->flags.ca_file, err);
 
     if (rc == 0)
-        rc = read_texts(r, &texts, err);
+        rc = run_read_texts(r, &texts, err);
     if (rc == 0)
         rc = ch_setup_config(&setup, err);
     if (rc == 0)
@@ -735,7 +742,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
     r->no_store = rc == CHELA_EINTERNAL && !setup.store;
     if (rc == 0)
-        rc = choose_session(r, setup.store, err);
+        rc = run_choose_session(r, setup.store, err);
     if (rc == 0 && r->agent)
         r->flags.setup.agent = r->agent;
     if (rc == 0) {
@@ -745,15 +752,15 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = ch_setup_agent(&setup, &opt, &agent, err);
     }
     if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
-        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
+        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
         rc = ch_setup_hooks(&setup, agent, &hooks, err);
     }
     if (rc == 0 && !r->resume)
-        rc = expand(agent, &texts.prompt, err);
+        rc = run_expand(agent, &texts.prompt, err);
     if (rc == 0 && r->replay && !r->flags.from_turn)
-        rc = compare(r, &setup, agent, err);
+        rc = run_compare(r, &setup, agent, err);
     else if (rc == 0)
-        rc = converse(r, &setup, agent, &texts, err);
+        rc = run_converse(r, &setup, agent, &texts, err);
     ch_status_free(r->status);
     r->status = NULL;
     ch_setup_release(&setup);
@@ -763,13 +770,13 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
 
 /* --- the command --------------------------------------------------------------------- */
 
-static enum format format_of(const char *output) {
+static enum format run_format_of(const char *output) {
     if (!output || strcmp(output, "text") == 0)
         return TEXT;
     return strcmp(output, "json") == 0 ? JSON : JSONL;
 }
 
-static int check_words(const struct run *r, struct chela_error *err) {
+static int run_check_words(const struct run *r, struct chela_error *err) {
     if (r->flags.no_session && (r->flags.session || r->flags.resume_last))
         return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
     if (!r->resume || r->args.n == 1)
@@ -780,7 +787,8 @@ static int check_words(const struct run *r, struct chela_error *err) {
                                    : "sessions resume");
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                              char **argv) {
     bool replay = cmd == &ch_cmd_replay;
     bool compact = cmd == &ch_cmd_sessions_compact;
     struct run r = {.resume = replay || compact || cmd == &ch_cmd_sessions_resume,
@@ -790,19 +798,19 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 
     int rc = ch_args_parse(cmd->opts, NULL, argc, argv, &r.flags, &r.args, &err);
     ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
-    r.format = format_of(r.flags.output);
+    r.format = run_format_of(r.flags.output);
     r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
     if (r.args.help) {
-        ch_help_print(&r.console, cmd->name);
+        ch_command_help_print(&r.console, cmd);
         rc = CH_EXIT_DONE;
     } else {
         r.signals = ch_signals_new();
         ch_asker_open(&r.asker, &r.console, r.signals);
         if (rc == 0)
-            rc = check_words(&r, &err);
+            rc = run_check_words(&r, &err);
         if (rc == 0)
-            rc = perform(&r, env, &err);
-        rc = rc == 0 ? r.code : fail(&r, &err);
+            rc = run_perform(&r, env, &err);
+        rc = rc == 0 ? r.code : run_fail(&r, &err);
         ch_asker_close(&r.asker);
     }
     ch_signals_free(r.signals);
@@ -821,60 +829,61 @@ const struct ch_cmd ch_cmd_run = {
     .args = "PROMPT...",
     .summary = "give an agent one task",
     .about =
-        "Gives an agent one task and waits for its answer. The words of PROMPT are joined by "
-        "spaces. When standard input is a pipe or a file, or one of the words is '-', what it "
-        "holds follows the prompt after a blank line; without words it is the prompt.\n\n"
-        "The answer goes to standard output; reasoning, tool calls, retries and warnings go to "
-        "standard error. On a terminal text appears as it is written. Elsewhere standard output "
-        "holds the final answer alone, so that it can be piped. Ctrl-C cancels the run, a second "
-        "Ctrl-C leaves at once.\n\n"
-        "Without --model and without a configuration file the model is chosen by the environment: "
-        "the first key found there, else a local server, else the built-in scripted/demo, which "
-        "needs neither key nor network.",
+        "Gives an agent one task and prints its answer. The words of PROMPT are joined by spaces. "
+        "If standard input is a pipe or a file, or one of the words is '-', its content is "
+        "appended to the prompt after a blank line. Without words, standard input is the "
+        "prompt.\n\n"
+        "The answer goes to standard output. Reasoning, tool calls, retries and warnings go to "
+        "standard error. On a terminal, text is shown as it arrives. Elsewhere, standard output "
+        "contains only the final answer, for use in pipes. Ctrl-C cancels the run; a second "
+        "Ctrl-C exits at once.\n\n"
+        "Without --model and without a configuration file, the environment decides the model: the "
+        "first key found, else a local server, else the built-in scripted/demo, which needs "
+        "neither key nor network.",
     .opts = opts,
-    .run = run,
+    .run = run_run_in_command,
 };
 
 const struct ch_cmd ch_cmd_sessions_resume = {
     .name = "sessions resume",
     .args = "KEY",
-    .summary = "go on with a run that was cut off or waits",
+    .summary = "continue an interrupted or paused run",
     .about =
-        "Goes on with the unfinished run of a session: one whose process was killed, or one that "
-        "waits for consent. Tool calls that change nothing are made again; calls that may have "
-        "taken effect are not, and the model is told that their outcome is unknown. Calls that "
-        "wait for consent are decided by --allow, --refuse, --edit and --answer, else they are "
-        "asked about on the terminal; without one the run pauses again. --take-over ends it "
-        "instead.\n\n"
-        "A run that was cut off four times without a reply of the model in between is parked: it "
-        "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
+        "Continues the unfinished run of a session: a run whose process was killed, or a run that "
+        "waits for approval. Tool calls that change nothing are repeated. Calls that may have "
+        "taken effect are not repeated, and the model is told that their outcome is unknown. "
+        "--allow, --refuse, --edit and --answer decide about waiting calls. For the other waiting "
+        "calls chela asks on the terminal; without a terminal the run pauses again. --take-over "
+        "ends the run instead.\n\n"
+        "A run that was interrupted four times without a model reply in between is parked, and is "
+        "resumed only with --force. If no run is unfinished, the last answer is printed.",
     .opts = resume_opts,
-    .run = run,
+    .run = run_run_in_command,
 };
 
 const struct ch_cmd ch_cmd_sessions_compact = {
     .name = "sessions compact",
     .args = "KEY",
-    .summary = "condense a session's conversation",
+    .summary = "shorten a session's conversation",
     .about =
-        "Condenses the conversation of a session: all but its last messages give way to a summary "
-        "that a model writes, with what the user said and the identifiers in it. The next run "
-        "sends that much less. Nothing is lost: 'chela sessions show' has all of it.",
+        "Shortens the conversation of a session: a summary that a model writes replaces all but "
+        "the last messages. Statements of the user and identifiers are kept. Later requests are "
+        "shorter. The journal keeps all messages, and 'chela sessions show' prints them.",
     .opts = compact_opts,
-    .run = run,
+    .run = run_run_in_command,
 };
 
 const struct ch_cmd ch_cmd_replay = {
     .name = "replay",
     .args = "KEY",
-    .summary = "drive a session again, or from a turn on",
+    .summary = "check a session's decisions, or rerun from a turn",
     .about =
-        "Without --from-turn: drives the session's journal through chela's own decisions again, "
-        "with what the model said and the tools gave then, and shows every decision that would be "
-        "another one now, because chela was changed or its limits are others. No model and no "
-        "tool is called. Exit code 1 if there is a difference.\n\n"
-        "With --from-turn N: copies the session up to the model call of turn N and goes on from "
-        "there with a real model and real tools; --model chooses another one.",
+        "Without --from-turn: feeds the recorded model replies and tool results of the session "
+        "through chela's decisions again and prints every decision that differs now, for example "
+        "with another version or other limits. No model and no tool is called. The exit status is "
+        "1 if there is a difference.\n\n"
+        "With --from-turn N: copies the session up to the model call of turn N and continues from "
+        "there with a real model and real tools. --model chooses another model.",
     .opts = replay_opts,
-    .run = run,
+    .run = run_run_in_command,
 };

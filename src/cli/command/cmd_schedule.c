@@ -28,16 +28,16 @@ struct flags {
 #define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
 #define JSON_OPT(help) \
     { "json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help }
-#define WHEN_OPT                                                                            \
-    {"when", 0, CH_OPT_TEXT, AT(when), "TIME", 0, 0, "Schedule",                            \
-     "a line of cron (0 9 * * mon-fri), @daily and the like, 'every 30m', or once: 'at "    \
-     "2027-03-01T09:00'"},                                                                  \
-    {"timezone", 0, CH_OPT_TEXT, AT(timezone), "ZONE", 0, 0, "Schedule",                    \
-     "of its times, such as Europe/Berlin or +08:00; without it the machine's"}
+#define WHEN_OPT                                                                                   \
+    {"when", 0, CH_OPT_TEXT, AT(when), "TIME", 0, 0, "Schedule",                                   \
+     "a cron line (0 9 * * mon-fri), @daily and the like, 'every 30m', or once: 'at "              \
+     "2027-03-01T09:00'"},                                                                         \
+    {"timezone", 0, CH_OPT_TEXT, AT(timezone), "ZONE", 0, 0, "Schedule",                           \
+     "time zone of the times, such as Europe/Berlin or +08:00; default: the machine's"}
 
 static const struct ch_opt list_opts[] = {
     WHERE,
-    JSON_OPT("a JSON array"),
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -45,19 +45,22 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt add_opts[] = {
     WHEN_OPT,
     {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Schedule",
-     "the session that its runs are in; without it schedule:NAME"},
+     "session of the runs; default: schedule:NAME"},
     {"fresh", 0, CH_OPT_SWITCH, AT(fresh), NULL, 0, 0, "Schedule",
-     "each run has a session of its own: that key, and the time"},
+     "give each run a session of its own: the session key with the time appended"},
     {"missed", 0, CH_OPT_CHOICE, AT(missed), "once|skip|all", 0, 0, "Schedule",
-     "times at which nobody was there: the last is made up for (the default), none is, or all are"},
+     "times that passed while no scheduler was running: run the last one (the default), none, or "
+     "all"},
     {"quiet-hours", 0, CH_OPT_TEXT, AT(quiet_hours), "HH:MM-HH:MM", 0, 0, "Schedule",
-     "it is not due then"},
+     "hours in which the schedule is never due"},
     {"max-runs-per-day", 0, CH_OPT_INT, AT(max_runs), "N", 1, 100000, "Limits",
-     "what is due beyond that is left out"},
+     "runs in a day; further times are skipped"},
     {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, 1e6, "Limits",
-     "of each run, within the agent's"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits", "likewise"},
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits", "likewise"},
+     "cost of each run, within the agent's limit"},
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits",
+     "model calls of each run, within the agent's limit"},
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits",
+     "time of each run in seconds, within the agent's limit"},
     WHERE,
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -71,22 +74,22 @@ static const struct ch_opt plain_opts[] = {
 
 static const struct ch_opt next_opts[] = {
     WHEN_OPT,
-    {"count", 0, CH_OPT_INT, AT(count), "N", 1, 1000, "Schedule", "so many times (5)"},
-    JSON_OPT("a JSON array"),
+    {"count", 0, CH_OPT_INT, AT(count), "N", 1, 1000, "Schedule", "number of times to print (5)"},
+    JSON_OPT("print a JSON array"),
     WHERE,
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt run_opts[] = {
-    JSON_OPT("the end of each run as a JSON object, one a line"),
+    JSON_OPT("print the run_end event of each run, one JSON object a line"),
     WHERE,
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -108,7 +111,7 @@ struct schedule {
 
 /* --- the same for all ------------------------------------------------------------ */
 
-static int prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
+static int schedule_prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
     int rc = ch_setup_config(&s->setup, &s->err);
     if (rc == 0)
         rc = ch_setup_schedules(&s->setup, &s->own, &s->err);
@@ -117,15 +120,15 @@ static int prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
     return rc < 0 ? rc : ch_setup_store(&s->setup, how, &s->err);
 }
 
-static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-                      bool runtime, int (*body)(struct schedule *s)) {
+static int schedule_with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv, bool runtime, int (*body)(struct schedule *s)) {
     struct schedule s = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
     if (code < 0) {
         ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
         s.setup.nobody = true;
-        int rc = prepare(&s, CH_STORE_WANTED, runtime);
+        int rc = schedule_prepare(&s, CH_STORE_WANTED, runtime);
         if (rc == 0)
             rc = body(&s);
         ch_setup_schedules_release(&s.own);
@@ -138,19 +141,19 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static void print_draft(struct schedule *s) {
+static void schedule_print_draft(struct schedule *s) {
     ch_draft_finish(&s->out);
     ch_console_print(&s->console, s->out.p, s->out.n);
     free(s->out.p);
 }
 
-static int usage(struct schedule *s, const char *text) {
+static int schedule_usage(struct schedule *s, const char *text) {
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela schedule %s", text);
 }
 
 /* --- list -------------------------------------------------------------------------- */
 
-static int list_json(const struct chela_schedule_row *row, void *user) {
+static int schedule_list_json(const struct chela_schedule_row *row, void *user) {
     struct schedule *s = user;
     char *json = chela_schedule_row_json(row);
     fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
@@ -166,7 +169,7 @@ static char *time_cell(const struct chela_schedule *s, int64_t ms) {
     return cell;
 }
 
-static int list_row(const struct chela_schedule_row *row, void *user) {
+static int schedule_list_row(const struct chela_schedule_row *row, void *user) {
     struct schedule *s = user;
     const struct chela_schedule *is = row->schedule;
     const char *prompt = is->wake_file ? is->wake_file : is->prompt;
@@ -183,40 +186,41 @@ static int list_row(const struct chela_schedule_row *row, void *user) {
     return 0;
 }
 
-static int list(struct schedule *s) {
+static int schedule_list(struct schedule *s) {
     static const char *const heads[] = {"NAME", "FROM", "WHEN", "NEXT", "LAST", "", "PROMPT", NULL};
     bool json = s->flags.json;
     s->table = (struct ch_table){.heads = heads};
     ch_draft_init(&s->out);
     if (json)
         fputc('[', s->out.f);
-    int rc = chela_schedule_list(s->setup.store, s->own.list, json ? list_json : list_row, s,
-                                 &s->err);
+    int rc = chela_schedule_list(s->setup.store, s->own.list,
+                                 json ? schedule_list_json : schedule_list_row, s, &s->err);
     if (json)
         fputs("]\n", s->out.f);
     else if (s->n)
         ch_table_print(&s->table, s->out.f);
     ch_table_release(&s->table);
-    print_draft(s);
+    schedule_print_draft(s);
     if (rc == 0 && s->n == 0 && !json)
         ch_console_note(&s->console, "there are no schedules");
     return rc;
 }
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, list);
+static int schedule_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_list);
 }
 
 /* --- add and remove ------------------------------------------------------------------- */
 
-static bool is_own(const struct schedule *s, const char *name) {
+static bool schedule_is_own(const struct schedule *s, const char *name) {
     for (size_t i = 0; i < s->own.n; i++)
         if (strcmp(s->own.items[i].name, name) == 0)
             return true;
     return false;
 }
 
-static char *join_words(const struct ch_args *args, size_t from) {
+static char *schedule_join_words(const struct ch_args *args, size_t from) {
     char *text = ch_dup("");
     for (size_t i = from; i < args->n; i++) {
         char *longer = ch_format("%s%s%s", text, i > from ? " " : "", args->words[i]);
@@ -226,7 +230,7 @@ static char *join_words(const struct ch_args *args, size_t from) {
     return text;
 }
 
-static int add_it(struct schedule *s, const struct chela_schedule *one) {
+static int schedule_add_it(struct schedule *s, const struct chela_schedule *one) {
     int64_t next = INT64_MAX;
     int rc = chela_schedule_add(s->setup.store, one, NULL, &s->err);
     if (rc == 0)
@@ -239,14 +243,14 @@ static int add_it(struct schedule *s, const struct chela_schedule *one) {
     return 0;
 }
 
-static int add(struct schedule *s) {
+static int schedule_add(struct schedule *s) {
     const struct flags *f = &s->flags;
     if (s->args.n < 2 || !f->when)
-        return usage(s, "add NAME --when TIME PROMPT...");
-    if (is_own(s, s->args.words[0]))
+        return schedule_usage(s, "add NAME --when TIME PROMPT...");
+    if (schedule_is_own(s, s->args.words[0]))
         return ch_problem(&s->err, CHELA_EINVAL, "%s has a schedule '%s' already",
                           s->setup.config_path, s->args.words[0]);
-    char *prompt = join_words(&s->args, 1);
+    char *prompt = schedule_join_words(&s->args, 1);
     struct chela_schedule one = CHELA_SCHEDULE(
         .name = s->args.words[0], .when = f->when, .timezone = f->timezone,
         .agent = f->setup.agent, .session = f->session, .prompt = prompt, .missed = f->missed,
@@ -254,20 +258,20 @@ static int add(struct schedule *s) {
         .max_runs_per_day = f->max_runs,
         .cost_budget_usd = f->cost_budget.set ? f->cost_budget.value : 0,
         .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
-    int rc = add_it(s, &one);
+    int rc = schedule_add_it(s, &one);
     free(prompt);
     return rc;
 }
 
 static int run_add(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, add);
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_add);
 }
 
 static int remove_them(struct schedule *s) {
-    int rc = s->args.n ? CHELA_OK : usage(s, "remove NAME...");
+    int rc = s->args.n ? CHELA_OK : schedule_usage(s, "remove NAME...");
     for (size_t i = 0; rc == CHELA_OK && i < s->args.n; i++) {
         const char *name = s->args.words[i];
-        if (is_own(s, name))
+        if (schedule_is_own(s, name))
             return ch_problem(&s->err, CHELA_EINVAL, "schedule '%s' is one of %s: remove it there",
                               name, s->setup.config_path);
         rc = chela_schedule_remove(s->setup.store, name, &s->err);
@@ -275,8 +279,9 @@ static int remove_them(struct schedule *s) {
     return rc;
 }
 
-static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, remove_them);
+static int schedule_run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv) {
+    return schedule_with_store(cmd, env, argc, argv, false, remove_them);
 }
 
 /* --- next -------------------------------------------------------------------------------- */
@@ -299,7 +304,7 @@ static int show_times(struct schedule *s, const struct chela_schedule *one) {
         chela_free(text);
     }
     fputs(json ? "]\n" : "", s->out.f);
-    print_draft(s);
+    schedule_print_draft(s);
     return rc;
 }
 
@@ -312,14 +317,14 @@ static int show_next(const struct chela_schedule_row *row, void *user) {
     return 1;
 }
 
-static int next(struct schedule *s) {
+static int schedule_next(struct schedule *s) {
     if (s->flags.when && s->args.n == 0) {
         struct chela_schedule one = CHELA_SCHEDULE(
             .name = "next", .when = s->flags.when, .timezone = s->flags.timezone, .prompt = "-");
         return show_times(s, &one);
     }
     if (s->args.n != 1 || s->flags.when)
-        return usage(s, "next NAME, or next --when TIME");
+        return schedule_usage(s, "next NAME, or next --when TIME");
     s->name = s->args.words[0];
     int rc = chela_schedule_list(s->setup.store, s->own.list, show_next, s, &s->err);
     return rc == 0 && !s->n
@@ -328,12 +333,12 @@ static int next(struct schedule *s) {
 }
 
 static int run_next(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, next);
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_next);
 }
 
 /* --- run ----------------------------------------------------------------------------------- */
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void schedule_on_event(const struct chela_event *ev, void *user) {
     struct schedule *s = user;
     if (ev->type == CHELA_EV_RUN_START) {
         free(s->session);
@@ -364,15 +369,15 @@ static int run_pass(struct schedule *s) {
     chela_agent **agents = NULL;
     size_t n = 0;
     if (s->args.n > 1)
-        return usage(s, "run [NAME]");
+        return schedule_usage(s, "run [NAME]");
     int rc = ch_setup_agents(&s->setup, &f->setup, &opt, &agents, &s->err);
     if (rc < 0)
         return rc;
     o.agents = agents;
     o.store = s->setup.store;
     o.schedules = s->own.list;
-    rc = chela_schedule_run(s->setup.rt, &o, s->args.n ? s->args.words[0] : NULL, on_event, s, &n,
-                            &s->err);
+    rc = chela_schedule_run(s->setup.rt, &o, s->args.n ? s->args.words[0] : NULL, schedule_on_event,
+                            s, &n, &s->err);
     free(agents);
     if (rc == CHELA_ENOENT)
         s->err.code = rc = CHELA_EINVAL;
@@ -382,7 +387,7 @@ static int run_pass(struct schedule *s) {
 }
 
 static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, true, run_pass);
+    return schedule_with_store(cmd, env, argc, argv, true, run_pass);
 }
 
 /* --- the commands ---------------------------------------------------------------------------- */
@@ -390,19 +395,19 @@ static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
 const struct ch_cmd ch_cmd_schedule_list = {
     .name = "schedule list",
     .args = "",
-    .summary = "list the runs that begin by the clock",
-    .about = "Shows the schedules of the configuration file and of the store: when each is due "
-             "next, and when it was last.",
+    .summary = "list scheduled runs",
+    .about = "Lists the schedules of the configuration file and of the store, with the next and "
+             "the last due time of each.",
     .opts = list_opts,
-    .run = run_list,
+    .run = schedule_run_list,
 };
 
 const struct ch_cmd ch_cmd_schedule_add = {
     .name = "schedule add",
     .args = "NAME --when TIME PROMPT...",
-    .summary = "keep a schedule in the store",
-    .about = "Keeps a schedule in the store: whenever it is due, 'chela serve' or 'chela schedule "
-             "run' begins a run with the prompt. --agent says whose.",
+    .summary = "add a schedule to the store",
+    .about = "Adds a schedule to the store. Whenever it is due, 'chela serve' or 'chela schedule "
+             "run' starts a run with the prompt. --agent names the agent of the run.",
     .opts = add_opts,
     .run = run_add,
 };
@@ -411,17 +416,17 @@ const struct ch_cmd ch_cmd_schedule_remove = {
     .name = "schedule remove",
     .args = "NAME...",
     .summary = "remove schedules from the store",
-    .about = "Removes schedules that were added, by 'chela schedule add' or by a model. What is in "
-             "the configuration file is removed there.",
+    .about = "Removes schedules that 'chela schedule add' or a model added. To remove a schedule "
+             "of the configuration file, edit the file.",
     .opts = plain_opts,
-    .run = run_remove,
+    .run = schedule_run_remove,
 };
 
 const struct ch_cmd ch_cmd_schedule_next = {
     .name = "schedule next",
     .args = "NAME",
     .summary = "show when a schedule is due",
-    .about = "Prints the next times of a schedule, or, with --when, of one that there is not yet.",
+    .about = "Prints the next times of a schedule or, with --when, of a time expression.",
     .opts = next_opts,
     .run = run_next,
 };
@@ -430,11 +435,11 @@ const struct ch_cmd ch_cmd_schedule_run = {
     .name = "schedule run",
     .args = "[NAME]",
     .summary = "run what is due now, without a gateway",
-    .about = "Looks once at all schedules, runs what has become due since somebody looked last, "
-             "and ends: for the system's own cron. With a name it runs that one now, whatever its "
-             "time. What a gateway or another 'chela schedule run' has begun is not begun again."
-             "\n\n"
-             "The exit code is 1 if a run ended in an error.",
+    .about = "Checks all schedules once, runs those that became due since the last check, and "
+             "exits. Use it from the system's cron. With a name, it runs that schedule now, even "
+             "if it is not due. A time that a gateway or another 'chela schedule run' has started "
+             "is not started again.\n\n"
+             "The exit status is 1 if a run failed.",
     .opts = run_opts,
     .run = run_run,
 };

@@ -8,6 +8,7 @@
 
 #include "chela.h"
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"
@@ -22,25 +23,28 @@ struct flags {
 #define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Flags", "a JSON object for each finding"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Flags", "print a JSON object for each "
+                                                              "finding"},
     {.name = NULL},
 };
 
 static const struct ch_opt validate_opts[] = {
     {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Flags", "the schema"},
     {"data", 0, CH_OPT_TEXT, AT(data), "FILE|-", 0, 0, "Flags",
-     "the value to check; without it, or with -, standard input"},
+     "file with the value to check; default, or with -: standard input"},
     {"map", 0, CH_OPT_TEXTS, AT(maps), "URL=DIR", 0, 0, "Flags",
-     "documents below URL are read from DIR; can be given several times, and nothing is fetched"},
+     "read documents under this URL from DIR; can be repeated; nothing is fetched over "
+     "the network"},
     {"assert-format", 0, CH_OPT_SWITCH, AT(formats), NULL, 0, 0, "Flags",
-     "check 'format' too, which is otherwise a remark"},
+     "also check 'format', which is otherwise an annotation"},
     {.name = NULL},
 };
 
 static const struct ch_opt clean_opts[] = {
     {"for", 0, CH_OPT_CHOICE, AT(vendor),
      "gemini|gemini-json|openai-strict|anthropic-strict", 0, 0, "Flags",
-     "the vendor: Gemini's 'parameters' or 'parametersJsonSchema', or OpenAI's strict mode"},
+     "the dialect: Gemini's 'parameters' or 'parametersJsonSchema', or the strict mode of OpenAI "
+     "or Anthropic"},
     {.name = NULL},
 };
 
@@ -48,11 +52,11 @@ static const struct ch_opt clean_opts[] = {
 
 struct documents {
     const struct flags *flags;
-    struct ch_input text; /* owned: the last one asked for */
+    struct ch_cli_input text; /* owned: the last one asked for */
 };
 
 /* What follows URL in uri, or NULL; "." and ".." lead nowhere. */
-static const char *below(const char *uri, const char *url, size_t n) {
+static const char *schema_below(const char *uri, const char *url, size_t n) {
     while (n && url[n - 1] == '/')
         n--;
     if (strncmp(uri, url, n) != 0 || uri[n] != '/')
@@ -66,11 +70,11 @@ static const char *below(const char *uri, const char *url, size_t n) {
     return rest;
 }
 
-static const char *load(const char *uri, size_t *len, void *user) {
+static const char *schema_load(const char *uri, size_t *len, void *user) {
     struct documents *d = user;
     for (size_t i = 0; i < d->flags->maps.n; i++) {
         const char *map = d->flags->maps.list[i], *equals = strrchr(map, '=');
-        const char *rest = below(uri, map, (size_t)(equals - map));
+        const char *rest = schema_below(uri, map, (size_t)(equals - map));
         struct chela_error err = {0};
         if (!rest)
             continue;
@@ -100,11 +104,11 @@ static int check_flags(const struct flags *f, const struct ch_args *args, struct
     return 0;
 }
 
-static int compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
+static int schema_compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
     struct documents documents = {.flags = f};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     struct chela_schema_opts opts =
-        CHELA_SCHEMA_OPTS(.load = load, .user = &documents, .assert_format = f->formats);
+        CHELA_SCHEMA_OPTS(.load = schema_load, .user = &documents, .assert_format = f->formats);
     struct chela_error why = {0};
     int rc = ch_input_file(f->schema, CH_INPUT_BODY, &text, err);
     if (rc < 0)
@@ -150,9 +154,9 @@ static size_t print_lines(struct ch_console *c, const char *array) {
 static int validate(const struct flags *f, struct ch_console *c) {
     chela_schema *schema;
     struct chela_error err = {0};
-    struct ch_input data = {0};
+    struct ch_cli_input data = {0};
     int code = CH_EXIT_USAGE;
-    if (compile(f, &schema, &err) < 0) {
+    if (schema_compile(f, &schema, &err) < 0) {
         ch_console_error(c, "%s", err.message);
         return code;
     }
@@ -220,9 +224,9 @@ static int print_findings(struct ch_console *c, const char *findings, bool json)
     }
 }
 
-static int check(const struct flags *f, struct ch_console *c, const char *path) {
+static int schema_check(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     int code = CH_EXIT_USAGE;
     if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
         ch_console_error(c, "%s", err.message);
@@ -257,9 +261,9 @@ static void print_pretty(struct ch_console *c, const char *json) {
     free(d.p);
 }
 
-static int clean(const struct flags *f, struct ch_console *c, const char *path) {
+static int schema_clean(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     char *notes = NULL;
     if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
         ch_console_error(c, "%s", err.message);
@@ -284,8 +288,8 @@ static int clean(const struct flags *f, struct ch_console *c, const char *path) 
 /* What a command does once its flags are read. */
 typedef int body_fn(const struct flags *f, const struct ch_args *args, struct ch_console *c);
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-               body_fn *body) {
+static int schema_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      body_fn *body) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -299,64 +303,65 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     return code;
 }
 
-static int bad_usage(struct ch_console *c, const char *problem) {
+static int schema_bad_usage(struct ch_console *c, const char *problem) {
     ch_console_error(c, "%s", problem);
     return CH_EXIT_USAGE;
 }
 
 static int check_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     if (args->n != 1)
-        return bad_usage(c, "schema check takes one FILE, or - for standard input");
-    return check(f, c, args->words[0]);
+        return schema_bad_usage(c, "schema check takes one FILE, or - for standard input");
+    return schema_check(f, c, args->words[0]);
 }
 
 static int validate_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     struct chela_error err = {0};
-    return check_flags(f, args, &err) < 0 ? bad_usage(c, err.message) : validate(f, c);
+    return check_flags(f, args, &err) < 0 ? schema_bad_usage(c, err.message) : validate(f, c);
 }
 
 static int clean_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     if (!f->vendor)
-        return bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
-                             "anthropic-strict");
+        return schema_bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
+                                   "anthropic-strict");
     if (args->n != 1)
-        return bad_usage(c, "schema clean takes one FILE, or - for standard input");
-    return clean(f, c, args->words[0]);
+        return schema_bad_usage(c, "schema clean takes one FILE, or - for standard input");
+    return schema_clean(f, c, args->words[0]);
 }
 
-static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, check_body);
+static int schema_run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                            char **argv) {
+    return schema_run(cmd, env, argc, argv, check_body);
 }
 
 static int run_validate(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, validate_body);
+    return schema_run(cmd, env, argc, argv, validate_body);
 }
 
 static int run_clean(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, clean_body);
+    return schema_run(cmd, env, argc, argv, clean_body);
 }
 
 const struct ch_cmd ch_cmd_schema_check = {
     .name = "schema check",
     .args = "FILE|-",
-    .summary = "advice on a schema or a tool's definition",
+    .summary = "check a schema or a tool's definition",
     .about = "Reads a JSON Schema, a tool's definition (name, description, parameters) or a list "
-             "of them, and says what models or vendors would stumble over: too many parameters, "
-             "deep nesting, descriptions that say little, keywords that not all vendors take. The "
-             "exit status is 0 when nothing is wrong beyond taste, 1 when some vendor would refuse "
-             "it, 2 when it is no schema.",
+             "of definitions, and reports problems for models and vendors: too many parameters, "
+             "deep nesting, poor descriptions, keywords that some vendors reject. The exit status "
+             "is 0 if there are only recommendations, 1 if a vendor would reject the schema, and "
+             "2 if the input is not a schema.",
     .opts = check_opts,
-    .run = run_check,
+    .run = schema_run_check,
 };
 
 const struct ch_cmd ch_cmd_schema_validate = {
     .name = "schema validate",
     .args = "",
-    .summary = "check a value against a schema",
-    .about = "Checks a JSON value against a JSON Schema (draft 2020-12; 2019-09 and 7 where "
-             "$schema says so) and prints each violation as a JSON object on a line of its own. "
-             "The exit status is 0 when the value is valid, 1 when it is not, 2 when the schema is "
-             "none or refers to documents that are not there.",
+    .summary = "validate a value against a schema",
+    .about = "Validates a JSON value against a JSON Schema (draft 2020-12, or 2019-09 and 7 if "
+             "$schema selects them) and prints each violation as a JSON object on its own line. "
+             "The exit status is 0 if the value is valid, 1 if it is not, and 2 if the schema is "
+             "invalid or refers to missing documents.",
     .opts = validate_opts,
     .run = run_validate,
 };
@@ -365,8 +370,8 @@ const struct ch_cmd ch_cmd_schema_clean = {
     .name = "schema clean",
     .args = "FILE|-",
     .summary = "rewrite a schema for one vendor",
-    .about = "Prints the schema in the words a vendor takes; what had to be left out is told on "
-             "standard error. The exit status is 1 when the vendor cannot say it at all.",
+    .about = "Prints the schema in the dialect of a vendor. Omitted constraints are reported on "
+             "standard error. The exit status is 1 if the dialect cannot express the schema.",
     .opts = clean_opts,
     .run = run_clean,
 };

@@ -27,15 +27,15 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"query", 0, CH_OPT_TEXT, AT(query), "TEXT", 0, 0, "Selection",
-     "the request; the same as the words of QUERY"},
+     "the request; same as the words of QUERY"},
     {"queries", 0, CH_OPT_TEXT, AT(queries), "FILE|-", 0, 0, "Selection",
-     "many requests, one a line; a line that is a JSON string is one too. Each is answered by one "
-     "line: names separated by tabs, or a JSON array"},
-    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "tools to show (10)"},
+     "file of requests, one a line, as plain text or as a JSON string. The output has one line "
+     "for each: names separated by tabs, or a JSON array"},
+    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "number of tools to print (10)"},
     {"from", 0, CH_OPT_TEXT, AT(from), "FILE|-", 0, 0, "Selection",
-     "JSON with the definitions to choose from, instead of the agent's own tools"},
+     "rank the tool definitions of this JSON file instead of the agent's tools"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
-     "a JSON array of {name, score, summary}"},
+     "print a JSON array of {name, score, summary}"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -51,8 +51,8 @@ struct select {
 
 /* --- the tools --------------------------------------------------------------------- */
 
-static int read_file(struct select *s, struct chela_error *err) {
-    struct ch_input in = {0};
+static int select_read_file(struct select *s, struct chela_error *err) {
+    struct ch_cli_input in = {0};
     int rc = ch_input_file(s->flags.from, CH_INPUT_BODY, &in, err);
     struct chela_error why = {0};
 
@@ -104,7 +104,7 @@ static void print_names(FILE *out, const char *json, char separator, char end) {
         fputc(end, out);
 }
 
-static void answer(struct select *s, FILE *out, const char *query, size_t n, bool many) {
+static void select_answer(struct select *s, FILE *out, const char *query, size_t n, bool many) {
     size_t k = s->flags.k ? (size_t)s->flags.k : DEFAULT_K;
     char *json = chela_tool_index_select(s->index, query, n, k);
 
@@ -121,14 +121,14 @@ static void answer_line(struct select *s, FILE *out, const char *line, size_t n)
     char *text = n && line[0] == '"' ? chela_json_get(line, n, "", &len) : NULL;
 
     if (text)
-        answer(s, out, text, len, true);
+        select_answer(s, out, text, len, true);
     else
-        answer(s, out, line, n, true);
+        select_answer(s, out, line, n, true);
     chela_free(text);
 }
 
 static int answer_lines(struct select *s, FILE *out, struct chela_error *err) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int rc = ch_input_file(s->flags.queries, CH_INPUT_BODY, &in, err);
 
     for (const char *at = in.p; rc == 0 && at < in.p + in.n;) {
@@ -154,13 +154,13 @@ static void answer_words(struct select *s, FILE *out) {
     for (size_t i = 0; i < s->args.n; i++, gap = " ")
         fprintf(d.f, "%s%s", gap, s->args.words[i]);
     ch_draft_finish(&d);
-    answer(s, out, d.p, d.n, false);
+    select_answer(s, out, d.p, d.n, false);
     free(d.p);
 }
 
 /* --- the command ---------------------------------------------------------------------- */
 
-static int perform(struct select *s, const struct ch_env *env, struct chela_error *err) {
+static int select_perform(struct select *s, const struct ch_env *env, struct chela_error *err) {
     struct ch_draft d;
     bool one = s->flags.query || s->args.n > 0;
 
@@ -168,7 +168,7 @@ static int perform(struct select *s, const struct ch_env *env, struct chela_erro
         return ch_problem(err, CHELA_EINVAL,
                           one ? "either one request or --queries, not both"
                               : "which request? usage: chela tools select [flags] QUERY...");
-    int rc = s->flags.from ? read_file(s, err) : read_agent(s, env, err);
+    int rc = s->flags.from ? select_read_file(s, err) : read_agent(s, env, err);
     if (rc < 0)
         return rc;
     ch_draft_init(&d);
@@ -183,7 +183,7 @@ static int perform(struct select *s, const struct ch_env *env, struct chela_erro
     return rc;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int select_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct select s = {0};
     struct chela_error err = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
@@ -192,7 +192,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
                         s.flags.setup.no_color);
         code = CH_EXIT_DONE;
-        if (perform(&s, env, &err) < 0) {
+        if (select_perform(&s, env, &err) < 0) {
             ch_console_error(&s.console, "%s", err.message);
             code = ch_problem_exit(&err);
         }
@@ -207,10 +207,10 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 const struct ch_cmd ch_cmd_tools_select = {
     .name = "tools select",
     .args = "QUERY...",
-    .summary = "which tools suit a request",
-    .about = "Ranks tools by what their definitions have in common with a request and prints the "
-             "names of the best, the best first. No model is called. This is how an agent with "
-             "'tools.selection: topk' chooses the tools that it describes to its model.",
+    .summary = "rank tools for a request",
+    .about = "Ranks tools by the words that their definitions share with a request and prints the "
+             "names, best first. No model is called. An agent with 'tools.selection: topk' "
+             "selects tools in the same way.",
     .opts = opts,
-    .run = run,
+    .run = select_run,
 };

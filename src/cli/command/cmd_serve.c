@@ -31,19 +31,20 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Gateway",
-     "where to listen, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any free port"},
+     "address and port to listen on, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any "
+     "free port"},
     {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
-     "the log on standard error: lines for people, or a JSON object a line, requests included"},
+     "format of the log on standard error: text, or a JSON object a line, which includes requests"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
-     "certificates to trust (PEM) instead of the system's"},
+     "trusted certificates (PEM) instead of the system's"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -120,8 +121,8 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
     return CHELA_OK;
 }
 
-static int find_secret(const char *channel, const char *env, const char **out,
-                       struct chela_error *err) {
+static int serve_find_secret(const char *channel, const char *env, const char **out,
+                             struct chela_error *err) {
     if (!env)
         return CHELA_OK;
     *out = getenv(env);
@@ -142,11 +143,11 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
             break;
         rc = chela_config_channel_secrets(s->setup.config, c, err);
         if (rc == CHELA_OK)
-            rc = find_secret(c->name, env.secret, &c->secret, err);
+            rc = serve_find_secret(c->name, env.secret, &c->secret, err);
         if (rc == CHELA_OK)
-            rc = find_secret(c->name, env.token, &c->token, err);
+            rc = serve_find_secret(c->name, env.token, &c->token, err);
         if (rc == CHELA_OK)
-            rc = find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
+            rc = serve_find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
         s->channel_list[n] = c;
     }
     s->channel_list[n] = NULL;
@@ -154,7 +155,7 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
     return rc;
 }
 
-static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
     s->drain_ms = DRAIN_MS;
     o->listen = s->socket ? s->socket : s->flags.listen;
@@ -183,7 +184,7 @@ static void allow_files(void) {
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static int open_gateway(struct serve *s, struct chela_error *err) {
+static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
     int rc = ch_setup_config(&s->setup, err);
@@ -192,7 +193,7 @@ static int open_gateway(struct serve *s, struct chela_error *err) {
     if (rc == 0)
         rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
     if (rc == 0)
-        rc = describe(s, &o, err);
+        rc = serve_describe(s, &o, err);
     if (rc == 0)
         rc = make_agents(s, &agents, err);
     o.agents = agents;
@@ -208,8 +209,8 @@ static int open_gateway(struct serve *s, struct chela_error *err) {
 static int try_reload(struct serve *s, const chela_config *before, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
-    int rc = describe(s, &o, err);
-    struct ch_team old = ch_setup_take_team(&s->setup);
+    int rc = serve_describe(s, &o, err);
+    struct ch_setup_team old = ch_setup_take_team(&s->setup);
     if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
         rc = err->code;
     if (rc == 0)
@@ -221,11 +222,11 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     if (rc < 0 && before)
         chela_config_apply(before, s->setup.rt, NULL);
     if (rc < 0) {
-        struct ch_team refused = ch_setup_take_team(&s->setup);
-        ch_team_close(&refused);
+        struct ch_setup_team refused = ch_setup_take_team(&s->setup);
+        ch_setup_team_close(&refused);
         s->setup.team = old;
     } else {
-        ch_team_close(&old); /* sessions end with the agents that they began with */
+        ch_setup_team_close(&old); /* sessions end with the agents that they began with */
     }
     return rc;
 }
@@ -255,7 +256,7 @@ static void reload(struct serve *s) {
 
 /* --- signals ------------------------------------------------------------------ */
 
-static void *wait_for_signals(void *user) {
+static void *serve_wait_for_signals(void *user) {
     struct serve *s = user;
     for (;;) {
         int signo = sigwaitinfo(&s->signals, NULL);
@@ -270,7 +271,7 @@ static void *wait_for_signals(void *user) {
     }
 }
 
-static void block_signals(struct serve *s) {
+static void serve_block_signals(struct serve *s) {
     sigemptyset(&s->signals);
     sigaddset(&s->signals, SIGINT);
     sigaddset(&s->signals, SIGTERM);
@@ -290,17 +291,17 @@ static void stop_to_begin_anew(struct serve *s) {
 }
 
 /* The same command in the same process, which a service manager watches. */
-static void begin_anew(struct serve *s) {
+static void serve_begin_anew(struct serve *s) {
     pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
     ch_service_exec(s->socket != NULL);
     ch_console_error(&s->console, "it cannot begin anew: %s", strerror(errno));
 }
 
 static int serve(struct serve *s, struct chela_error *err) {
-    int rc = open_gateway(s, err);
+    int rc = serve_open_gateway(s, err);
     if (rc < 0)
         return rc;
-    if (pthread_create(&s->waiter, NULL, wait_for_signals, s) != 0)
+    if (pthread_create(&s->waiter, NULL, serve_wait_for_signals, s) != 0)
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
     ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
                     s->tls ? "s" : "", chela_gateway_address(s->gateway));
@@ -319,7 +320,7 @@ static int serve(struct serve *s, struct chela_error *err) {
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct serve s = {0};
     struct chela_error err = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
@@ -334,7 +335,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
                                     .nobody = true};
         s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
         s.setup.log = s.console.json ? log_json : NULL;
-        block_signals(&s);
+        serve_block_signals(&s);
         allow_files();
         s.socket = ch_service_socket();
         code = CH_EXIT_DONE;
@@ -348,7 +349,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         ch_setup_schedules_release(&s.schedules);
         ch_setup_release(&s.setup);
         if (s.again && code == CH_EXIT_DONE) {
-            begin_anew(&s);
+            serve_begin_anew(&s);
             code = CH_EXIT_ERROR;
         }
         ch_console_release(&s.console);
@@ -362,15 +363,16 @@ const struct ch_cmd ch_cmd_serve = {
     .args = "",
     .summary = "serve the agents over HTTP",
     .about =
-        "Agents for programs and pages: OpenAI's protocols, the AI SDK's, sessions and their "
-        "events. All agents of the configuration file are served, or the one that --agent names; "
-        "`model` in a request is an agent's id.\n\n"
-        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
-        "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
-        "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
-        "the configuration and the files of secrets again; if something is wrong there, the last "
-        "good one holds, and /readyz tells. A socket that systemd opened is used instead of "
-        "--listen, and systemd is told when the gateway is ready, reloads and stops.",
+        "Serves agents over HTTP: OpenAI's protocols, the AI SDK's protocol, sessions and their "
+        "events. All agents of the configuration file are served, or only the agent that --agent "
+        "names. `model` in a request is an agent's id.\n\n"
+        "Every caller must present a token. The gateway reads the token from CHELA_TOKEN, or from "
+        "the variable or file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
+        "SIGTERM lets runs in progress finish, for ten seconds or gateway.drainSec. SIGHUP "
+        "reloads the configuration and the files of secrets. If they contain an error, the last "
+        "valid configuration stays in use and /readyz reports the error. A socket that systemd "
+        "opened is used instead of --listen, and systemd is notified when the gateway is ready, "
+        "reloads and stops.",
     .opts = opts,
-    .run = run,
+    .run = serve_run,
 };

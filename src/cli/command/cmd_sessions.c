@@ -9,6 +9,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 #include "cli/term/term.h"
 
@@ -32,18 +33,18 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     WHERE,
     {"status", 0, CH_OPT_CHOICE, AT(status), "idle|running|paused|parked", 0, 0, "Choice",
-     "only those in this state"},
+     "only sessions in this state"},
     {"prefix", 0, CH_OPT_TEXT, AT(prefix), "TEXT", 0, 0, "Choice",
-     "only those whose key begins so"},
-    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 1e9, "Choice", "only the N used last"},
-    JSON_OPT("a JSON array"),
+     "only sessions whose key has this prefix"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 1e9, "Choice", "only the N sessions used last"},
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt show_opts[] = {
     WHERE,
-    JSON_OPT("the session with its whole transcript as a JSON object"),
+    JSON_OPT("print the session with its whole transcript as a JSON object"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -51,10 +52,10 @@ static const struct ch_opt show_opts[] = {
 static const struct ch_opt fork_opts[] = {
     WHERE,
     {"at-turn", 0, CH_OPT_INT, AT(at_turn), "N", 0, 1e9, "Choice",
-     "up to the end of this turn, counted over the session; 0: before the first model call; "
-     "without it all"},
+     "copy up to the end of this turn, counted over the session; 0: up to the first model call; "
+     "default: everything"},
     {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
-     "of the new session; without it the old one's and a number"},
+     "key of the new session; default: the old key with a number"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -68,7 +69,7 @@ static const struct ch_opt plain_opts[] = {
 static const struct ch_opt import_opts[] = {
     WHERE,
     {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
-     "of the new session; without it the exported one's"},
+     "key of the new session; default: the exported key"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -76,16 +77,16 @@ static const struct ch_opt import_opts[] = {
 static const struct ch_opt delete_opts[] = {
     WHERE,
     {"older-than", 0, CH_OPT_REAL, AT(older_than), "DAYS", 0, 100000, "Choice",
-     "all that were not used for so long"},
+     "delete all sessions that were not used for this many days"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt search_opts[] = {
     WHERE,
-    {"session", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice", "in this session alone"},
-    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 10000, "Choice", "at most so many places (20)"},
-    JSON_OPT("a JSON array"),
+    {"session", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice", "search only this session"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 10000, "Choice", "matches to print, at most (20)"},
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -104,8 +105,9 @@ struct sessions {
 
 /* --- the same for all ------------------------------------------------------------ */
 
-static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-                      enum ch_setup_store how, int (*body)(struct sessions *s)) {
+static int sessions_with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv, enum ch_setup_store how,
+                               int (*body)(struct sessions *s)) {
     struct sessions s = {.flags.at_turn = -1};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
@@ -123,13 +125,13 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static int need_words(struct sessions *s, size_t n, const char *usage) {
+static int sessions_need_words(struct sessions *s, size_t n, const char *usage) {
     if (s->args.n == n)
         return CHELA_OK;
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela sessions %s", usage);
 }
 
-static void print_draft(struct sessions *s) {
+static void sessions_print_draft(struct sessions *s) {
     ch_draft_finish(&s->out);
     ch_console_page(&s->console, s->out.p, s->out.n);
     free(s->out.p);
@@ -147,7 +149,7 @@ static const char *when(int64_t ms, char out[20]) {
 
 /* --- list ------------------------------------------------------------------------ */
 
-static int list_json(const struct chela_store_session *row, void *user) {
+static int sessions_list_json(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
     char *json = chela_store_session_json(row);
     fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
@@ -157,7 +159,7 @@ static int list_json(const struct chela_store_session *row, void *user) {
 
 #define TITLE_COLUMNS 60
 
-static int list_row(const struct chela_store_session *row, void *user) {
+static int sessions_list_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
     char time[20], **cells = ch_table_row(&s->table);
     size_t n = ch_term_fit(row->title, strlen(row->title), TITLE_COLUMNS);
@@ -170,7 +172,7 @@ static int list_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static int list(struct sessions *s) {
+static int sessions_list(struct sessions *s) {
     static const char *const heads[] = {"KEY", "STATUS", "TURNS", "LAST USED", "TITLE", NULL};
     const struct flags *f = &s->flags;
     s->table = (struct ch_table){.heads = heads, .columns = ch_console_columns(&s->console)};
@@ -179,25 +181,27 @@ static int list(struct sessions *s) {
     ch_draft_init(&s->out);
     if (f->json)
         fputc('[', s->out.f);
-    int rc = chela_store_list(s->store, &filter, f->json ? list_json : list_row, s, &s->err);
+    int rc = chela_store_list(s->store, &filter, f->json ? sessions_list_json : sessions_list_row,
+                              s, &s->err);
     if (f->json)
         fputs("]\n", s->out.f);
     else if (s->n)
         ch_table_print(&s->table, s->out.f);
     ch_table_release(&s->table);
-    print_draft(s);
+    sessions_print_draft(s);
     if (rc == 0 && s->n == 0 && !f->json)
         ch_console_note(&s->console, "there are no sessions");
     return rc;
 }
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, list);
+static int sessions_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_list);
 }
 
 /* --- show ------------------------------------------------------------------------ */
 
-static char *get(const struct chela_store_record *r, const char *pointer) {
+static char *sessions_get(const struct chela_store_record *r, const char *pointer) {
     return chela_json_get(r->data, r->n, pointer, NULL);
 }
 
@@ -205,7 +209,7 @@ static char *get(const struct chela_store_record *r, const char *pointer) {
 static char *get_block(const struct chela_store_record *r, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/message/content/%zu/%s", i, member);
-    return get(r, pointer);
+    return sessions_get(r, pointer);
 }
 
 /* The beginning of a result, its lines below each other. */
@@ -245,7 +249,7 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
 
 /* What is said belongs to the turn that it causes; its reply ends it. */
 static void show_message(struct sessions *s, const struct chela_store_record *r) {
-    char *role = get(r, "/message/role"), *type, time[20];
+    char *role = sessions_get(r, "/message/role"), *type, time[20];
     if (role && strcmp(role, "tool") != 0)
         fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, when(r->ts, time), s->turns + 1);
     s->turns += role && strcmp(role, "assistant") == 0;
@@ -256,21 +260,21 @@ static void show_message(struct sessions *s, const struct chela_store_record *r)
     chela_free(role);
 }
 
-static int show_record(const struct chela_store_record *r, void *user) {
+static int sessions_show_record(const struct chela_store_record *r, void *user) {
     struct sessions *s = user;
     const char *type = chela_store_record_name(r->type);
     if (strcmp(type, "inbound") == 0 || strcmp(type, "message") == 0 || strcmp(type, "done") == 0)
         show_message(s, r);
     if (strcmp(type, "asked") != 0)
         return 0;
-    char *id = get(r, "/approval"), *summary = get(r, "/summary");
+    char *id = sessions_get(r, "/approval"), *summary = sessions_get(r, "/summary");
     fprintf(s->out.f, "\nneeds consent  %s\n%s\n", id ? id : "?", summary ? summary : "");
     chela_free(id);
     chela_free(summary);
     return 0;
 }
 
-static int show_row(const struct chela_store_session *row, void *user) {
+static int sessions_show_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
     char time[20];
     fprintf(s->out.f, "%s  %s\n%s, %llu turn%s, last used %s\n", row->key, row->title,
@@ -279,9 +283,9 @@ static int show_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static int show(struct sessions *s) {
+static int sessions_show(struct sessions *s) {
     char *json;
-    int rc = need_words(s, 1, "show [flags] KEY");
+    int rc = sessions_need_words(s, 1, "show [flags] KEY");
     if (rc < 0)
         return rc;
     ch_draft_init(&s->out);
@@ -292,16 +296,18 @@ static int show(struct sessions *s) {
         if (rc == 0)
             chela_free(json);
     } else {
-        rc = chela_store_session(s->store, s->args.words[0], show_row, s, &s->err);
+        rc = chela_store_session(s->store, s->args.words[0], sessions_show_row, s, &s->err);
         if (rc == 0)
-            rc = chela_store_records(s->store, s->args.words[0], 1, show_record, s, &s->err);
+            rc = chela_store_records(s->store, s->args.words[0], 1, sessions_show_record, s,
+                                     &s->err);
     }
-    print_draft(s);
+    sessions_print_draft(s);
     return rc;
 }
 
-static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_READ, show);
+static int sessions_run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_READ, sessions_show);
 }
 
 /* --- fork, export, import, delete ------------------------------------------------ */
@@ -311,8 +317,8 @@ static int fork_to(struct sessions *s, const char *from, const char *to) {
     return chela_store_fork(s->store, from, s->flags.at_turn, to, &s->err);
 }
 
-static int fork_session(struct sessions *s) {
-    int rc = need_words(s, 1, "fork [flags] KEY");
+static int sessions_fork_session(struct sessions *s) {
+    int rc = sessions_need_words(s, 1, "fork [flags] KEY");
     if (rc < 0)
         return rc;
     const char *from = s->args.words[0];
@@ -326,13 +332,13 @@ static int fork_session(struct sessions *s) {
     ch_draft_init(&s->out);
     if (rc == 0)
         fprintf(s->out.f, "%s\n", key);
-    print_draft(s);
+    sessions_print_draft(s);
     free(key);
     return rc;
 }
 
 static int run_fork(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, fork_session);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_fork_session);
 }
 
 static int export_line(const char *p, size_t n, void *user) {
@@ -341,19 +347,19 @@ static int export_line(const char *p, size_t n, void *user) {
     return ch_console_failure(&s->console);
 }
 
-static int export_session(struct sessions *s) {
-    int rc = need_words(s, 1, "export [flags] KEY");
+static int sessions_export_session(struct sessions *s) {
+    int rc = sessions_need_words(s, 1, "export [flags] KEY");
     return rc < 0 ? rc : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
 }
 
 static int run_export(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_READ, export_session);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_READ, sessions_export_session);
 }
 
 static int import_session(struct sessions *s) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     char *key = NULL;
-    int rc = need_words(s, 1, "import [flags] FILE");
+    int rc = sessions_need_words(s, 1, "import [flags] FILE");
     if (rc == 0)
         rc = ch_input_file(s->args.words[0], IMPORT_MAX, &in, &s->err);
     if (rc == 0)
@@ -368,7 +374,7 @@ static int import_session(struct sessions *s) {
 }
 
 static int run_import(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, import_session);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, import_session);
 }
 
 static int delete_sessions(struct sessions *s) {
@@ -390,7 +396,7 @@ static int delete_sessions(struct sessions *s) {
 }
 
 static int run_delete(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, delete_sessions);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, delete_sessions);
 }
 
 /* --- search ---------------------------------------------------------------------- */
@@ -415,11 +421,11 @@ static int hit_line(const struct chela_store_hit *h, void *user) {
     return 0;
 }
 
-static int search(struct sessions *s) {
+static int sessions_search(struct sessions *s) {
     const struct flags *f = &s->flags;
     struct ch_draft words;
     if (s->args.n == 0)
-        return need_words(s, 1, "search [flags] WORDS...");
+        return sessions_need_words(s, 1, "search [flags] WORDS...");
     ch_draft_init(&words);
     for (size_t i = 0; i < s->args.n; i++)
         fprintf(words.f, "%s%s", i ? " " : "", s->args.words[i]);
@@ -431,13 +437,13 @@ static int search(struct sessions *s) {
                                 f->json ? hit_json : hit_line, s, &s->err);
     if (f->json)
         fputs("]\n", s->out.f);
-    print_draft(s);
+    sessions_print_draft(s);
     free(words.p);
     return rc;
 }
 
 static int run_search(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, search);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_search);
 }
 
 /* --- the commands ---------------------------------------------------------------- */
@@ -445,31 +451,31 @@ static int run_search(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_sessions_list = {
     .name = "sessions list",
     .args = "",
-    .summary = "the sessions of the store, the last used first",
-    .about = "Lists the sessions of the store. A session is idle; running, also when the process "
-             "that ran it is gone; paused, when it waits for consent or an answer; or parked, when "
-             "it was cut off again and again.",
+    .summary = "list the sessions of the store, last used first",
+    .about = "Lists the sessions of the store with their state. idle: no run is in progress. "
+             "running: a run is in progress, or was interrupted because its process died. paused: "
+             "the run waits for an approval or an answer. parked: the run was interrupted again "
+             "and again.",
     .opts = list_opts,
-    .run = run_list,
+    .run = sessions_run_list,
 };
 
 const struct ch_cmd ch_cmd_sessions_show = {
     .name = "sessions show",
     .args = "KEY",
-    .summary = "what was said and done in a session",
-    .about = "Shows a session from its beginning: messages, tool calls, results.",
+    .summary = "show the messages and calls of a session",
+    .about = "Shows the messages, tool calls and results of a session.",
     .opts = show_opts,
-    .run = run_show,
+    .run = sessions_run_show,
 };
 
 const struct ch_cmd ch_cmd_sessions_fork = {
     .name = "sessions fork",
     .args = "KEY",
-    .summary = "copy a session, up to a turn",
-    .about = "Copies a session, or its beginning, to a new one and prints its key. A turn is a "
-             "model call with the tool calls it asked for. If the copy ends inside a run, "
-             "'chela sessions resume' goes on with it, and 'chela run --session' takes another "
-             "way.",
+    .summary = "copy a session, or its first turns",
+    .about = "Copies a session, or its first turns, to a new session and prints the new key. A "
+             "turn is a model call with its tool calls. If the copy ends inside a run, 'chela "
+             "sessions resume' continues that run, and 'chela run --session' starts a new one.",
     .opts = fork_opts,
     .run = run_fork,
 };
@@ -478,8 +484,8 @@ const struct ch_cmd ch_cmd_sessions_export = {
     .name = "sessions export",
     .args = "KEY",
     .summary = "write a session as JSON lines",
-    .about = "Writes a session to standard output, one JSON object a line: the session, then every "
-             "record of its journal. 'chela sessions import' reads it.",
+    .about = "Writes a session to standard output, one JSON object a line: the session, then "
+             "every record of its journal. 'chela sessions import' reads this format.",
     .opts = plain_opts,
     .run = run_export,
 };
@@ -488,8 +494,8 @@ const struct ch_cmd ch_cmd_sessions_import = {
     .name = "sessions import",
     .args = "FILE",
     .summary = "read an exported session",
-    .about = "Reads what 'chela sessions export' wrote ('-' is standard input) and prints the key "
-             "of the new session.",
+    .about = "Reads the output of 'chela sessions export' from FILE ('-' is standard input) and "
+             "prints the key of the new session.",
     .opts = import_opts,
     .run = run_import,
 };
@@ -498,8 +504,8 @@ const struct ch_cmd ch_cmd_sessions_delete = {
     .name = "sessions delete",
     .args = "KEY...",
     .summary = "delete sessions",
-    .about = "Deletes sessions for good, or all that were not used for some days. One that is in "
-             "use is not deleted.",
+    .about = "Deletes sessions permanently: the named ones, or all that were not used for some "
+             "days. A session in use is not deleted.",
     .opts = delete_opts,
     .run = run_delete,
 };
@@ -507,9 +513,9 @@ const struct ch_cmd ch_cmd_sessions_delete = {
 const struct ch_cmd ch_cmd_sessions_search = {
     .name = "sessions search",
     .args = "WORDS...",
-    .summary = "find what was said",
-    .about = "Searches what users and models said in all sessions for all of the words, or parts "
-             "of words. What is in double quotes is one word.",
+    .summary = "search the messages of sessions",
+    .about = "Finds messages of users and models that contain all of the words or parts of words. "
+             "Text in double quotes is searched as one word.",
     .opts = search_opts,
     .run = run_search,
 };

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 #include "cli/support/suggest.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 struct flags {
@@ -18,13 +20,13 @@ struct flags {
     bool json;
 };
 
-#define AT(field) offsetof(struct flags, field)
+#define AT(skills_field) offsetof(struct flags, skills_field)
 
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
-     "directory whose skills are meant; without it the current one"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+     "directory that contains the skills; default: the current directory"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON with all fields"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -32,7 +34,7 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt show_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
-     "directory whose skills are meant; without it the current one"},
+     "directory that contains the skills; default: the current directory"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -46,7 +48,7 @@ struct skills {
 };
 
 /* No model is called: any that needs no key will do. */
-static int open_agent(struct skills *s, struct chela_error *err) {
+static int skills_open_agent(struct skills *s, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
     chela_agent *agent;
@@ -70,7 +72,7 @@ static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int a
         ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
                         s.flags.setup.no_color);
         s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console};
-        if (open_agent(&s, &err) == 0) {
+        if (skills_open_agent(&s, &err) == 0) {
             code = body(&s);
         } else {
             ch_console_error(&s.console, "%s", err.message);
@@ -85,7 +87,7 @@ static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int a
     return code;
 }
 
-static char *field(const struct skills *s, size_t i, const char *name) {
+static char *skills_field(const struct skills *s, size_t i, const char *name) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
     return chela_json_get(s->json, strlen(s->json), pointer, NULL);
@@ -93,7 +95,7 @@ static char *field(const struct skills *s, size_t i, const char *name) {
 
 /* --- list -------------------------------------------------------------------------- */
 
-static bool is(char *value, const char *wanted) {
+static bool skills_is(char *value, const char *wanted) {
     bool same = value && strcmp(value, wanted) == 0;
     chela_free(value);
     return same;
@@ -101,18 +103,18 @@ static bool is(char *value, const char *wanted) {
 
 static void print_problems(const struct skills *s, FILE *out) {
     char *location;
-    for (size_t i = 0; (location = field(s, i, "location")); i++) {
-        char *problem = field(s, i, "problem");
+    for (size_t i = 0; (location = skills_field(s, i, "location")); i++) {
+        char *problem = skills_field(s, i, "problem");
         if (problem && strcmp(problem, "null") != 0)
             fprintf(out, "not used: %s: %s\n", location, problem);
-        else if (is(field(s, i, "told"), "false"))
+        else if (skills_is(skills_field(s, i, "told"), "false"))
             fprintf(out, "the model is not told of it: %s\n", location);
         chela_free(problem);
         chela_free(location);
     }
 }
 
-static int list(struct skills *s) {
+static int skills_list(struct skills *s) {
     static const char *const heads[] = {"NAME", "VERSION", "LOCATION", "DESCRIPTION", NULL};
     static const char *const members[] = {"name", "version", "location", "description"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
@@ -144,7 +146,7 @@ static int list(struct skills *s) {
 
 /* Where the skill is in the table, one in use before one that is not; -1 after
  * saying that there is none. */
-static long find(struct skills *s, const struct ch_table *table, const char *wanted) {
+static long skills_find(struct skills *s, const struct ch_table *table, const char *wanted) {
     struct ch_suggest near;
 
     ch_suggest_init(&near, wanted, strlen(wanted));
@@ -165,7 +167,7 @@ static long find(struct skills *s, const struct ch_table *table, const char *wan
 
 static int print_file(struct skills *s, const char *file) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     if (ch_input_file(file, CH_INPUT_SYSTEM, &text, &err) < 0) {
         ch_console_error(&s->console, "%s", err.message);
         return CH_EXIT_ERROR;
@@ -176,7 +178,7 @@ static int print_file(struct skills *s, const char *file) {
     return CH_EXIT_DONE;
 }
 
-static int show(struct skills *s) {
+static int skills_show(struct skills *s) {
     static const char *const members[] = {"name", "file", NULL};
     struct ch_table table = {.heads = members};
 
@@ -185,7 +187,7 @@ static int show(struct skills *s) {
         return CH_EXIT_USAGE;
     }
     ch_table_fill(&table, s->json, members);
-    long i = find(s, &table, s->args.words[0]);
+    long i = skills_find(s, &table, s->args.words[0]);
     int code = i < 0 ? CH_EXIT_ERROR : print_file(s, table.cells[i][1]);
     ch_table_release(&table);
     return code;
@@ -193,29 +195,31 @@ static int show(struct skills *s) {
 
 /* --- commands ---------------------------------------------------------------------- */
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_skills(cmd, env, argc, argv, list);
+static int skills_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return with_skills(cmd, env, argc, argv, skills_list);
 }
 
-static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_skills(cmd, env, argc, argv, show);
+static int skills_run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                           char **argv) {
+    return with_skills(cmd, env, argc, argv, skills_show);
 }
 
 const struct ch_cmd ch_cmd_skills_list = {
     .name = "skills list",
     .args = "",
-    .summary = "the skills of the workspace",
-    .about = "Lists the skills that an agent is told of, and those that are not used, with the "
-             "reason: no description, a program that is missing, a name that is taken.",
+    .summary = "list the skills of the workspace",
+    .about = "Lists the skills that are offered to the agent, and the skills that are not, with "
+             "the reason: no description, a missing program, a duplicate name.",
     .opts = list_opts,
-    .run = run_list,
+    .run = skills_run_list,
 };
 
 const struct ch_cmd ch_cmd_skills_show = {
     .name = "skills show",
     .args = "NAME",
-    .summary = "the text of a skill",
+    .summary = "print a skill",
     .about = "Prints the file of a skill as the model would read it.",
     .opts = show_opts,
-    .run = run_show,
+    .run = skills_run_show,
 };

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 #include "cli/support/suggest.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 struct flags {
@@ -18,16 +20,16 @@ struct flags {
     const char *args, *output, *channel, *sender;
 };
 
-#define AT(field) offsetof(struct flags, field)
+#define AT(tools_field) offsetof(struct flags, tools_field)
 
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Tools",
-     "what is left for those who write through this channel, by the file's policies"},
+     "apply the policies for this channel"},
     {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Tools",
-     "and for this one of them, by the id that the channel gives them"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+     "apply the policies for this sender, given by the id in the channel"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON with all fields"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -43,9 +45,9 @@ static const struct ch_opt call_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"args", 0, CH_OPT_TEXT, AT(args), "JSON|-|@FILE", 0, 0, "Tools",
-     "arguments: a JSON object, standard input, or a file; without it none"},
+     "arguments: a JSON object, standard input, or a file; default: none"},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json", 0, 0, "Output",
-     "what the tool says, or the whole result as a JSON object"},
+     "print the text of the result, or the whole result as a JSON object"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -62,7 +64,7 @@ struct tools {
 /* --- set-up: the same for all three ---------------------------------------------- */
 
 /* No model is called: any that needs no key will do. */
-static int open_agent(struct tools *t, struct chela_error *err) {
+static int tools_open_agent(struct tools *t, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
     int rc = ch_setup_config(&t->setup, err);
@@ -87,7 +89,7 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
         ch_console_init(&t.console, env, ch_setup_verbosity(&t.flags.setup),
                         t.flags.setup.no_color);
         t.setup = (struct ch_setup){.env = env, .flags = &t.flags.setup, .console = &t.console};
-        if (open_agent(&t, &err) == 0) {
+        if (tools_open_agent(&t, &err) == 0) {
             code = body(&t);
         } else {
             ch_console_error(&t.console, "%s", err.message);
@@ -102,13 +104,13 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static char *field(const struct tools *t, size_t i, const char *name) {
+static char *tools_field(const struct tools *t, size_t i, const char *name) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
     return chela_json_get(t->json, strlen(t->json), pointer, NULL);
 }
 
-static int bad_usage(struct tools *t, const char *problem) {
+static int tools_bad_usage(struct tools *t, const char *problem) {
     ch_console_error(&t->console, "%s", problem);
     return CH_EXIT_USAGE;
 }
@@ -130,7 +132,7 @@ static void note_policies(struct tools *t) {
 
 /* --- list -------------------------------------------------------------------------- */
 
-static void print_list(const struct tools *t, FILE *out) {
+static void tools_print_list(const struct tools *t, FILE *out) {
     static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
     static const char *const fields[] = {"name", "permission", "effect", "summary"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&t->console)};
@@ -139,13 +141,13 @@ static void print_list(const struct tools *t, FILE *out) {
     ch_table_release(&table);
 }
 
-static int list(struct tools *t) {
+static int tools_list(struct tools *t) {
     struct ch_draft d;
 
     if (t->args.n > 0)
-        return bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
+        return tools_bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
     if (t->flags.sender && !t->flags.channel)
-        return bad_usage(t, "--sender needs --channel: an id means nothing elsewhere");
+        return tools_bad_usage(t, "--sender needs --channel: an id means nothing elsewhere");
     if (t->flags.channel)
         note_policies(t);
     if (t->flags.json) {
@@ -153,7 +155,7 @@ static int list(struct tools *t) {
         return CH_EXIT_DONE;
     }
     ch_draft_init(&d);
-    print_list(t, d.f);
+    tools_print_list(t, d.f);
     ch_draft_finish(&d);
     ch_console_page(&t->console, d.p, d.n);
     free(d.p);
@@ -164,11 +166,11 @@ static int list(struct tools *t) {
 
 static void print_tool(const struct tools *t, size_t i, FILE *out) {
     static const char *const short_fields[] = {"permission", "effect"};
-    char *description = field(t, i, "description"), *schema = field(t, i, "schema");
+    char *description = tools_field(t, i, "description"), *schema = tools_field(t, i, "schema");
 
     fprintf(out, "%s\n\n", description ? description : "");
     for (size_t f = 0; f < sizeof(short_fields) / sizeof(short_fields[0]); f++) {
-        char *value = field(t, i, short_fields[f]);
+        char *value = tools_field(t, i, short_fields[f]);
         fprintf(out, "%s: %s\n", short_fields[f], value ? value : "");
         chela_free(value);
     }
@@ -201,9 +203,9 @@ static long find_tool(struct tools *t, const char *wanted) {
     return at;
 }
 
-static int show(struct tools *t) {
+static int tools_show(struct tools *t) {
     if (t->args.n != 1)
-        return bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
+        return tools_bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
     long i = find_tool(t, t->args.words[0]);
     if (i < 0)
         return CH_EXIT_ERROR;
@@ -237,20 +239,21 @@ static int print_result(struct tools *t, const char *result) {
     return ok ? CH_EXIT_DONE : CH_EXIT_ERROR;
 }
 
-static int read_arguments(const char *flag, struct ch_input *out, struct chela_error *err) {
+static int tools_read_arguments(const char *flag, struct ch_cli_input *out,
+                                struct chela_error *err) {
     if (flag && strcmp(flag, "-") == 0)
         return ch_input_file("-", CH_INPUT_PROMPT, out, err);
     return ch_input_text(flag ? flag : "{}", CH_INPUT_PROMPT, out, err);
 }
 
-static int call(struct tools *t) {
+static int tools_call(struct tools *t) {
     struct chela_error err = {0};
-    struct ch_input arguments = {0};
+    struct ch_cli_input arguments = {0};
 
     if (t->args.n != 1)
-        return bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");
-    if (read_arguments(t->flags.args, &arguments, &err) < 0)
-        return bad_usage(t, err.message);
+        return tools_bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");
+    if (tools_read_arguments(t->flags.args, &arguments, &err) < 0)
+        return tools_bad_usage(t, err.message);
     int code = CH_EXIT_ERROR;
     if (find_tool(t, t->args.words[0]) >= 0) {
         char *result = chela_agent_call_tool(t->agent, t->args.words[0], arguments.p, &err);
@@ -266,45 +269,47 @@ static int call(struct tools *t) {
 
 /* --- commands ---------------------------------------------------------------------- */
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_agent(cmd, env, argc, argv, list);
+static int tools_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                          char **argv) {
+    return with_agent(cmd, env, argc, argv, tools_list);
 }
 
-static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_agent(cmd, env, argc, argv, show);
+static int tools_run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                          char **argv) {
+    return with_agent(cmd, env, argc, argv, tools_show);
 }
 
 static int run_call(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_agent(cmd, env, argc, argv, call);
+    return with_agent(cmd, env, argc, argv, tools_call);
 }
 
 const struct ch_cmd ch_cmd_tools_list = {
     .name = "tools list",
     .args = "",
-    .summary = "the tools an agent would have",
-    .about = "Lists the tools that 'chela run' with the same flags would offer to the model: the "
-             "permission each needs, and its effect: 'read' changes nothing, 'keyed' may be "
-             "repeated, 'once' may not.",
+    .summary = "list the tools of an agent",
+    .about = "Lists the tools that 'chela run' with the same flags would offer to the model, with "
+             "permission and effect. Effect 'read': the tool changes nothing. 'keyed': a call may "
+             "be repeated with the same key. 'once': a call is never repeated.",
     .opts = list_opts,
-    .run = run_list,
+    .run = tools_run_list,
 };
 
 const struct ch_cmd ch_cmd_tools_show = {
     .name = "tools show",
     .args = "NAME",
-    .summary = "what the model is told about a tool",
+    .summary = "show a tool's description and schema",
     .about = "Prints the description of a tool and the JSON Schema of its arguments.",
     .opts = show_opts,
-    .run = run_show,
+    .run = tools_run_show,
 };
 
 const struct ch_cmd ch_cmd_tools_call = {
     .name = "tools call",
     .args = "NAME",
-    .summary = "run one tool, as a model would",
-    .about = "Runs one tool the whole way: arguments are checked against its schema, time and "
-             "output are limited. The result goes to standard output; an error result goes to "
-             "standard error, with exit status 1.",
+    .summary = "run one tool without a model",
+    .about = "Runs one tool through the same path as a model's call: the arguments are validated "
+             "against the tool's schema, and time and output are limited. The result goes to "
+             "standard output. An error result goes to standard error, with exit status 1.",
     .opts = call_opts,
     .run = run_call,
 };

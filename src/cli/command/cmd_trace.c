@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include "cli/command/cmd.h"
+#include "cli/report/trace_html.h"
+#include "cli/report/trace_text.h"
 #include "cli/support/draft.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 #include "cli/report/trace.h"
+#include "cli/term/pager.h"
 
 struct flags {
     struct ch_setup_flags setup;
@@ -22,11 +25,11 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"run", 0, CH_OPT_TEXT, AT(run), "ID", 0, 0, "Choice", "this run instead of the last"},
-    {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Choice", "all runs of the session"},
+    {"run", 0, CH_OPT_TEXT, AT(run), "ID", 0, 0, "Choice", "show this run instead of the last one"},
+    {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Choice", "show all runs of the session"},
     {"html", 0, CH_OPT_TEXT, AT(html), "FILE", 0, 0, "Output",
-     "write a page that needs nothing else, with all that was said; keys are blanked out"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "the steps as a JSON array"},
+     "write a self-contained HTML page with all messages; keys are redacted"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print the steps as a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -49,8 +52,8 @@ static int write_page(const struct ch_trace *t, const char *key, const char *pat
     return CHELA_OK;
 }
 
-static int show(struct ch_setup *setup, const struct flags *f, const char *key,
-                struct chela_error *err) {
+static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
+                      struct chela_error *err) {
     struct ch_trace t;
     struct ch_draft d;
     int rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
@@ -68,7 +71,7 @@ static int show(struct ch_setup *setup, const struct flags *f, const char *key,
     return rc;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -87,7 +90,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     if (rc == 0)
         rc = ch_setup_store(&setup, CH_STORE_READ, &err);
     if (rc == 0)
-        rc = show(&setup, &f, args.words[0], &err);
+        rc = trace_show(&setup, &f, args.words[0], &err);
     if (rc < 0)
         ch_console_error(&console, "%s", err.message);
     code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
@@ -100,10 +103,10 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 const struct ch_cmd ch_cmd_trace = {
     .name = "trace",
     .args = "SESSION",
-    .summary = "show what a session did, as a timeline",
-    .about = "The last run of a session, or another one, step by step: what was said, each model "
-             "call with its tokens, each tool call with its result, each time somebody was waited "
-             "for, and how it ended. A page for the browser shows all of it unfolded on a click.",
+    .summary = "show a run as a timeline",
+    .about = "Shows the last run of a session, or another run, step by step: the messages, each "
+             "model call with its tokens, each tool call with its result, each wait for a person, "
+             "and the end. With --html, a page for the browser shows each step in full on a click.",
     .opts = opts,
-    .run = run,
+    .run = trace_run,
 };

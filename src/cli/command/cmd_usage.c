@@ -13,6 +13,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 #define BAR 30 /* columns of the longest bar */
@@ -29,9 +30,10 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent", 0, 0, "Choice", "what a line is (day)"},
+    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent", 0, 0, "Choice", "how to group the sums "
+                                                                        "(day)"},
     {"days", 0, CH_OPT_REAL, AT(days), "N", 0, 100000, "Choice", "only the last N days"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -64,15 +66,15 @@ static struct sum *sum_of(struct usage *u, const char *name) {
     return &u->sums[u->n++];
 }
 
-static int64_t number(const struct chela_store_record *r, const char *pointer) {
+static int64_t usage_number(const struct chela_store_record *r, const char *pointer) {
     char *text = chela_json_get(r->data, r->n, pointer, NULL);
     int64_t n = text ? strtoll(text, NULL, 10) : 0;
     chela_free(text);
     return n;
 }
 
-static struct sum *place(struct usage *u, const struct chela_store_record *r,
-                         const char *model) {
+static struct sum *usage_place(struct usage *u, const struct chela_store_record *r,
+                               const char *model) {
     const char *by = u->flags.by ? u->flags.by : "day";
     char day[16] = "?";
     time_t t = (time_t)(r->ts / 1000);
@@ -90,15 +92,15 @@ static struct sum *place(struct usage *u, const struct chela_store_record *r,
 static void add_embeddings(struct usage *u, const struct chela_store_record *r) {
     char *model = chela_json_get(r->data, r->n, "/embedding/model", NULL);
     if (model && *model) {
-        struct sum *s = place(u, r, model);
-        s->calls += number(r, "/embedding/calls");
-        s->input += number(r, "/embedding/input");
+        struct sum *s = usage_place(u, r, model);
+        s->calls += usage_number(r, "/embedding/calls");
+        s->input += usage_number(r, "/embedding/input");
     }
     chela_free(model);
 }
 
 /* What no model said, such as the calls of a plan's steps, used nothing. */
-static int add_record(const struct chela_store_record *r, void *user) {
+static int usage_add_record(const struct chela_store_record *r, void *user) {
     struct usage *u = user;
     const char *type = chela_store_record_name(r->type);
     bool role = strcmp(type, "role") == 0;
@@ -107,11 +109,11 @@ static int add_record(const struct chela_store_record *r, void *user) {
     char *usage = chela_json_get(r->data, r->n, "/usage", NULL);
     char *model = chela_json_get(r->data, r->n, role ? "/model" : "/message/model", NULL);
     if (usage && model && *model) {
-        struct sum *s = place(u, r, model);
+        struct sum *s = usage_place(u, r, model);
         s->calls++;
-        s->input += number(r, "/usage/input");
-        s->cached += number(r, "/usage/cache_read");
-        s->output += number(r, "/usage/output");
+        s->input += usage_number(r, "/usage/input");
+        s->cached += usage_number(r, "/usage/cache_read");
+        s->output += usage_number(r, "/usage/output");
     }
     chela_free(usage);
     chela_free(model);
@@ -119,7 +121,7 @@ static int add_record(const struct chela_store_record *r, void *user) {
     return 0;
 }
 
-static int note_session(const struct chela_store_session *row, void *user) {
+static int usage_note_session(const struct chela_store_session *row, void *user) {
     struct usage *u = user;
     if (row->updated < u->since)
         return 0;
@@ -130,25 +132,25 @@ static int note_session(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static int read_all(struct usage *u) {
+static int usage_read_all(struct usage *u) {
     chela_store *store = u->setup.store;
     struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = NULL);
-    int rc = chela_store_list(store, &filter, note_session, u, &u->err);
+    int rc = chela_store_list(store, &filter, usage_note_session, u, &u->err);
     for (size_t i = 0; rc == 0 && i < u->nsessions; i++) {
         u->agent = u->agents[i];
-        rc = chela_store_records(store, u->keys[i], 1, add_record, u, &u->err);
+        rc = chela_store_records(store, u->keys[i], 1, usage_add_record, u, &u->err);
     }
     return rc;
 }
 
 /* --- showing */
 
-static int by_name(const void *a, const void *b) {
+static int usage_by_name(const void *a, const void *b) {
     const struct sum *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
 
-static void print_json(const struct usage *u, FILE *out) {
+static void usage_print_json(const struct usage *u, FILE *out) {
     fputc('[', out);
     for (size_t i = 0; i < u->n; i++) {
         const struct sum *s = &u->sums[i];
@@ -164,7 +166,7 @@ static void print_json(const struct usage *u, FILE *out) {
 }
 
 /* The bar is of all tokens, and what was cached a lighter part of it. */
-static char *bar(const struct sum *s, int64_t most) {
+static char *usage_bar(const struct sum *s, int64_t most) {
     struct ch_draft d;
     int64_t all = s->input + s->output;
     int n = most ? (int)((all * BAR + most - 1) / most) : 0;
@@ -176,7 +178,7 @@ static char *bar(const struct sum *s, int64_t most) {
     return d.p;
 }
 
-static void print_table(const struct usage *u, FILE *out) {
+static void usage_print_table(const struct usage *u, FILE *out) {
     const char *heads[] = {"DAY", "CALLS", "INPUT", "CACHED", "OUTPUT", "", NULL};
     if (u->flags.by && strcmp(u->flags.by, "day") != 0)
         heads[0] = strcmp(u->flags.by, "model") == 0 ? "MODEL" : "AGENT";
@@ -193,21 +195,21 @@ static void print_table(const struct usage *u, FILE *out) {
         row[2] = ch_format("%" PRId64, s->input);
         row[3] = ch_format("%" PRId64, s->cached);
         row[4] = ch_format("%" PRId64, s->output);
-        row[5] = bar(s, most);
+        row[5] = usage_bar(s, most);
     }
     ch_table_print(&t, out);
     ch_table_release(&t);
 }
 
-static void show(struct usage *u) {
+static void usage_show(struct usage *u) {
     struct ch_draft d;
     ch_draft_init(&d);
     if (u->n)
-        qsort(u->sums, u->n, sizeof(*u->sums), by_name);
+        qsort(u->sums, u->n, sizeof(*u->sums), usage_by_name);
     if (u->flags.json)
-        print_json(u, d.f);
+        usage_print_json(u, d.f);
     else if (u->n)
-        print_table(u, d.f);
+        usage_print_table(u, d.f);
     else
         ch_console_note(u->setup.console, "no model was called yet");
     ch_draft_finish(&d);
@@ -215,7 +217,7 @@ static void show(struct usage *u) {
     free(d.p);
 }
 
-static void release(struct usage *u) {
+static void usage_release(struct usage *u) {
     for (size_t i = 0; i < u->n; i++)
         free(u->sums[i].name);
     for (size_t i = 0; i < u->nsessions; i++) {
@@ -227,7 +229,7 @@ static void release(struct usage *u) {
     free(u->agents);
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct usage u = {0};
     struct ch_args args;
     struct ch_console console;
@@ -240,11 +242,11 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         if (rc == 0)
             rc = ch_setup_store(&u.setup, CH_STORE_READ, &u.err);
         if (rc == 0)
-            rc = read_all(&u);
+            rc = usage_read_all(&u);
         if (rc == 0)
-            show(&u);
+            usage_show(&u);
         code = ch_setup_finish(&u.setup, rc, &u.err);
-        release(&u);
+        usage_release(&u);
     }
     ch_args_release(&args);
     return code;
@@ -253,9 +255,9 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 const struct ch_cmd ch_cmd_usage = {
     .name = "usage",
     .args = "",
-    .summary = "sum up the tokens that sessions used",
-    .about = "By day, model or agent, with a bar for each: all tokens, of which what the service "
-             "had cached is drawn as dashes. A call that failed is not counted.",
+    .summary = "sum the tokens of sessions",
+    .about = "Sums tokens by day, model or agent, with a bar for each sum. Dashes in the bar "
+             "stand for cached tokens. Failed calls are not counted.",
     .opts = opts,
-    .run = run,
+    .run = usage_run,
 };

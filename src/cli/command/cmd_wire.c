@@ -7,6 +7,7 @@
 #include "chela/session.h"
 #include "chela/wire.h"
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
@@ -20,18 +21,20 @@ struct flags {
 
 static const struct ch_opt decode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol of the body, such as anthropic or openai; prompted+NAME reads calls in its text"},
-    {"status", 0, CH_OPT_INT, AT(status), "N", 100, 599, "Flags", "HTTP status it came with (200)"},
+     "protocol of the body, such as anthropic or openai; prompted+NAME also parses calls in its "
+     "text"},
+    {"status", 0, CH_OPT_INT, AT(status), "N", 100, 599, "Flags", "HTTP status of the reply (200)"},
     {"content-type", 0, CH_OPT_TEXT, AT(content_type), "TYPE", 0, 0, "Flags",
-     "its content type; without it the name of the file decides (.sse, .json), else the body"},
+     "content type of the reply; default: by the file name (.sse, .json), else by the body"},
     {.name = NULL},
 };
 
 static const struct ch_opt encode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol to use, such as anthropic or openai; prompted+NAME has the tools in the prompt"},
+     "protocol to use, such as anthropic or openai; prompted+NAME describes the tools in the "
+     "prompt"},
     {"model", 0, CH_OPT_TEXT, AT(model), "MODEL", 0, 0, "Flags",
-     "model to ask instead of the one the request names"},
+     "model to use instead of the one that the request names"},
     {.name = NULL},
 };
 
@@ -56,8 +59,8 @@ static const char *type_by_name(const char *path) {
     return NULL;
 }
 
-static int check(const struct ch_cmd *cmd, const struct flags *f, const struct ch_args *args,
-                 struct chela_error *err) {
+static int wire_check(const struct ch_cmd *cmd, const struct flags *f, const struct ch_args *args,
+                      struct chela_error *err) {
     if (!f->api)
         return ch_problem(err, CHELA_EINVAL, "%s needs --api: one of %s", cmd->name,
                           chela_wire_apis());
@@ -70,26 +73,26 @@ static int check(const struct ch_cmd *cmd, const struct flags *f, const struct c
     return CHELA_OK;
 }
 
-static char *decode(const struct flags *f, const char *path, const struct ch_input *in,
-                    struct chela_error *err) {
+static char *wire_decode(const struct flags *f, const char *path, const struct ch_cli_input *in,
+                         struct chela_error *err) {
     const char *type = f->content_type ? f->content_type : type_by_name(path);
     int status = f->status ? (int)f->status : 200;
     return chela_wire_decode(f->api, status, type, in->p, in->n, err);
 }
 
-static char *encode(const struct flags *f, const char *path, const struct ch_input *in,
-                    struct chela_error *err) {
+static char *wire_encode(const struct flags *f, const char *path, const struct ch_cli_input *in,
+                         struct chela_error *err) {
     (void)path;
     return chela_wire_encode(f->api, f->model, in->p, in->n, err);
 }
 
-typedef char *convert_fn(const struct flags *f, const char *path, const struct ch_input *in,
+typedef char *convert_fn(const struct flags *f, const char *path, const struct ch_cli_input *in,
                          struct chela_error *err);
 
 static int print_converted(struct ch_console *c, const struct flags *f, const char *path,
                            convert_fn *convert) {
     struct chela_error err = {0};
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int code = CH_EXIT_USAGE;
 
     if (ch_input_file(path, CH_INPUT_BODY, &in, &err) == 0) {
@@ -105,8 +108,8 @@ static int print_converted(struct ch_console *c, const struct flags *f, const ch
     return code;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-               convert_fn *convert) {
+static int wire_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                    convert_fn *convert) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -115,7 +118,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 
     if (code < 0) {
         ch_console_init(&console, env, CH_NORMAL, false);
-        if (check(cmd, &f, &args, &err) == 0) {
+        if (wire_check(cmd, &f, &args, &err) == 0) {
             code = print_converted(&console, &f, args.words[0], convert);
         } else {
             ch_console_error(&console, "%s", err.message);
@@ -129,20 +132,20 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 }
 
 static int run_decode(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, decode);
+    return wire_run(cmd, env, argc, argv, wire_decode);
 }
 
 static int run_encode(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, encode);
+    return wire_run(cmd, env, argc, argv, wire_encode);
 }
 
 const struct ch_cmd ch_cmd_wire_decode = {
     .name = "wire decode",
     .args = "FILE|-",
-    .summary = "a recorded reply as one message",
-    .about = "Folds the body of a recorded reply, streamed or not, into one neutral message and "
-             "prints it as a JSON object. The exit status is 0 also for a body that holds an error "
-             "of the service, and 1 for one that is not of that protocol.",
+    .summary = "decode a recorded reply to one message",
+    .about = "Decodes the body of a recorded reply, streamed or not, to one neutral message and "
+             "prints it as a JSON object. The exit status is 0 even if the body contains an error "
+             "of the service, and 1 if the body does not follow the protocol.",
     .opts = decode_opts,
     .run = run_decode,
 };
@@ -150,10 +153,10 @@ const struct ch_cmd ch_cmd_wire_decode = {
 const struct ch_cmd ch_cmd_wire_encode = {
     .name = "wire encode",
     .args = "FILE|-",
-    .summary = "a request as it would be sent",
+    .summary = "encode a request for a vendor",
     .about = "Reads a neutral request (a JSON object with model, system, messages, tools) and "
-             "prints the HTTP request that would be sent: method, url, headers and body. No key is "
-             "put in.",
+             "prints the HTTP request that would be sent: method, url, headers and body. The "
+             "request contains no key.",
     .opts = encode_opts,
     .run = run_encode,
 };

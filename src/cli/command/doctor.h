@@ -4,30 +4,13 @@
 #include "chela/config.h"
 #include "cli/support/env.h"
 
-struct ch_finding { /* all owned; mend may be NULL */
+struct ch_doctor_finding { /* all owned; mend may be NULL */
     char *area, *name, *status, *detail, *mend;
 };
 
 struct ch_findings {
-    struct ch_finding *p;
+    struct ch_doctor_finding *p;
     size_t n, warned, failed;
 };
-
-void ch_findings_add(struct ch_findings *f, struct ch_finding one);
-/* detail is taken, the others are copied; mend goes with trouble only. */
-void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,
-                      const char *status, char *detail, const char *mend);
-/* Those of the library (chela/survey.h), in JSON. */
-void ch_findings_survey(struct ch_findings *f, const char *json);
-void ch_findings_release(struct ch_findings *f);
-
-/* doctor_machine.c */
-void ch_doctor_machine(struct ch_findings *f);
-void ch_doctor_clock(struct ch_findings *f);
-/* Room where agents work, where sessions are kept, and for temporary files. */
-void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char *workspace);
-/* Are the variables set that its channels need, and is what they hold right? The
- * services themselves are asked; never is it shown. */
-void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt);
 
 #endif

@@ -1,6 +1,8 @@
 /* doctor_machine.c -- what `chela doctor` finds around the program: the machine,
  * its clock, room on its disks, and what the channels of the configuration need.
  * See doctor.h. */
+#include "cli/command/doctor_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -11,13 +13,14 @@
 
 #include "chela/gateway.h"
 #include "chela/session.h"
+#include "cli/command/cmd_doctor.h"
 #include "cli/command/doctor.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 
 /* --- the list ------------------------------------------------------------------------ */
 
-void ch_findings_add(struct ch_findings *f, struct ch_finding one) {
+void ch_findings_add(struct ch_findings *f, struct ch_doctor_finding one) {
     f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
     f->p[f->n++] = one;
     f->warned += strcmp(one.status, "warn") == 0;
@@ -27,8 +30,8 @@ void ch_findings_add(struct ch_findings *f, struct ch_finding one) {
 void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,
                       const char *status, char *detail, const char *mend) {
     bool trouble = strcmp(status, "ok") != 0;
-    ch_findings_add(f, (struct ch_finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
-                                           mend && trouble ? ch_dup(mend) : NULL});
+    ch_findings_add(f, (struct ch_doctor_finding){ch_dup(area), ch_dup(name), ch_dup(status),
+                                                  detail, mend && trouble ? ch_dup(mend) : NULL});
 }
 
 void ch_findings_release(struct ch_findings *f) {

@@ -3,7 +3,7 @@
  * cannot lag behind them. */
 #include <string.h>
 
-#include "cli/command/cmd.h"
+#include "cli/main/commands.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -21,25 +21,25 @@ static bool same_group(const struct ch_cmd *a, const struct ch_cmd *b) {
 }
 
 /* The words that may follow `group`, or (NULL) come first. */
-static void subcommands(FILE *out, const char *group) {
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+static void subcommands(FILE *out, ch_commands all, const char *group) {
+    for (ch_commands c = all; *c; c++) {
         if (group && ch_cmd_in_group(*c, group))
             fprintf(out, " %s", (*c)->name + strlen(group) + 1);
-        else if (!group && (c == ch_cmds || !same_group(*c, c[-1])))
+        else if (!group && (c == all || !same_group(*c, c[-1])))
             fprintf(out, " %.*s", (int)first_word(*c), (*c)->name);
     }
 }
 
-static void bash_groups(FILE *out) {
+static void bash_groups(FILE *out, ch_commands all) {
     fputs("    case $cmd in\n    '') words=\"", out);
-    subcommands(out, NULL);
+    subcommands(out, all, NULL);
     fputs(" --help --version\" ;;\n", out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
-        if (!strchr((*c)->name, ' ') || (c != ch_cmds && same_group(*c, c[-1])))
+    for (ch_commands c = all; *c; c++) {
+        if (!strchr((*c)->name, ' ') || (c != all && same_group(*c, c[-1])))
             continue;
         char *group = ch_format("%.*s", (int)first_word(*c), (*c)->name);
         fprintf(out, "    %s) words=\"", group);
-        subcommands(out, group);
+        subcommands(out, all, group);
         fputs("\" ;;\n", out);
         free(group);
     }
@@ -66,7 +66,7 @@ static void bash_command(FILE *out, const struct ch_cmd *cmd) {
     fputs(" --help\" ;;\n", out);
 }
 
-static void bash(FILE *out) {
+static void bash(FILE *out, ch_commands all) {
     fputs("# Completion for chela. In ~/.bashrc: source <(chela completion bash)\n"
           "_chela() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
@@ -80,8 +80,8 @@ static void bash(FILE *out) {
           "        esac\n"
           "    done\n",
           out);
-    bash_groups(out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    bash_groups(out, all);
+    for (ch_commands c = all; *c; c++)
         bash_command(out, *c);
     fputs("    esac\n"
           "    case $cur,$cmd in\n"
@@ -91,18 +91,18 @@ static void bash(FILE *out) {
           "    esac\n"
           "}\n_chela_groups=\"",
           out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
-        if (strchr((*c)->name, ' ') && (c == ch_cmds || !same_group(*c, c[-1])))
+    for (ch_commands c = all; *c; c++)
+        if (strchr((*c)->name, ' ') && (c == all || !same_group(*c, c[-1])))
             fprintf(out, " %.*s", (int)first_word(*c), (*c)->name);
     fputs(" \"\ncomplete -o default -F _chela chela\n", out);
 }
 
-static void zsh(FILE *out) {
+static void zsh(FILE *out, ch_commands all) {
     fputs("# Completion for chela. In ~/.zshrc: source <(chela completion zsh)\n"
           "autoload -U +X compinit && compinit\n"
           "autoload -U +X bashcompinit && bashcompinit\n",
           out);
-    bash(out);
+    bash(out, all);
 }
 
 /* --- fish ------------------------------------------------------------------------------ */
@@ -161,11 +161,11 @@ static void fish_flag(FILE *out, const struct ch_cmd *cmd, const struct ch_opt *
     fputc('\n', out);
 }
 
-static void fish(FILE *out) {
+static void fish(FILE *out, ch_commands all) {
     fputs("# Completion for chela. chela completion fish >~/.config/fish/completions/chela.fish\n",
           out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
-        fish_name(out, *c, c == ch_cmds ? NULL : c[-1]);
+    for (ch_commands c = all; *c; c++) {
+        fish_name(out, *c, c == all ? NULL : c[-1]);
         for (const struct ch_opt *o = (*c)->opts; o && o->name; o++)
             fish_flag(out, *c, o);
     }
@@ -175,16 +175,16 @@ static void fish(FILE *out) {
 
 static const struct {
     const char *name;
-    void (*write)(FILE *out);
+    void (*write)(FILE *out, ch_commands all);
 } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 
-static int print(struct ch_console *c, const struct ch_args *args) {
+static int completion_print(struct ch_console *c, ch_commands all, const struct ch_args *args) {
     for (size_t i = 0; args->n == 1 && i < sizeof(shells) / sizeof(shells[0]); i++) {
         struct ch_draft d;
         if (strcmp(shells[i].name, args->words[0]) != 0)
             continue;
         ch_draft_init(&d);
-        shells[i].write(d.f);
+        shells[i].write(d.f, all);
         ch_draft_finish(&d);
         ch_console_print(c, d.p, d.n);
         free(d.p);
@@ -194,13 +194,14 @@ static int print(struct ch_console *c, const struct ch_args *args) {
     return CH_EXIT_USAGE;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int completion_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                          char **argv) {
     struct ch_args args;
     struct ch_console console;
     int code = ch_cmd_parse(cmd, env, argc, argv, NULL, &args);
     if (code < 0) {
         ch_console_init(&console, env, CH_NORMAL, false);
-        code = ch_console_exit(&console, print(&console, &args));
+        code = ch_console_exit(&console, completion_print(&console, env->commands, &args));
         ch_console_release(&console);
     }
     ch_args_release(&args);
@@ -212,10 +213,10 @@ static const struct ch_opt opts[] = {{.name = NULL}};
 const struct ch_cmd ch_cmd_completion = {
     .name = "completion",
     .args = "bash|zsh|fish",
-    .summary = "completion of commands and flags for a shell",
-    .about = "Prints a script for the shell: 'source <(chela completion bash)' in ~/.bashrc, the "
-             "same with zsh in ~/.zshrc, or 'chela completion fish' into "
-             "~/.config/fish/completions/chela.fish.",
+    .summary = "print a completion script for a shell",
+    .about = "Prints a completion script. For bash, put 'source <(chela completion bash)' into "
+             "~/.bashrc; for zsh, the same with zsh into ~/.zshrc; for fish, write the output of "
+             "'chela completion fish' to ~/.config/fish/completions/chela.fish.",
     .opts = opts,
-    .run = run,
+    .run = completion_run,
 };

@@ -1,139 +1,50 @@
-/* help.c -- help texts, made from the tables of commands and options. */
-#include <stdio.h>
-#include <string.h>
+/* help.c -- see help.h. */
+#include "cli/main/help.h"
 
-#include "cli/command/cmd.h"
+#include "cli/command/command_help.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 
-enum { WIDTH = 80, INDENT = 30 };
-
-/* --- layout ----------------------------------------------------------------------- */
-
-/* A line that begins with blanks is an example, and stays as it is. Returns what
- * follows it. */
-static const char *example(FILE *out, const char *line, unsigned indent) {
-    size_t n = strcspn(line, "\n");
-    fprintf(out, "\n%*s%.*s", (int)indent, "", (int)n, line);
-    return line + n;
-}
-
-static bool is_example(const char *line) {
-    return strncmp(line, "    ", 4) == 0;
-}
-
-/* Words of text from column `at` on, later lines indented. */
-static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
-    bool first = true;
-    while (*text) {
-        size_t n = strcspn(text, " \n");
-        if (!first && at + 1 + n > WIDTH) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (!first) {
-            fputc(' ', out);
-            at++;
-        }
-        fwrite(text, 1, n, out);
-        at += (unsigned)n;
-        first = false;
-        text += n;
-        while (*text == ' ' || *text == '\n') {
-            if (*text == '\n' && is_example(text + 1)) {
-                text = example(out, text + 1, indent);
-                at = WIDTH;
-                continue;
-            }
-            if (*text == '\n' && text[1] == '\n') { /* a blank line: a paragraph */
-                fputs(is_example(text + 2) ? "\n" : "\n\n", out);
-                fprintf(out, "%*s", (int)indent, "");
-                at = indent;
-                first = true;
-            }
-            text++;
-        }
-    }
-    fputc('\n', out);
-}
-
-/* A row of two columns; a long first one has a line of its own. */
-static void row(FILE *out, const char *name, const char *text) {
-    int n = fprintf(out, "%s", name);
-    if (n > INDENT - 2)
-        fputc('\n', out);
-    fprintf(out, "%*s", n > INDENT - 2 ? INDENT : INDENT - n, "");
-    wrap(out, text, INDENT, INDENT);
-}
-
-static void option_row(FILE *out, const struct ch_opt *o) {
-    char *name =
-        ch_format("  %c%c%c --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-                  o->letter ? ',' : ' ', o->name, o->value ? " " : "", o->value ? o->value : "");
-    row(out, name, o->help);
-    free(name);
-}
-
 static void command_row(FILE *out, const struct ch_cmd *cmd) {
     char *name = ch_format("  %s", cmd->name);
-    row(out, name, cmd->summary);
+    ch_command_help_row(out, name, cmd->summary);
     free(name);
 }
 
-/* --- texts ------------------------------------------------------------------------ */
-
-static void write_options(FILE *out, const struct ch_opt *opts) {
-    const char *group = NULL;
-    for (; opts->name; opts++) {
-        if (!group || strcmp(group, opts->group) != 0)
-            fprintf(out, "\n%s:\n", opts->group);
-        group = opts->group;
-        option_row(out, opts);
-    }
-    fputc('\n', out);
-    row(out, "  -h, --help", "this text");
-}
-
-static void write_cmd(FILE *out, const struct ch_cmd *cmd) {
-    fprintf(out, "usage: chela %s %s%s%s\n\n", cmd->name, cmd->opts->name ? "[flags]" : "",
-            cmd->opts->name && *cmd->args ? " " : "", cmd->args);
-    wrap(out, cmd->about, 0, 0);
-    write_options(out, cmd->opts);
-}
-
-static void write_group(FILE *out, const char *group) {
+static void write_group(FILE *out, ch_commands all, const char *group) {
     fprintf(out, "usage: chela %s COMMAND [flags]\n\nCommands:\n", group);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = all; *c; c++)
         if (ch_cmd_in_group(*c, group))
             command_row(out, *c);
-    fprintf(out, "\n'chela %s COMMAND --help' tells more.\n", group);
+    fprintf(out, "\n'chela %s COMMAND --help' describes one command.\n", group);
 }
 
-static void write_all(FILE *out) {
-    fputs("usage: chela COMMAND [flags]\n\nAn agent at your terminal: a model, tools, and the loop "
+static void help_write_all(FILE *out, ch_commands all) {
+    fputs("usage: chela COMMAND [flags]\n\nRuns LLM agents: a model, its tools, and the loop "
           "between them.\n\nCommands:\n",
           out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = all; *c; c++)
         command_row(out, *c);
     fputs("\nFlags:\n", out);
-    row(out, "  -h, --help", "this text");
-    row(out, "  -V, --version", "the version");
-    fputs("\n'chela COMMAND --help' tells more about one.\n", out);
+    ch_command_help_row(out, "  -h, --help", "show this text");
+    ch_command_help_row(out, "  -V, --version", "print the version");
+    fputs("\n'chela COMMAND --help' describes one command.\n", out);
 }
 
-void ch_help_write(FILE *out, const char *name) {
-    const struct ch_cmd *cmd = name ? ch_cmd_find(name) : NULL;
+void ch_help_write(FILE *out, ch_commands all, const char *name) {
+    const struct ch_cmd *cmd = name ? ch_cmd_find(all, name) : NULL;
     if (cmd)
-        write_cmd(out, cmd);
+        ch_command_help_write(out, cmd);
     else if (name)
-        write_group(out, name);
+        write_group(out, all, name);
     else
-        write_all(out);
+        help_write_all(out, all);
 }
 
-void ch_help_print(struct ch_console *c, const char *name) {
+void ch_help_print(struct ch_console *c, ch_commands all, const char *name) {
     struct ch_draft d;
     ch_draft_init(&d);
-    ch_help_write(d.f, name);
+    ch_help_write(d.f, all, name);
     ch_draft_finish(&d);
     ch_console_print(c, d.p, d.n);
     free(d.p);

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "chela/session.h"
-#include "cli/command/cmd.h"
+#include "cli/main/command_table.h"
+#include "cli/main/help.h"
 #include "cli/support/draft.h"
 #include "cli/support/problem.h"
 
@@ -42,7 +43,7 @@ static bool is_any(const char *word, const char *one, const char *other) {
 static int usage_error(struct ch_console *c, const char *name) {
     struct ch_draft d;
     ch_draft_init(&d);
-    ch_help_write(d.f, name);
+    ch_help_write(d.f, ch_command_table, name);
     ch_draft_finish(&d);
     ch_console_complain(c, d.p, d.n);
     free(d.p);
@@ -56,7 +57,7 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
     if (is_any(argv[0], "--version", "-V"))
         return print_version(c);
     if (is_any(argv[0], "--help", "-h")) {
-        ch_help_print(c, NULL);
+        ch_help_print(c, ch_command_table, NULL);
         return CH_EXIT_DONE;
     }
     if (argv[0][0] == '-') {
@@ -64,22 +65,22 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
                          argv[0]);
         return CH_EXIT_USAGE;
     }
-    if (!ch_cmd_is_group(argv[0]))
-        return ch_cmd_unknown(c, argv[0]);
+    if (!ch_cmd_is_group(ch_command_table, argv[0]))
+        return ch_cmd_unknown(c, ch_command_table, argv[0]);
     if (argc == 1)
         return usage_error(c, argv[0]);
     if (is_any(argv[1], "--help", "-h")) {
-        ch_help_print(c, argv[0]);
+        ch_help_print(c, ch_command_table, argv[0]);
         return CH_EXIT_DONE;
     }
     char *name = ch_format("%s %s", argv[0], argv[1]);
-    int code = ch_cmd_unknown(c, name);
+    int code = ch_cmd_unknown(c, ch_command_table, name);
     free(name);
     return code;
 }
 
 /* How many words of argv are the command's name; 0 if it is not that one. */
-static int words_of(const struct ch_cmd *cmd, int argc, char **argv) {
+static int main_main_words_of(const struct ch_cmd *cmd, int argc, char **argv) {
     const char *second = strchr(cmd->name, ' ');
     if (!second)
         return argc > 0 && strcmp(argv[0], cmd->name) == 0 ? 1 : 0;
@@ -89,10 +90,11 @@ static int words_of(const struct ch_cmd *cmd, int argc, char **argv) {
 int main(int argc, char **argv) {
     prepare_process();
     struct ch_env env = ch_env_read();
+    env.commands = ch_command_table;
     argc -= argc > 0;
     argv++;
-    for (const struct ch_cmd *const *cmd = ch_cmds; *cmd; cmd++) {
-        int n = words_of(*cmd, argc, argv);
+    for (ch_commands cmd = ch_command_table; *cmd; cmd++) {
+        int n = main_main_words_of(*cmd, argc, argv);
         if (n > 0)
             return (*cmd)->run(*cmd, &env, argc - n, argv + n);
     }

@@ -3,12 +3,14 @@
  * Commands come from the table that dispatch and help read. Of every event an
  * example is made and handed to the library, so that what the page shows is
  * what is written, field by field; all optional fields are there. */
+#include "cli/main/reference.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "chela/event.h"
 #include "chela/session.h"
-#include "cli/command/cmd.h"
+#include "cli/main/man.h"
 #include "cli/support/env.h"
 
 #define STR(text) ((struct chela_str){text, sizeof(text) - 1})
@@ -90,44 +92,50 @@ static const struct chela_event *const examples[] = {
 };
 
 static const char *const meanings[] = {
-    [CHELA_EV_RUN_START] = "A run begins, or a paused one goes on.",
+    [CHELA_EV_RUN_START] = "A run starts, or a paused run continues.",
     [CHELA_EV_STATE] = "The run changes its state.",
-    [CHELA_EV_TURN_START] = "A model call and the tool calls it will ask for.",
-    [CHELA_EV_MODEL_REQUEST] = "What a model is sent; `role` if it is not the agent itself.",
+    [CHELA_EV_TURN_START] = "A turn starts: a model call and the tool calls of its reply.",
+    [CHELA_EV_MODEL_REQUEST] = "A request is sent to a model; `role` names the role if it is not "
+                               "the agent itself.",
     [CHELA_EV_TEXT_DELTA] = "A piece of the answer.",
-    [CHELA_EV_REASONING_DELTA] = "A piece of what the model thinks.",
-    [CHELA_EV_TOOL_CALL_DELTA] = "A piece of a call; id and name come once.",
-    [CHELA_EV_TOOL_CALL] = "A call, whole.",
-    [CHELA_EV_TOOL_START] = "The tool begins.",
-    [CHELA_EV_TOOL_PROGRESS] = "The tool says how far it is.",
-    [CHELA_EV_TOOL_RESULT] = "The one result of a call; `error_type` and `retryable` if it failed.",
-    [CHELA_EV_APPROVAL_REQUIRED] = "A person is to allow a call.",
-    [CHELA_EV_CLIENT_TOOL_REQUIRED] = "A call that the client carries out.",
-    [CHELA_EV_STEERING] = "What was said during the run, told before its next model call.",
-    [CHELA_EV_FOLLOW_UP] = "What was said during the run, told when it would have ended.",
-    [CHELA_EV_SYSTEM_EVENT] = "What happened that the model is told of, such as the end of a job.",
-    [CHELA_EV_RETRY] = "A model call failed and will be made again.",
-    [CHELA_EV_FALLBACK] = "Another model takes over.",
-    [CHELA_EV_COMPACTION] = "The conversation was made shorter.",
-    [CHELA_EV_WARNING] = "Something worth knowing; the run goes on.",
-    [CHELA_EV_PLAN] = "The plan, whenever a step changes.",
-    [CHELA_EV_REFLECTION] = "A judgement of a result, and what follows from it.",
-    [CHELA_EV_BEAT] = "Mode heartbeat: how willing the agent is, and what it makes of a turn.",
-    [CHELA_EV_TURN_END] = "The model call is over.",
-    [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
-    [CHELA_EV_HANDOFF] = "From here on another agent answers.",
-    [CHELA_EV_CHILD] = ("Any of these, of an agent that was called, or of a step of a plan "
-                        "that is a run: `run` and `seq` are its own; "
-                        "it begins with `child_start` and ends with `child_end`."),
+    [CHELA_EV_REASONING_DELTA] = "A piece of the model's reasoning.",
+    [CHELA_EV_TOOL_CALL_DELTA] = "A piece of a tool call; id and name are sent once.",
+    [CHELA_EV_TOOL_CALL] = "A complete tool call.",
+    [CHELA_EV_TOOL_START] = "A tool starts.",
+    [CHELA_EV_TOOL_PROGRESS] = "Progress of a tool.",
+    [CHELA_EV_TOOL_RESULT] = "The result of a tool call, exactly one for each call; `error_type` "
+                             "and `retryable` if it failed.",
+    [CHELA_EV_APPROVAL_REQUIRED] = "A call needs a person's approval.",
+    [CHELA_EV_CLIENT_TOOL_REQUIRED] = "A call that the client must carry out.",
+    [CHELA_EV_STEERING] = "A message that arrived during the run is delivered before the next "
+                          "model call.",
+    [CHELA_EV_FOLLOW_UP] = "A message that arrived during the run is delivered when the run would "
+                           "have ended.",
+    [CHELA_EV_SYSTEM_EVENT] = "The model is told of an event, such as the end of a background "
+                              "process.",
+    [CHELA_EV_RETRY] = "A model call failed and will be retried.",
+    [CHELA_EV_FALLBACK] = "A fallback model is used.",
+    [CHELA_EV_COMPACTION] = "The conversation was shortened.",
+    [CHELA_EV_WARNING] = "A problem that does not stop the run.",
+    [CHELA_EV_PLAN] = "The plan, sent whenever a step changes.",
+    [CHELA_EV_REFLECTION] = "The review of a result and the action that follows.",
+    [CHELA_EV_BEAT] = "Mode heartbeat: a model call of a turn, with the agent's willingness.",
+    [CHELA_EV_TURN_END] = "The model call ended.",
+    [CHELA_EV_RUN_END] = "The last event, exactly one: the status of the run and its answer.",
+    [CHELA_EV_HANDOFF] = "Another agent takes over the conversation.",
+    [CHELA_EV_CHILD] = ("An event of a child run: an agent that was called, or a plan step that "
+                        "is a run. `run` and `seq` are the child's. The first event is "
+                        "`child_start`, the last `child_end`."),
 };
 #define EVENTS (sizeof(examples) / sizeof(examples[0]))
 _Static_assert(sizeof(meanings) / sizeof(meanings[0]) == EVENTS, "one for each event");
 
-static void write_events(FILE *out) {
+static void reference_write_events(FILE *out) {
     fputs("## Events\n\n"
-          "What `--output jsonl` prints, the gateway streams and the library's callback is given. "
-          "`seq` counts from 0 without\ngaps, `ts` is in milliseconds since 1970. Each is shown "
-          "with every field that it can have; those that say nothing\nare left out.\n",
+          "`--output jsonl` prints these events, the gateway streams them, and the library passes "
+          "them to the callback.\n`seq` counts the events of a run from 0, without gaps unless the "
+          "run was interrupted. `ts` is in milliseconds since\n1970. Each example shows all fields "
+          "of the event; empty fields are omitted.\n",
           out);
     for (size_t i = 0; i < EVENTS; i++) {
         struct chela_event ev = *examples[i];
@@ -147,7 +155,7 @@ static void write_events(FILE *out) {
 /* --- commands -------------------------------------------------------------------- */
 
 /* Text for a cell of a table. */
-static void put_cell(FILE *out, const char *text) {
+static void reference_put_cell(FILE *out, const char *text) {
     for (; *text; text++) {
         if (*text == '|')
             fputc('\\', out);
@@ -162,10 +170,10 @@ static void write_flag(FILE *out, const struct ch_opt *o) {
     fprintf(out, "--%s", o->name);
     if (o->value) {
         fputc(' ', out);
-        put_cell(out, o->value);
+        reference_put_cell(out, o->value);
     }
     fputs("` | ", out);
-    put_cell(out, o->help);
+    reference_put_cell(out, o->help);
     fputs(" |\n", out);
 }
 
@@ -179,15 +187,16 @@ static void write_command(FILE *out, const struct ch_cmd *cmd) {
         write_flag(out, o);
 }
 
-void ch_reference_write(FILE *out) {
+void ch_reference_write(FILE *out, ch_commands all) {
     fputs("# Reference\n\n"
-          "Made by `make man` from the tables of the program. The keys of `chela.yaml` are in "
-          "[configuration.md](configuration.md),\nthe bounds of everything in "
-          "[limits.md](limits.md), the library's functions in its [headers](../include/chela).\n\n"
+          "`make man` generates this page from the program's tables. "
+          "[configuration.md](configuration.md) lists the keys of\n`chela.yaml`, "
+          "[limits.md](limits.md) the limits, and the [headers](../include/chela) the library's "
+          "functions.\n\n"
           "## Commands\n\n"
-          "Long flags take `--flag value` and `--flag=value`; every command has `--help`.\n",
+          "Long flags accept `--flag value` and `--flag=value`. Every command has `--help`.\n",
           out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = all; *c; c++)
         write_command(out, *c);
     fputs("\n## Exit status\n\n| | |\n|---|---|\n", out);
     for (const struct ch_exit_help *e = ch_exit_help; e->code; e++)
@@ -195,9 +204,9 @@ void ch_reference_write(FILE *out) {
     fputs("\n## Environment\n\n| variable | |\n|---|---|\n", out);
     for (const struct ch_env_help *e = ch_env_help; e->name; e++) {
         fprintf(out, "| `%s` | ", e->name);
-        put_cell(out, e->help);
+        reference_put_cell(out, e->help);
         fputs(" |\n", out);
     }
     fputc('\n', out);
-    write_events(out);
+    reference_write_events(out);
 }

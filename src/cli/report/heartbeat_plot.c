@@ -44,7 +44,7 @@ static const char style[] =
     "g:hover .s,g:hover .q,g:hover .o{fill:var(--fg);opacity:1}\n"
     "</style>\n";
 
-static const char *class_of(const struct ch_plot_point *p) {
+static const char *heartbeat_plot_class_of(const struct ch_plot_point *p) {
     return !p->reply ? "s" : p->reason == CHELA_URGE_WILLING ? "o" : "q";
 }
 
@@ -186,12 +186,13 @@ static void draw_lines(const struct frame *f) {
         double x = x_of(f, (double)p->at), high = 3 + (BARS - 3) * p->probability;
         fprintf(f->out, "<g><title>");
         ch_markup_str(f->out, p->title);
-        fprintf(f->out, "</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"3\" "
-                        "height=\"%.1f\"/>",
-                class_of(p), x - 1.5, base - high, high);
+        fprintf(f->out,
+                "</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"3\" "
+                "height=\"%.1f\"/>",
+                heartbeat_plot_class_of(p), x - 1.5, base - high, high);
         if (p->reply)
-            fprintf(f->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", class_of(p),
-                    x, y_of(f, p->peak));
+            fprintf(f->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>",
+                    heartbeat_plot_class_of(p), x, y_of(f, p->peak));
         fputs("</g>\n", f->out);
     }
 }

@@ -22,24 +22,6 @@ struct ch_text {
     unsigned ticked;            /* bits of the plan's steps that were shown to have ended */
 };
 
-void ch_text_event(struct ch_text *t, const struct chela_event *ev);
-void ch_text_release(struct ch_text *t);
-/* Is text shown as it comes? */
-bool ch_text_streams(const struct ch_text *t);
-
-/* How a run ended, when that takes a word, on stderr. In every format. */
-void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
-
-/* The exit code that the status of a run's end stands for. */
-int ch_text_exit(const char *status);
-
 /* --- for programs (out_json.c) ----------------------------------------------- */
-
-/* A JSON text of one line, or an event as one, on stdout. */
-void ch_json_line(struct ch_console *c, const char *json);
-void ch_json_event(struct ch_console *c, const struct chela_event *ev);
-
-/* A JSON text with line breaks and indentation, otherwise unchanged. */
-void ch_json_pretty(FILE *out, const char *json, size_t n);
 
 #endif

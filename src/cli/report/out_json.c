@@ -1,4 +1,6 @@
 /* out_json.c -- see out.h. */
+#include "cli/report/out_json.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -19,12 +21,12 @@ void ch_json_event(struct ch_console *c, const struct chela_event *ev) {
     chela_free(json);
 }
 
-static void new_line(FILE *out, unsigned depth) {
+static void out_json_new_line(FILE *out, unsigned depth) {
     fprintf(out, "\n%*s", (int)(depth * 2), "");
 }
 
 /* The bytes of the string that starts at p, quotes included. */
-static size_t string_length(const char *p, size_t n) {
+static size_t out_json_string_length(const char *p, size_t n) {
     size_t i = 1;
     while (i < n && p[i] != '"')
         i += p[i] == '\\' ? 2 : 1;
@@ -47,20 +49,20 @@ void ch_json_pretty(FILE *out, const char *json, size_t n) {
         if (after < n)
             next = json[after];
         if (c == '"') {
-            used = string_length(json + i, n - i);
+            used = out_json_string_length(json + i, n - i);
             fwrite(json + i, 1, used, out);
         } else if ((c == '{' && next == '}') || (c == '[' && next == ']')) {
             fprintf(out, "%c%c", c, next);
             used = after + 1 - i;
         } else if (c == '{' || c == '[') {
             fputc(c, out);
-            new_line(out, ++depth);
+            out_json_new_line(out, ++depth);
         } else if (c == '}' || c == ']') {
-            new_line(out, depth -= depth > 0);
+            out_json_new_line(out, depth -= depth > 0);
             fputc(c, out);
         } else if (c == ',') {
             fputc(c, out);
-            new_line(out, depth);
+            out_json_new_line(out, depth);
         } else {
             fputs(c == ':' ? ": " : (char[]){c, '\0'}, out);
         }

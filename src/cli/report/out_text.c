@@ -1,4 +1,6 @@
 /* out_text.c -- see out.h. */
+#include "cli/report/out_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 
 /* --- the text of a turn ------------------------------------------------------- */
 
-static void keep(struct ch_text *t, const char *p, size_t n) {
+static void out_text_keep(struct ch_text *t, const char *p, size_t n) {
     if (n > t->said_cap - t->said_n) {
         t->said_cap = (t->said_n + n) * 2;
         t->said = ch_must(realloc(t->said, t->said_cap));
@@ -34,19 +36,19 @@ bool ch_text_streams(const struct ch_text *t) {
     return t->console->out.tty && !t->no_answer && !t->console->quiet;
 }
 
-static void on_text(struct ch_text *t, struct chela_str piece) {
+static void out_text_on_text(struct ch_text *t, struct chela_str piece) {
     /* a new reply, or one that goes on after its calls */
     if (t->fresh || (t->shown && !ch_text_streams(t)))
         t->said_n = 0;
     t->fresh = false;
     t->shown = ch_text_streams(t);
-    keep(t, piece.p, piece.n);
+    out_text_keep(t, piece.p, piece.n);
     if (t->shown)
         ch_console_answer(t->console, piece.p, piece.n);
 }
 
 /* A new reply begins, or the same one again. */
-static void on_reply(struct ch_text *t) {
+static void out_text_on_reply(struct ch_text *t) {
     if (t->said_n > 0)
         show_as_progress(t);
     if (ch_text_streams(t))
@@ -59,7 +61,7 @@ static bool already_shown(const struct ch_text *t, struct chela_str answer) {
     return t->shown && t->said_n == answer.n && memcmp(t->said, answer.p, answer.n) == 0;
 }
 
-static void on_end(struct ch_text *t, struct chela_str answer) {
+static void out_text_on_end(struct ch_text *t, struct chela_str answer) {
     if (t->no_answer)
         return;
     if (!ch_text_streams(t) || !already_shown(t, answer)) {
@@ -99,7 +101,7 @@ static bool is_plan(struct chela_str tool) {
     return tool.n == sizeof(name) - 1 && memcmp(tool.p, name, tool.n) == 0;
 }
 
-static void on_call(struct ch_text *t, const struct chela_event *ev) {
+static void out_text_on_call(struct ch_text *t, const struct chela_event *ev) {
     if (t->said_n > 0)
         show_as_progress(t);
     t->calls = true;
@@ -112,7 +114,7 @@ static void on_call(struct ch_text *t, const struct chela_event *ev) {
 }
 
 /* What the model gets as {"error", "error_type", ...} is one sentence to people. */
-static void on_failure(struct ch_text *t, const struct chela_event *ev) {
+static void out_text_on_failure(struct ch_text *t, const struct chela_event *ev) {
     struct chela_str why = ev->result.content;
     const char *type = ev->result.error_type ? ev->result.error_type : "error";
     char *sentence = chela_json_get(why.p, why.n, "/error", &why.n);
@@ -124,10 +126,10 @@ static void on_failure(struct ch_text *t, const struct chela_event *ev) {
     free(text);
 }
 
-static void on_result(struct ch_text *t, const struct chela_event *ev) {
+static void out_text_on_result(struct ch_text *t, const struct chela_event *ev) {
     char *content = brief(t, ev->result.content, strlen("[tool] : ") + ev->result.name.n);
     if (ev->result.is_error) {
-        on_failure(t, ev);
+        out_text_on_failure(t, ev);
     } else if (!is_plan(ev->result.name)) {
         ch_console_note(t->console, "[tool] %.*s done: %zu bytes in %lld ms%s",
                         STR(ev->result.name), ev->result.content.n,
@@ -140,7 +142,7 @@ static void on_result(struct ch_text *t, const struct chela_event *ev) {
 
 /* --- the rest -------------------------------------------------------------------- */
 
-static void on_turn_end(struct ch_text *t, const struct chela_event *ev) {
+static void out_text_on_turn_end(struct ch_text *t, const struct chela_event *ev) {
     const struct chela_usage *u = &ev->turn.usage;
     if (t->calls && t->said_n > 0)
         show_as_progress(t);
@@ -149,14 +151,14 @@ static void on_turn_end(struct ch_text *t, const struct chela_event *ev) {
                        (long long)u->input, (long long)u->cache_read, (long long)u->output);
 }
 
-static void on_retry(struct ch_text *t, const struct chela_event *ev) {
-    on_reply(t);
+static void out_text_on_retry(struct ch_text *t, const struct chela_event *ev) {
+    out_text_on_reply(t);
     ch_console_note(t->console, "[retry] attempt %u in %.1f s: %.*s", ev->retry.attempt,
                     (double)ev->retry.delay_ms / 1000, STR(ev->retry.reason));
 }
 
 static void on_fallback(struct ch_text *t, const struct chela_event *ev) {
-    on_reply(t);
+    out_text_on_reply(t);
     ch_console_note(t->console, "[fallback] %s -> %s: %.*s", ev->fallback.from, ev->fallback.to,
                     STR(ev->fallback.reason));
 }
@@ -168,7 +170,7 @@ static const char *box_of(const char *status) {
                                            : "[ ]";
 }
 
-static char *step_text(struct chela_str steps, size_t i, const char *member) {
+static char *out_text_step_text(struct chela_str steps, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
     return chela_json_get(steps.p, steps.n, pointer, NULL);
@@ -178,13 +180,13 @@ static void on_plan(struct ch_text *t, struct chela_str steps) {
     enum { MOST = 8 };
     char *status;
     bool fresh = true;
-    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+    for (size_t i = 0; i < MOST && (status = out_text_step_text(steps, i, "status")); i++) {
         fresh &= strcmp(status, "pending") == 0;
         chela_free(status);
     }
-    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+    for (size_t i = 0; i < MOST && (status = out_text_step_text(steps, i, "status")); i++) {
         bool ended = strcmp(status, "done") == 0 || strcmp(status, "failed") == 0;
-        char *about = step_text(steps, i, "description");
+        char *about = out_text_step_text(steps, i, "description");
         struct chela_str text = {about ? about : "", about ? strlen(about) : 0};
         char *line = brief(t, text, 16);
         if (fresh || (ended && !(t->ticked >> i & 1)))
@@ -197,7 +199,7 @@ static void on_plan(struct ch_text *t, struct chela_str steps) {
 }
 
 /* What an agent that was called does: its calls, and how it ended. */
-static void on_child(struct ch_text *t, const struct chela_event *ev) {
+static void out_text_on_child(struct ch_text *t, const struct chela_event *ev) {
     const struct chela_event *in = ev->child.event;
     const char *who = ev->child.agent;
     if (in->type == CHELA_EV_TOOL_CALL) {
@@ -227,7 +229,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_verbose(c, "[state] %s -> %s", ev->state.from, ev->state.to);
         break;
     case CHELA_EV_TURN_START:
-        on_reply(t);
+        out_text_on_reply(t);
         break;
     case CHELA_EV_MODEL_REQUEST:
         ch_console_verbose(c, "[request] %s: %zu message%s, %zu tool%s, %zu bytes",
@@ -235,19 +237,19 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
                            ev->request.tools, S(ev->request.tools), ev->request.bytes);
         break;
     case CHELA_EV_TEXT_DELTA:
-        on_text(t, ev->delta.text);
+        out_text_on_text(t, ev->delta.text);
         break;
     case CHELA_EV_REASONING_DELTA:
         ch_console_progress(c, "reasoning", ev->delta.text.p, ev->delta.text.n);
         break;
     case CHELA_EV_TOOL_CALL:
-        on_call(t, ev);
+        out_text_on_call(t, ev);
         break;
     case CHELA_EV_TOOL_PROGRESS:
         ch_console_note(c, "[tool] %.*s", STR(ev->note.text));
         break;
     case CHELA_EV_TOOL_RESULT:
-        on_result(t, ev);
+        out_text_on_result(t, ev);
         break;
     case CHELA_EV_APPROVAL_REQUIRED:
         ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
@@ -261,7 +263,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_note(c, "[%s] %.*s", chela_event_name(ev->type), STR(ev->note.text));
         break;
     case CHELA_EV_RETRY:
-        on_retry(t, ev);
+        out_text_on_retry(t, ev);
         break;
     case CHELA_EV_FALLBACK:
         on_fallback(t, ev);
@@ -287,17 +289,17 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_verbose(c, "[beat] %u", ev->beat.n);
         break;
     case CHELA_EV_TURN_END:
-        on_turn_end(t, ev);
+        out_text_on_turn_end(t, ev);
         break;
     case CHELA_EV_RUN_END:
-        on_end(t, ev->end.text);
+        out_text_on_end(t, ev->end.text);
         break;
     case CHELA_EV_HANDOFF:
         ch_console_note(c, "[handoff] %s -> %s%s%.*s", ev->fallback.from, ev->fallback.to,
                         ev->fallback.reason.n ? ": " : "", STR(ev->fallback.reason));
         break;
     case CHELA_EV_CHILD:
-        on_child(t, ev);
+        out_text_on_child(t, ev);
         break;
     case CHELA_EV_TOOL_CALL_DELTA: /* the whole call follows */
     case CHELA_EV_TOOL_START:
@@ -328,7 +330,7 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
                      STR(end->end.error));
 }
 
-static void done(struct ch_console *c, const struct chela_event *end) {
+static void out_text_done(struct ch_console *c, const struct chela_event *end) {
     if (strcmp(end->end.reason, "refused") == 0)
         ch_console_note(c, "the model refused");
     else if (strcmp(end->end.reason, "length") == 0)
@@ -345,7 +347,7 @@ static void done(struct ch_console *c, const struct chela_event *end) {
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
     const char *status = end->end.status;
     if (strcmp(status, "done") == 0)
-        done(c, end);
+        out_text_done(c, end);
     else if (strcmp(status, "stopped") == 0)
         stopped(c, end);
     else if (strcmp(status, "cancelled") == 0)

@@ -1,4 +1,6 @@
-/* prompt_report.c -- reports of prompt tests: for people, for CI, and kept. */
+/* prompt_report.c -- see prompt_report.h. */
+#include "cli/report/prompt_report.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +13,14 @@
 #include "cli/support/markup.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
-#include "cli/command/prompt_cmd.h"
 #include "cli/term/table.h"
+
+char *ch_prompt_member(const char *json, const char *pointer) {
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
+    chela_free(value);
+    return copy;
+}
 
 static char *in_case(const char *report, size_t i, const char *member) {
     char *pointer = ch_format("/cases/%zu/%s", i, member);
@@ -30,7 +38,7 @@ static char *failure(const char *report, size_t i, size_t k, const char *member)
     return copy;
 }
 
-static double number(const char *json, const char *pointer) {
+static double prompt_report_number(const char *json, const char *pointer) {
     char *text = ch_prompt_member(json, pointer);
     double value = strtod(text, NULL);
     free(text);
@@ -44,7 +52,7 @@ static double case_number(const char *report, size_t i, const char *member) {
     return value;
 }
 
-static bool holds(char *value, const char *wanted) {
+static bool prompt_report_holds(char *value, const char *wanted) {
     bool same = strcmp(value, wanted) == 0;
     free(value);
     return same;
@@ -53,7 +61,7 @@ static bool holds(char *value, const char *wanted) {
 /* --- for people ----------------------------------------------------------------- */
 
 static void fill_case(char **row, const char *report, size_t i, bool dry) {
-    bool ok = holds(in_case(report, i, "ok"), "true");
+    bool ok = prompt_report_holds(in_case(report, i, "ok"), "true");
     row[0] = in_case(report, i, "name");
     row[1] = in_case(report, i, "kind");
     if (!dry) {
@@ -67,7 +75,7 @@ static void fill_case(char **row, const char *report, size_t i, bool dry) {
 }
 
 /* What is long or has several lines is cut to one. */
-static void print_line(FILE *out, const char *label, const char *text) {
+static void prompt_report_print_line(FILE *out, const char *label, const char *text) {
     fprintf(out, "  %s", label);
     size_t n = 0;
     for (; *text && n < 300; text++, n++)
@@ -79,9 +87,9 @@ static void print_line(FILE *out, const char *label, const char *text) {
 
 static void print_failure(FILE *out, const char *report, size_t i, size_t k, const char *why) {
     char *answer = failure(report, i, k, "answer");
-    print_line(out, "", why);
+    prompt_report_print_line(out, "", why);
     if (answer && *answer)
-        print_line(out, "answer: ", answer);
+        prompt_report_print_line(out, "answer: ", answer);
     free(answer);
 }
 
@@ -121,7 +129,7 @@ static size_t count_cases(const char *report, const char *ok) {
     }
 }
 
-static void print_summary(FILE *out, const char *report, bool dry) {
+static void prompt_report_print_summary(FILE *out, const char *report, bool dry) {
     char *fingerprint = ch_prompt_member(report, "/fingerprint");
     char *model = ch_prompt_member(report, "/model");
     size_t cases = count_cases(report, NULL), good = count_cases(report, "true");
@@ -132,9 +140,10 @@ static void print_summary(FILE *out, const char *report, bool dry) {
         fprintf(out,
                 "\n%s on %s: %zu of %zu cases reach %.0f %%; %.0f of %.0f answers pass "
                 "(%.0f-%.0f %%)\n",
-                fingerprint, model, good, cases, 100 * number(report, "/threshold"),
-                number(report, "/passed"), number(report, "/runs"), 100 * number(report, "/low"),
-                100 * number(report, "/high"));
+                fingerprint, model, good, cases, 100 * prompt_report_number(report, "/threshold"),
+                prompt_report_number(report, "/passed"), prompt_report_number(report, "/runs"),
+                100 * prompt_report_number(report, "/low"),
+                100 * prompt_report_number(report, "/high"));
     free(fingerprint);
     free(model);
 }
@@ -142,14 +151,14 @@ static void print_summary(FILE *out, const char *report, bool dry) {
 void ch_prompt_table(FILE *out, const char *report) {
     static const char *const heads[] = {"CASE", "KIND", "PASSED", "RATE", "95 %", "RESULT", NULL};
     static const char *const dry_heads[] = {"CASE", "KIND", "RESULT", NULL};
-    bool dry = holds(ch_prompt_member(report, "/model"), "");
+    bool dry = prompt_report_holds(ch_prompt_member(report, "/model"), "");
     struct ch_table t = {.heads = dry ? dry_heads : heads};
     for (size_t i = 0, n = count_cases(report, NULL); i < n; i++)
         fill_case(ch_table_row(&t), report, i, dry);
     ch_table_print(&t, out);
     ch_table_release(&t);
     print_failures(out, report);
-    print_summary(out, report, dry);
+    prompt_report_print_summary(out, report, dry);
 }
 
 void ch_prompt_compared(FILE *out, const char *compare, const char *a, const char *b) {
@@ -162,8 +171,9 @@ void ch_prompt_compared(FILE *out, const char *compare, const char *a, const cha
         if (strcmp(words[i][0], word) == 0)
             verdict = words[i][1];
     fprintf(out, "\n%s against %s: %+.0f points (%+.0f to %+.0f): %s\n", new, old,
-            100 * number(compare, "/difference"), 100 * number(compare, "/low"),
-            100 * number(compare, "/high"), verdict);
+            100 * prompt_report_number(compare, "/difference"),
+            100 * prompt_report_number(compare, "/low"),
+            100 * prompt_report_number(compare, "/high"), verdict);
     for (size_t i = 0;; i++) {
         char *name = in_case(compare, i, "name");
         double before = 100 * case_number(compare, i, "a");
@@ -209,8 +219,8 @@ static void write_failures(FILE *out, const char *report, size_t i) {
     free(passed);
 }
 
-static void write_time(FILE *out, const char *report) {
-    time_t seconds = (time_t)(number(report, "/ts") / 1000);
+static void prompt_report_write_time(FILE *out, const char *report) {
+    time_t seconds = (time_t)(prompt_report_number(report, "/ts") / 1000);
     struct tm tm;
     char text[32] = "";
     if (gmtime_r(&seconds, &tm))
@@ -226,13 +236,13 @@ void ch_prompt_junit(FILE *out, const char *report) {
     ch_markup_str(out, fingerprint);
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" timestamp=\"", n,
             count_cases(report, "false"));
-    write_time(out, report);
+    prompt_report_write_time(out, report);
     fputs("\">\n    <properties><property name=\"model\" value=\"", out);
     ch_markup_str(out, model);
     fputs("\"/></properties>\n", out);
     for (size_t i = 0; i < n; i++) {
         char *name = in_case(report, i, "name"), *kind = in_case(report, i, "kind");
-        bool ok = holds(in_case(report, i, "ok"), "true");
+        bool ok = prompt_report_holds(in_case(report, i, "ok"), "true");
         fputs("    <testcase classname=\"", out);
         ch_markup_str(out, fingerprint);
         fprintf(out, ".%s\" name=\"", kind);
@@ -258,7 +268,7 @@ char *ch_prompt_results_dir(const struct ch_env *env) {
     return env->home ? ch_format("%s/.local/state/chela/prompt-tests", env->home) : NULL;
 }
 
-static void make_directories(const char *dir) {
+static void prompt_report_make_directories(const char *dir) {
     char *path = ch_format("%s/", dir);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -271,7 +281,7 @@ static void make_directories(const char *dir) {
 int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err) {
     char *fingerprint = ch_prompt_member(report, "/fingerprint");
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint);
-    make_directories(dir);
+    prompt_report_make_directories(dir);
     FILE *f = fopen(path, "ae");
     bool lost = !f || fprintf(f, "%s\n", report) < 0;
     if (f && fclose(f) != 0)
@@ -285,7 +295,7 @@ int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err)
 char *ch_prompt_last(const char *dir, const char *fingerprint) {
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint), *last = NULL;
     struct chela_error err = {0};
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     if (ch_input_file(path, CH_INPUT_BODY, &in, &err) == 0) {
         while (in.n && in.p[in.n - 1] == '\n')
             in.p[--in.n] = '\0';

@@ -42,7 +42,7 @@ struct reading {
 
 /* --- members of a record */
 
-static char *text(const struct reading *rd, const char *pointer) {
+static char *trace_text(const struct reading *rd, const char *pointer) {
     char *got = chela_json_get(rd->r->data, rd->r->n, pointer, NULL);
     char *copy = got ? ch_dup(got) : NULL;
     chela_free(got);
@@ -51,28 +51,28 @@ static char *text(const struct reading *rd, const char *pointer) {
     return copy;
 }
 
-static int64_t number(const struct reading *rd, const char *pointer) {
-    char *got = text(rd, pointer);
+static int64_t trace_number(const struct reading *rd, const char *pointer) {
+    char *got = trace_text(rd, pointer);
     int64_t n = got ? strtoll(got, NULL, 10) : 0;
     free(got);
     return n;
 }
 
-static bool is(const struct reading *rd, const char *pointer, const char *value) {
-    char *got = text(rd, pointer);
+static bool trace_is(const struct reading *rd, const char *pointer, const char *value) {
+    char *got = trace_text(rd, pointer);
     bool same = got && strcmp(got, value) == 0;
     free(got);
     return same;
 }
 
-static char *block(const struct reading *rd, size_t i, const char *member) {
+static char *trace_block(const struct reading *rd, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/message/content/%zu/%s", i, member);
-    return text(rd, pointer);
+    return trace_text(rd, pointer);
 }
 
 /* NULL: it is empty. */
-static char *finished(struct ch_draft *d) {
+static char *trace_finished(struct ch_draft *d) {
     ch_draft_finish(d);
     if (d->n)
         return d->p;
@@ -81,30 +81,30 @@ static char *finished(struct ch_draft *d) {
 }
 
 /* All blocks of a type, joined. NULL: there are none. */
-static char *joined(const struct reading *rd, const char *wanted) {
+static char *trace_joined(const struct reading *rd, const char *wanted) {
     struct ch_draft d;
     char *type;
     ch_draft_init(&d);
-    for (size_t i = 0; (type = block(rd, i, "type")); i++) {
-        char *part = strcmp(type, wanted) == 0 ? block(rd, i, "text") : NULL;
+    for (size_t i = 0; (type = trace_block(rd, i, "type")); i++) {
+        char *part = strcmp(type, wanted) == 0 ? trace_block(rd, i, "text") : NULL;
         if (part)
             fprintf(d.f, "%s%s", ftell(d.f) > 0 ? "\n" : "", part);
         free(part);
         free(type);
     }
-    return finished(&d);
+    return trace_finished(&d);
 }
 
 /* --- spans */
 
-static struct ch_span *add(struct reading *rd, enum ch_span_kind kind, int64_t start) {
+static struct ch_span *trace_add(struct reading *rd, enum ch_span_kind kind, int64_t start) {
     struct ch_trace *t = rd->trace;
     t->spans = ch_must(realloc(t->spans, (t->n + 1) * sizeof(*t->spans)));
     struct ch_span *s = &t->spans[t->n++];
-    char *run = text(rd, "/run");
+    char *run = trace_text(rd, "/run");
     *s = (struct ch_span){.kind = kind,
                           .run = run ? run : ch_dup(""),
-                          .turn = (unsigned)number(rd, "/turn"),
+                          .turn = (unsigned)trace_number(rd, "/turn"),
                           .start = start < rd->r->ts ? start : rd->r->ts,
                           .end = rd->r->ts,
                           .cost = -1};
@@ -120,13 +120,14 @@ static void forget_calls(struct reading *rd) {
     rd->ncalls = 0;
 }
 
-static void note_call(struct reading *rd, size_t i) {
+static void trace_note_call(struct reading *rd, size_t i) {
     rd->calls = ch_must(realloc(rd->calls, (rd->ncalls + 1) * sizeof(*rd->calls)));
-    rd->calls[rd->ncalls++] = (struct pending){
-        .id = block(rd, i, "id"), .arguments = block(rd, i, "arguments"), .start = rd->r->ts};
+    rd->calls[rd->ncalls++] = (struct pending){.id = trace_block(rd, i, "id"),
+                                               .arguments = trace_block(rd, i, "arguments"),
+                                               .start = rd->r->ts};
 }
 
-static struct pending *find_call(struct reading *rd, const char *id) {
+static struct pending *trace_find_call(struct reading *rd, const char *id) {
     for (size_t i = 0; id && i < rd->ncalls; i++)
         if (rd->calls[i].id && strcmp(rd->calls[i].id, id) == 0)
             return &rd->calls[i];
@@ -136,14 +137,14 @@ static struct pending *find_call(struct reading *rd, const char *id) {
 /* What a reply says: its words, then the calls it asks for. */
 static char *reply_text(struct reading *rd) {
     struct ch_draft d;
-    char *words = joined(rd, "text"), *type;
+    char *words = trace_joined(rd, "text"), *type;
     ch_draft_init(&d);
     if (words)
         fprintf(d.f, "%s\n", words);
-    for (size_t i = 0; (type = block(rd, i, "type")); i++) {
-        char *name = strcmp(type, "tool_call") == 0 ? block(rd, i, "name") : NULL;
+    for (size_t i = 0; (type = trace_block(rd, i, "type")); i++) {
+        char *name = strcmp(type, "tool_call") == 0 ? trace_block(rd, i, "name") : NULL;
         if (name) {
-            note_call(rd, i);
+            trace_note_call(rd, i);
             const char *arguments = rd->calls[rd->ncalls - 1].arguments;
             fprintf(d.f, "-> %s %s\n", name, arguments ? arguments : "");
         }
@@ -155,80 +156,80 @@ static char *reply_text(struct reading *rd) {
     return d.p;
 }
 
-static void add_usage(const struct reading *rd, struct ch_span *s) {
-    s->input = number(rd, "/usage/input");
-    s->output = number(rd, "/usage/output");
-    s->cached = number(rd, "/usage/cache_read");
+static void trace_add_usage(const struct reading *rd, struct ch_span *s) {
+    s->input = trace_number(rd, "/usage/input");
+    s->output = trace_number(rd, "/usage/output");
+    s->cached = trace_number(rd, "/usage/cache_read");
 }
 
-static void add_message(struct reading *rd) {
-    char *of = text(rd, "/of");
+static void trace_add_message(struct reading *rd) {
+    char *of = trace_text(rd, "/of");
     if (of) { /* delivers what waited; its own record has been shown */
         free(of);
         return;
     }
-    if (!is(rd, "/message/role", "assistant")) {
-        struct ch_span *s = add(rd, CH_SPAN_INPUT, rd->r->ts);
-        s->title = text(rd, "/message/role");
-        s->got = joined(rd, "text");
+    if (!trace_is(rd, "/message/role", "assistant")) {
+        struct ch_span *s = trace_add(rd, CH_SPAN_INPUT, rd->r->ts);
+        s->title = trace_text(rd, "/message/role");
+        s->got = trace_joined(rd, "text");
         return;
     }
-    struct ch_span *s = add(rd, CH_SPAN_MODEL, rd->last);
-    char *model = text(rd, "/message/model"), *stop = text(rd, "/stop");
-    const char *who = is(rd, "/person", "true") ? "a person" : model ? model : "runtime";
+    struct ch_span *s = trace_add(rd, CH_SPAN_MODEL, rd->last);
+    char *model = trace_text(rd, "/message/model"), *stop = trace_text(rd, "/stop");
+    const char *who = trace_is(rd, "/person", "true") ? "a person" : model ? model : "runtime";
     s->title = ch_format("%s%s%s", who, stop ? ", " : "", stop ? stop : "");
-    s->sent = joined(rd, "reasoning");
+    s->sent = trace_joined(rd, "reasoning");
     forget_calls(rd);
     s->got = reply_text(rd);
-    add_usage(rd, s);
+    trace_add_usage(rd, s);
     free(model);
     free(stop);
 }
 
 static void add_role(struct reading *rd) {
-    struct ch_span *s = add(rd, CH_SPAN_MODEL, rd->last);
-    char *role = text(rd, "/role"), *model = text(rd, "/model");
+    struct ch_span *s = trace_add(rd, CH_SPAN_MODEL, rd->last);
+    char *role = trace_text(rd, "/role"), *model = trace_text(rd, "/model");
     s->title = ch_format("%s: %s", role ? role : "role", model ? model : "?");
-    s->got = text(rd, "/answer");
-    add_usage(rd, s);
+    s->got = trace_text(rd, "/answer");
+    trace_add_usage(rd, s);
     free(role);
     free(model);
 }
 
 /* An effect has a record of its own for its start. */
 static void note_start(struct reading *rd) {
-    char *id = text(rd, "/id");
-    struct pending *call = find_call(rd, id);
+    char *id = trace_text(rd, "/id");
+    struct pending *call = trace_find_call(rd, id);
     if (call) {
         call->start = rd->r->ts;
         free(call->child);
-        call->child = text(rd, "/child");
+        call->child = trace_text(rd, "/child");
     }
     free(id);
 }
 
-static void add_result(struct reading *rd) {
-    char *id = block(rd, 0, "id");
-    struct pending *call = find_call(rd, id);
-    struct ch_span *s = add(rd, CH_SPAN_TOOL, call ? call->start : rd->last);
-    s->title = block(rd, 0, "name");
+static void trace_add_result(struct reading *rd) {
+    char *id = trace_block(rd, 0, "id");
+    struct pending *call = trace_find_call(rd, id);
+    struct ch_span *s = trace_add(rd, CH_SPAN_TOOL, call ? call->start : rd->last);
+    s->title = trace_block(rd, 0, "name");
     s->sent = call && call->arguments ? ch_dup(call->arguments) : NULL;
-    s->got = block(rd, 0, "content");
+    s->got = trace_block(rd, 0, "content");
     s->child = call && call->child ? ch_dup(call->child) : NULL;
-    s->failed = is(rd, "/message/content/0/is_error", "true");
+    s->failed = trace_is(rd, "/message/content/0/is_error", "true");
     free(id);
 }
 
 static char *mishap(const struct reading *rd, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/error_log/%zu/%s", i, member);
-    return text(rd, pointer);
+    return trace_text(rd, pointer);
 }
 
 /* Why it ended, then what went wrong before that, a line each. NULL: nothing. */
 static char *troubles(const struct reading *rd) {
     struct ch_draft d;
-    char *error = text(rd, "/error"), *of;
+    char *error = trace_text(rd, "/error"), *of;
     ch_draft_init(&d);
     fputs(error ? error : "", d.f);
     for (size_t i = 0; (of = mishap(rd, i, "of")); i++) {
@@ -242,19 +243,20 @@ static char *troubles(const struct reading *rd) {
         free(said);
     }
     free(error);
-    return finished(&d);
+    return trace_finished(&d);
 }
 
-static void add_state(struct reading *rd) {
-    char *status = text(rd, "/status"), *reason = text(rd, "/reason"), *cost = text(rd, "/cost");
+static void trace_add_state(struct reading *rd) {
+    char *status = trace_text(rd, "/status"), *reason = trace_text(rd, "/reason"),
+         *cost = trace_text(rd, "/cost");
     if (status && reason && strcmp(status, "running") != 0) {
-        struct ch_span *s = add(rd, CH_SPAN_END, rd->r->ts);
+        struct ch_span *s = trace_add(rd, CH_SPAN_END, rd->r->ts);
         s->title = ch_format("%s: %s", status, reason);
-        s->sent = text(rd, "/goal");
+        s->sent = trace_text(rd, "/goal");
         s->got = troubles(rd);
         s->failed = strcmp(status, "error") == 0 || strcmp(status, "stopped") == 0;
-        s->turn = (unsigned)number(rd, "/turns");
-        add_usage(rd, s);
+        s->turn = (unsigned)trace_number(rd, "/turns");
+        trace_add_usage(rd, s);
         s->cost = cost ? strtod(cost, NULL) : -1;
     }
     free(status);
@@ -269,30 +271,30 @@ static void add_answer(struct reading *rd) {
         if (s->kind != CH_SPAN_WAIT || s->got)
             continue;
         s->end = rd->r->ts;
-        s->got = text(rd, "/decision");
+        s->got = trace_text(rd, "/decision");
         s->failed = s->got && strcmp(s->got, "deny") == 0;
         return;
     }
 }
 
 static void add_question(struct reading *rd) {
-    struct ch_span *s = add(rd, CH_SPAN_WAIT, rd->r->ts);
+    struct ch_span *s = trace_add(rd, CH_SPAN_WAIT, rd->r->ts);
     s->title = ch_dup("consent");
-    s->sent = text(rd, "/summary");
+    s->sent = trace_text(rd, "/summary");
 }
 
-static int add_record(const struct chela_store_record *r, void *user) {
+static int trace_add_record(const struct chela_store_record *r, void *user) {
     struct reading *rd = user;
     const char *type = chela_store_record_name(r->type);
     rd->r = r;
     if (strcmp(type, "inbound") == 0 || strcmp(type, "message") == 0) {
-        add_message(rd);
+        trace_add_message(rd);
     } else if (strcmp(type, "done") == 0) {
-        add_result(rd);
+        trace_add_result(rd);
     } else if (strcmp(type, "started") == 0) {
         note_start(rd);
     } else if (strcmp(type, "state") == 0) {
-        add_state(rd);
+        trace_add_state(rd);
     } else if (strcmp(type, "role") == 0) {
         add_role(rd);
     } else if (strcmp(type, "asked") == 0) {
@@ -300,9 +302,9 @@ static int add_record(const struct chela_store_record *r, void *user) {
     } else if (strcmp(type, "answered") == 0) {
         add_answer(rd);
     } else if (strcmp(type, "compaction") == 0) {
-        struct ch_span *s = add(rd, CH_SPAN_REWRITE, rd->last);
+        struct ch_span *s = trace_add(rd, CH_SPAN_REWRITE, rd->last);
         s->title = ch_dup("the history was made shorter");
-        s->got = joined(rd, "text");
+        s->got = trace_joined(rd, "text");
     }
     rd->last = r->ts;
     return 0;
@@ -337,10 +339,10 @@ static int keep_run(struct ch_trace *t, const char *key, const char *run, struct
 
 #define DEEPEST 8
 
-static int read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
-                    struct chela_error *err);
+static int trace_read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                          struct chela_error *err);
 
-static void append(struct ch_trace *t, struct ch_span span) {
+static void trace_append(struct ch_trace *t, struct ch_span span) {
     t->spans = ch_must(realloc(t->spans, (t->n + 1) * sizeof(*t->spans)));
     t->spans[t->n++] = span;
 }
@@ -350,14 +352,14 @@ static void add_children(struct ch_trace *t, chela_store *store, unsigned depth)
     struct ch_trace all = {0};
     for (size_t i = 0; i < t->n; i++) {
         struct ch_trace child = {0};
-        append(&all, t->spans[i]);
+        trace_append(&all, t->spans[i]);
         if (t->spans[i].child && depth < DEEPEST)
-            read_one(&child, store, t->spans[i].child, NULL, NULL);
+            trace_read_one(&child, store, t->spans[i].child, NULL, NULL);
         if (child.n)
             add_children(&child, store, depth + 1);
         for (size_t k = 0; k < child.n; k++) {
             child.spans[k].depth++;
-            append(&all, child.spans[k]);
+            trace_append(&all, child.spans[k]);
         }
         free(child.spans);
     }
@@ -365,11 +367,11 @@ static void add_children(struct ch_trace *t, chela_store *store, unsigned depth)
     *t = all;
 }
 
-static int read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
-                    struct chela_error *err) {
+static int trace_read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                          struct chela_error *err) {
     struct reading rd = {.trace = t};
     *t = (struct ch_trace){0};
-    int rc = chela_store_records(store, key, 1, add_record, &rd, err);
+    int rc = chela_store_records(store, key, 1, trace_add_record, &rd, err);
     forget_calls(&rd);
     free(rd.calls);
     if (rc == 0 && run)
@@ -379,7 +381,7 @@ static int read_one(struct ch_trace *t, chela_store *store, const char *key, con
 
 int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
                   struct chela_error *err) {
-    int rc = read_one(t, store, key, run, err);
+    int rc = trace_read_one(t, store, key, run, err);
     if (rc == 0)
         add_children(t, store, 0);
     return rc;

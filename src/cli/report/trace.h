@@ -51,9 +51,4 @@ const char *ch_span_name(enum ch_span_kind kind); /* "model" */
 /* "850 ms", "12.5 s", "3 min 20 s" */
 const char *ch_span_took(int64_t ms, char out[32]);
 
-/* Three ways to show it; `key` is the session's. columns: of the terminal. */
-void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out);
-void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out);
-void ch_trace_json(const struct ch_trace *t, FILE *out);
-
 #endif

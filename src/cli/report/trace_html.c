@@ -1,6 +1,8 @@
 /* trace_html.c -- a trace as one page that needs nothing else: no script, no
  * font, nothing from elsewhere, so it may be kept, mailed and opened anywhere.
  * Every text in it comes from outside and is escaped. */
+#include "cli/report/trace_html.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +77,7 @@ static void what(const struct ch_span *s, FILE *out) {
     fputs("</small></span>", out);
 }
 
-static void row(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
+static void trace_html_row(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
     static const struct {
         const char *sent, *got;
     } titles[CH_SPAN_KINDS] = {
@@ -123,7 +125,7 @@ void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
         }
         if (t->spans[i].depth == 0)
             run = t->spans[i].run;
-        row(&t->spans[i], start, end - start, out);
+        trace_html_row(&t->spans[i], start, end - start, out);
     }
     fputs("</body></html>\n", out);
 }

@@ -3,6 +3,8 @@
  *   +0 ms    input   |          write a script
  *   +1 ms    model   ####       claude-x, tool_use  904 ms  3049 in 15 out
  *   +905 ms  tool        #      read  1 ms  {"file_path":"notes.txt"} */
+#include "cli/report/trace_text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #define BAR 24 /* columns of the timeline */
 #define MARGIN (24 + BAR)
 
-static struct ch_span whole(const struct ch_trace *t) {
+static struct ch_span trace_text_whole(const struct ch_trace *t) {
     struct ch_span w = {.start = t->n ? t->spans[0].start : 0, .end = t->n ? t->spans[0].end : 0};
     for (size_t i = 0; i < t->n; i++) {
         if (t->spans[i].start < w.start)
@@ -25,7 +27,7 @@ static struct ch_span whole(const struct ch_trace *t) {
     return w;
 }
 
-static void bar(const struct ch_span *s, const struct ch_span *all, FILE *out) {
+static void trace_text_bar(const struct ch_span *s, const struct ch_span *all, FILE *out) {
     int64_t length = all->end > all->start ? all->end - all->start : 1;
     int from = (int)((s->start - all->start) * (BAR - 1) / length);
     int to = (int)((s->end - all->start) * (BAR - 1) / length);
@@ -44,7 +46,7 @@ static void excerpt(const char *text, unsigned columns, FILE *out) {
         fputs("...", out);
 }
 
-static void tokens(const struct ch_span *s, FILE *out) {
+static void trace_text_tokens(const struct ch_span *s, FILE *out) {
     fprintf(out, "  %" PRId64 " in", s->input);
     if (s->cached)
         fprintf(out, " (%" PRId64 " cached)", s->cached);
@@ -58,7 +60,7 @@ static void facts(const struct ch_span *s, unsigned columns, FILE *out) {
         ch_span_took(s->end - s->start, took);
     fprintf(out, "%s%s%s%s", s->failed ? "! " : "", title, took[0] ? "  " : "", took);
     if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
-        tokens(s, out);
+        trace_text_tokens(s, out);
     if (s->kind == CH_SPAN_END && s->cost >= 0)
         fprintf(out, "  $%.4f", s->cost);
     unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
@@ -75,7 +77,7 @@ static void below_one(const char *text, unsigned left, FILE *out) {
 }
 
 /* Each of its lines, what went wrong in a run. */
-static void below(const char *text, unsigned left, FILE *out) {
+static void trace_text_below(const char *text, unsigned left, FILE *out) {
     while (text && *text) {
         size_t n = strcspn(text, "\n");
         char *one = ch_format("%.*s", (int)n, text);
@@ -85,11 +87,12 @@ static void below(const char *text, unsigned left, FILE *out) {
     }
 }
 
-static void line(const struct ch_span *s, const struct ch_span *all, unsigned columns, FILE *out) {
+static void trace_text_line(const struct ch_span *s, const struct ch_span *all, unsigned columns,
+                            FILE *out) {
     char took[32];
     unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
     fprintf(out, "+%-12s %-7s ", ch_span_took(s->start - all->start, took), ch_span_name(s->kind));
-    bar(s, all, out);
+    trace_text_bar(s, all, out);
     fprintf(out, "  %*s", (int)(2 * s->depth), "");
     left = left > 20 + 2 * s->depth ? left - 2 * s->depth : 20;
     if (s->kind == CH_SPAN_INPUT)
@@ -98,13 +101,13 @@ static void line(const struct ch_span *s, const struct ch_span *all, unsigned co
         facts(s, left, out);
     fputc('\n', out);
     if (s->kind == CH_SPAN_END)
-        below(s->got, left, out);
+        trace_text_below(s->got, left, out);
     else if (s->failed && s->got)
         below_one(s->got, left, out);
 }
 
 void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out) {
-    struct ch_span all = whole(t);
+    struct ch_span all = trace_text_whole(t);
     const char *run = "";
     char took[32];
     fprintf(out, "%s  %s\n", key, ch_span_took(all.end - all.start, took));
@@ -114,13 +117,13 @@ void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, 
             fprintf(out, "\n%s\n", s->run);
         if (s->depth == 0)
             run = s->run;
-        line(s, &all, columns, out);
+        trace_text_line(s, &all, columns, out);
     }
 }
 
 /* --- JSON */
 
-static void quoted(const char *text, FILE *out) {
+static void trace_text_quoted(const char *text, FILE *out) {
     fputc('"', out);
     for (const char *p = text; *p; p++) {
         if (*p == '"' || *p == '\\')
@@ -133,11 +136,11 @@ static void quoted(const char *text, FILE *out) {
     fputc('"', out);
 }
 
-static void member(const char *name, const char *text, FILE *out) {
+static void trace_text_member(const char *name, const char *text, FILE *out) {
     if (!text)
         return;
     fprintf(out, ",\"%s\":", name);
-    quoted(text, out);
+    trace_text_quoted(text, out);
 }
 
 void ch_trace_json(const struct ch_trace *t, FILE *out) {
@@ -145,16 +148,16 @@ void ch_trace_json(const struct ch_trace *t, FILE *out) {
     for (size_t i = 0; i < t->n; i++) {
         const struct ch_span *s = &t->spans[i];
         fprintf(out, "%s{\"kind\":\"%s\"", i ? ",\n " : "", ch_span_name(s->kind));
-        member("run", s->run, out);
+        trace_text_member("run", s->run, out);
         fprintf(out, ",\"turn\":%u,\"start\":%" PRId64 ",\"end\":%" PRId64, s->turn, s->start,
                 s->end);
-        member("title", s->title, out);
-        member(s->kind == CH_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
-        member("got", s->got, out);
+        trace_text_member("title", s->title, out);
+        trace_text_member(s->kind == CH_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
+        trace_text_member("got", s->got, out);
         if (s->depth)
             fprintf(out, ",\"depth\":%u", s->depth);
         if (s->child)
-            member("session", s->child, out);
+            trace_text_member("session", s->child, out);
         if (s->failed)
             fputs(",\"failed\":true", out);
         if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)

@@ -20,14 +20,14 @@ struct parser {
     struct chela_error *err;
 };
 
-static const struct ch_opt *find(const struct ch_opt *opts, const char *name, size_t n) {
+static const struct ch_opt *args_find(const struct ch_opt *opts, const char *name, size_t n) {
     for (; opts->name; opts++)
         if (strlen(opts->name) == n && memcmp(opts->name, name, n) == 0)
             return opts;
     return NULL;
 }
 
-static const struct ch_opt *find_letter(const struct ch_opt *opts, char letter) {
+static const struct ch_opt *args_find_letter(const struct ch_opt *opts, char letter) {
     for (; opts->name; opts++)
         if (opts->letter == letter)
             return opts;
@@ -36,7 +36,7 @@ static const struct ch_opt *find_letter(const struct ch_opt *opts, char letter) 
 
 /* --- values --------------------------------------------------------------- */
 
-static bool read_int(const char *text, int64_t *out) {
+static bool args_read_int(const char *text, int64_t *out) {
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
@@ -60,7 +60,7 @@ static bool read_real(const char *text, double *out) {
 
 static void set_int(struct parser *p, const struct ch_opt *opt, const char *text) {
     int64_t v;
-    if (!read_int(text, &v) || (double)v < opt->min || (double)v > opt->max) {
+    if (!args_read_int(text, &v) || (double)v < opt->min || (double)v > opt->max) {
         ch_problem(p->err, CHELA_EINVAL, "--%s must be a whole number from %.0f to %.0f, not '%s'",
                    opt->name, opt->min, opt->max, text);
         return;
@@ -78,7 +78,7 @@ static void set_real(struct parser *p, const struct ch_opt *opt, const char *tex
     *(struct ch_real *)(void *)(p->into + opt->at) = (struct ch_real){.set = true, .value = v};
 }
 
-static bool is_choice(const char *choices, const char *text) {
+static bool args_is_choice(const char *choices, const char *text) {
     size_t n = strlen(text);
     for (const char *c = choices; *c; c += strcspn(c, "|"), c += *c == '|')
         if (strcspn(c, "|") == n && memcmp(c, text, n) == 0)
@@ -87,7 +87,7 @@ static bool is_choice(const char *choices, const char *text) {
 }
 
 static void set_choice(struct parser *p, const struct ch_opt *opt, const char *text) {
-    if (!is_choice(opt->value, text)) {
+    if (!args_is_choice(opt->value, text)) {
         ch_problem(p->err, CHELA_EINVAL, "--%s must be %s%s, not '%s'", opt->name,
                    strchr(opt->value, '|') ? "one of " : "", opt->value, text);
         return;
@@ -95,7 +95,7 @@ static void set_choice(struct parser *p, const struct ch_opt *opt, const char *t
     *(const char **)(void *)(p->into + opt->at) = text;
 }
 
-static void add_text(struct parser *p, const struct ch_opt *opt, const char *text) {
+static void args_add_text(struct parser *p, const struct ch_opt *opt, const char *text) {
     struct ch_texts *all = (struct ch_texts *)(void *)(p->into + opt->at);
     size_t most = sizeof(all->list) / sizeof(all->list[0]);
     if (all->n == most)
@@ -104,7 +104,7 @@ static void add_text(struct parser *p, const struct ch_opt *opt, const char *tex
         all->list[all->n++] = text;
 }
 
-static void set_value(struct parser *p, const struct ch_opt *opt, const char *text) {
+static void args_set_value(struct parser *p, const struct ch_opt *opt, const char *text) {
     switch (opt->kind) {
     case CH_OPT_SWITCH:
         break;
@@ -112,7 +112,7 @@ static void set_value(struct parser *p, const struct ch_opt *opt, const char *te
         *(const char **)(void *)(p->into + opt->at) = text;
         break;
     case CH_OPT_TEXTS:
-        add_text(p, opt, text);
+        args_add_text(p, opt, text);
         break;
     case CH_OPT_CHOICE:
         set_choice(p, opt, text);
@@ -127,7 +127,7 @@ static void set_value(struct parser *p, const struct ch_opt *opt, const char *te
 }
 
 /* `attached` is the value written in the same word, or NULL. */
-static void take(struct parser *p, const struct ch_opt *opt, const char *attached) {
+static void args_take(struct parser *p, const struct ch_opt *opt, const char *attached) {
     if (opt->kind == CH_OPT_SWITCH) {
         if (attached)
             ch_problem(p->err, CHELA_EINVAL, "--%s takes no value", opt->name);
@@ -138,7 +138,7 @@ static void take(struct parser *p, const struct ch_opt *opt, const char *attache
         ch_problem(p->err, CHELA_EINVAL, "--%s needs a value: %s", opt->name, opt->value);
         return;
     }
-    set_value(p, opt, attached ? attached : p->argv[p->at++]);
+    args_set_value(p, opt, attached ? attached : p->argv[p->at++]);
 }
 
 /* --- flags ---------------------------------------------------------------- */
@@ -169,10 +169,10 @@ static void unknown_long(struct parser *p, const char *name, size_t n) {
 static void long_flag(struct parser *p, const char *name) {
     size_t n = strcspn(name, "=");
     const char *attached = name[n] ? name + n + 1 : NULL;
-    const struct ch_opt *opt = find(p->opts, name, n);
+    const struct ch_opt *opt = args_find(p->opts, name, n);
 
     if (opt)
-        take(p, opt, attached);
+        args_take(p, opt, attached);
     else if (strcmp(name, "help") == 0)
         p->args->help = true;
     else
@@ -181,7 +181,7 @@ static void long_flag(struct parser *p, const char *name) {
 
 static void short_flags(struct parser *p, const char *letters) {
     for (; *letters; letters++) {
-        const struct ch_opt *opt = find_letter(p->opts, *letters);
+        const struct ch_opt *opt = args_find_letter(p->opts, *letters);
         if (!opt && *letters == 'h') {
             p->args->help = true;
         } else if (!opt) {
@@ -189,9 +189,9 @@ static void short_flags(struct parser *p, const char *letters) {
                        "unknown flag -%s (words that start with a dash go after --)", letters);
             return;
         } else if (opt->kind == CH_OPT_SWITCH) {
-            take(p, opt, NULL);
+            args_take(p, opt, NULL);
         } else {
-            take(p, opt, letters[1] ? letters + 1 : NULL);
+            args_take(p, opt, letters[1] ? letters + 1 : NULL);
             return;
         }
     }

@@ -14,38 +14,38 @@ enum chela_reasoning ch_run_reasoning(const char *word);
 /* clang-format off */
 #define CH_RUN_OPTS_SESSION(type)                                                                  \
     {"session", 0, CH_OPT_TEXT, offsetof(type, session), "KEY", 0, 0, "Configuration",             \
-     "name of the conversation to begin or to continue; without it a fresh one"},                  \
+     "key of the session to start or to continue; default: a new session"},                        \
     {"continue", 0, CH_OPT_SWITCH, offsetof(type, resume_last), NULL, 0, 0, "Configuration",       \
-     "continue the conversation that was used last"},                                              \
+     "continue the session that was used last"},                                                   \
     {"no-session", 0, CH_OPT_SWITCH, offsetof(type, no_session), NULL, 0, 0, "Configuration",      \
-     "keep nothing, whatever the configuration file says"}
+     "do not store the session, whatever the configuration file says"}
 #define CH_RUN_OPTS_SERVICE(type)                                                                  \
     {"model", 0, CH_OPT_TEXT, offsetof(type, model), "PROVIDER/MODEL", 0, 0, "Model",              \
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                                       \
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                            \
     {"base-url", 0, CH_OPT_TEXT, offsetof(type, base_url), "URL", 0, 0, "Model",                   \
-     "address of the service instead of the provider's own"},                                      \
+     "URL of the service instead of the provider's default"},                                      \
     {"api-key-env", 0, CH_OPT_TEXT, offsetof(type, api_key_env), "NAME", 0, 0, "Model",            \
-     "environment variable that holds the key"}
+     "environment variable that holds the API key"}
 #define CH_RUN_OPTS_WIRE(type)                                                                     \
     {"ca-file", 0, CH_OPT_TEXT, offsetof(type, ca_file), "FILE", 0, 0, "Model",                    \
-     "certificates to trust (PEM) instead of the system's"},                                       \
+     "trusted certificates (PEM) instead of the system's"},                                        \
     {"record", 0, CH_OPT_TEXT, offsetof(type, record), "FILE", 0, 0, "Model",                      \
-     "write every call of the model to a cassette, without keys"},                                 \
+     "record every model call to a cassette, without keys"},                                       \
     {"replay", 0, CH_OPT_TEXT, offsetof(type, replay), "FILE", 0, 0, "Model",                      \
-     "play a cassette instead of calling the model: no network, no key"}
+     "replay a cassette instead of calling the model: no network, no key"}
 #define CH_RUN_OPT_SYSTEM(type)                                                                    \
     {"system", 0, CH_OPT_TEXT, offsetof(type, system), "TEXT|@FILE", 0, 0, "Model",                \
      "instructions for the model"}
 #define CH_RUN_OPT_REASONING(type)                                                                 \
     {"reasoning", 0, CH_OPT_CHOICE, offsetof(type, reasoning), "off|low|medium|high", 0, 0,        \
-     "Model", "how much the model thinks before it answers"}
+     "Model", "amount of reasoning before the answer"}
 #define CH_RUN_OPT_MODE(type)                                                                      \
     {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route|heartbeat", 0, 0, "Model",  \
-     "how the agent works: think, act, look at the result, again; make a plan first; choose a "    \
-     "tool, or the planner, first; or take part in a chat"}
+     "how the agent works: call tools until there is an answer (react), make a plan first "        \
+     "(plan), choose a tool or the planner first (route), or take part in a chat (heartbeat)"}
 #define CH_RUN_OPT_NO_STREAM(type)                                                                 \
     {"no-stream", 0, CH_OPT_SWITCH, offsetof(type, no_stream), NULL, 0, 0, "Model",                \
-     "ask for whole replies instead of streams"}
+     "request complete replies instead of streams"}
 #define CH_RUN_OPT_APPROVE(type, help)                                                             \
     {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|auto|deny", 0, 0, "Tools", help}
 #define CH_RUN_OPTS_CALLS(type, turns, calls)                                                      \
@@ -61,7 +61,7 @@ enum chela_reasoning ch_run_reasoning(const char *word);
     {"timeout", 0, CH_OPT_REAL, offsetof(type, timeout), "SEC", 0.001, 31536000, "Limits", help}
 #define CH_RUN_OPT_OUTPUT(type)                                                                    \
     {"output", 0, CH_OPT_CHOICE, offsetof(type, output), "text|json|jsonl", 0, 0, "Output",        \
-     "the answer as text; the end of the run as a JSON object; or all its events, one JSON "       \
+     "print the answer as text, the run_end event as a JSON object, or all events, one JSON "      \
      "object a line"}
 /* clang-format on */
 

@@ -95,7 +95,7 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 /* --- store ------------------------------------------------------------------- */
 
 /* Each directory of the path that is not there yet, for the user alone. */
-static void make_directories(char *path) {
+static void setup_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700); /* what cannot be made is reported by who opens the file */
@@ -110,7 +110,7 @@ static char *user_store(const struct ch_env *env, bool create) {
     if (!path)
         return NULL;
     if (create)
-        make_directories(path);
+        setup_make_directories(path);
     char *url = ch_format("sqlite:%s", path);
     free(path);
     return url;
@@ -175,8 +175,8 @@ void ch_setup_free_names(char **names) {
 }
 
 /* flag: whose value the word is, for the message. */
-static int check_name(const char *flag, const char *word, char *const *names,
-                      struct chela_error *err) {
+static int setup_check_name(const char *flag, const char *word, char *const *names,
+                            struct chela_error *err) {
     struct ch_suggest near;
     ch_suggest_init(&near, word, strlen(word));
     for (; *names; names++) {
@@ -204,11 +204,12 @@ static const char *next_name(char **rest) {
 }
 
 /* A glob may match nothing, a plain name must be a tool's. */
-static int check_names(const struct ch_setup *s, char *const *names, struct chela_error *err) {
+static int setup_check_names(const struct ch_setup *s, char *const *names,
+                             struct chela_error *err) {
     int rc = CHELA_OK;
     char *copy = ch_dup(s->flags->tools), *rest = copy;
     for (const char *word; rc == CHELA_OK && (word = next_name(&rest));)
-        rc = check_name("--tools", word, names, err);
+        rc = setup_check_name("--tools", word, names, err);
     free(copy);
     return rc;
 }
@@ -234,7 +235,7 @@ static int check_choice(const char *choice, char *const *names, struct chela_err
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], choice) == 0)
             return CHELA_OK;
-    return check_name("--tool-choice", choice, names, err);
+    return setup_check_name("--tool-choice", choice, names, err);
 }
 
 /* The policy comes last: before it, every tool can be seen and named. */
@@ -268,7 +269,7 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
 
 /* --- agents that an agent may call ------------------------------------------------ */
 
-static chela_agent *member(const struct ch_setup *s, const char *id) {
+static chela_agent *setup_member(const struct ch_setup *s, const char *id) {
     for (size_t i = 0; i < s->team.n; i++)
         if (strcmp(s->team.members[i].id, id) == 0)
             return s->team.members[i].agent;
@@ -276,28 +277,28 @@ static chela_agent *member(const struct ch_setup *s, const char *id) {
 }
 
 static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
-    struct ch_team *t = &s->team;
+    struct ch_setup_team *t = &s->team;
     t->members = ch_must(realloc(t->members, (t->n + 1) * sizeof(*t->members)));
-    t->members[t->n++] = (struct ch_member){ch_dup(id), agent};
+    t->members[t->n++] = (struct ch_setup_member){ch_dup(id), agent};
 }
 
-struct ch_team ch_setup_take_team(struct ch_setup *s) {
-    struct ch_team team = s->team;
-    s->team = (struct ch_team){0};
+struct ch_setup_team ch_setup_take_team(struct ch_setup *s) {
+    struct ch_setup_team team = s->team;
+    s->team = (struct ch_setup_team){0};
     return team;
 }
 
-void ch_team_close(struct ch_team *team) {
+void ch_setup_team_close(struct ch_setup_team *team) {
     for (size_t i = 0; i < team->n; i++) {
         chela_agent_close(team->members[i].agent);
         free(team->members[i].id);
     }
     free(team->members);
-    *team = (struct ch_team){0};
+    *team = (struct ch_setup_team){0};
 }
 
-static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
-                  chela_agent *agent, struct chela_error *err);
+static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                        chela_agent *agent, struct chela_error *err);
 
 /* One that is called, or takes over: what the command line says about models and
  * tools is for the first; what it forbids, who is asked and how much a run may use
@@ -324,7 +325,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
         rc = err->code = CHELA_ECONFIG;
     if (rc == 0)
-        rc = gather(s, id, &opts, *out, err);
+        rc = setup_gather(s, id, &opts, *out, err);
     if (rc == 0)
         rc = chela_agent_policy(*out, policy.allow, deny ? deny : policy.deny, policy.permission,
                                 err);
@@ -332,39 +333,39 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     return rc;
 }
 
-static int meet(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
-                chela_agent **out, struct chela_error *err) {
-    *out = member(s, id);
+static int setup_meet(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                      chela_agent **out, struct chela_error *err) {
+    *out = setup_member(s, id);
     return *out ? CHELA_OK : make_member(s, id, caller, out, err);
 }
 
 /* Offer to an agent those that the file lists for it; each is made once. */
-static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
-                  chela_agent *agent, struct chela_error *err) {
+static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                        chela_agent *agent, struct chela_error *err) {
     const char *name;
     chela_agent *other;
     int rc = 0;
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
-        rc = meet(s, name, caller, &other, err);
+        rc = setup_meet(s, name, caller, &other, err);
         if (rc == 0)
             rc = chela_agent_delegate(agent, other, NULL, err);
     }
     for (size_t i = 0; rc == 0 && (name = chela_config_takers(s->config, id, i)); i++) {
-        rc = meet(s, name, caller, &other, err);
+        rc = setup_meet(s, name, caller, &other, err);
         if (rc == 0)
             rc = chela_agent_handoff(agent, other, err);
     }
     return rc;
 }
 
-static int add_tools(struct ch_setup *s, const struct chela_agent_opts *opts, chela_agent *agent,
-                     struct chela_error *err) {
+static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *opts,
+                           chela_agent *agent, struct chela_error *err) {
     if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
         return err->code = CHELA_ECONFIG;
-    if (s->config && gather(s, s->flags->agent, opts, agent, err) < 0)
+    if (s->config && setup_gather(s, s->flags->agent, opts, agent, err) < 0)
         return err->code;
     char **names = ch_setup_tool_names(agent);
-    int rc = s->flags->tools ? check_names(s, names, err) : CHELA_OK;
+    int rc = s->flags->tools ? setup_check_names(s, names, err) : CHELA_OK;
     ch_setup_free_names(names);
     return rc;
 }
@@ -415,7 +416,7 @@ static int check_url(const char *url, struct chela_error *err) {
                       url);
 }
 
-static void choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
+static void setup_choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
     const char *why = NULL;
     if (opts->model)
         return;
@@ -447,7 +448,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         return ch_problem(err, CHELA_ECONFIG,
                           "--agent %s: there is no configuration file that could define it",
                           s->flags->agent);
-    if (s->flags->agent && (*out = member(s, s->flags->agent)))
+    if (s->flags->agent && (*out = setup_member(s, s->flags->agent)))
         return CHELA_OK; /* another one calls it */
     s->limits = opts->limits ? *opts->limits : (struct chela_limits)CHELA_LIMITS(.sum_up = 0);
     s->limits.sum_up = 0; /* for the first agent alone */
@@ -459,7 +460,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
     ch_setup_sandbox(s, opts, &sandbox);
-    choose_model(s, opts);
+    setup_choose_model(s, opts);
     struct policy policy = take_policy(opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     if (deny)
@@ -470,7 +471,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
         rc = chela_schedule_tool(*out, s->store, err);
     if (rc == 0)
-        rc = add_tools(s, opts, *out, err);
+        rc = setup_add_tools(s, opts, *out, err);
     if (rc == 0)
         rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
     free(deny);
@@ -517,7 +518,7 @@ int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
 }
 
 void ch_setup_release(struct ch_setup *s) {
-    ch_team_close(&s->team);
+    ch_setup_team_close(&s->team);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;

@@ -22,39 +22,39 @@ struct ch_setup_flags {
 #define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
 #define CH_SETUP_OPTS_CONFIG(type)                                                                 \
     {"config", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, config), "FILE", 0, 0, "Configuration",          \
-     "configuration file instead of ./chela.yaml or the user's own"},                              \
+     "configuration file; default: ./chela.yaml, else the user's"},                                \
     {"agent", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, agent), "ID", 0, 0, "Configuration",              \
-     "agent of the configuration file to use; without it the first"}
+     "agent of the configuration file to use; default: the first"}
 #define CH_SETUP_OPTS_STORE(type)                                                                  \
     {"store", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, store), "URL", 0, 0, "Configuration",             \
-     "where sessions are kept: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory: "   \
-     "for nowhere; without it the configuration file's, else the user's own database"}
+     "store for sessions: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory:; "       \
+     "default: the configuration file's, else the user's database"}
 #define CH_SETUP_OPTS_TOOLS(type)                                                                  \
     {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
-     "directory the file tools work in; without it the current one"},                              \
+     "directory that the file tools work in; default: the current directory"},                     \
     {"tools", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, tools), "LIST", 0, 0, "Tools",                    \
-     "offer only these tools: names, globs or groups, comma separated; \"\" for none"},           \
+     "offer only these tools: names, globs or groups, comma separated; \"\" for none"},            \
     {"deny", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, deny), "LIST", 0, 0, "Tools",                      \
-     "and leave these out"},                                                                       \
+     "do not offer these tools"},                                                                  \
     {"sandbox", 0, CH_OPT_CHOICE, CH_SETUP_OPT(type, sandbox), "required|auto|off", 0, 0, "Tools", \
-     "programs of tools run in the whole sandbox or not at all; in what of it this machine can "   \
-     "do (the default); without one"}
+     "run programs of tools in the complete sandbox or not at all (required), with the layers "    \
+     "that this machine supports (auto, the default), or without a sandbox (off)"}
 #define CH_SETUP_OPTS_OUTPUT(type)                                                                 \
     {"quiet", 'q', CH_OPT_SWITCH, CH_SETUP_OPT(type, quiet), NULL, 0, 0, "Output",                 \
-     "only the result and errors"},                                                                \
+     "print only the result and errors"},                                                          \
     {"verbose", 'v', CH_OPT_SWITCH, CH_SETUP_OPT(type, verbose), NULL, 0, 0, "Output",             \
-     "also what happens underneath"},                                                              \
+     "print details of the run, too"},                                                             \
     {"no-color", 0, CH_OPT_SWITCH, CH_SETUP_OPT(type, no_color), NULL, 0, 0, "Output",             \
-     "no colour on a terminal"}
+     "do not use colors on a terminal"}
 /* clang-format on */
 
-struct ch_member {
+struct ch_setup_member {
     char *id; /* owned */
     chela_agent *agent; /* owned */
 };
 
-struct ch_team {
-    struct ch_member *members; /* owned */
+struct ch_setup_team {
+    struct ch_setup_member *members; /* owned */
     size_t n;
 };
 
@@ -73,7 +73,7 @@ struct ch_setup {
     char *config_path;                  /* owned; NULL: there is no file */
     unsigned warnings;                  /* the file gave */
     chela_store *store;                 /* owned; NULL: not opened */
-    struct ch_team team;                /* agents that were made */
+    struct ch_setup_team team;          /* agents that were made */
 };
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
@@ -106,8 +106,8 @@ int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct ch
                    struct chela_error *err);
 
 /* Take the agents that were made: the next ones are new. */
-struct ch_team ch_setup_take_team(struct ch_setup *s);
-void ch_team_close(struct ch_team *team);
+struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
+void ch_setup_team_close(struct ch_setup_team *team);
 
 /* The flag --sandbox says how strict; what the file says about the rest stays.
  * opts->sandbox may then be *own, which must last as long as it is used. */

@@ -7,19 +7,19 @@
 
 const struct ch_env_help ch_env_help[] = {
     {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
-    {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
-    {"XDG_STATE_HOME", "Where chela/chela.db, the store of sessions, is kept when no other is "
-                       "chosen, and chela/history; ~/.local/state when it is not set."},
-    {"XDG_CACHE_HOME", "Where chela/vectors, what embedding models made of notes, is kept; "
-                       "~/.cache when it is not set."},
-    {"PAGER", "Shows listings that are longer than the terminal; less when it is not set, none "
-              "when it is \"cat\" or empty."},
-    {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
-    {"TERM", "\"dumb\" turns colour and the status line off."},
+    {"XDG_CONFIG_HOME", "Directory of chela/chela.yaml; default: ~/.config."},
+    {"XDG_STATE_HOME", "Directory of chela/chela.db, the default store of sessions, and of "
+                       "chela/history; default: ~/.local/state."},
+    {"XDG_CACHE_HOME", "Directory of chela/vectors, the cached embedding vectors of notes; "
+                       "default: ~/.cache."},
+    {"PAGER", "Program that shows output longer than the terminal; default: less; \"cat\" or "
+              "empty: no pager."},
+    {"NO_COLOR", "If set, no colors are used, as with --no-color."},
+    {"TERM", "\"dumb\" turns colors and the status line off."},
     {NULL, NULL},
 };
 
-static const char *get(const char *name) {
+static const char *env_get(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
@@ -32,17 +32,17 @@ static const char *get_pager(void) {
 }
 
 struct ch_env ch_env_read(void) {
-    const char *config_home = get("XDG_CONFIG_HOME");
-    const char *state_home = get("XDG_STATE_HOME");
-    const char *term = get("TERM");
+    const char *config_home = env_get("XDG_CONFIG_HOME");
+    const char *state_home = env_get("XDG_STATE_HOME");
+    const char *term = env_get("TERM");
     return (struct ch_env){
-        .trace = get("CHELA_TRACE"),
+        .trace = env_get("CHELA_TRACE"),
         /* the XDG specification: a relative path is to be ignored */
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
-        .home = get("HOME"),
+        .home = env_get("HOME"),
         .pager = get_pager(),
-        .no_color = get("NO_COLOR") != NULL,
+        .no_color = env_get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,
     };
 }

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ch_cmd;
+
 struct ch_env {
+    const struct ch_cmd *const *commands; /* all of them, ended by NULL (main/commands.h) */
     const char *trace;       /* CHELA_TRACE: areas to trace, NULL when unset */
     const char *config_home; /* XDG_CONFIG_HOME, NULL when unset or not absolute */
     const char *state_home;  /* XDG_STATE_HOME, likewise */

@@ -37,7 +37,7 @@ const char *ch_service_socket(void) {
 }
 
 /* The words of our own command line, each with its NUL. */
-static char *read_words(size_t *n) {
+static char *service_read_words(size_t *n) {
     char *words = NULL;
     FILE *f = fopen("/proc/self/cmdline", "re");
     size_t got;
@@ -54,7 +54,7 @@ static char *read_words(size_t *n) {
 }
 
 /* The environment and, with a socket, what says that it is for us. */
-static char **read_variables(bool socket) {
+static char **service_read_variables(bool socket) {
     size_t n = 0;
     while (environ[n])
         n++;
@@ -70,15 +70,15 @@ static char **read_variables(bool socket) {
 /* What was allocated for it goes with the process. */
 void ch_service_exec(bool socket) {
     size_t n, count = 0;
-    char *words = read_words(&n), **argv = ch_must(calloc(n + 1, sizeof(*argv)));
+    char *words = service_read_words(&n), **argv = ch_must(calloc(n + 1, sizeof(*argv)));
     for (char *at = words; at < words + n; at += strlen(at) + 1)
         argv[count++] = at;
     if (count && (!socket || dup2(SPARE_SOCKET, FIRST_SOCKET) == FIRST_SOCKET))
-        execvpe(argv[0], argv, read_variables(socket));
+        execvpe(argv[0], argv, service_read_variables(socket));
 }
 
 /* "/path" or, beginning with an at sign, a name without a file. */
-static socklen_t read_address(const char *text, struct sockaddr_un *to) {
+static socklen_t service_read_address(const char *text, struct sockaddr_un *to) {
     size_t n = strlen(text);
     if ((text[0] != '/' && text[0] != '@') || n >= sizeof(to->sun_path))
         return 0;
@@ -93,7 +93,7 @@ void ch_service_tell(const char *state) {
     const char *where = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to;
     struct timespec t;
-    socklen_t n = where ? read_address(where, &to) : 0;
+    socklen_t n = where ? service_read_address(where, &to) : 0;
     int fd = n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0)
         return;

@@ -49,7 +49,7 @@ static void wake_pollers(const struct ch_signals *s) {
     }
 }
 
-static void leave(struct ch_signals *s) {
+static void signal_leave(struct ch_signals *s) {
     s->left = true;
     chela_run_leave(s->run);
     wake_pollers(s);
@@ -60,7 +60,7 @@ static void time_is_up(struct ch_signals *s) {
         leave_now(s);
     s->draining = !s->detached;
     if (s->draining)
-        leave(s);
+        signal_leave(s);
 }
 
 static void first_signal(struct ch_signals *s, int signo) {
@@ -73,17 +73,17 @@ static void first_signal(struct ch_signals *s, int signo) {
         chela_cancel(s->run, "interrupted");
 }
 
-static void on_signal(struct ch_signals *s, int signo) {
+static void signal_on_signal(struct ch_signals *s, int signo) {
     /* _exit: a destructor might wait for the very thing that hangs */
     if (s->caught || s->left || s->detached)
         _exit(128 + signo);
     if (s->draining)
-        leave(s);
+        signal_leave(s);
     else
         first_signal(s, signo);
 }
 
-static void *wait_for_signals(void *user) {
+static void *signal_wait_for_signals(void *user) {
     struct ch_signals *s = user;
     for (bool stop = false; !stop;) {
         struct timespec patience = {.tv_sec = s->left ? LEAVE_S : DRAIN_S};
@@ -96,7 +96,7 @@ static void *wait_for_signals(void *user) {
         if (!stop && signo < 0)
             time_is_up(s);
         else if (!stop)
-            on_signal(s, signo);
+            signal_on_signal(s, signo);
         pthread_mutex_unlock(&s->lock);
     }
     return NULL;
@@ -119,7 +119,7 @@ struct ch_signals *ch_signals_new(void) {
     if (pipe2(s->pipe, O_CLOEXEC) < 0)
         goto no_pipe;
     pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
-    if (pthread_create(&s->waiter, NULL, wait_for_signals, s) == 0)
+    if (pthread_create(&s->waiter, NULL, signal_wait_for_signals, s) == 0)
         return s;
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
     close(s->pipe[0]);

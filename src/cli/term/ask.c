@@ -108,7 +108,7 @@ static bool in_foreground(const struct ch_asker *a) {
     return front < 0 || front == getpgrp();
 }
 
-static void question(struct ch_asker *a, const struct chela_approval *approval, bool again) {
+static void ask_question(struct ch_asker *a, const struct chela_approval *approval, bool again) {
     struct ch_draft d;
 
     ch_draft_init(&d);
@@ -134,7 +134,7 @@ enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval
         return CHELA_GO; /* undecided: the run pauses */
     for (bool again = false; heard == LINE; again = true) {
         tcflush(a->tty, TCIFLUSH);
-        question(a, approval, again);
+        ask_question(a, approval, again);
         heard = listen(a);
         ch_console_asked(a->console, heard == LINE);
         if (heard == LINE &&

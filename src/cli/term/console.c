@@ -36,7 +36,7 @@ void ch_console_release(struct ch_console *c) {
 
 /* --- bytes; the lock is held ----------------------------------------------- */
 
-static int write_all(int fd, const char *p, size_t n) {
+static int term_console_write_all(int fd, const char *p, size_t n) {
     while (n > 0) {
         ssize_t w = write(fd, p, n);
         if (w >= 0) {
@@ -51,7 +51,8 @@ static int write_all(int fd, const char *p, size_t n) {
     return 0;
 }
 
-static void put(struct ch_console *c, const struct ch_term *t, const char *p, size_t n) {
+static void term_console_put(struct ch_console *c, const struct ch_term *t, const char *p,
+                             size_t n) {
     if (n == 0 || (t == &c->out && c->failure))
         return;
     if (c->sink) {
@@ -59,17 +60,18 @@ static void put(struct ch_console *c, const struct ch_term *t, const char *p, si
         return;
     }
     if (c->status) {
-        write_all(c->err.fd, ERASE, sizeof(ERASE) - 1);
+        term_console_write_all(c->err.fd, ERASE, sizeof(ERASE) - 1);
         c->status = false;
     }
-    int failure = write_all(t->fd, p, n);
+    int failure = term_console_write_all(t->fd, p, n);
     if (t == &c->out)
         c->failure = failure;
 }
 
 /* What is written on a terminal moves the cursor of both streams. */
-static void put_text(struct ch_console *c, const struct ch_term *t, const char *p, size_t n) {
-    put(c, t, p, n);
+static void term_console_put_text(struct ch_console *c, const struct ch_term *t, const char *p,
+                                  size_t n) {
+    term_console_put(c, t, p, n);
     if (t->tty && n > 0)
         c->open_fd = p[n - 1] == '\n' ? 0 : t->fd;
 }
@@ -79,14 +81,14 @@ static void end_progress(struct ch_console *c) {
         return;
     c->progressing = false;
     c->progress = (struct ch_escape){0};
-    put_text(c, &c->err, "\n", 1);
+    term_console_put_text(c, &c->err, "\n", 1);
 }
 
 /* Bring the cursor to the start of a line. */
 static void break_line(struct ch_console *c) {
     end_progress(c);
     if (c->open_fd)
-        put_text(c, c->open_fd == c->out.fd ? &c->out : &c->err, "\n", 1);
+        term_console_put_text(c, c->open_fd == c->out.fd ? &c->out : &c->err, "\n", 1);
 }
 
 /* --- answer ---------------------------------------------------------------- */
@@ -119,7 +121,7 @@ void ch_console_answer(struct ch_console *c, const char *p, size_t n) {
     c->answered = true;
     answer_text(c, &d, p, n);
     ch_draft_finish(&d);
-    put_text(c, &c->out, d.p, d.n);
+    term_console_put_text(c, &c->out, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(d.p);
 }
@@ -139,7 +141,7 @@ void ch_console_answer_end(struct ch_console *c) {
     /* a note in between has ended the line already */
     bool ended = c->out.tty && c->open_fd != c->out.fd;
     if (!ended || d.n > 1)
-        put_text(c, &c->out, d.p, d.n);
+        term_console_put_text(c, &c->out, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(d.p);
 }
@@ -153,7 +155,7 @@ static void print_safely(struct ch_console *c, const char *p, size_t n) {
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
     break_line(c);
-    put_text(c, &c->out, d.p, d.n);
+    term_console_put_text(c, &c->out, d.p, d.n);
     free(d.p);
 }
 
@@ -162,7 +164,7 @@ void ch_console_print(struct ch_console *c, const char *p, size_t n) {
     if (c->out.tty)
         print_safely(c, p, n);
     else
-        put(c, &c->out, p, n);
+        term_console_put(c, &c->out, p, n);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -187,7 +189,7 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
     ch_escape_feed(&c->progress, d.f, p, n);
     fputs(c->err.color ? PLAIN : "", d.f);
     ch_draft_finish(&d);
-    put_text(c, &c->err, d.p, d.n);
+    term_console_put_text(c, &c->err, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(d.p);
 }
@@ -206,7 +208,8 @@ void ch_console_json(struct ch_console *c, const char *level, const char *area, 
 }
 
 CHELA_PRINTF(4, 0)
-static void line(struct ch_console *c, bool dim, const char *lead, const char *fmt, va_list ap) {
+static void term_console_line(struct ch_console *c, bool dim, const char *lead, const char *fmt,
+                              va_list ap) {
     char *text = NULL;
     struct ch_draft d;
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
@@ -227,17 +230,17 @@ static void line(struct ch_console *c, bool dim, const char *lead, const char *f
     ch_draft_finish(&d);
     pthread_mutex_lock(&c->lock);
     break_line(c);
-    put_text(c, &c->err, d.p, d.n);
+    term_console_put_text(c, &c->err, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(text);
     free(d.p);
 }
 
 CHELA_PRINTF(3, 4)
-static void say(struct ch_console *c, bool dim, const char *fmt, ...) {
+static void term_console_say(struct ch_console *c, bool dim, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    line(c, dim, "", fmt, ap);
+    term_console_line(c, dim, "", fmt, ap);
     va_end(ap);
 }
 
@@ -246,7 +249,7 @@ void ch_console_note(struct ch_console *c, const char *fmt, ...) {
         return;
     va_list ap;
     va_start(ap, fmt);
-    line(c, c->err.color, "", fmt, ap);
+    term_console_line(c, c->err.color, "", fmt, ap);
     va_end(ap);
 }
 
@@ -255,19 +258,19 @@ void ch_console_verbose(struct ch_console *c, const char *fmt, ...) {
         return;
     va_list ap;
     va_start(ap, fmt);
-    line(c, c->err.color, "", fmt, ap);
+    term_console_line(c, c->err.color, "", fmt, ap);
     va_end(ap);
 }
 
 void ch_console_error(struct ch_console *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    line(c, false, "chela: ", fmt, ap);
+    term_console_line(c, false, "chela: ", fmt, ap);
     va_end(ap);
 }
 
 void ch_console_trace(struct ch_console *c, const char *area, const char *text) {
-    say(c, c->err.color, "[%s] %s", area, text);
+    term_console_say(c, c->err.color, "[%s] %s", area, text);
 }
 
 void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
@@ -282,7 +285,7 @@ void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
     ch_draft_finish(&d);
     pthread_mutex_lock(&c->lock);
     break_line(c);
-    put_text(c, &c->err, d.p, d.n);
+    term_console_put_text(c, &c->err, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(d.p);
 }
@@ -297,7 +300,7 @@ void ch_console_ask(struct ch_console *c, const char *p, size_t n) {
     ch_draft_finish(&d);
     pthread_mutex_lock(&c->lock);
     break_line(c);
-    put_text(c, &c->err, d.p, d.n);
+    term_console_put_text(c, &c->err, d.p, d.n);
     pthread_mutex_unlock(&c->lock);
     free(d.p);
 }
@@ -315,7 +318,7 @@ void ch_console_asked(struct ch_console *c, bool ended_line) {
 void ch_console_status(struct ch_console *c, const char *text) {
     pthread_mutex_lock(&c->lock);
     if (!text && c->status) {
-        write_all(c->err.fd, ERASE, sizeof(ERASE) - 1);
+        term_console_write_all(c->err.fd, ERASE, sizeof(ERASE) - 1);
         c->status = false;
     }
     if (text && c->err.live && !c->open_fd) {
@@ -325,7 +328,7 @@ void ch_console_status(struct ch_console *c, const char *text) {
         fprintf(d.f, "%s%s%.*s%s", ERASE, c->err.color ? DIM : "", (int)fit, text,
                 c->err.color ? PLAIN : "");
         ch_draft_finish(&d);
-        write_all(c->err.fd, d.p, d.n);
+        term_console_write_all(c->err.fd, d.p, d.n);
         c->status = true;
         free(d.p);
     }

@@ -51,9 +51,6 @@ void ch_console_answer_end(struct ch_console *c);
 /* Bytes for stdout as they are (made safe on a terminal), at once. */
 void ch_console_print(struct ch_console *c, const char *p, size_t n);
 
-/* The same for a listing: what is longer than the terminal goes to a pager
- * (pager.c). For commands that have nothing else to do. */
-void ch_console_page(struct ch_console *c, const char *p, size_t n);
 /* Columns of the terminal that stdout is; 0: it is none. */
 unsigned ch_console_columns(const struct ch_console *c);
 

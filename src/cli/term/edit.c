@@ -22,7 +22,7 @@ void ch_edit_release(struct ch_edit *e) {
 
 /* --- text -------------------------------------------------------------------------- */
 
-static void insert(struct ch_edit *e, const char *p, size_t n) {
+static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
     if (n > CH_EDIT_MAX - e->n)
         return;
     if (e->n + n >= e->cap) {
@@ -58,7 +58,7 @@ char *ch_edit_take(struct ch_edit *e) {
 void ch_edit_set(struct ch_edit *e, const char *text) {
     e->n = e->at = 0;
     e->text[0] = '\0';
-    insert(e, text, strlen(text));
+    term_edit_insert(e, text, strlen(text));
 }
 
 /* --- places ------------------------------------------------------------------------ */
@@ -96,34 +96,34 @@ static size_t line_start(const struct ch_edit *e, size_t at) {
     return at;
 }
 
-static size_t line_end(const struct ch_edit *e, size_t at) {
+static size_t term_edit_line_end(const struct ch_edit *e, size_t at) {
     return at + strcspn(e->text + at, "\n");
 }
 
-static bool is_space(char c) {
+static bool term_edit_is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n';
 }
 
 /* Bytes beyond ASCII are letters to somebody. */
-static bool is_word(char c) {
+static bool term_edit_is_word(char c) {
     return (unsigned char)c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
            (c >= 'a' && c <= 'z') || c == '_';
 }
 
 static size_t word_left(const struct ch_edit *e) {
     size_t at = e->at;
-    while (at > 0 && !is_word(e->text[at - 1]))
+    while (at > 0 && !term_edit_is_word(e->text[at - 1]))
         at--;
-    while (at > 0 && is_word(e->text[at - 1]))
+    while (at > 0 && term_edit_is_word(e->text[at - 1]))
         at--;
     return at;
 }
 
 static size_t word_right(const struct ch_edit *e) {
     size_t at = e->at;
-    while (at < e->n && !is_word(e->text[at]))
+    while (at < e->n && !term_edit_is_word(e->text[at]))
         at++;
-    while (at < e->n && is_word(e->text[at]))
+    while (at < e->n && term_edit_is_word(e->text[at]))
         at++;
     return at;
 }
@@ -131,9 +131,9 @@ static size_t word_right(const struct ch_edit *e) {
 /* What Ctrl-W takes: everything back to a space. */
 static size_t space_left(const struct ch_edit *e) {
     size_t at = e->at;
-    while (at > 0 && is_space(e->text[at - 1]))
+    while (at > 0 && term_edit_is_space(e->text[at - 1]))
         at--;
-    while (at > 0 && !is_space(e->text[at - 1]))
+    while (at > 0 && !term_edit_is_space(e->text[at - 1]))
         at--;
     return at;
 }
@@ -169,7 +169,7 @@ static void transpose(struct ch_edit *e) {
 
 /* --- history ----------------------------------------------------------------------- */
 
-static const char *entry(const struct ch_edit *e, size_t past) {
+static const char *term_edit_entry(const struct ch_edit *e, size_t past) {
     return e->history->list[e->history->n - past];
 }
 
@@ -181,7 +181,7 @@ static void show_past(struct ch_edit *e, size_t past) {
         e->draft = ch_dup(e->text);
     }
     e->past = past;
-    ch_edit_set(e, past ? entry(e, past) : e->draft);
+    ch_edit_set(e, past ? term_edit_entry(e, past) : e->draft);
 }
 
 /* Within the text first, by its lines; then through history. */
@@ -197,20 +197,21 @@ static void up(struct ch_edit *e) {
 }
 
 static void down(struct ch_edit *e) {
-    size_t end = line_end(e, e->at), start = line_start(e, e->at);
+    size_t end = term_edit_line_end(e, e->at), start = line_start(e, e->at);
     if (end == e->n) {
         if (e->past > 0)
             show_past(e, e->past - 1);
         return;
     }
     unsigned column = ch_term_text_columns(e->text + start, e->at - start);
-    e->at = end + 1 + ch_term_fit(e->text + end + 1, line_end(e, end + 1) - end - 1, column);
+    e->at =
+        end + 1 + ch_term_fit(e->text + end + 1, term_edit_line_end(e, end + 1) - end - 1, column);
 }
 
 /* The nearest entry with the query, from `past` entries back on. */
-static void search(struct ch_edit *e, size_t past) {
+static void term_edit_search(struct ch_edit *e, size_t past) {
     for (; e->history && past <= e->history->n; past++) {
-        if (past > 0 && strstr(entry(e, past), e->query)) {
+        if (past > 0 && strstr(term_edit_entry(e, past), e->query)) {
             e->missing = false;
             show_past(e, past);
             return;
@@ -222,16 +223,16 @@ static void search(struct ch_edit *e, size_t past) {
 static void search_key(struct ch_edit *e, const struct ch_key *k) {
     size_t n = strlen(e->query);
     if (k->code == CH_KEY_SEARCH) {
-        search(e, e->past + 1);
+        term_edit_search(e, e->past + 1);
     } else if (k->code == CH_KEY_TEXT && n + strlen(k->text) < sizeof(e->query)) {
         memcpy(e->query + n, k->text, strlen(k->text) + 1);
-        search(e, e->past ? e->past : 1);
+        term_edit_search(e, e->past ? e->past : 1);
     } else if (k->code == CH_KEY_BACKSPACE && n > 0) {
         do
             e->query[--n] = '\0';
         while (n > 0 && ((unsigned char)e->query[n] & 0xC0) == 0x80);
         e->query[n] = '\0';
-        search(e, 1);
+        term_edit_search(e, 1);
     }
 }
 
@@ -272,20 +273,20 @@ void ch_edit_complete(struct ch_edit *e, size_t from, char *const *words, size_t
     size_t len = common(words, n);
     if (len >= e->at - from) {
         erase(e, from, e->at);
-        insert(e, words[0], len);
+        term_edit_insert(e, words[0], len);
     }
     if (n > 1)
         show_words(e, words, n);
     else if (len > 0 && words[0][len - 1] != '/')
-        insert(e, " ", 1);
+        term_edit_insert(e, " ", 1);
 }
 
 /* --- keys -------------------------------------------------------------------------- */
 
-static enum ch_edit_action enter(struct ch_edit *e) {
+static enum ch_edit_action term_edit_enter(struct ch_edit *e) {
     if (e->at > 0 && e->at == e->n && e->text[e->n - 1] == '\\') {
         erase(e, e->n - 1, e->n);
-        insert(e, "\n", 1);
+        term_edit_insert(e, "\n", 1);
         return CH_EDIT_NONE;
     }
     return CH_EDIT_SUBMIT;
@@ -309,7 +310,7 @@ static void move_key(struct ch_edit *e, enum ch_key_code code) {
         e->at = line_start(e, e->at);
         break;
     case CH_KEY_END:
-        e->at = line_end(e, e->at);
+        e->at = term_edit_line_end(e, e->at);
         break;
     case CH_KEY_UP:
         up(e);
@@ -329,14 +330,14 @@ static void move_key(struct ch_edit *e, enum ch_key_code code) {
     }
 }
 
-static void change_key(struct ch_edit *e, const struct ch_key *k, bool was_killing) {
-    size_t end = line_end(e, e->at);
+static void term_edit_change_key(struct ch_edit *e, const struct ch_key *k, bool was_killing) {
+    size_t end = term_edit_line_end(e, e->at);
     switch (k->code) {
     case CH_KEY_TEXT:
-        insert(e, k->text, strlen(k->text));
+        term_edit_insert(e, k->text, strlen(k->text));
         break;
     case CH_KEY_NEWLINE:
-        insert(e, "\n", 1);
+        term_edit_insert(e, "\n", 1);
         break;
     case CH_KEY_BACKSPACE:
         erase(e, step_left(e, e->at), e->at);
@@ -357,7 +358,7 @@ static void change_key(struct ch_edit *e, const struct ch_key *k, bool was_killi
         kill(e, space_left(e), e->at, was_killing);
         break;
     case CH_KEY_YANK:
-        insert(e, e->killed ? e->killed : "", e->killed ? strlen(e->killed) : 0);
+        term_edit_insert(e, e->killed ? e->killed : "", e->killed ? strlen(e->killed) : 0);
         break;
     case CH_KEY_TRANSPOSE:
         transpose(e);
@@ -389,7 +390,7 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
     }
     switch (k->code) {
     case CH_KEY_ENTER:
-        return enter(e);
+        return term_edit_enter(e);
     case CH_KEY_TAB:
         return CH_EDIT_COMPLETE;
     case CH_KEY_INTERRUPT:
@@ -413,7 +414,7 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
         e->query[0] = '\0';
         return CH_EDIT_NONE;
     default:
-        change_key(e, k, was_killing);
+        term_edit_change_key(e, k, was_killing);
         return CH_EDIT_NONE;
     }
 }

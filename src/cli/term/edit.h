@@ -67,6 +67,5 @@ struct ch_edit_view {
 };
 void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns, size_t rows,
                   struct ch_edit_view *out);
-void ch_edit_view_release(struct ch_edit_view *v);
 
 #endif

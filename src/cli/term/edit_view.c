@@ -1,5 +1,7 @@
 /* edit_view.c -- what an editor looks like: its text folded into lines of the
  * terminal's width, and where the cursor is. See edit.h. */
+#include "cli/term/edit_view.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ struct sheet {
     unsigned columns, used, indent;
 };
 
-static void end_line(struct sheet *s) {
+static void edit_view_end_line(struct sheet *s) {
     struct ch_edit_view *v = s->view;
     ch_draft_finish(&s->line);
     v->lines = ch_must(realloc(v->lines, (v->n + 1) * sizeof(*v->lines)));
@@ -31,9 +33,9 @@ static void begin_line(struct sheet *s, const char *lead) {
         fprintf(s->line.f, "%*s", (int)s->indent, "");
 }
 
-static void put(struct sheet *s, const char *p, size_t n, unsigned columns) {
+static void edit_view_put(struct sheet *s, const char *p, size_t n, unsigned columns) {
     if (s->used + columns > s->columns) {
-        end_line(s);
+        edit_view_end_line(s);
         begin_line(s, NULL);
     }
     fwrite(p, 1, n, s->line.f);
@@ -41,55 +43,55 @@ static void put(struct sheet *s, const char *p, size_t n, unsigned columns) {
 }
 
 /* One character, in a form that only takes room. */
-static void put_char(struct sheet *s, const char *p, size_t n, uint32_t cp) {
+static void edit_view_put_char(struct sheet *s, const char *p, size_t n, uint32_t cp) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
 
     if (cp == '\t') {
-        put(s, "    ", 4, 4);
+        edit_view_put(s, "    ", 4, 4);
         return;
     }
     if (cp >= 0x20 && cp < 0x7F) {
-        put(s, p, n, 1);
+        edit_view_put(s, p, n, 1);
         return;
     }
     ch_draft_init(&d);
     ch_escape_feed(&safe, d.f, p, n);
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
-    put(s, d.p, d.n, ch_term_text_columns(d.p, d.n));
+    edit_view_put(s, d.p, d.n, ch_term_text_columns(d.p, d.n));
     free(d.p);
 }
 
-static void mark(struct sheet *s) {
+static void edit_view_mark(struct sheet *s) {
     if (s->used >= s->columns) { /* the cursor needs a column of its own */
-        end_line(s);
+        edit_view_end_line(s);
         begin_line(s, NULL);
     }
     s->view->row = s->view->n;
     s->view->column = s->used;
 }
 
-static void put_text(struct sheet *s, const char *text, size_t n, size_t cursor) {
+static void edit_view_put_text(struct sheet *s, const char *text, size_t n, size_t cursor) {
     for (size_t i = 0; i < n;) {
         uint32_t cp = 0xFFFD;
         int len = ch_term_char(text + i, n - i, &cp);
         if (i == cursor)
-            mark(s);
+            edit_view_mark(s);
         if (text[i] == '\n') {
-            end_line(s);
+            edit_view_end_line(s);
             begin_line(s, NULL);
         } else {
-            put_char(s, text + i, len > 0 ? (size_t)len : 1, cp);
+            edit_view_put_char(s, text + i, len > 0 ? (size_t)len : 1, cp);
         }
         i += len > 0 ? (size_t)len : 1;
     }
     if (cursor == n)
-        mark(s);
+        edit_view_mark(s);
 }
 
 /* Keep `rows` lines, the cursor's among them. */
-static void cut(struct ch_edit_view *v, size_t rows) {
+static void edit_view_cut(struct ch_edit_view *v, size_t rows) {
     if (v->n <= rows)
         return;
     size_t first = v->row < rows ? 0 : v->row - rows + 1;
@@ -113,7 +115,7 @@ static void put_hint(struct sheet *s, const char *hint, size_t rows) {
     for (size_t i = 0; i < n && i < rows && i < MOST; i++) {
         begin_line(s, NULL);
         fputs(lines[i].text, s->line.f);
-        end_line(s);
+        edit_view_end_line(s);
     }
     ch_flow_free_lines(lines, n);
     ch_flow_release(&flow);
@@ -134,17 +136,10 @@ void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns,
         s.indent = 0;
     }
     begin_line(&s, lead);
-    put_text(&s, e->text, e->n, e->at);
-    end_line(&s);
-    cut(out, rows > 0 ? rows : 1);
+    edit_view_put_text(&s, e->text, e->n, e->at);
+    edit_view_end_line(&s);
+    edit_view_cut(out, rows > 0 ? rows : 1);
     if (e->hint && out->n < rows)
         put_hint(&s, e->hint, rows - out->n);
     free(search);
-}
-
-void ch_edit_view_release(struct ch_edit_view *v) {
-    for (size_t i = 0; i < v->n; i++)
-        free(v->lines[i]);
-    free(v->lines);
-    *v = (struct ch_edit_view){0};
 }

@@ -25,7 +25,7 @@ void ch_style_put(FILE *out, unsigned style) {
 
 /* --- text ----------------------------------------------------------------------------- */
 
-static void append(struct ch_flow *f, unsigned style, const char *p, size_t n) {
+static void flow_append(struct ch_flow *f, unsigned style, const char *p, size_t n) {
     if (n > f->cap - f->n) {
         f->cap = (f->n + n) * 2;
         f->text = ch_must(realloc(f->text, f->cap));
@@ -48,7 +48,7 @@ void ch_flow_add(struct ch_flow *f, unsigned style, const char *p, size_t n) {
         if (d.p[i] == '\t')
             d.p[i] = ' ';
     if (d.n > 0)
-        append(f, style, d.p, d.n);
+        flow_append(f, style, d.p, d.n);
     free(d.p);
 }
 
@@ -74,22 +74,22 @@ struct folder {
     size_t n;
 };
 
-static void begin(struct folder *f) {
+static void flow_begin(struct folder *f) {
     ch_draft_init(&f->line);
     f->used = 0;
     f->style = 0;
 }
 
-static void end(struct folder *f) {
+static void flow_end(struct folder *f) {
     if (f->color && f->style)
         fputs("\033[0m", f->line.f);
     ch_draft_finish(&f->line);
     f->lines = ch_must(realloc(f->lines, (f->n + 1) * sizeof(*f->lines)));
     f->lines[f->n++] = (struct ch_flow_line){f->line.p, f->used};
-    begin(f);
+    flow_begin(f);
 }
 
-static void put(struct folder *f, size_t from, size_t to) {
+static void flow_put(struct folder *f, size_t from, size_t to) {
     for (size_t i = from; i < to; i++) {
         unsigned style = f->flow->styles[i];
         if (f->color && style != f->style)
@@ -128,25 +128,25 @@ static void put_cut(struct folder *f, unsigned columns, size_t from, size_t to) 
         size_t fit = ch_term_fit(f->flow->text + from, to - from, columns - f->used);
         if (fit == 0 && f->used == 0)
             columns_at(f->flow, from, &fit); /* wider than the line: it goes there all the same */
-        put(f, from, from + fit);
+        flow_put(f, from, from + fit);
         from += fit;
         if (from < to)
-            end(f);
+            flow_end(f);
     }
 }
 
 static void put_unit(struct folder *f, unsigned columns, size_t from, size_t to, size_t spaces) {
     unsigned w = ch_term_text_columns(f->flow->text + from, to - from);
     if (f->used > 0 && f->used + spaces + w > columns) {
-        end(f);
+        flow_end(f);
         spaces = 0;
     }
     if (f->used > 0 || spaces > 0)
-        put(f, from - spaces, from);
+        flow_put(f, from - spaces, from);
     if (w > columns)
         put_cut(f, columns, from, to);
     else
-        put(f, from, to);
+        flow_put(f, from, to);
 }
 
 size_t ch_flow_lines(const struct ch_flow *flow, unsigned columns, bool color,
@@ -154,10 +154,10 @@ size_t ch_flow_lines(const struct ch_flow *flow, unsigned columns, bool color,
     struct folder f = {.flow = flow, .color = color};
     size_t spaces = 0;
 
-    begin(&f);
+    flow_begin(&f);
     for (size_t i = 0; i < flow->n;) {
         if (flow->text[i] == '\n') {
-            end(&f);
+            flow_end(&f);
             spaces = 0;
             i++;
         } else if (flow->text[i] == ' ') {
@@ -170,7 +170,7 @@ size_t ch_flow_lines(const struct ch_flow *flow, unsigned columns, bool color,
             i = to;
         }
     }
-    end(&f);
+    flow_end(&f);
     ch_draft_finish(&f.line);
     free(f.line.p);
     *out = f.lines;

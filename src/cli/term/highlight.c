@@ -39,7 +39,7 @@ static const char *const keywords =
     "super switch then this throw trait true try type typedef union unless unsigned until use "
     "using var void volatile when where while with yield ";
 
-static bool is_listed(const char *list, const char *p, size_t n) {
+static bool highlight_is_listed(const char *list, const char *p, size_t n) {
     for (const char *at = list; n > 0 && (at = strcasestr(at, " ")); at++)
         if (strncasecmp(at + 1, p, n) == 0 && at[1 + n] == ' ')
             return true;
@@ -48,14 +48,14 @@ static bool is_listed(const char *list, const char *p, size_t n) {
 
 struct ch_highlight ch_highlight_for(const char *language, size_t n) {
     for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
-        if (is_listed(languages[i].names, language, n))
+        if (highlight_is_listed(languages[i].names, language, n))
             return (struct ch_highlight){.line_comment = languages[i].line_comment,
                                          .blocks = languages[i].blocks,
                                          .known = true};
     return (struct ch_highlight){0};
 }
 
-static void put(FILE *out, const char *style, const char *p, size_t n) {
+static void highlight_put(FILE *out, const char *style, const char *p, size_t n) {
     fputs(style, out);
     fwrite(p, 1, n, out);
     fputs(*style ? PLAIN : "", out);
@@ -98,19 +98,23 @@ static size_t token(struct ch_highlight *h, FILE *out, const char *p, size_t at,
     size_t left = n - at, len;
 
     if (h->in_comment) {
-        put(out, COMMENT, from, len = comment_end(h, from, left));
+        highlight_put(out, COMMENT, from, len = comment_end(h, from, left));
     } else if (h->blocks && left > 1 && from[0] == '/' && from[1] == '*') {
         len = 2 + comment_end(h, from + 2, left - 2);
-        put(out, COMMENT, from, len);
+        highlight_put(out, COMMENT, from, len);
     } else if (begins_comment(h, p, at, n)) {
-        put(out, COMMENT, from, len = left);
+        highlight_put(out, COMMENT, from, len = left);
     } else if (*from == '"' || *from == '\'') {
-        put(out, STRING, from, len = string_end(from, left));
+        highlight_put(out, STRING, from, len = string_end(from, left));
     } else if ((len = word_end(from, left)) > 0) {
         bool number = isdigit((unsigned char)*from);
-        put(out, number ? NUMBER : is_listed(keywords, from, len) ? KEYWORD : "", from, len);
+        highlight_put(out,
+                      number                                     ? NUMBER
+                      : highlight_is_listed(keywords, from, len) ? KEYWORD
+                                                                 : "",
+                      from, len);
     } else {
-        put(out, "", from, len = 1);
+        highlight_put(out, "", from, len = 1);
     }
     return len;
 }

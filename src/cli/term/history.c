@@ -27,7 +27,7 @@ static void drop_oldest(struct ch_history *h, size_t n) {
 }
 
 /* Takes over text. False: it was there. */
-static bool keep(struct ch_history *h, char *text) {
+static bool term_history_keep(struct ch_history *h, char *text) {
     if (!*text || strlen(text) > CH_HISTORY_ENTRY ||
         (h->n > 0 && strcmp(h->list[h->n - 1], text) == 0)) {
         free(text);
@@ -45,7 +45,7 @@ static bool keep(struct ch_history *h, char *text) {
 
 /* --- the file ---------------------------------------------------------------------- */
 
-static void write_entry(FILE *f, const char *text) {
+static void term_history_write_entry(FILE *f, const char *text) {
     for (; *text; text++) {
         if (*text == '\n' || *text == '\\')
             fputc('\\', f);
@@ -54,7 +54,7 @@ static void write_entry(FILE *f, const char *text) {
     fputc('\n', f);
 }
 
-static void unescape(char *line) {
+static void term_history_unescape(char *line) {
     char *to = line;
     for (const char *p = line; *p; p++) {
         if (*p == '\\' && p[1])
@@ -66,7 +66,7 @@ static void unescape(char *line) {
 }
 
 /* Each directory of the path, for the user alone. */
-static void make_directories(char *path) {
+static void term_history_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700);
@@ -87,7 +87,7 @@ static void shorten(const struct ch_history *h) {
     char *path = ch_format("%s.new", h->path);
     FILE *f = open_private(path, O_TRUNC | O_NOFOLLOW);
     for (size_t i = 0; f && i < h->n; i++)
-        write_entry(f, h->list[i]);
+        term_history_write_entry(f, h->list[i]);
     if (f && fclose(f) == 0)
         rename(path, h->path);
     free(path);
@@ -104,8 +104,8 @@ void ch_history_open(struct ch_history *h, const char *path) {
         lines++;
         if (line[n - 1] == '\n')
             line[n - 1] = '\0';
-        unescape(line);
-        keep(h, ch_dup(line));
+        term_history_unescape(line);
+        term_history_keep(h, ch_dup(line));
     }
     free(line);
     if (f)
@@ -115,16 +115,16 @@ void ch_history_open(struct ch_history *h, const char *path) {
 }
 
 void ch_history_add(struct ch_history *h, const char *text) {
-    if (!keep(h, ch_dup(text)) || !h->path)
+    if (!term_history_keep(h, ch_dup(text)) || !h->path)
         return;
     FILE *f = open_private(h->path, O_APPEND);
     if (!f) {
-        make_directories(h->path);
+        term_history_make_directories(h->path);
         f = open_private(h->path, O_APPEND);
     }
     if (!f)
         return;
-    write_entry(f, text);
+    term_history_write_entry(f, text);
     fclose(f);
 }
 

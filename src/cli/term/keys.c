@@ -11,7 +11,7 @@ static struct ch_key key(enum ch_key_code code) {
     return (struct ch_key){.code = code};
 }
 
-static struct ch_key text(const char *p, size_t n) {
+static struct ch_key keys_text(const char *p, size_t n) {
     struct ch_key k = {.code = CH_KEY_TEXT};
     memcpy(k.text, p, n);
     return k;
@@ -129,13 +129,13 @@ static struct ch_key pasted_control(struct ch_keys *k, char byte) {
     bool second = byte == '\n' && k->after_cr;
     k->after_cr = byte == '\r';
     if (byte == '\t')
-        return text("\t", 1);
+        return keys_text("\t", 1);
     if ((byte == '\n' && !second) || byte == '\r')
-        return text("\n", 1);
+        return keys_text("\n", 1);
     return key(CH_KEY_NONE);
 }
 
-static bool is_control(uint32_t cp) {
+static bool keys_is_control(uint32_t cp) {
     return cp < 0x20 || (cp >= 0x7F && cp < 0xA0);
 }
 
@@ -149,7 +149,7 @@ static struct ch_key in_character(struct ch_keys *k, char byte) {
     size_t n = k->n;
     k->n = 0;
     if (len > 0)
-        return is_control(cp) ? key(CH_KEY_NONE) : text(k->held, (size_t)len);
+        return keys_is_control(cp) ? key(CH_KEY_NONE) : keys_text(k->held, (size_t)len);
     /* what was held is no character; the last byte may begin one */
     return n > 1 ? ch_keys_feed(k, byte) : key(CH_KEY_NONE);
 }
@@ -174,7 +174,7 @@ struct ch_key ch_keys_feed(struct ch_keys *k, char byte) {
         return key(k->pasting ? CH_KEY_NONE : CH_KEY_BACKSPACE);
     if ((unsigned char)byte < 0x20)
         return key(controls[(unsigned char)byte]);
-    return text(&byte, 1);
+    return keys_text(&byte, 1);
 }
 
 bool ch_keys_waiting(const struct ch_keys *k) {

@@ -51,7 +51,7 @@ static size_t indent_of(const char *p, size_t n) {
     return i;
 }
 
-static bool is_blank(const char *p, size_t n) {
+static bool markdown_is_blank(const char *p, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r')
             return false;
@@ -95,13 +95,13 @@ static void write_plain(struct ch_markdown *m, FILE *out, size_t n) {
         fputc('\n', out);
 }
 
-static void drop(struct ch_markdown *m, size_t n) {
+static void markdown_drop(struct ch_markdown *m, size_t n) {
     memmove(m->text, m->text + n, m->n - n);
     m->n -= n;
 }
 
 /* The first n bytes are a block, or white space alone. */
-static void flush(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
+static void markdown_flush(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
     size_t end = n;
     while (end > 0 && strchr("\n \t\r", m->text[end - 1]))
         end--;
@@ -112,7 +112,7 @@ static void flush(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) 
         if (!ch_markdown_block(out, m->color, columns, m->text, end))
             write_plain(m, out, end);
     }
-    drop(m, n);
+    markdown_drop(m, n);
     m->scanned = 0;
     m->blank = false;
     m->inner = 0;
@@ -146,7 +146,7 @@ static void code_line(struct ch_markdown *m, FILE *out, const char *p, size_t n)
     char made_of = 0;
     size_t fence_n = fence_of(p, n, &made_of);
     if (fence_n >= m->fence_n && made_of == m->fence &&
-        is_blank(p + indent_of(p, n) + fence_n, n - indent_of(p, n) - fence_n)) {
+        markdown_is_blank(p + indent_of(p, n) + fence_n, n - indent_of(p, n) - fence_n)) {
         m->fence = 0;
         write_fence(m, out, p, n);
         return;
@@ -156,7 +156,7 @@ static void code_line(struct ch_markdown *m, FILE *out, const char *p, size_t n)
 }
 
 /* One more whole line, at `scanned`, of n bytes without its end. */
-static void take_line(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
+static void markdown_take_line(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
     const char *p = m->text + m->scanned;
     char made_of = 0;
     bool list = m->scanned > 0 && is_item(m->text, m->scanned);
@@ -169,27 +169,27 @@ static void take_line(struct ch_markdown *m, FILE *out, unsigned columns, size_t
         m->blank = false;
         return;
     }
-    if (is_blank(p, n)) {
+    if (markdown_is_blank(p, n)) {
         m->scanned += n + 1;
         m->blank = true;
         if (!list)
-            flush(m, out, columns, m->scanned);
+            markdown_flush(m, out, columns, m->scanned);
         return;
     }
     bool goes_on = !m->blank || (list && (indent_of(p, n) > 1 || is_item(p, n)));
     if (m->scanned > 0 && (!goes_on || fence_n || is_heading(p, n) || m->scanned > BLOCK_MAX)) {
-        flush(m, out, columns, m->scanned);
+        markdown_flush(m, out, columns, m->scanned);
         p = m->text;
     }
     if (fence_n) {
         open_fence(m, out, p, n, fence_n);
-        drop(m, n + 1);
+        markdown_drop(m, n + 1);
         return;
     }
     m->scanned += n + 1;
     m->blank = false;
     if (is_heading(p, n))
-        flush(m, out, columns, m->scanned);
+        markdown_flush(m, out, columns, m->scanned);
 }
 
 void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const char *p,
@@ -205,9 +205,9 @@ void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const 
         size_t line = (size_t)(end - m->text) - m->scanned;
         if (m->fence) {
             code_line(m, out, m->text, line);
-            drop(m, line + 1);
+            markdown_drop(m, line + 1);
         } else {
-            take_line(m, out, columns, line);
+            markdown_take_line(m, out, columns, line);
         }
     }
 }
@@ -216,7 +216,7 @@ void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
     if (m->n > 0)
         ch_markdown_feed(m, out, columns, "\n", 1);
     if (!m->fence && m->n > 0)
-        flush(m, out, columns, m->n);
+        markdown_flush(m, out, columns, m->n);
     m->n = m->scanned = 0;
     m->fence = m->inner = 0;
     m->any = m->blank = false;

@@ -99,7 +99,7 @@ static void set_off(struct page *p) {
     p->wrote = true;
 }
 
-static unsigned room(const struct page *p) {
+static unsigned markdown_block_room(const struct page *p) {
     unsigned taken = margin(p);
     return p->columns > taken + LEAST ? p->columns - taken : LEAST;
 }
@@ -109,7 +109,7 @@ static void end_text(struct page *p) {
     if (p->flow.n == 0)
         return;
     set_off(p);
-    size_t n = ch_flow_lines(&p->flow, room(p), p->color, &lines);
+    size_t n = ch_flow_lines(&p->flow, markdown_block_room(p), p->color, &lines);
     for (size_t i = 0; i < n; i++) {
         put_margin(p);
         fprintf(p->out, "%s\n", lines[i].text);
@@ -167,8 +167,8 @@ static void fit_widths(unsigned *widths, size_t n, unsigned columns) {
     }
 }
 
-static void put_cell(struct page *p, const struct ch_flow_line *line, unsigned w, MD_ALIGN align,
-                     bool last) {
+static void markdown_block_put_cell(struct page *p, const struct ch_flow_line *line, unsigned w,
+                                    MD_ALIGN align, bool last) {
     unsigned gap = line && line->columns < w ? w - line->columns : line ? 0 : w;
     unsigned left = align == MD_ALIGN_RIGHT ? gap : align == MD_ALIGN_CENTER ? gap / 2 : 0;
     fprintf(p->out, "%*s%s", (int)left, "", line ? line->text : "");
@@ -190,8 +190,8 @@ static void put_row(struct page *p, const struct cell *cells, const unsigned *wi
         for (size_t i = 0; i < n; i++) {
             if (i > 0)
                 fputs(" │ ", p->out);
-            put_cell(p, row < counts[i] ? &lines[i][row] : NULL, widths[i], cells[i].align,
-                     i + 1 == n);
+            markdown_block_put_cell(p, row < counts[i] ? &lines[i][row] : NULL, widths[i],
+                                    cells[i].align, i + 1 == n);
         }
         fputc('\n', p->out);
     }
@@ -220,7 +220,7 @@ static void end_table(struct page *p) {
         widths[i % n] = w > widths[i % n] ? w : widths[i % n];
     }
     if (n > 0)
-        fit_widths(widths, n, room(p));
+        fit_widths(widths, n, markdown_block_room(p));
     set_off(p);
     for (size_t i = 0; n && i + n <= p->ncells; i += n) {
         put_row(p, p->cells + i, widths);
@@ -244,7 +244,7 @@ static void end_cell(struct page *p, const MD_BLOCK_TD_DETAIL *detail) {
 
 /* --- blocks --------------------------------------------------------------------------- */
 
-static struct container *push(struct page *p, MD_BLOCKTYPE type) {
+static struct container *markdown_block_push(struct page *p, MD_BLOCKTYPE type) {
     if (p->depth == DEPTH) {
         p->deeper++;
         return NULL;
@@ -254,16 +254,16 @@ static struct container *push(struct page *p, MD_BLOCKTYPE type) {
     return k;
 }
 
-static void pop(struct page *p) {
+static void markdown_block_pop(struct page *p) {
     if (p->deeper > 0)
         p->deeper--;
     else
         p->depth--;
 }
 
-static void begin_item(struct page *p, const MD_BLOCK_LI_DETAIL *detail) {
+static void markdown_block_begin_item(struct page *p, const MD_BLOCK_LI_DETAIL *detail) {
     struct container *list = p->depth ? &p->stack[p->depth - 1] : NULL;
-    struct container *item = push(p, MD_BLOCK_LI);
+    struct container *item = markdown_block_push(p, MD_BLOCK_LI);
     if (!item || !list)
         return;
     if (list->type == MD_BLOCK_OL)
@@ -281,7 +281,7 @@ static void begin_list(struct page *p, MD_BLOCKTYPE type, void *detail) {
                                      : ((MD_BLOCK_OL_DETAIL *)detail)->is_tight;
     bool inner = p->depth > 0 && p->stack[p->depth - 1].type == MD_BLOCK_LI;
     p->loose = p->loose && !(inner && tight);
-    struct container *k = push(p, type);
+    struct container *k = markdown_block_push(p, type);
     if (!k)
         return;
     k->tight = tight;
@@ -302,7 +302,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user) {
     switch (type) {
     case MD_BLOCK_QUOTE: {
         end_text(p);
-        struct container *k = push(p, type);
+        struct container *k = markdown_block_push(p, type);
         if (k)
             k->columns = 2;
         break;
@@ -312,7 +312,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user) {
         begin_list(p, type, detail);
         break;
     case MD_BLOCK_LI:
-        begin_item(p, detail);
+        markdown_block_begin_item(p, detail);
         break;
     case MD_BLOCK_H:
         begin_heading(p, detail);
@@ -342,7 +342,7 @@ static void put_line(struct page *p) {
     set_off(p);
     put_margin(p);
     put_style(p, CH_STYLE_DIM);
-    for (unsigned i = 0; i < room(p) && i < 40; i++)
+    for (unsigned i = 0; i < markdown_block_room(p) && i < 40; i++)
         fputs(p->color ? "─" : "-", p->out);
     put_style(p, 0);
     fputc('\n', p->out);
@@ -358,13 +358,13 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user) {
             put_margin(p); /* an item without text */
             fputc('\n', p->out);
         }
-        pop(p);
+        markdown_block_pop(p);
         p->loose = !in_tight_list(p);
         break;
     case MD_BLOCK_QUOTE:
     case MD_BLOCK_UL:
     case MD_BLOCK_OL:
-        pop(p);
+        markdown_block_pop(p);
         p->loose = !in_tight_list(p);
         break;
     case MD_BLOCK_H:
@@ -407,7 +407,7 @@ static const struct {
     {MD_SPAN_IMG, CH_STYLE_UNDERLINE, ""},
 };
 
-static void mark(struct page *p, MD_SPANTYPE type, bool begins) {
+static void markdown_block_mark(struct page *p, MD_SPANTYPE type, bool begins) {
     for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
         if (spans[i].type != type)
             continue;
@@ -426,12 +426,12 @@ static int enter_span(MD_SPANTYPE type, void *detail, void *user) {
         p->link_at[p->nlinks] = p->flow.n;
         p->links[p->nlinks++] = ch_format("%.*s", (int)to->size, to->text ? to->text : "");
     }
-    mark(p, type, true);
+    markdown_block_mark(p, type, true);
     return 0;
 }
 
 /* Where a link goes is said beside it, unless that is its text. */
-static void end_link(struct page *p) {
+static void markdown_block_end_link(struct page *p) {
     char *to = p->links[--p->nlinks];
     size_t from = p->link_at[p->nlinks];
     const char *shown = p->flow.text ? p->flow.text + from : "";
@@ -448,9 +448,9 @@ static void end_link(struct page *p) {
 static int leave_span(MD_SPANTYPE type, void *detail, void *user) {
     struct page *p = user;
     (void)detail;
-    mark(p, type, false);
+    markdown_block_mark(p, type, false);
     if ((type == MD_SPAN_A || type == MD_SPAN_IMG) && p->nlinks > 0)
-        end_link(p);
+        markdown_block_end_link(p);
     return 0;
 }
 
@@ -469,7 +469,7 @@ static void put_entity(struct page *p, const char *text, size_t n) {
     ch_flow_add(&p->flow, p->style, text, n);
 }
 
-static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE n, void *user) {
+static int markdown_block_on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE n, void *user) {
     struct page *p = user;
     if (p->in_code) {
         fwrite(text, 1, n, p->listing.f);
@@ -516,7 +516,7 @@ bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *text
         .leave_block = leave_block,
         .enter_span = enter_span,
         .leave_span = leave_span,
-        .text = on_text,
+        .text = markdown_block_on_text,
     };
     parse_fn *parse = find_parser();
     struct page p = {.out = out, .color = color, .columns = columns};

@@ -3,6 +3,8 @@
  * The pager is PAGER, else less with the flags that git gives it (leave at the
  * end of a short text, keep what was shown). It gets text that is safe already.
  * Without such a program the text is printed as ever. */
+#include "cli/term/pager.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +43,7 @@ static char **pager_env(void) {
 }
 
 /* The end to write to; -1: it cannot be started. */
-static int start(const char *pager, pid_t *pid) {
+static int pager_start(const char *pager, pid_t *pid) {
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, ch_dup(pager), NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
@@ -64,7 +66,7 @@ static int start(const char *pager, pid_t *pid) {
 
 /* Ctrl-C is for the pager, and one that was left early is no failure. False: there
  * is no such program. */
-static bool feed(int fd, pid_t pid, const char *p, size_t n) {
+static bool pager_feed(int fd, pid_t pid, const char *p, size_t n) {
     enum { NOT_FOUND = 127 }; /* as a shell says it */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, broken;
     int status = 0;
@@ -90,7 +92,7 @@ void ch_console_page(struct ch_console *c, const char *p, size_t n) {
     struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
     struct ch_draft d;
     pid_t pid;
-    int fd = c->out.live && c->pager && is_long(c, p, n) ? start(c->pager, &pid) : -1;
+    int fd = c->out.live && c->pager && is_long(c, p, n) ? pager_start(c->pager, &pid) : -1;
 
     if (fd < 0) {
         ch_console_print(c, p, n);
@@ -100,7 +102,7 @@ void ch_console_page(struct ch_console *c, const char *p, size_t n) {
     ch_escape_feed(&safe, d.f, p, n);
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
-    if (!feed(fd, pid, d.p, d.n))
+    if (!pager_feed(fd, pid, d.p, d.n))
         ch_console_print(c, p, n);
     free(d.p);
 }

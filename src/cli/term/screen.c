@@ -33,7 +33,7 @@ unsigned ch_screen_columns(const char *line) {
     return columns;
 }
 
-static void send(struct ch_screen *s, const char *p, size_t n) {
+static void screen_send(struct ch_screen *s, const char *p, size_t n) {
     while (n > 0) {
         ssize_t w = write(s->fd, p, n);
         if (w > 0) {
@@ -47,7 +47,7 @@ static void send(struct ch_screen *s, const char *p, size_t n) {
     }
 }
 
-static void measure(struct ch_screen *s) {
+static void screen_measure(struct ch_screen *s) {
     struct winsize ws;
     bool known = ioctl(s->fd, TIOCGWINSZ, &ws) == 0;
     s->columns = known && ws.ws_col > 0 ? ws.ws_col : 80;
@@ -63,8 +63,8 @@ void ch_screen_enter(struct ch_screen *s) {
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     s->raw = tcsetattr(s->fd, TCSADRAIN, &raw) == 0;
-    send(s, PASTE_ON, sizeof(PASTE_ON) - 1);
-    measure(s);
+    screen_send(s, PASTE_ON, sizeof(PASTE_ON) - 1);
+    screen_measure(s);
 }
 
 bool ch_screen_open(struct ch_screen *s, int fd) {
@@ -89,7 +89,7 @@ void ch_screen_leave(struct ch_screen *s) {
     if (!s->raw)
         return;
     ch_screen_draw(s, NULL, 0, 0, 0);
-    send(s, PASTE_OFF, sizeof(PASTE_OFF) - 1);
+    screen_send(s, PASTE_OFF, sizeof(PASTE_OFF) - 1);
     tcsetattr(s->fd, TCSADRAIN, &s->before);
     s->raw = false;
 }
@@ -125,20 +125,20 @@ static void to_top(const struct ch_screen *s, FILE *out) {
 void ch_screen_resize(struct ch_screen *s) {
     struct ch_draft d;
 
-    measure(s);
+    screen_measure(s);
     ch_draft_init(&d);
     fputs(BEGIN, d.f);
     to_top(s, d.f);
     fputs("\033[J", d.f);
     ch_draft_finish(&d);
-    send(s, d.p, d.n);
+    screen_send(s, d.p, d.n);
     free(d.p);
     forget_foot(s);
 }
 
 void ch_screen_wipe(struct ch_screen *s) {
     static const char wipe[] = "\033[H\033[2J";
-    send(s, wipe, sizeof(wipe) - 1);
+    screen_send(s, wipe, sizeof(wipe) - 1);
     forget_foot(s);
 }
 
@@ -209,7 +209,7 @@ void ch_screen_draw(struct ch_screen *s, char *const *lines, size_t n, size_t ro
         fprintf(d.f, "\033[%uC", column);
     fputs(END, d.f);
     ch_draft_finish(&d);
-    send(s, d.p, d.n);
+    screen_send(s, d.p, d.n);
     free(d.p);
     keep_foot(s, lines, n);
     s->row = row;

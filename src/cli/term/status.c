@@ -139,7 +139,7 @@ void ch_status_free(struct ch_status *s) {
 /* --- events ------------------------------------------------------------------ */
 
 /* Names come from outside: kept in a form that is safe to draw. */
-static void replace(char **at, const char *p, size_t n) {
+static void status_replace(char **at, const char *p, size_t n) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
 
@@ -160,11 +160,11 @@ void ch_status_event(struct ch_status *s, const struct chela_event *ev) {
         s->turn = ev->turn.turn;
         break;
     case CHELA_EV_MODEL_REQUEST:
-        replace(&s->model, ev->request.model, strlen(ev->request.model));
+        status_replace(&s->model, ev->request.model, strlen(ev->request.model));
         break;
     case CHELA_EV_TOOL_START:
         s->running++;
-        replace(&s->tool, ev->call.name.p, ev->call.name.n);
+        status_replace(&s->tool, ev->call.name.p, ev->call.name.n);
         break;
     case CHELA_EV_TOOL_RESULT:
         /* a call that was refused or skipped has a result but no start */

@@ -63,7 +63,8 @@ static bool is_unsafe(uint32_t cp) {
 
 /* --- the filter ----------------------------------------------------------- */
 
-static void put_char(const struct ch_escape *e, FILE *out, const char *p, int len, uint32_t cp) {
+static void term_put_char(const struct ch_escape *e, FILE *out, const char *p, int len,
+                          uint32_t cp) {
     if ((cp == '\n' || cp == '\t') && e->mode == CH_ESCAPE_LINE)
         fputs(cp == '\n' ? "\\n" : "\\t", out);
     else if (cp != '\n' && cp != '\t' && is_unsafe(cp))
@@ -74,11 +75,11 @@ static void put_char(const struct ch_escape *e, FILE *out, const char *p, int le
 
 /* One step over the n bytes at p; how many were used up, 0 if it takes more
  * bytes to tell. */
-static size_t step(const struct ch_escape *e, FILE *out, const char *p, size_t n) {
+static size_t term_step(const struct ch_escape *e, FILE *out, const char *p, size_t n) {
     uint32_t cp;
     if (*p == '\r') {
         if (n > 1 && p[1] != '\n')
-            put_char(e, out, p, 1, '\r');
+            term_put_char(e, out, p, 1, '\r');
         return n > 1 ? 1 : 0;
     }
     int len = ch_term_char(p, n, &cp);
@@ -88,7 +89,7 @@ static size_t step(const struct ch_escape *e, FILE *out, const char *p, size_t n
         fputs("\xEF\xBF\xBD", out);
         return 1;
     }
-    put_char(e, out, p, len, cp);
+    term_put_char(e, out, p, len, cp);
     return (size_t)len;
 }
 
@@ -103,7 +104,7 @@ static size_t plain_run(const char *p, size_t n) {
 static size_t feed_held(struct ch_escape *e, FILE *out, const char *p, size_t n) {
     size_t taken = 0;
     while (e->n > 0) {
-        size_t used = step(e, out, e->held, e->n);
+        size_t used = term_step(e, out, e->held, e->n);
         if (used > 0) {
             e->n -= (unsigned)used;
             memmove(e->held, e->held + used, e->n);
@@ -123,7 +124,7 @@ void ch_escape_feed(struct ch_escape *e, FILE *out, const char *p, size_t n) {
         if (used > 0)
             fwrite(p + i, 1, used, out);
         else
-            used = step(e, out, p + i, n - i);
+            used = term_step(e, out, p + i, n - i);
         if (used == 0) {
             e->n = (unsigned)(n - i);
             memcpy(e->held, p + i, e->n);
@@ -150,7 +151,7 @@ unsigned ch_term_char_columns(uint32_t cp) {
 }
 
 /* Walks until the next character would pass `columns`; *used: columns taken. */
-static size_t walk(const char *p, size_t n, unsigned columns, unsigned *used) {
+static size_t term_walk(const char *p, size_t n, unsigned columns, unsigned *used) {
     size_t i = 0;
     *used = 0;
     while (i < n) {
@@ -167,11 +168,11 @@ static size_t walk(const char *p, size_t n, unsigned columns, unsigned *used) {
 
 size_t ch_term_fit(const char *p, size_t n, unsigned columns) {
     unsigned used;
-    return walk(p, n, columns, &used);
+    return term_walk(p, n, columns, &used);
 }
 
 unsigned ch_term_text_columns(const char *p, size_t n) {
     unsigned used;
-    walk(p, n, ~0u, &used);
+    term_walk(p, n, ~0u, &used);
     return used;
 }

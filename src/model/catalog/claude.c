@@ -3,12 +3,12 @@
 
 #include "base/mem.h"
 
-static bool is_digit(char c) {
+static bool claude_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 /* The next piece between separators. */
-static struct ch_sv next_word(struct ch_sv *rest) {
+static struct ch_sv claude_next_word(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && !memchr("-.@:/_", rest->p[n], 6))
         n++;
@@ -20,7 +20,8 @@ static struct ch_sv next_word(struct ch_sv *rest) {
 
 /* A version part: one or two digits; eight are a date. */
 static int version_part(struct ch_sv word) {
-    if (!word.n || word.n > 2 || !is_digit(word.p[0]) || (word.n == 2 && !is_digit(word.p[1])))
+    if (!word.n || word.n > 2 || !claude_is_digit(word.p[0]) ||
+        (word.n == 2 && !claude_is_digit(word.p[1])))
         return -1;
     return word.n == 1 ? word.p[0] - '0' : 10 * (word.p[0] - '0') + (word.p[1] - '0');
 }
@@ -43,7 +44,7 @@ struct ch_claude ch_claude_parse(struct ch_sv model) {
     struct ch_claude c = {.family = CH_CLAUDE_NOT};
     bool in_name = false, has_major = false, has_minor = false;
     while (model.n) {
-        struct ch_sv word = next_word(&model);
+        struct ch_sv word = claude_next_word(&model);
         int part = version_part(word);
         if (!in_name) {
             in_name = ch_sv_is(word, "claude");

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/sv.h"
-#include "model/codec/codec.h"
+#include "model/catalog/model_request.h"
 
 enum ch_gemini_tier {
     CH_GEMINI_NOT, /* another family, or a deployment's own name */

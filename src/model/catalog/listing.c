@@ -26,7 +26,7 @@ static int64_t first_size(const struct ch_json *v, const char *const *names) {
     return CH_MAX(n, 0);
 }
 
-static struct ch_sv id_of(const struct ch_json *v) {
+static struct ch_sv listing_id_of(const struct ch_json *v) {
     struct ch_sv id = ch_json_get_str(v, "id");
     if (!id.n)
         id = ch_json_get_str(v, "name");
@@ -37,8 +37,8 @@ static struct ch_sv id_of(const struct ch_json *v) {
 
 /* llama.cpp has the size it was trained for under meta; what it runs with is in
  * /props. OpenRouter's top_provider says what the reply may hold. */
-static struct ch_listed read_one(const struct ch_json *v) {
-    struct ch_listed m = {.id = id_of(v),
+static struct ch_listed listing_read_one(const struct ch_json *v) {
+    struct ch_listed m = {.id = listing_id_of(v),
                           .context_window = first_size(v, window_members),
                           .max_output = first_size(v, output_members)};
     if (!m.max_output)
@@ -57,7 +57,7 @@ int ch_listing_read(struct ch_sv body, void (*fn)(const struct ch_listed *m, voi
     if (!ch_json_is(list, CH_JSON_ARRAY))
         return ch_fail(err, CHELA_EPARSE, "the server's answer is no list of models");
     for (CH_JSON_EACH(e, list)) {
-        struct ch_listed m = read_one(e);
+        struct ch_listed m = listing_read_one(e);
         if (m.id.n)
             fn(&m, user);
     }

@@ -4,7 +4,7 @@
  * has no price: its cost is unknown, which is not the same as nothing. */
 #ifndef CH_MODEL_PRICE_H
 #define CH_MODEL_PRICE_H
-#include "model/codec/codec.h"
+#include "model/catalog/model_request.h"
 
 struct ch_price {
     double input, output;

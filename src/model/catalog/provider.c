@@ -151,7 +151,7 @@ const struct ch_provider *ch_provider_find(struct ch_sv name) {
 }
 
 /* Is `host` (and port) one of the space separated places? */
-static bool is_one_of(const struct ch_url *u, struct ch_sv places) {
+static bool provider_is_one_of(const struct ch_url *u, struct ch_sv places) {
     while (places.n) {
         struct ch_sv place = ch_sv_split(&places, ' ');
         char port[8];
@@ -173,7 +173,7 @@ const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url) 
     for (const struct ch_provider *p = ch_providers; p->name; p++) {
         if (!ch_sv_is(api, p->api))
             continue;
-        if (p->hosts && is_one_of(&u, ch_sv_str(p->hosts)))
+        if (p->hosts && provider_is_one_of(&u, ch_sv_str(p->hosts)))
             return p;
         if (p->base_url && !p->local && ch_url_parse(ch_sv_str(p->base_url), &base, NULL) == 0 &&
             ch_sv_eq_nocase(u.host, base.host))
@@ -276,7 +276,7 @@ static const struct {
     {"kimi-k2", {262144, 0, NULL}},
 };
 
-static struct ch_sv after(struct ch_sv s, const char *mark) {
+static struct ch_sv provider_after(struct ch_sv s, const char *mark) {
     const char *at = s.n ? memmem(s.p, s.n, mark, strlen(mark)) : NULL;
     return at ? ch_sv(at + strlen(mark), s.n - (size_t)(at - s.p) - strlen(mark)) : s;
 }
@@ -285,8 +285,8 @@ static struct ch_sv after(struct ch_sv s, const char *mark) {
 static struct ch_sv after_vendor(struct ch_sv model) {
     for (size_t i = model.n; i > 0; i--)
         if (model.p[i - 1] == '/')
-            return after(ch_sv(model.p + i, model.n - i), "anthropic.");
-    return after(model, "anthropic.");
+            return provider_after(ch_sv(model.p + i, model.n - i), "anthropic.");
+    return provider_after(model, "anthropic.");
 }
 
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {

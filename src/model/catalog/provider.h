@@ -1,7 +1,7 @@
 /* provider.h -- which servers chela knows by name, and how to reach them. */
 #ifndef CH_MODEL_PROVIDER_H
 #define CH_MODEL_PROVIDER_H
-#include "model/codec/codec.h"
+#include "model/catalog/model_request.h"
 
 struct ch_provider {
     const char *name;     /* users type it */
@@ -40,6 +40,5 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
 
 /* Does it take images? */
 enum ch_sight { CH_SIGHT_UNKNOWN, CH_SIGHT_IMAGES, CH_SIGHT_NONE };
-enum ch_sight ch_model_sight(struct ch_sv model);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef CH_MODEL_THINKING_H
 #define CH_MODEL_THINKING_H
 #include "model/catalog/claude.h"
-#include "model/codec/codec.h"
+#include "model/catalog/model_request.h"
 #include "json/writer.h"
 
 struct ch_thinking {

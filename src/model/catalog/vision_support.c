@@ -3,6 +3,8 @@
  * An image sent to one of them fails the request, or the whole conversation
  * once it is in the history. A model that is not listed is asked: the server
  * knows better than a table. */
+#include "model/catalog/vision_support.h"
+
 #include "base/mem.h"
 #include "model/catalog/provider.h"
 

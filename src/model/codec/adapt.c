@@ -2,6 +2,7 @@
 #include "model/codec/adapt.h"
 
 #include "base/mem.h"
+#include "model/catalog/vision_support.h"
 #include "model/codec/encode.h"
 #include "model/catalog/provider.h"
 
@@ -15,14 +16,14 @@ static uint64_t mapped(enum ch_id_rule rule, struct ch_sv id) {
 
 /* Two ids with one hash are taken for the same: then one gets another id
  * without need, which does no harm. */
-static bool is_known(const struct ch_call_ids *ids, uint64_t hash) {
+static bool adapt_is_known(const struct ch_call_ids *ids, uint64_t hash) {
     for (size_t i = hash; ids->cap && ids->slots[i & (ids->cap - 1)]; i++)
         if (ids->slots[i & (ids->cap - 1)] == hash)
             return true;
     return false;
 }
 
-static void put(struct ch_call_ids *ids, uint64_t hash) {
+static void adapt_put(struct ch_call_ids *ids, uint64_t hash) {
     size_t i = hash;
     while (ids->slots[i & (ids->cap - 1)])
         i++;
@@ -30,13 +31,13 @@ static void put(struct ch_call_ids *ids, uint64_t hash) {
     ids->n++;
 }
 
-static void grow(struct ch_call_ids *ids) {
+static void adapt_grow(struct ch_call_ids *ids) {
     struct ch_call_ids old = *ids;
     *ids = (struct ch_call_ids){.cap = old.cap ? 2 * old.cap : 64};
     ids->slots = ch_alloc(ids->cap * sizeof(*ids->slots));
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i])
-            put(ids, old.slots[i]);
+            adapt_put(ids, old.slots[i]);
     ch_free(old.slots);
 }
 
@@ -45,10 +46,10 @@ void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struc
         if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
             continue;
         if (2 * (ids->n + 1) > ids->cap)
-            grow(ids);
+            adapt_grow(ids);
         uint64_t hash = mapped(rule, m->blocks[i].id);
-        if (!is_known(ids, hash))
-            put(ids, hash);
+        if (!adapt_is_known(ids, hash))
+            adapt_put(ids, hash);
     }
 }
 
@@ -57,13 +58,13 @@ void ch_call_ids_release(struct ch_call_ids *ids) {
     *ids = (struct ch_call_ids){0};
 }
 
-static bool is_taken(const struct ch_call_ids *ids, enum ch_id_rule rule,
-                     const struct ch_block *blocks, uint32_t before, struct ch_sv id) {
+static bool adapt_is_taken(const struct ch_call_ids *ids, enum ch_id_rule rule,
+                           const struct ch_block *blocks, uint32_t before, struct ch_sv id) {
     uint64_t hash = mapped(rule, id);
     for (uint32_t i = 0; i < before; i++)
         if (blocks[i].type == CH_BLOCK_TOOL_CALL && mapped(rule, blocks[i].id) == hash)
             return true;
-    return is_known(ids, hash);
+    return adapt_is_known(ids, hash);
 }
 
 /* "call_1" of the twelfth message becomes "call_1_12". */
@@ -71,7 +72,7 @@ static struct ch_sv another_id(const struct ch_call_ids *ids, enum ch_id_rule ru
                                const struct ch_block *blocks, uint32_t i, size_t at,
                                struct ch_arena *a) {
     struct ch_sv id = blocks[i].id;
-    for (unsigned n = 1; is_taken(ids, rule, blocks, i, id); n++)
+    for (unsigned n = 1; adapt_is_taken(ids, rule, blocks, i, id); n++)
         id = ch_sv_str(n == 1 ? ch_arena_printf(a, "%.*s_%zu", CH_SV_FMT(blocks[i].id), at)
                               : ch_arena_printf(a, "%.*s_%zu_%u", CH_SV_FMT(blocks[i].id), at, n));
     return id;
@@ -101,7 +102,7 @@ static bool takes_images(const struct ch_model_request *req) {
     return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && ch_model_sight(req->model) != CH_SIGHT_NONE;
 }
 
-static void add_note(struct ch_buf *text, const struct ch_block *image) {
+static void adapt_add_note(struct ch_buf *text, const struct ch_block *image) {
     if (text->n)
         CH_BUF_LIT(text, "\n");
     ch_encode_note(image, text);
@@ -114,7 +115,7 @@ static size_t copy_result(const struct ch_block *b, struct ch_block *out, struct
     ch_buf_add_sv(&text, b->text);
     for (unsigned k = 1; k <= b->span; k++)
         if (b[k].type == CH_BLOCK_IMAGE)
-            add_note(&text, &b[k]);
+            adapt_add_note(&text, &b[k]);
         else
             out[n++] = b[k];
     out[0] = *b;
@@ -143,7 +144,7 @@ struct ch_msg *ch_without_images(const struct ch_model_request *req, const struc
             i += b->span;
         } else if (b->type == CH_BLOCK_IMAGE) {
             CH_BUF_AUTO note = {0};
-            add_note(&note, b);
+            adapt_add_note(&note, b);
             blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT,
                                             .text = ch_arena_sv(&arena, ch_buf_sv(&note))};
         } else {

@@ -12,114 +12,11 @@
 #define CH_MODEL_CODEC_H
 #include "base/arena.h"
 #include "base/buf.h"
+#include "model/catalog/model_request.h"
 #include "model/message/ids.h"
-#include "model/message/message.h"
 #include "net/eventstream.h"
 #include "net/sse.h"
 #include "net/transport.h"
-
-/* --- what is asked ------------------------------------------------------ */
-
-struct ch_tool_def {
-    struct ch_sv name, description;
-    struct ch_sv schema; /* JSON Schema of the arguments, compact text */
-    bool strict;
-};
-
-enum ch_tool_choice { CH_CHOICE_AUTO, CH_CHOICE_ANY, CH_CHOICE_NONE, CH_CHOICE_ONE };
-enum ch_effort {
-    CH_EFFORT_DEFAULT,
-    CH_EFFORT_OFF,
-    CH_EFFORT_LOW,
-    CH_EFFORT_MEDIUM,
-    CH_EFFORT_HIGH
-};
-
-/* How long the vendor is to remember the beginning of the conversation. */
-enum ch_cache {
-    CH_CACHE_SHORT, /* minutes: what vendors do, or the usual marks */
-    CH_CACHE_OFF,   /* no mark, no key */
-    CH_CACHE_LONG,  /* an hour, where the vendor has that */
-};
-
-/* Where requests go and what this server is like. Built from the provider
- * table and configuration (provider.h); outlives every request. */
-struct ch_endpoint {
-    const struct ch_codec *codec;
-    const char *provider;  /* "anthropic", "my-llm" */
-    const char *base_url;  /* without a trailing slash */
-    const char *api_key;   /* NULL or "": no credential is sent */
-    unsigned quirks;       /* CH_Q_*: how this server departs from its protocol */
-    const struct ch_header *headers; /* extra, from configuration */
-    size_t nheaders;
-    struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
-};
-
-/* Departures of OpenAI-compatible servers (and options of others). Their
- * names for configuration are in provider.h. */
-enum ch_quirk {
-    CH_Q_MAX_TOKENS = 1 << 0,        /* max_tokens, not max_completion_tokens */
-    CH_Q_NO_STREAM_USAGE = 1 << 1,   /* rejects stream_options */
-    CH_Q_NO_DEVELOPER = 1 << 2,      /* system, not developer role */
-    CH_Q_NO_TOOL_CHOICE = 1 << 3,    /* rejects tool_choice and parallel_tool_calls */
-    CH_Q_STRING_CONTENT = 1 << 4,    /* user content as a string only */
-    CH_Q_REPLAY_REASONING = 1 << 5,  /* reasoning_content must be sent back */
-    CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
-    CH_Q_BEARER = 1 << 7,            /* anthropic, gemini: Authorization: Bearer */
-    CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
-    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream: it always may */
-    CH_Q_API_KEY = 1 << 10,          /* openai: api-key: KEY, as Azure has it */
-    CH_Q_THINKING = 1 << 11,         /* reasoning by thinking:{type}; not with a forced tool */
-    CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning by reasoning:{effort} */
-    CH_Q_TEMPLATE_THINKING = 1 << 13, /* by chat_template_kwargs:{enable_thinking} */
-    CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
-    CH_Q_PROMPTED = 1 << 15,         /* no tools of its own: prompted.h */
-    CH_Q_THINK_TAGS = 1 << 16,       /* thoughts may come as <think> at the start of the text */
-    CH_Q_NO_IMAGES = 1 << 17,        /* notes in place of images */
-    CH_Q_NO_STRICT = 1 << 18,        /* strict is left out of tools */
-    CH_Q_NO_EFFORT = 1 << 19,        /* no reasoning_effort, nor another word for it */
-    CH_Q_REASONING_SWITCH = 1 << 20, /* reasoning by reasoning:{enabled} */
-    CH_Q_NO_FORCED_CHOICE = 1 << 21, /* of tool_choice auto and none only */
-    CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a word; a named tool becomes any */
-    CH_Q_ALTERNATE = 1 << 23,        /* user and assistant in turn: see openai_turns.h */
-    CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
-};
-
-struct ch_model_request {
-    const struct ch_endpoint *endpoint;
-    struct ch_sv model;             /* the vendor's id */
-    struct ch_sv system;            /* may be empty */
-    const struct ch_tool_def *tools;
-    size_t ntools;
-    const struct ch_msg *const *messages;
-    size_t nmessages;
-    bool no_calls;                  /* calls and results of the history are sent as text */
-    enum ch_tool_choice choice;
-    struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
-    bool no_parallel;
-    bool no_stream;
-    int64_t max_output_tokens;      /* 0: what was kept free, where a limit is required */
-    int64_t kept_free;              /* for the reply; 0: CH_DEFAULT_OUTPUT_TOKENS */
-    bool has_temperature;
-    double temperature;
-    bool has_top_p;
-    double top_p;
-    int64_t top_k;                  /* 0: not asked for; left out where there is none */
-    bool has_seed;                  /* likewise */
-    int64_t seed;
-    enum ch_effort effort;
-    const struct ch_sv *stop;       /* stop sequences */
-    size_t nstop;
-    struct ch_sv output_schema;     /* structured final answer, natively; empty: none */
-    enum ch_cache cache;
-    /* What holds for this request alone: goes out as the user's, after all
-     * messages and behind the last cache mark. May be empty. */
-    struct ch_sv note;
-    struct ch_sv cache_key;         /* same for one conversation, at most 64 ASCII; may be empty */
-    /* Raised by the owner whenever anything but the messages changed; an
-     * encoder with the same value keeps its head and tail. */
-    uint64_t revision;
-};
 
 /* --- what comes back ---------------------------------------------------- */
 
@@ -148,16 +45,6 @@ enum ch_error_class {
     CH_ERR_REFUSED,
     CH_ERR_FORMAT, /* our request, or their answer, is not as the protocol has it */
 };
-const char *ch_error_class_name(enum ch_error_class c);
-
-struct ch_usage { /* input includes cached, output includes reasoning */
-    int64_t input, output, cache_read, cache_write, reasoning;
-};
-
-/* A figure from the wire, made fit for adding up. */
-static inline int64_t ch_token_count(int64_t n) {
-    return n < 0 ? 0 : CH_MIN(n, INT64_C(1) << 48);
-}
 
 struct ch_reply {
     struct ch_msg *msg; /* owned; NULL when nothing came. api, model are set */
@@ -300,18 +187,6 @@ static inline void ch_encoder_body(const struct ch_encoder *e, struct ch_sv body
     body[2] = ch_buf_sv(&e->tail);
 }
 
-void ch_encoder_release(struct ch_encoder *e);
-/* The history was rewritten (compaction): encode all of it again. */
-void ch_encoder_clear(struct ch_encoder *e);
-
-/* Bring the encoder up to date with req: head and tail only if codec or
- * revision changed, messages from the first new one. All of it again if codec,
- * model or quirks changed. Calls without a result get one that says so,
- * results without a call are left out; a made-up result for the last message
- * is in the tail, since the real one may still come. */
-int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
-                      struct chela_error *err);
-
 /* --- decoding ------------------------------------------------------------ */
 
 struct ch_tag_reader;
@@ -339,24 +214,5 @@ struct ch_decoder {
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;
 };
-
-void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
-                     void *user);
-/* The same, heeding how this server departs from its protocol. */
-void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
-                         void *user);
-void ch_decoder_release(struct ch_decoder *d);
-
-/* Status and headers decide how the body is read: a non-2xx answer is an
- * error body whatever it was asked for. */
-void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
-/* Bytes of the body. Never fails: what is wrong is in the reply. Returns false
- * when the reply has failed and no more bytes are wanted; after the terminal
- * marker still true, so that the connection drains and can be used again. */
-bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes);
-/* The body ended, or the transport failed (err != NULL; no matter once the
- * terminal marker was seen). Fills d->reply; its msg is then the caller's to
- * take (CH_TAKE), or is freed with the decoder. */
-void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts);
 
 #endif

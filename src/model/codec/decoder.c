@@ -9,6 +9,8 @@
  * Content types lie (proxies turn a stream into JSON, servers call a stream
  * text/plain), so the bytes decide. A stream that ends without its terminal
  * marker is a network failure, whatever came before it. */
+#include "model/codec/decoder.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -16,10 +18,12 @@
 #include "model/codec/fold.h"
 #include "model/codec/prompted.h"
 #include "json/json.h"
+#include "model/codec/prompted_reply.h"
+#include "model/codec/retry_after.h"
 
 #define QUOTED 100 /* bytes of a foreign answer shown in an error */
 
-static bool on_event(struct ch_sv name, struct ch_sv data, void *user) {
+static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
     struct chela_error err = {0};
     int rc = d->codec->event(d, name, data, &err);
@@ -34,13 +38,13 @@ static bool on_event(struct ch_sv name, struct ch_sv data, void *user) {
 }
 
 /* What is no event is a failure, told in words of the service's own. */
-static bool on_message(const struct ch_es_message *m, void *user) {
+static bool decoder_on_message(const struct ch_es_message *m, void *user) {
     struct ch_decoder *d = user;
     CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
     const struct ch_json *v = NULL;
     struct ch_vendor_error e = {0};
     if (ch_sv_is(m->type, "event"))
-        return on_event(m->event, m->payload, d);
+        return decoder_on_event(m->event, m->payload, d);
     if (!ch_sv_is(m->type, "exception") && !ch_sv_is(m->type, "error"))
         return true;
     ch_json_parse(&arena, m->payload, CH_JSON_REPLACE, &v, NULL, NULL);
@@ -66,9 +70,9 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     codec = d->codec;
     d->state = ch_alloc(codec->state_size + 1);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
-    ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, on_event, d);
+    ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
     d->sse.takes_json = d->codec->bare_errors;
-    ch_eventstream_init(&d->events, on_message, d);
+    ch_eventstream_init(&d->events, decoder_on_message, d);
 }
 
 void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
@@ -240,7 +244,7 @@ static bool is_cut_json(struct ch_sv text) {
     return where.offset >= text.n;
 }
 
-static void end_body(struct ch_decoder *d) {
+static void decoder_end_body(struct ch_decoder *d) {
     struct ch_sv text = past_blank(ch_buf_sv(&d->body));
     if (!text.n) {
         if (!is_success(d))
@@ -284,7 +288,7 @@ static void end_bytes(struct ch_decoder *d, const struct chela_error *err) {
     if (!d->stopped && d->framing == CH_FRAME_SSE && !err)
         ch_sse_end(&d->sse, NULL);
     else if (!d->stopped && d->framing == CH_FRAME_BODY && (!err || !is_success(d)))
-        end_body(d);
+        decoder_end_body(d);
     if (d->codec->end)
         d->codec->end(d);
 }
@@ -321,7 +325,7 @@ static enum ch_stop final_stop(struct ch_decoder *d) {
 }
 
 /* Calls and thoughts out of the text. */
-static void read_text(struct ch_decoder *d) {
+static void decoder_read_text(struct ch_decoder *d) {
     bool failed = d->reply.error.cls != CH_ERR_NONE;
     if (ch_tags_rewrite(d->tags, failed, &d->reply.msg) == CHELA_OK)
         return;
@@ -343,6 +347,6 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_abandon(d->fold);
     d->reply.msg = ch_fold_message(d->fold, d->codec->name, d->reply.model, ts);
     if (d->reader)
-        read_text(d);
+        decoder_read_text(d);
     d->reply.stop = final_stop(d);
 }

@@ -55,7 +55,8 @@ struct cuts {
     bool overflow;
 };
 
-static void cut(struct cuts *c, enum ch_template_kind kind, const char *p, const char *end) {
+static void delta_fast_path_cut(struct cuts *c, enum ch_template_kind kind, const char *p,
+                                const char *end) {
     if (c->n == CH_TEMPLATE_HOLES) {
         c->overflow = true;
         return;
@@ -66,7 +67,7 @@ static void cut(struct cuts *c, enum ch_template_kind kind, const char *p, const
     c->list[i] = (struct cut){p, end, kind};
 }
 
-static const char *find(struct ch_sv data, struct ch_sv name) {
+static const char *delta_fast_path_find(struct ch_sv data, struct ch_sv name) {
     const char *p = memmem(data.p, data.n, name.p, name.n);
     return p ? p + name.n : NULL;
 }
@@ -76,7 +77,7 @@ static bool cut_string(struct cuts *c, const char *start, const char *end) {
     const char *stop = start ? ch_scan_plain(start, end) : end;
     if (stop == end || *stop != '"')
         return false;
-    cut(c, CH_HOLE_PADDING, start, stop);
+    delta_fast_path_cut(c, CH_HOLE_PADDING, start, stop);
     return true;
 }
 
@@ -84,7 +85,7 @@ static bool cut_string(struct cuts *c, const char *start, const char *end) {
 static void cut_padding(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv names[] = {CH_SV("\"obfuscation\":\""), CH_SV("\"p\":\"")};
     for (size_t i = 0; i < CH_LEN(names); i++)
-        if (cut_string(c, find(data, names[i]), data.p + data.n))
+        if (cut_string(c, delta_fast_path_find(data, names[i]), data.p + data.n))
             return;
 }
 
@@ -94,7 +95,7 @@ static void cut_ids(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv first = CH_SV("{\"id\":\"");
     if (ch_sv_starts(data, first.p))
         cut_string(c, data.p + first.n, data.p + data.n);
-    cut_string(c, find(data, CH_SV("\"item_id\":\"")), data.p + data.n);
+    cut_string(c, delta_fast_path_find(data, CH_SV("\"item_id\":\"")), data.p + data.n);
 }
 
 /* A quote inside a string has a backslash before it, so what looks like this
@@ -102,10 +103,10 @@ static void cut_ids(struct cuts *c, struct ch_sv data) {
 static void cut_sequence(struct cuts *c, struct ch_sv data) {
     struct ch_scan_fail why;
     bool integer;
-    const char *start = find(data, CH_SV("\"sequence_number\":"));
+    const char *start = delta_fast_path_find(data, CH_SV("\"sequence_number\":"));
     const char *stop = start ? ch_scan_number(start, data.p + data.n, &integer, &why) : NULL;
     if (stop)
-        cut(c, CH_HOLE_NUMBER, start, stop);
+        delta_fast_path_cut(c, CH_HOLE_NUMBER, start, stop);
 }
 
 static void cut_figures(struct cuts *c, struct ch_sv figures) {
@@ -119,7 +120,7 @@ static void cut_figures(struct cuts *c, struct ch_sv figures) {
             at++;
         } else if (ch_scan_is_digit(*at) || *at == '-') {
             const char *stop = ch_scan_number(at, end, &integer, &why);
-            cut(c, CH_HOLE_NUMBER, at, stop ? stop : end);
+            delta_fast_path_cut(c, CH_HOLE_NUMBER, at, stop ? stop : end);
             at = stop ? stop : end;
         } else {
             at++;
@@ -136,7 +137,7 @@ static void cut_known(struct cuts *c, struct ch_sv data, const char *after) {
 
 static void cut_unread(struct cuts *c, const struct ch_template_unread *u) {
     for (size_t i = 0; i < u->n; i++)
-        cut(c, CH_HOLE_VALUE, u->list[i].p, u->list[i].p + u->list[i].n);
+        delta_fast_path_cut(c, CH_HOLE_VALUE, u->list[i].p, u->list[i].p + u->list[i].n);
 }
 
 /* Of a server whose events never repeat only every so many are learnt. */
@@ -173,11 +174,11 @@ static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts
 /* The first in the text is the piece, the others have to be like it. False: they
  * are not even now. */
 static bool cut_piece(struct cuts *c, const struct ch_template_event *e) {
-    cut(c, CH_HOLE_AGAIN, e->piece.p, e->piece.p + e->piece.n);
+    delta_fast_path_cut(c, CH_HOLE_AGAIN, e->piece.p, e->piece.p + e->piece.n);
     for (size_t i = 0; i < CH_LEN(e->again) && e->again[i].n; i++) {
         if (!ch_sv_eq(e->again[i], e->piece))
             return false;
-        cut(c, CH_HOLE_AGAIN, e->again[i].p, e->again[i].p + e->again[i].n);
+        delta_fast_path_cut(c, CH_HOLE_AGAIN, e->again[i].p, e->again[i].p + e->again[i].n);
     }
     c->list[0].kind = CH_HOLE_PIECE;
     return true;

@@ -14,6 +14,8 @@
  * Results belong to calls by their ids within these two messages, whatever ids
  * other messages use. If ids repeat further apart, calls are sent with others
  * (adapt.h) and their results follow by their place. */
+#include "model/codec/encoder.h"
+
 #include "base/error.h"
 #include "model/codec/adapt.h"
 #include "model/codec/codec.h"
@@ -43,7 +45,7 @@ void ch_encoder_release(struct ch_encoder *e) {
     *e = (struct ch_encoder){0};
 }
 
-static bool has_calls(const struct ch_msg *m) {
+static bool encoder_has_calls(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
             return true;
@@ -51,8 +53,8 @@ static bool has_calls(const struct ch_msg *m) {
 }
 
 /* The next block of a type from *at on, or NULL. */
-static const struct ch_block *next_of(const struct ch_msg *m, uint32_t *at,
-                                      enum ch_block_type type) {
+static const struct ch_block *encoder_next_of(const struct ch_msg *m, uint32_t *at,
+                                              enum ch_block_type type) {
     while (*at < m->nblocks && m->blocks[*at].type != type)
         (*at)++;
     return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
@@ -67,7 +69,8 @@ static unsigned same_before(const struct ch_msg *m, const struct ch_block *call)
     return n;
 }
 
-static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id, unsigned skip) {
+static const struct ch_block *encoder_find_result(const struct ch_msg *m, struct ch_sv id,
+                                                  unsigned skip) {
     for (uint32_t i = 0; m && i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id) &&
             skip-- == 0)
@@ -79,8 +82,8 @@ static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv i
 static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) {
     uint32_t c = 0, r = 0;
     for (;;) {
-        const struct ch_block *call = calls ? next_of(calls, &c, CH_BLOCK_TOOL_CALL) : NULL;
-        const struct ch_block *result = next_of(results, &r, CH_BLOCK_TOOL_RESULT);
+        const struct ch_block *call = calls ? encoder_next_of(calls, &c, CH_BLOCK_TOOL_CALL) : NULL;
+        const struct ch_block *result = encoder_next_of(results, &r, CH_BLOCK_TOOL_RESULT);
         if (!call || !result)
             return !call && !result;
         if (!ch_sv_eq(call->id, result->id) || !ch_sv_eq(call->name, result->name))
@@ -91,15 +94,15 @@ static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) 
 /* One result for each call, in call order, under the ids of `sent` (calls as
  * they went out). calls and sent may be NULL, and so may results. What is no
  * result (a text beside them) is kept, last. */
-static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *sent,
-                           const struct ch_msg *results) {
+static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_msg *sent,
+                                   const struct ch_msg *results) {
     size_t room = (calls ? calls->nblocks : 0) + (results ? results->nblocks : 0), n = 0;
     struct ch_block *out = ch_alloc((room + 1) * sizeof(*out));
     uint32_t at = 0;
     const struct ch_block *call, *result;
-    while (calls && (call = next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
+    while (calls && (call = encoder_next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
         struct ch_sv id = sent->blocks[call - calls->blocks].id;
-        if ((result = find_result(results, call->id, same_before(calls, call)))) {
+        if ((result = encoder_find_result(results, call->id, same_before(calls, call)))) {
             memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
             out[n].id = id;
             out[n].name = call->name; /* Gemini pairs by it */
@@ -137,7 +140,7 @@ static int encode_pair(struct ch_encoder *e, const struct ch_model_request *req,
     const struct ch_msg *calls = e->pending ? req->messages[e->pending - 1] : NULL;
     if (results && !e->renewed && is_paired(calls, results))
         return encode_message(req, results, &e->messages, err);
-    struct ch_msg *m = pair(calls, e->renewed ? e->renewed : calls, results);
+    struct ch_msg *m = encoder_pair(calls, e->renewed ? e->renewed : calls, results);
     int rc = encode_message(req, m, &e->messages, err);
     ch_msg_free(m);
     return rc;
@@ -164,14 +167,14 @@ static int encode_calls(struct ch_encoder *e, const struct ch_model_request *req
     return rc;
 }
 
-static int append(struct ch_encoder *e, const struct ch_model_request *req, const struct ch_msg *m,
-                  struct chela_error *err) {
+static int encoder_append(struct ch_encoder *e, const struct ch_model_request *req,
+                          const struct ch_msg *m, struct chela_error *err) {
     if (m->kind == CH_MSG_RESULTS)
         return encode_pair(e, req, m, err);
     int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
     if (rc < 0)
         return rc;
-    bool calls = m->kind == CH_MSG_ASSISTANT && has_calls(m);
+    bool calls = m->kind == CH_MSG_ASSISTANT && encoder_has_calls(m);
     return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
 }
 
@@ -192,7 +195,7 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     while (e->nmessages < req->nmessages) {
         const struct ch_msg *m = req->messages[e->nmessages];
         size_t mark = e->messages.n;
-        int rc = append(e, req, m, err);
+        int rc = encoder_append(e, req, m, err);
         if (rc == CHELA_OK && e->messages.overflow)
             rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
         if (rc < 0) {
@@ -200,7 +203,7 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
             return rc;
         }
         e->nmessages++;
-        e->pending = m->kind == CH_MSG_ASSISTANT && has_calls(m) ? e->nmessages : 0;
+        e->pending = m->kind == CH_MSG_ASSISTANT && encoder_has_calls(m) ? e->nmessages : 0;
         if (!e->pending)
             forget_renewed(e);
     }
@@ -208,8 +211,8 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
 }
 
 /* Words that no later request has. */
-static int add_note(struct ch_encoder *e, const struct ch_model_request *req,
-                    struct chela_error *err) {
+static int encoder_add_note(struct ch_encoder *e, const struct ch_model_request *req,
+                            struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO note = {0};
     struct ch_sv own = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
@@ -224,7 +227,7 @@ static int add_note(struct ch_encoder *e, const struct ch_model_request *req,
     return rc;
 }
 
-static uint64_t note_of(const struct ch_model_request *req) {
+static uint64_t encoder_note_of(const struct ch_model_request *req) {
     return req->note.n ? ch_hash(1, req->note) : 0;
 }
 
@@ -237,12 +240,12 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
     size_t mark = e->messages.n;
     ch_buf_clear(&e->tail);
     e->cut = 0;
-    e->noted = note_of(req);
+    e->noted = encoder_note_of(req);
     if (req->note.n && wire->mark && !e->pending)
         e->cut = wire->mark(req, ch_buf_sv(&e->messages), &e->tail);
     int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
     if (rc == CHELA_OK)
-        rc = add_note(e, req, err);
+        rc = encoder_add_note(e, req, err);
     if (rc == CHELA_OK && wire->close)
         wire->close(req, &e->messages);
     e->padded = e->messages.n > mark;
@@ -273,7 +276,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     const struct ch_codec *wire = wire_codec(e);
     bool grows = (wire->tail_follows || wire->close) && e->nmessages < req->nmessages;
     bool stale = !e->head.n || e->revision != req->revision;
-    bool noted = e->noted != note_of(req);
+    bool noted = e->noted != encoder_note_of(req);
     int rc = CHELA_OK;
     if (stale) {
         ch_buf_clear(&e->head);

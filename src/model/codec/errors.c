@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "model/codec/retry_after.h"
 
 #define LOOKED_AT (4 * CH_KB) /* of a message: what matters comes first */
 
@@ -203,11 +204,11 @@ const char *ch_error_class_name(enum ch_error_class c) {
 
 /* --- text patterns */
 
-static bool is_digit(char c) {
+static bool errors_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static char lower(char c) {
+static char errors_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
@@ -217,11 +218,11 @@ static long match_here(struct ch_sv s, const char *pattern, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (pattern[i] == '#') {
             size_t start = at;
-            while (at < s.n && (is_digit(s.p[at]) || (at > start && s.p[at] == ',')))
+            while (at < s.n && (errors_is_digit(s.p[at]) || (at > start && s.p[at] == ',')))
                 at++;
             if (at == start)
                 return -1;
-        } else if (at == s.n || lower(s.p[at++]) != pattern[i]) {
+        } else if (at == s.n || errors_lower(s.p[at++]) != pattern[i]) {
             return -1;
         }
     }
@@ -270,7 +271,7 @@ static enum ch_error_class class_of_status(int status) {
     return status >= 300 && status < 400 ? CH_ERR_FORMAT : CH_ERR_SERVER;
 }
 
-static enum ch_error_class class_of(const struct ch_vendor_error *e) {
+static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     enum ch_error_class cls = class_of_word(e->code);
     if (cls == CH_ERR_NONE)
         cls = class_of_word(e->type);
@@ -306,10 +307,10 @@ static bool is_bad_generation(const struct ch_vendor_error *e) {
     return ch_sv_is(e->code, "tool_use_failed");
 }
 
-struct ch_verdict ch_classify(const struct ch_vendor_error *error) {
+struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {
     struct ch_vendor_error e = *error;
     e.message = ch_utf8_cut(e.message, LOOKED_AT);
-    struct ch_verdict v = {.cls = class_of(&e)};
+    struct ch_error_verdict v = {.cls = errors_class_of(&e)};
     switch (v.cls) {
     case CH_ERR_RATE_LIMIT:
     case CH_ERR_OVERLOADED:
@@ -332,13 +333,13 @@ bool ch_error_names_schema(struct ch_sv message) {
 /* --- error bodies */
 
 /* A string, or a number's text: codes come as both. */
-static struct ch_sv word_of(const struct ch_json *v) {
+static struct ch_sv errors_word_of(const struct ch_json *v) {
     if (ch_json_is(v, CH_JSON_NUMBER))
         return ch_sv(v->s, v->n);
     return ch_json_str(v);
 }
 
-static struct ch_sv compact(const struct ch_json *v, struct ch_arena *a) {
+static struct ch_sv errors_compact(const struct ch_json *v, struct ch_arena *a) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_value(&w, v);
@@ -358,7 +359,7 @@ static int status_in(const struct ch_json *error) {
 
 /* Google: why a request was refused, and when to come back. A quota of a day
  * is not worth waiting for. */
-static void read_details(const struct ch_json *details, struct ch_vendor_error *out) {
+static void errors_read_details(const struct ch_json *details, struct ch_vendor_error *out) {
     if (!ch_json_is(details, CH_JSON_ARRAY))
         return;
     for (CH_JSON_EACH(d, details)) {
@@ -380,14 +381,14 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
     out->message = ch_json_get_str(error, "message");
     if (!out->message.n)
         out->message = ch_json_get_str(error, "Message"); /* Amazon's gateways */
-    out->type = word_of(ch_json_get(error, "type"));
-    out->code = word_of(ch_json_get(error, "code"));
+    out->type = errors_word_of(ch_json_get(error, "type"));
+    out->code = errors_word_of(ch_json_get(error, "code"));
     if (!out->code.n)
         out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
     if (!out->type.n)
         out->type = ch_json_get_str(error, "status"); /* Google's word for it */
     out->status = status_in(error);
-    read_details(ch_json_get(error, "details"), out);
+    errors_read_details(ch_json_get(error, "details"), out);
     /* OpenRouter: the upstream's own words are more use than "Provider
      * returned error". */
     struct ch_sv raw = ch_json_str(ch_json_path(error, "metadata", "raw", NULL));
@@ -395,7 +396,7 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
         out->message =
             ch_sv_str(ch_arena_printf(a, "%.*s: %.*s", CH_SV_FMT(out->message), CH_SV_FMT(raw)));
     if (!out->message.n)
-        out->message = compact(error, a);
+        out->message = errors_compact(error, a);
     return true;
 }
 
@@ -410,7 +411,7 @@ static bool read_base_resp(const struct ch_json *v, struct ch_vendor_error *out)
     const struct ch_json *base = ch_json_get(v, "base_resp");
     if (ch_json_int(ch_json_get(base, "status_code"), 0) == 0)
         return false;
-    out->code = word_of(ch_json_get(base, "status_code"));
+    out->code = errors_word_of(ch_json_get(base, "status_code"));
     out->message = ch_json_get_str(base, "status_msg");
     return true;
 }
@@ -425,12 +426,13 @@ bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,
         return read_object(error, a, out);
     if (ch_json_is(error, CH_JSON_STRING)) {
         out->message = ch_json_str(error);
-        out->code = word_of(ch_json_get(v, "code"));
+        out->code = errors_word_of(ch_json_get(v, "code"));
         return true;
     }
     const struct ch_json *detail = ch_json_get(v, "detail");
     if (detail && detail->type != CH_JSON_NULL) {
-        out->message = detail->type == CH_JSON_STRING ? ch_json_str(detail) : compact(detail, a);
+        out->message =
+            detail->type == CH_JSON_STRING ? ch_json_str(detail) : errors_compact(detail, a);
         return true;
     }
     if (is_flat_error(v))
@@ -464,13 +466,13 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
         full.status = d->status;
     if (!full.type.n)
         full.type = d->error_type;
-    struct ch_verdict v = ch_classify(&full);
+    struct ch_error_verdict v = ch_classify(&full);
     CH_BUF_AUTO text = {0};
     if (full.status >= 300)
         ch_buf_addf(&text, "HTTP %d", full.status);
     if (full.message.n)
         ch_buf_addf(&text, "%s%.*s", text.n ? ": " : "", CH_SV_FMT(full.message));
-    struct ch_sv word = full.code.n && !is_digit(full.code.p[0]) ? full.code : full.type;
+    struct ch_sv word = full.code.n && !errors_is_digit(full.code.p[0]) ? full.code : full.type;
     if (word.n)
         ch_buf_addf(&text, text.n ? " (%.*s)" : "%.*s", CH_SV_FMT(word));
     ch_decoder_fail_as(d, v.cls, v.retryable, ch_buf_sv(&text));

@@ -16,12 +16,12 @@ struct ch_vendor_error {
     bool no_retry;       /* it would fail for hours */
 };
 
-struct ch_verdict {
+struct ch_error_verdict {
     enum ch_error_class cls;
     bool retryable;
 };
 
-struct ch_verdict ch_classify(const struct ch_vendor_error *error);
+struct ch_error_verdict ch_classify(const struct ch_vendor_error *error);
 
 /* Does a message complain about the schemas in a request: that they are too
  * much for strict mode, or not what it allows? */
@@ -38,15 +38,6 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e);
 void ch_decoder_fail_as(struct ch_decoder *d, enum ch_error_class cls, bool retryable,
                         struct ch_sv message);
 
-/* What the headers ask for: milliseconds to wait, 0 if nothing. Dates are taken
- * relative to the response's own Date. Of a 429 without Retry-After the
- * vendors' own headers are read, those of limits that are used up. */
-long ch_retry_after(const struct ch_http_head *head);
-
-/* A duration: "34.4s", "2m52.8s", "6ms", "20 seconds"; 0: it is none. */
-long ch_retry_duration(struct ch_sv text);
-
-/* The same from a message: "Please try again in 11.054s". */
-long ch_retry_hint(struct ch_sv message);
+const char *ch_error_class_name(enum ch_error_class c);
 
 #endif

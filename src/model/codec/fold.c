@@ -50,7 +50,7 @@ void ch_fold_free(struct ch_fold *f) {
     ch_free(f);
 }
 
-static struct block *find(const struct ch_fold *f, unsigned key) {
+static struct block *fold_find(const struct ch_fold *f, unsigned key) {
     if (key >= f->nslots || !f->slots[key])
         return NULL;
     return &f->blocks[f->slots[key] - 1];
@@ -69,7 +69,7 @@ static bool bind_key(struct ch_fold *f, unsigned key, size_t block) {
     return true;
 }
 
-static struct block *new_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
+static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
     bool call = type == CH_BLOCK_TOOL_CALL;
     if (f->n == CH_LIMIT_REPLY_BLOCKS || (call && f->ncalls == CH_LIMIT_CALLS_PER_REPLY) ||
         !bind_key(f, key, f->n))
@@ -85,11 +85,11 @@ static struct block *new_block(struct ch_fold *f, unsigned key, enum ch_block_ty
 }
 
 static struct block *open_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
-    struct block *b = find(f, key);
-    return b && b->type == type ? b : new_block(f, key, type);
+    struct block *b = fold_find(f, key);
+    return b && b->type == type ? b : fold_new_block(f, key, type);
 }
 
-static int append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+static int fold_append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
     if (piece.n > CH_LIMIT_REPLY - f->total)
         return CHELA_ELIMIT;
     f->total += piece.n;
@@ -101,21 +101,21 @@ static int append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
 static int append_raw(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
     CH_BUF_AUTO clean = {0};
     if (ch_utf8_valid(piece))
-        return append(f, to, piece);
+        return fold_append(f, to, piece);
     ch_utf8_add_valid(&clean, piece);
-    return append(f, to, ch_buf_sv(&clean));
+    return fold_append(f, to, ch_buf_sv(&clean));
 }
 
-static int replace(struct ch_fold *f, struct ch_buf *to, struct ch_sv text) {
+static int fold_replace(struct ch_fold *f, struct ch_buf *to, struct ch_sv text) {
     f->total -= to->n;
     ch_buf_clear(to);
     return append_raw(f, to, text);
 }
 
-static int add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
-                    enum ch_model_event_type event, struct ch_sv piece) {
+static int fold_add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
+                         enum ch_model_event_type event, struct ch_sv piece) {
     struct block *b = open_block(f, key, type);
-    if (!b || append(f, &b->text, piece) < 0)
+    if (!b || fold_append(f, &b->text, piece) < 0)
         return CHELA_ELIMIT;
     if (piece.n && f->fn)
         f->fn(&(struct ch_model_event){.type = event, .text = piece, .so_far = ch_buf_sv(&b->text)},
@@ -124,16 +124,16 @@ static int add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
 }
 
 int ch_fold_text(struct ch_fold *f, unsigned key, struct ch_sv piece) {
-    return add_text(f, key, CH_BLOCK_TEXT, CH_MEV_TEXT, piece);
+    return fold_add_text(f, key, CH_BLOCK_TEXT, CH_MEV_TEXT, piece);
 }
 
 int ch_fold_reasoning(struct ch_fold *f, unsigned key, struct ch_sv piece) {
-    return add_text(f, key, CH_BLOCK_REASONING, CH_MEV_REASONING, piece);
+    return fold_add_text(f, key, CH_BLOCK_REASONING, CH_MEV_REASONING, piece);
 }
 
 int ch_fold_refusal(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     struct block *b = open_block(f, key, CH_BLOCK_REFUSAL);
-    return b ? append(f, &b->text, piece) : CHELA_ELIMIT;
+    return b ? fold_append(f, &b->text, piece) : CHELA_ELIMIT;
 }
 
 /* Set what is not set yet; returns what is new. A name past the limit is no
@@ -146,7 +146,7 @@ static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *
         b->flags |= CH_F_INVALID;
         s = ch_utf8_cut(s, max);
     }
-    append(f, to, s);
+    fold_append(f, to, s);
     return ch_buf_sv(to);
 }
 
@@ -158,7 +158,7 @@ int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv 
     struct ch_model_event ev = {.type = CH_MEV_CALL_DELTA, .index = b->call, .text = piece};
     ev.id = set_once(f, b, &b->id, id, CH_LIMIT_CALL_ID);
     ev.name = set_once(f, b, &b->name, name, CH_LIMIT_TOOL_NAME);
-    if (append(f, &b->text, piece) < 0)
+    if (fold_append(f, &b->text, piece) < 0)
         return CHELA_ELIMIT;
     ev.so_far = ch_buf_sv(&b->text);
     if (f->fn && (ev.id.n || ev.name.n || piece.n))
@@ -168,40 +168,40 @@ int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv 
 
 int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch_sv json) {
     struct block *b = open_block(f, key, CH_BLOCK_OPAQUE);
-    if (!b || replace(f, &b->name, type) < 0)
+    if (!b || fold_replace(f, &b->name, type) < 0)
         return CHELA_ELIMIT;
-    return replace(f, &b->text, json);
+    return fold_replace(f, &b->text, json);
 }
 
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
-    struct block *b = find(f, key);
+    struct block *b = fold_find(f, key);
     if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
         return CHELA_OK; /* these have none */
     return append_raw(f, &b->extra, piece);
 }
 
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id) {
-    struct block *b = find(f, key);
+    struct block *b = fold_find(f, key);
     if (!b)
         return CHELA_OK;
-    if (name.n && replace(f, &b->name, name) < 0)
+    if (name.n && fold_replace(f, &b->name, name) < 0)
         return CHELA_ELIMIT;
-    return id.n ? replace(f, &b->id, id) : CHELA_OK;
+    return id.n ? fold_replace(f, &b->id, id) : CHELA_OK;
 }
 
 void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag) {
-    struct block *b = find(f, key);
+    struct block *b = fold_find(f, key);
     if (b)
         b->flags |= (uint8_t)flag;
 }
 
 int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text) {
-    struct block *b = find(f, key);
-    return b ? replace(f, &b->text, text) : CHELA_OK;
+    struct block *b = fold_find(f, key);
+    return b ? fold_replace(f, &b->text, text) : CHELA_OK;
 }
 
 void ch_fold_close(struct ch_fold *f, unsigned key) {
-    struct block *b = find(f, key);
+    struct block *b = fold_find(f, key);
     if (b)
         b->closed = true;
 }
@@ -217,7 +217,7 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key) {
 }
 
 /* A JSON object and nothing else. */
-static bool is_object(struct ch_sv text) {
+static bool fold_is_object(struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
     ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
@@ -226,7 +226,7 @@ static bool is_object(struct ch_sv text) {
 
 void ch_fold_cut(struct ch_fold *f) {
     struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
-    if (last && last->type == CH_BLOCK_TOOL_CALL && !is_object(ch_buf_sv(&last->text)))
+    if (last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text)))
         last->closed = false;
 }
 
@@ -243,13 +243,8 @@ bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type) {
 }
 
 struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key) {
-    const struct block *b = find(f, key);
+    const struct block *b = fold_find(f, key);
     return b ? ch_buf_sv(&b->text) : ch_sv(NULL, 0);
-}
-
-struct ch_sv ch_fold_call_id(const struct ch_fold *f, unsigned key) {
-    const struct block *b = find(f, key);
-    return b && b->type == CH_BLOCK_TOOL_CALL ? ch_buf_sv(&b->id) : ch_sv(NULL, 0);
 }
 
 /* Decide what a call's arguments are worth. Some servers write the absence of
@@ -265,10 +260,10 @@ static void finish_call(struct block *b) {
         CH_BUF_LIT(&b->text, "{}");
         return;
     }
-    if (is_object(text))
+    if (fold_is_object(text))
         return;
     CH_BUF_AUTO repaired = {0};
-    if (!ch_json_repair(text, &repaired) || !is_object(ch_buf_sv(&repaired))) {
+    if (!ch_json_repair(text, &repaired) || !fold_is_object(ch_buf_sv(&repaired))) {
         b->flags |= CH_F_INVALID;
         return;
     }
@@ -277,7 +272,7 @@ static void finish_call(struct block *b) {
     ch_buf_add_sv(&b->text, ch_buf_sv(&repaired));
 }
 
-static bool id_taken(const struct ch_fold *f, size_t before, struct ch_sv id) {
+static bool fold_id_taken(const struct ch_fold *f, size_t before, struct ch_sv id) {
     for (size_t i = 0; i < before; i++)
         if (f->blocks[i].type == CH_BLOCK_TOOL_CALL && ch_sv_eq(ch_buf_sv(&f->blocks[i].id), id))
             return true;
@@ -291,7 +286,7 @@ static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
     if (!b->id.n)
         ch_buf_addf(&b->id, "call_%llx_%u", (unsigned long long)ts, b->call);
     size_t base = b->id.n;
-    for (unsigned i = 2; id_taken(f, at, ch_buf_sv(&b->id)); i++) {
+    for (unsigned i = 2; fold_id_taken(f, at, ch_buf_sv(&b->id)); i++) {
         b->id.n = base;
         ch_buf_addf(&b->id, "_%u", i);
     }
@@ -299,7 +294,7 @@ static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
 
 /* A text without a character says nothing, and vendors refuse it in a history;
  * reasoning may be all signature. */
-static bool is_void(const struct block *b) {
+static bool fold_is_void(const struct block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
@@ -317,7 +312,7 @@ struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv 
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
         struct block *b = &f->blocks[i];
-        if (is_void(b))
+        if (fold_is_void(b))
             continue;
         if (b->type == CH_BLOCK_TOOL_CALL) {
             finish_call(b);

@@ -48,7 +48,6 @@ void ch_fold_abandon(struct ch_fold *f);
 
 bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type); /* not empty */
 struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);
-struct ch_sv ch_fold_call_id(const struct ch_fold *f, unsigned key);
 
 /* Build the message; calls not closed are flagged CH_F_CUT, calls whose
  * arguments do not parse CH_F_INVALID. Ids that are missing are made up, ids

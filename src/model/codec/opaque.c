@@ -6,7 +6,7 @@
 #include "json/writer.h"
 
 /* All strings that the deltas have under one name, joined. */
-static bool join(struct ch_sv deltas, struct ch_sv name, struct ch_buf *out) {
+static bool opaque_join(struct ch_sv deltas, struct ch_sv name, struct ch_buf *out) {
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;
     struct ch_sv key, piece;
@@ -33,7 +33,7 @@ static void merge_member(struct ch_jw *w, struct ch_sv deltas, struct ch_sv name
                          struct ch_sv value) {
     CH_BUF_AUTO joined = {0};
     bool input = ch_sv_is(name, "input");
-    bool any = join(deltas, input ? CH_SV("partial_json") : name, &joined);
+    bool any = opaque_join(deltas, input ? CH_SV("partial_json") : name, &joined);
     ch_jw_key_sv(w, name);
     if (!any || ch_sv_is(name, "type"))
         ch_jw_raw(w, value);

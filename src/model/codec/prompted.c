@@ -157,7 +157,7 @@ struct rewriting {
     struct ch_buf text;
 };
 
-static void flush(struct rewriting *x) {
+static void prompted_flush(struct rewriting *x) {
     if (x->text.n)
         x->out[x->n++] = (struct ch_block){.type = CH_BLOCK_TEXT,
                                            .text = ch_arena_sv(&x->arena, ch_buf_sv(&x->text))};
@@ -169,7 +169,7 @@ static void on_new_line(struct rewriting *x) {
         CH_BUF_LIT(&x->text, "\n");
 }
 
-static void add_call(struct rewriting *x, const struct ch_block *b) {
+static void prompted_add_call(struct rewriting *x, const struct ch_block *b) {
     on_new_line(x);
     CH_BUF_LIT(&x->text, "<tool_call>\n");
     struct ch_jw w = ch_jw(&x->text);
@@ -195,7 +195,7 @@ static void add_enclosed(struct ch_buf *out, struct ch_sv text) {
     ch_buf_add_sv(out, text);
 }
 
-static void add_result(struct rewriting *x, const struct ch_block *b) {
+static void prompted_add_result(struct rewriting *x, const struct ch_block *b) {
     char name[CH_NAME_ROOM];
     struct ch_sv nothing = b->span ? CH_SV("(follows below)") : CH_SV(NO_OUTPUT);
     on_new_line(x);
@@ -206,7 +206,7 @@ static void add_result(struct rewriting *x, const struct ch_block *b) {
     CH_BUF_LIT(&x->text, "\n</" RESULT ">");
 }
 
-static void add_block(struct rewriting *x, const struct ch_block *b) {
+static void prompted_add_block(struct rewriting *x, const struct ch_block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
         if (ch_is_blank(b->text))
@@ -215,15 +215,15 @@ static void add_block(struct rewriting *x, const struct ch_block *b) {
         ch_buf_add_sv(&x->text, ch_sv_trim(b->text));
         break;
     case CH_BLOCK_TOOL_CALL:
-        add_call(x, b);
+        prompted_add_call(x, b);
         break;
     case CH_BLOCK_TOOL_RESULT:
-        add_result(x, b);
+        prompted_add_result(x, b);
         break;
     default: /* thoughts from tags stay out; what is the vendor's own goes through */
         if (b->type == CH_BLOCK_REASONING && ch_sv_is(b->name, CH_TAGS_REASONING))
             break;
-        flush(x);
+        prompted_flush(x);
         x->out[x->n++] = *b;
     }
 }
@@ -245,8 +245,8 @@ int ch_prompted_message(const struct ch_model_request *req, const struct ch_msg 
         return inner(req)->message(&b.req, m, out, err);
     struct rewriting x = {.out = ch_alloc((2 * (size_t)m->nblocks + 1) * sizeof(struct ch_block))};
     for (uint32_t i = 0; i < m->nblocks; i++)
-        add_block(&x, &m->blocks[i]);
-    flush(&x);
+        prompted_add_block(&x, &m->blocks[i]);
+    prompted_flush(&x);
     enum ch_msg_kind kind = m->kind == CH_MSG_RESULTS ? CH_MSG_USER : (enum ch_msg_kind)m->kind;
     struct ch_msg *plain = ch_msg_new(kind, x.out, x.n, m->api, m->model, m->ts);
     int rc = x.n ? inner(req)->message(&b.req, plain, out, err) : CHELA_OK;

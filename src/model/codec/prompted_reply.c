@@ -5,6 +5,8 @@
  * events, and whole, for the message. The second time there are signatures and
  * the like beside the text, which events do not carry. All text blocks of a
  * reply are one text: a server may begin a new one anywhere. */
+#include "model/codec/prompted_reply.h"
+
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -101,7 +103,7 @@ struct rewriting {
     int64_t ts;
 };
 
-static void add(struct rewriting *x, const struct ch_block *b) {
+static void prompted_reply_add(struct rewriting *x, const struct ch_block *b) {
     if (x->n == CH_LIMIT_REPLY_BLOCKS) {
         x->over = true;
         return;
@@ -115,7 +117,8 @@ static void add(struct rewriting *x, const struct ch_block *b) {
 
 static void close_open(struct rewriting *x) {
     if (x->open >= 0 && x->text.n)
-        add(x, &(struct ch_block){.type = (uint8_t)x->open,
+        prompted_reply_add(
+            x, &(struct ch_block){.type = (uint8_t)x->open,
                                   .text = ch_arena_sv(&x->arena, ch_buf_sv(&x->text)),
                                   .name = x->open == CH_BLOCK_REASONING ? CH_SV(CH_TAGS_REASONING)
                                                                         : CH_SV("")});
@@ -123,24 +126,25 @@ static void close_open(struct rewriting *x) {
     x->open = -1;
 }
 
-static void add_piece(struct rewriting *x, enum ch_block_type type, struct ch_sv piece) {
+static void prompted_reply_add_piece(struct rewriting *x, enum ch_block_type type,
+                                     struct ch_sv piece) {
     if (x->open != (int)type)
         close_open(x);
     x->open = (int)type;
     ch_buf_add_sv(&x->text, piece);
 }
 
-static void add_text(struct ch_sv piece, void *user) {
-    add_piece(user, CH_BLOCK_TEXT, piece);
+static void prompted_reply_add_text(struct ch_sv piece, void *user) {
+    prompted_reply_add_piece(user, CH_BLOCK_TEXT, piece);
 }
 
 static void add_reasoning(struct ch_sv piece, void *user) {
-    add_piece(user, CH_BLOCK_REASONING, piece);
+    prompted_reply_add_piece(user, CH_BLOCK_REASONING, piece);
 }
 
 /* The id says of which reply it is and that it came in the text: so it is like
  * no other in the conversation. */
-static void add_call(const struct ch_tagged_call *call, void *user) {
+static void prompted_reply_add_call(const struct ch_tagged_call *call, void *user) {
     struct rewriting *x = user;
     close_open(x);
     if (x->ncalls == CH_LIMIT_CALLS_PER_REPLY) {
@@ -148,7 +152,8 @@ static void add_call(const struct ch_tagged_call *call, void *user) {
         return;
     }
     bool named = call->name.n <= CH_LIMIT_TOOL_NAME;
-    add(x, &(struct ch_block){
+    prompted_reply_add(
+        x, &(struct ch_block){
                .type = CH_BLOCK_TOOL_CALL,
                .flags =
                    (uint8_t)(call->flags | (x->failed ? CH_F_CUT : 0) | (named ? 0 : CH_F_INVALID)),
@@ -160,7 +165,8 @@ static void add_call(const struct ch_tagged_call *call, void *user) {
 }
 
 int ch_tags_rewrite(enum ch_tags_mode mode, bool failed, struct ch_msg **m) {
-    static const struct ch_tags_sink sink = {add_text, add_reasoning, add_call};
+    static const struct ch_tags_sink sink = {prompted_reply_add_text, add_reasoning,
+                                             prompted_reply_add_call};
     if (!*m)
         return CHELA_OK;
     const struct ch_msg *old = *m;
@@ -174,7 +180,7 @@ int ch_tags_rewrite(enum ch_tags_mode mode, bool failed, struct ch_msg **m) {
         } else {
             close_open(&x);
             x.ncalls += b->type == CH_BLOCK_TOOL_CALL;
-            add(&x, b);
+            prompted_reply_add(&x, b);
         }
     }
     ch_tags_end(&tags);

@@ -5,24 +5,26 @@
  * Date, since codecs read no clock), and "Please try again in 1m2.5s". Where a
  * 429 says none of these, vendors tell when each of their limits is full again:
  * the latest of those that are used up counts. */
+#include "model/codec/retry_after.h"
+
 #include <stdlib.h>
 
 #include "model/codec/errors.h"
 
 #define MAX_WAIT_MS (24 * 3600 * 1000L)
 
-static bool is_digit(char c) {
+static bool retry_after_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static long bounded(double ms) {
+static long retry_after_bounded(double ms) {
     return ms > 0 ? (long)CH_MIN(ms, (double)MAX_WAIT_MS) : 0;
 }
 
 /* Cut a decimal number off the front of *s. */
-static bool take_number(struct ch_sv *s, double *out) {
+static bool retry_after_take_number(struct ch_sv *s, double *out) {
     size_t n = 0;
-    while (n < s->n && n < 18 && (is_digit(s->p[n]) || (n && s->p[n] == '.')))
+    while (n < s->n && n < 18 && (retry_after_is_digit(s->p[n]) || (n && s->p[n] == '.')))
         n++;
     if (!n)
         return false;
@@ -34,7 +36,7 @@ static bool take_number(struct ch_sv *s, double *out) {
     return true;
 }
 
-static bool take(struct ch_sv *s, const char *word) {
+static bool retry_after_take(struct ch_sv *s, const char *word) {
     size_t n = strlen(word);
     if (s->n < n || !ch_sv_eq_nocase(ch_sv(s->p, n), ch_sv(word, n)))
         return false;
@@ -61,7 +63,7 @@ static int64_t http_date(struct ch_sv s) {
     for (int i = 0; i < 5; i++) {
         part[i] = 0;
         for (int k = 0; k < len[i]; k++) {
-            if (!is_digit(s.p[at[i] + k]))
+            if (!retry_after_is_digit(s.p[at[i] + k]))
                 return -1;
             part[i] = 10 * part[i] + (s.p[at[i] + k] - '0');
         }
@@ -77,15 +79,15 @@ static int64_t http_date(struct ch_sv s) {
 /* A duration as Go writes it: "6ms", "11.054s", "2m52.8s"; or "20 seconds". */
 static double take_duration(struct ch_sv s) {
     double ms = 0, n;
-    while (take_number(&s, &n)) {
-        take(&s, " ");
-        if (take(&s, "ms"))
+    while (retry_after_take_number(&s, &n)) {
+        retry_after_take(&s, " ");
+        if (retry_after_take(&s, "ms"))
             ms += n;
-        else if (take(&s, "h"))
+        else if (retry_after_take(&s, "h"))
             ms += n * 3600e3;
-        else if (take(&s, "m"))
+        else if (retry_after_take(&s, "m"))
             ms += n * 60e3;
-        else if (take(&s, "s"))
+        else if (retry_after_take(&s, "s"))
             ms += n * 1000;
         else
             break;
@@ -94,7 +96,7 @@ static double take_duration(struct ch_sv s) {
 }
 
 long ch_retry_duration(struct ch_sv text) {
-    return bounded(take_duration(ch_sv_trim(text)));
+    return retry_after_bounded(take_duration(ch_sv_trim(text)));
 }
 
 /* "2026-03-01T12:34:56Z" as seconds since the epoch, or -1. */
@@ -106,7 +108,7 @@ static int64_t rfc3339(struct ch_sv s) {
     for (size_t i = 0, k = 0; shape[i]; i++) {
         if (shape[i] != 'd')
             k++;
-        else if (is_digit(s.p[i]))
+        else if (retry_after_is_digit(s.p[i]))
             part[k] = 10 * part[k] + (s.p[i] - '0');
         else
             return -1;
@@ -118,13 +120,13 @@ static int64_t rfc3339(struct ch_sv s) {
 
 /* When a limit is full again: a date, a duration, seconds, or milliseconds
  * since the epoch (a number that large is no number of seconds). */
-static double until(struct ch_sv v, int64_t now) {
+static double retry_after_until(struct ch_sv v, int64_t now) {
     double n;
     struct ch_sv rest = v;
     int64_t date = rfc3339(v);
     if (date >= 0)
         return now > 0 ? (double)(date - now) * 1000 : 0;
-    if (!take_number(&rest, &n))
+    if (!retry_after_take_number(&rest, &n))
         return 0;
     if (rest.n)
         return take_duration(v);
@@ -146,7 +148,7 @@ static bool is_used_up(const struct ch_http_head *head, struct ch_sv reset) {
     struct ch_sv left = ch_header_find(head->headers, head->nheaders, ch_buf_str(&name));
     left = ch_sv_trim(left);
     double n;
-    return !left.n || (take_number(&left, &n) && n < 1);
+    return !left.n || (retry_after_take_number(&left, &n) && n < 1);
 }
 
 static bool is_reset(struct ch_sv name) {
@@ -162,23 +164,23 @@ static long after_reset(const struct ch_http_head *head, int64_t now) {
     for (size_t i = 0; i < head->nheaders; i++) {
         const struct ch_header *h = &head->headers[i];
         if (is_reset(h->name) && is_used_up(head, h->name))
-            longest = CH_MAX(longest, until(ch_sv_trim(h->value), now));
+            longest = CH_MAX(longest, retry_after_until(ch_sv_trim(h->value), now));
     }
-    return bounded(longest);
+    return retry_after_bounded(longest);
 }
 
 long ch_retry_after(const struct ch_http_head *head) {
     struct ch_sv v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after-ms"));
     double n;
-    if (v.n && take_number(&v, &n) && n > 0)
-        return bounded(n);
+    if (v.n && retry_after_take_number(&v, &n) && n > 0)
+        return retry_after_bounded(n);
     v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after"));
-    if (v.n && take_number(&v, &n))
-        return bounded(n * 1000);
+    if (v.n && retry_after_take_number(&v, &n))
+        return retry_after_bounded(n * 1000);
     struct ch_sv date = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "date"));
     int64_t then = http_date(v), now = http_date(date);
     if (then > 0)
-        return now > 0 ? bounded((double)(then - now) * 1000) : 0;
+        return now > 0 ? retry_after_bounded((double)(then - now) * 1000) : 0;
     return head->status == 429 ? after_reset(head, now) : 0;
 }
 
@@ -187,8 +189,8 @@ long ch_retry_hint(struct ch_sv message) {
     for (size_t at = 0; at < message.n; at++)
         for (size_t i = 0; i < CH_LEN(phrases); i++) {
             struct ch_sv rest = ch_sv(message.p + at, message.n - at);
-            if (take(&rest, phrases[i]))
-                return bounded(take_duration(rest));
+            if (retry_after_take(&rest, phrases[i]))
+                return retry_after_bounded(take_duration(rest));
         }
     return 0;
 }

@@ -13,6 +13,8 @@
  *
  * A value in XML is a string, as it stands: whether it is a number is for the
  * tool's schema to say. */
+#include "model/codec/tagged_call.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "model/message/message.h"
@@ -25,7 +27,8 @@ struct found {
     unsigned flags; /* of every call of this body */
 };
 
-static void tell(const struct found *f, struct ch_sv name, struct ch_sv arguments, unsigned flags) {
+static void tagged_call_tell(const struct found *f, struct ch_sv name, struct ch_sv arguments,
+                             unsigned flags) {
     f->fn(&(struct ch_tagged_call){name, arguments, f->flags | flags}, f->user);
 }
 
@@ -47,7 +50,8 @@ static struct ch_sv without_fence(struct ch_sv s) {
 
 /* --- JSON */
 
-static const struct ch_json *first_member(const struct ch_json *v, const char *const *names) {
+static const struct ch_json *tagged_call_first_member(const struct ch_json *v,
+                                                      const char *const *names) {
     const struct ch_json *found = NULL;
     for (; *names && !found; names++)
         found = ch_json_get(v, *names);
@@ -57,7 +61,7 @@ static const struct ch_json *first_member(const struct ch_json *v, const char *c
 static const char *const name_members[] = {"name", "tool", "tool_name", "function", NULL};
 static const char *const argument_members[] = {"arguments", "parameters", "args", "input", NULL};
 
-static bool is_object(struct ch_sv text) {
+static bool tagged_call_is_object(struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
     ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
@@ -69,31 +73,31 @@ static void tell_json(const struct found *f, const struct ch_json *v) {
     const struct ch_json *nested = ch_json_get(v, "function");
     if (ch_json_is(nested, CH_JSON_OBJECT))
         v = nested;
-    struct ch_sv name = ch_json_str(first_member(v, name_members));
-    const struct ch_json *args = first_member(v, argument_members);
+    struct ch_sv name = ch_json_str(tagged_call_first_member(v, name_members));
+    const struct ch_json *args = tagged_call_first_member(v, argument_members);
     struct ch_sv text = ch_sv_trim(ch_json_str(args));
     if (!args || args->type == CH_JSON_NULL || (args->type == CH_JSON_STRING && !text.n)) {
-        tell(f, name, CH_SV("{}"), name.n ? 0 : CH_F_INVALID);
+        tagged_call_tell(f, name, CH_SV("{}"), name.n ? 0 : CH_F_INVALID);
         return;
     }
-    bool packed = text.n && is_object(text);
+    bool packed = text.n && tagged_call_is_object(text);
     if (!packed) {
         struct ch_jw w = ch_jw(&out);
         ch_jw_value(&w, args);
         text = ch_buf_sv(&out);
     }
     bool good = name.n && (packed || args->type == CH_JSON_OBJECT);
-    tell(f, name, text, good ? 0 : CH_F_INVALID);
+    tagged_call_tell(f, name, text, good ? 0 : CH_F_INVALID);
 }
 
-static bool is_name_char(char c) {
+static bool tagged_call_is_name_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
 }
 
 size_t ch_tagged_name_length(struct ch_sv s) {
     size_t n = 0;
-    while (n < s.n && n < CH_LIMIT_TOOL_NAME && is_name_char(s.p[n]))
+    while (n < s.n && n < CH_LIMIT_TOOL_NAME && tagged_call_is_name_char(s.p[n]))
         n++;
     return n;
 }
@@ -123,7 +127,7 @@ struct ch_sv ch_tagged_name(struct ch_sv body) {
     return name.n <= CH_LIMIT_TOOL_NAME ? name : CH_SV("");
 }
 
-static void read_json(struct found *f, struct ch_sv s) {
+static void tagged_call_read_json(struct found *f, struct ch_sv s) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO repaired = {0};
     const struct ch_json *v = NULL;
@@ -137,7 +141,7 @@ static void read_json(struct found *f, struct ch_sv s) {
         for (CH_JSON_EACH(e, v))
             tell_json(f, e);
     } else {
-        tell(f, ch_tagged_name(s), s, CH_F_INVALID);
+        tagged_call_tell(f, ch_tagged_name(s), s, CH_F_INVALID);
     }
 }
 
@@ -147,7 +151,7 @@ struct element {
     struct ch_sv tag, value, content; /* <tag=value> or <tag name="value"> */
 };
 
-static struct ch_sv unquoted(struct ch_sv s) {
+static struct ch_sv tagged_call_unquoted(struct ch_sv s) {
     s = ch_sv_trim(s);
     if (s.n >= 2 && (*s.p == '"' || *s.p == '\'') && s.p[s.n - 1] == *s.p)
         return ch_sv(s.p + 1, s.n - 2);
@@ -157,12 +161,12 @@ static struct ch_sv unquoted(struct ch_sv s) {
 /* What is inside <...>: the name, and the one value it may have. */
 static void read_tag(struct ch_sv inside, struct element *e) {
     size_t n = 0;
-    while (n < inside.n && is_name_char(inside.p[n]))
+    while (n < inside.n && tagged_call_is_name_char(inside.p[n]))
         n++;
     e->tag = ch_sv(inside.p, n);
     struct ch_sv rest = ch_sv(inside.p + n, inside.n - n);
     ch_sv_split(&rest, '=');
-    e->value = rest.p ? unquoted(rest) : CH_SV("");
+    e->value = rest.p ? tagged_call_unquoted(rest) : CH_SV("");
 }
 
 /* The next element; its contents end at the first closing tag of its name.
@@ -186,7 +190,7 @@ static bool next_element(struct ch_sv *rest, struct element *e) {
 }
 
 /* Without the line breaks that set it off. */
-static struct ch_sv value_of(struct ch_sv s) {
+static struct ch_sv tagged_call_value_of(struct ch_sv s) {
     if (ch_sv_starts(ch_sv_trim(s), "<![CDATA[")) {
         s = ch_sv_trim(s);
         bool whole = s.n >= 12 && memcmp(s.p + s.n - 3, "]]>", 3) == 0;
@@ -200,7 +204,7 @@ static struct ch_sv value_of(struct ch_sv s) {
 }
 
 /* A JSON object, or an element for each parameter. */
-static void write_arguments(struct ch_sv content, struct ch_buf *out) {
+static void tagged_call_write_arguments(struct ch_sv content, struct ch_buf *out) {
     struct ch_sv text = without_fence(content);
     if (ch_sv_starts(text, "{")) {
         ch_buf_add_sv(out, text);
@@ -211,12 +215,12 @@ static void write_arguments(struct ch_sv content, struct ch_buf *out) {
     ch_jw_begin(&w, '{');
     while (next_element(&content, &e)) {
         ch_jw_key_sv(&w, e.value.n ? e.value : e.tag);
-        ch_jw_str(&w, value_of(e.content));
+        ch_jw_str(&w, tagged_call_value_of(e.content));
     }
     ch_jw_end(&w, '}');
 }
 
-static bool is_one_of(struct ch_sv s, const char *const *names) {
+static bool tagged_call_is_one_of(struct ch_sv s, const char *const *names) {
     for (; *names; names++)
         if (ch_sv_is(s, *names))
             return true;
@@ -226,13 +230,14 @@ static bool is_one_of(struct ch_sv s, const char *const *names) {
 static void tell_xml(const struct found *f, struct ch_sv name, struct ch_sv arguments) {
     CH_BUF_AUTO repaired = {0};
     unsigned flags = name.n ? 0 : CH_F_INVALID;
-    if (!is_object(arguments)) {
-        bool good = ch_json_repair(arguments, &repaired) && is_object(ch_buf_sv(&repaired));
+    if (!tagged_call_is_object(arguments)) {
+        bool good =
+            ch_json_repair(arguments, &repaired) && tagged_call_is_object(ch_buf_sv(&repaired));
         flags |= good ? CH_F_REPAIRED : CH_F_INVALID;
         if (good)
             arguments = ch_buf_sv(&repaired);
     }
-    tell(f, name, arguments, flags);
+    tagged_call_tell(f, name, arguments, flags);
 }
 
 static void read_xml(const struct found *f, struct ch_sv body) {
@@ -243,14 +248,14 @@ static void read_xml(const struct found *f, struct ch_sv body) {
     while (next_element(&rest, &e)) {
         if (ch_sv_is(e.tag, "invoke") || (ch_sv_is(e.tag, "function") && e.value.n)) {
             ch_buf_clear(&arguments);
-            write_arguments(e.content, &arguments);
+            tagged_call_write_arguments(e.content, &arguments);
             tell_xml(f, e.value, ch_buf_sv(&arguments));
             several = true;
-        } else if (is_one_of(e.tag, name_members)) {
+        } else if (tagged_call_is_one_of(e.tag, name_members)) {
             name = ch_sv_trim(e.content);
-        } else if (is_one_of(e.tag, argument_members)) {
+        } else if (tagged_call_is_one_of(e.tag, argument_members)) {
             ch_buf_clear(&arguments);
-            write_arguments(e.content, &arguments);
+            tagged_call_write_arguments(e.content, &arguments);
         }
     }
     if (several)
@@ -258,7 +263,7 @@ static void read_xml(const struct found *f, struct ch_sv body) {
     if (name.n)
         tell_xml(f, name, arguments.n ? ch_buf_sv(&arguments) : CH_SV("{}"));
     else
-        tell(f, CH_SV(""), body, CH_F_INVALID);
+        tagged_call_tell(f, CH_SV(""), body, CH_F_INVALID);
 }
 
 /* --- a name first */
@@ -273,7 +278,7 @@ static void write_pairs(struct ch_sv rest, struct ch_buf *out) {
             key = ch_sv_trim(e.content);
         } else if (ch_sv_is(e.tag, "arg_value") && key.n) {
             ch_jw_key_sv(&w, key);
-            ch_jw_str(&w, value_of(e.content));
+            ch_jw_str(&w, tagged_call_value_of(e.content));
         }
     }
     ch_jw_end(&w, '}');
@@ -304,5 +309,5 @@ void ch_tagged_calls(struct ch_sv body, void (*fn)(const struct ch_tagged_call *
     if (ch_sv_starts(body, "<"))
         read_xml(&f, body);
     else if (!read_named(&f, body))
-        read_json(&f, body);
+        tagged_call_read_json(&f, body);
 }

@@ -15,6 +15,7 @@
 #include "model/codec/tags.h"
 
 #include "base/mem.h"
+#include "model/codec/tagged_call.h"
 #include "model/message/message.h"
 
 enum { BEGIN, PASS, TEXT, CODE, THINK, CALL, OVER };
@@ -67,13 +68,13 @@ void ch_tags_release(struct ch_tags *t) {
     ch_buf_release(&t->body);
 }
 
-static bool is_space(char c) {
+static bool tags_is_space(char c) {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
 static size_t leading_space(struct ch_sv s) {
     size_t n = 0;
-    while (n < s.n && is_space(s.p[n]))
+    while (n < s.n && tags_is_space(s.p[n]))
         n++;
     return n;
 }
@@ -91,7 +92,7 @@ static size_t marks(struct ch_sv s, char mark) {
 
 /* --- out */
 
-static void put(struct ch_tags *t, struct ch_sv piece) {
+static void tags_put(struct ch_tags *t, struct ch_sv piece) {
     if (!piece.n)
         return;
     if (t->state == THINK)
@@ -103,20 +104,20 @@ static void put(struct ch_tags *t, struct ch_sv piece) {
 static void put_said(struct ch_tags *t) {
     if (!t->said.n)
         return;
-    put(t, t->said);
+    tags_put(t, t->said);
     ch_buf_add(&t->space, t->said.p + t->said.n, t->after);
     t->said.n = t->after = 0;
 }
 
 static size_t without_space(struct ch_sv s) {
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && tags_is_space(s.p[s.n - 1]))
         s.n--;
     return s.n;
 }
 
 /* White space around tags is not part of what is said. What was taken step by
  * step, and stands together, goes out as one piece. */
-static void say(struct ch_tags *t, struct ch_sv piece) {
+static void tags_say(struct ch_tags *t, struct ch_sv piece) {
     size_t n = without_space(piece);
     if (t->said.n && piece.p == t->said.p + t->said.n + t->after) {
         t->said.n += n ? t->after + n : 0;
@@ -127,7 +128,7 @@ static void say(struct ch_tags *t, struct ch_sv piece) {
     size_t skip = t->skip_space ? CH_MIN(leading_space(piece), n) : 0;
     if (n) {
         t->skip_space = false;
-        put(t, ch_buf_sv(&t->space));
+        tags_put(t, ch_buf_sv(&t->space));
         ch_buf_clear(&t->space);
         t->said = ch_sv(piece.p + skip, n - skip);
         t->after = piece.n - n;
@@ -136,7 +137,7 @@ static void say(struct ch_tags *t, struct ch_sv piece) {
     }
 }
 
-static void enter(struct ch_tags *t, int state) {
+static void tags_enter(struct ch_tags *t, int state) {
     put_said(t);
     ch_buf_clear(&t->space);
     t->skip_space = true;
@@ -148,7 +149,7 @@ static void enter(struct ch_tags *t, int state) {
 /* --- a call */
 
 static void open_call(struct ch_tags *t, const char *closer, const char *itself) {
-    enter(t, CALL);
+    tags_enter(t, CALL);
     ch_buf_clear(&t->body);
     t->closer = closer;
     t->json = t->in_string = t->escaped = t->fenced = false;
@@ -186,7 +187,7 @@ static void note_byte(struct ch_tags *t, char c) {
         t->in_string = c == '"';
     } else if (!t->after_fence) {
         t->json = c == '{' || c == '[';
-        t->after_fence = !t->json && !is_space(c); /* looked at: XML, or a fence */
+        t->after_fence = !t->json && !tags_is_space(c); /* looked at: XML, or a fence */
         t->fenced |= c == '`';
     } else if (c == '\n' && t->fenced) {
         t->after_fence = false; /* the line of the fence is over */
@@ -205,7 +206,7 @@ static size_t in_string(const struct ch_tags *t, struct ch_sv s) {
 
 static size_t close_call(struct ch_tags *t, size_t taken) {
     ch_tagged_calls(ch_buf_sv(&t->body), found_call, t);
-    enter(t, TEXT);
+    tags_enter(t, TEXT);
     return taken;
 }
 
@@ -272,26 +273,26 @@ static size_t step_think(struct ch_tags *t, struct ch_sv s, bool ended) {
     const char *lt = memchr(s.p, '<', s.n);
     if (lt != s.p) {
         size_t n = lt ? (size_t)(lt - s.p) : s.n;
-        say(t, ch_sv(s.p, n));
+        tags_say(t, ch_sv(s.p, n));
         return n;
     }
     size_t n = CH_MIN(closer, s.n);
     if (memcmp(s.p, t->closer, n) != 0) {
-        say(t, ch_sv(s.p, 1));
+        tags_say(t, ch_sv(s.p, 1));
         return 1;
     }
     if (n == closer) {
-        enter(t, t->mode == CH_TAGS_THINK ? PASS : TEXT);
+        tags_enter(t, t->mode == CH_TAGS_THINK ? PASS : TEXT);
         return n;
     }
     if (!ended)
         return 0;
-    say(t, s);
+    tags_say(t, s);
     return s.n;
 }
 
 static void open_thought(struct ch_tags *t, const char *closer) {
-    enter(t, THINK);
+    tags_enter(t, THINK);
     t->closer = closer;
 }
 
@@ -299,19 +300,19 @@ static void open_thought(struct ch_tags *t, const char *closer) {
 
 static size_t say_some(struct ch_tags *t, struct ch_sv s, size_t n) {
     for (size_t i = 0; i < n && t->line_start; i++)
-        t->line_start = is_space(s.p[i]);
+        t->line_start = tags_is_space(s.p[i]);
     if (s.p[n - 1] == '\n') {
         t->line_start = true;
         t->ticks = 0;
     }
-    say(t, ch_sv(s.p, n));
+    tags_say(t, ch_sv(s.p, n));
     return n;
 }
 
 enum verdict { NO, YES, MORE }; /* MORE: must be seen */
 
 /* Whether a word comes here, after white space. */
-static enum verdict follows(struct ch_sv s, const char *word) {
+static enum verdict tags_follows(struct ch_sv s, const char *word) {
     size_t space = some_space(s), n = CH_MIN(strlen(word), s.n - space);
     if (memcmp(s.p + space, word, n) != 0)
         return NO;
@@ -319,10 +320,10 @@ static enum verdict follows(struct ch_sv s, const char *word) {
 }
 
 /* A name, then one of two words. */
-static enum verdict is_named(struct ch_sv s, const char *one, const char *other) {
+static enum verdict tags_is_named(struct ch_sv s, const char *one, const char *other) {
     size_t n = ch_tagged_name_length(s);
     struct ch_sv rest = ch_sv(s.p + n, s.n - n);
-    enum verdict a = follows(rest, one), b = follows(rest, other);
+    enum verdict a = tags_follows(rest, one), b = tags_follows(rest, other);
     if (!n)
         return NO;
     return a == YES || b == YES ? YES : a == MORE || b == MORE ? MORE : NO;
@@ -342,11 +343,11 @@ static enum verdict is_meant(const struct tag *tag, struct ch_sv after) {
     case TAG_CALL:
         if (next == '{' || next == '[' || next == '<' || next == '`')
             return YES;
-        return is_named(rest, "<arg_key>", space ? "<arg_key>" : tag->close);
+        return tags_is_named(rest, "<arg_key>", space ? "<arg_key>" : tag->close);
     case TAG_BARE:
         if (next == '{' || next == '[')
-            return next == '{' ? YES : follows(ch_sv(rest.p + 1, rest.n - 1), "{");
-        return is_named(rest, "[ARGS]", "[CALL_ID]");
+            return next == '{' ? YES : tags_follows(ch_sv(rest.p + 1, rest.n - 1), "{");
+        return tags_is_named(rest, "[ARGS]", "[CALL_ID]");
     case TAG_ITSELF:
         return next == '"' || next == '\'' || next == '_' || (next >= 'a' && next <= 'z') ||
                        (next >= 'A' && next <= 'Z')
@@ -370,9 +371,9 @@ static size_t open_tag(struct ch_tags *t, const struct tag *tag) {
     if (tag->kind == TAG_THINK) {
         open_thought(t, tag->close);
     } else if (tag->kind == TAG_WRAP) {
-        enter(t, TEXT);
+        tags_enter(t, TEXT);
     } else if (tag->kind == TAG_RESULT) {
-        enter(t, OVER);
+        tags_enter(t, OVER);
     } else {
         open_call(t, tag->close, tag->kind == TAG_ITSELF ? tag->open : "");
     }
@@ -483,7 +484,7 @@ static size_t next_mark(struct ch_sv s, size_t n) {
     return n;
 }
 
-static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
+static size_t tags_step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t n = next_mark(s, 0);
     while (n < s.n && (s.p[n] == '<' || s.p[n] == '[') && !may_open(t, ch_sv(s.p + n, s.n - n)))
         n = next_mark(s, n + 1);
@@ -507,7 +508,7 @@ static size_t step_code(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t run = marks(s, t->fence);
     if (run == s.n && run < MOST_MARKS && !ended)
         return 0;
-    bool last = t->line_start && run >= t->fence_n && (run == s.n || is_space(s.p[run]));
+    bool last = t->line_start && run >= t->fence_n && (run == s.n || tags_is_space(s.p[run]));
     say_some(t, s, run);
     if (last)
         t->state = TEXT;
@@ -526,27 +527,27 @@ static size_t step_begin(struct ch_tags *t, struct ch_sv s, bool ended) {
             return n ? space + n : 0;
     }
     t->state = PASS;
-    put(t, s);
+    tags_put(t, s);
     return s.n;
 }
 
 static size_t step_pass(struct ch_tags *t, struct ch_sv s) {
     size_t space = t->skip_space ? leading_space(s) : 0;
     t->skip_space = t->skip_space && space == s.n;
-    put(t, ch_sv(s.p + space, s.n - space));
+    tags_put(t, ch_sv(s.p + space, s.n - space));
     return s.n;
 }
 
 /* --- in */
 
-static size_t step(struct ch_tags *t, struct ch_sv s, bool ended) {
+static size_t tags_step(struct ch_tags *t, struct ch_sv s, bool ended) {
     switch (t->state) {
     case BEGIN:
         return step_begin(t, s, ended);
     case PASS:
         return step_pass(t, s);
     case TEXT:
-        return step_text(t, s, ended);
+        return tags_step_text(t, s, ended);
     case CODE:
         return step_code(t, s, ended);
     case THINK:
@@ -559,10 +560,10 @@ static size_t step(struct ch_tags *t, struct ch_sv s, bool ended) {
 }
 
 /* Returns how much was taken. */
-static size_t run(struct ch_tags *t, struct ch_sv s, bool ended) {
+static size_t tags_run(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t at = 0;
     while (at < s.n) {
-        size_t n = step(t, ch_sv(s.p + at, s.n - at), ended);
+        size_t n = tags_step(t, ch_sv(s.p + at, s.n - at), ended);
         if (!n)
             break;
         at += n;
@@ -575,16 +576,16 @@ void ch_tags_feed(struct ch_tags *t, struct ch_sv piece) {
     if (!piece.n)
         return;
     if (!t->hold.n) {
-        size_t n = run(t, piece, false);
+        size_t n = tags_run(t, piece, false);
         ch_buf_add(&t->hold, piece.p + n, piece.n - n);
         return;
     }
     ch_buf_add_sv(&t->hold, piece);
-    ch_buf_consume(&t->hold, run(t, ch_buf_sv(&t->hold), false));
+    ch_buf_consume(&t->hold, tags_run(t, ch_buf_sv(&t->hold), false));
 }
 
 void ch_tags_end(struct ch_tags *t) {
-    run(t, ch_buf_sv(&t->hold), true);
+    tags_run(t, ch_buf_sv(&t->hold), true);
     ch_buf_clear(&t->hold);
     if (t->state == CALL)
         cut_call(t);

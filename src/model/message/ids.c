@@ -13,12 +13,12 @@ uint64_t ch_hash(uint64_t hash, struct ch_sv s) {
     return hash;
 }
 
-static bool is_alnum(char c) {
+static bool ids_is_alnum(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_word(char c) {
-    return is_alnum(c) || c == '_' || c == '-';
+static bool ids_is_word(char c) {
+    return ids_is_alnum(c) || c == '_' || c == '-';
 }
 
 static bool is_printable(char c) {
@@ -39,7 +39,7 @@ static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
     uint64_t hash = ch_hash(0, id);
     size_t n = CH_MIN(id.n, max - 17);
     for (size_t i = 0; i < n; i++)
-        buf[i] = is_word(id.p[i]) ? id.p[i] : '_';
+        buf[i] = ids_is_word(id.p[i]) ? id.p[i] : '_';
     buf[n++] = '_';
     for (int shift = 60; shift >= 0; shift -= 4)
         buf[n++] = hex[hash >> shift & 15];
@@ -58,11 +58,11 @@ static struct ch_sv nine(struct ch_sv id, char *buf) {
 struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROOM]) {
     switch (rule) {
     case CH_ID_64:
-        return id.n && id.n <= 64 && all(id, is_word) ? id : hashed_id(id, 64, buf);
+        return id.n && id.n <= 64 && all(id, ids_is_word) ? id : hashed_id(id, 64, buf);
     case CH_ID_40:
         return id.n && id.n <= 40 && all(id, is_printable) ? id : hashed_id(id, 40, buf);
     case CH_ID_9:
-        return id.n == 9 && all(id, is_alnum) ? id : nine(id, buf);
+        return id.n == 9 && all(id, ids_is_alnum) ? id : nine(id, buf);
     }
     CH_UNREACHABLE();
 }
@@ -70,10 +70,10 @@ struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROO
 struct ch_sv ch_name_for(size_t max, struct ch_sv name, char buf[CH_NAME_ROOM]) {
     if (!name.n)
         return CH_SV("unknown");
-    if (name.n <= max && all(name, is_word))
+    if (name.n <= max && all(name, ids_is_word))
         return name;
     size_t n = CH_MIN(name.n, max);
     for (size_t i = 0; i < n; i++)
-        buf[i] = is_word(name.p[i]) ? name.p[i] : '_';
+        buf[i] = ids_is_word(name.p[i]) ? name.p[i] : '_';
     return ch_sv(buf, n);
 }

@@ -40,16 +40,17 @@ const char *ch_block_type_name(enum ch_block_type t) {
     return block_names[t];
 }
 
-static size_t room(struct ch_sv s) {
+static size_t message_message_room(struct ch_sv s) {
     return s.n ? s.n + 1 : 0;
 }
 
 static size_t block_room(const struct ch_block *b) {
-    return room(b->text) + room(b->id) + room(b->name) + room(b->extra);
+    return message_message_room(b->text) + message_message_room(b->id) +
+           message_message_room(b->name) + message_message_room(b->extra);
 }
 
 /* Move s to *at, which advances; an empty text needs no room. */
-static struct ch_sv place(char **at, struct ch_sv s) {
+static struct ch_sv message_message_place(char **at, struct ch_sv s) {
     if (!s.n)
         return CH_SV("");
     char *p = *at;
@@ -65,23 +66,23 @@ struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, 
     size_t size = sizeof(struct ch_msg) + n * sizeof(struct ch_block);
     for (size_t i = 0; i < n; i++)
         size += block_room(&blocks[i]);
-    size += room(api_text) + room(model);
+    size += message_message_room(api_text) + message_message_room(model);
 
     struct ch_msg *m = ch_malloc(size);
     *m = (struct ch_msg){.kind = (uint8_t)kind, .nblocks = (uint32_t)n, .ts = ts, .size = size};
     char *at = (char *)&m->blocks[n];
-    m->api = api_text.n ? place(&at, api_text).p : NULL;
-    m->model = place(&at, model);
+    m->api = api_text.n ? message_message_place(&at, api_text).p : NULL;
+    m->model = message_message_place(&at, model);
     for (size_t i = 0; i < n; i++) {
         const struct ch_block *b = &blocks[i];
         m->blocks[i] = (struct ch_block){
             .type = b->type,
             .flags = b->flags,
             .span = b->span,
-            .text = place(&at, b->text),
-            .id = place(&at, b->id),
-            .name = place(&at, b->name),
-            .extra = place(&at, b->extra),
+            .text = message_message_place(&at, b->text),
+            .id = message_message_place(&at, b->id),
+            .name = message_message_place(&at, b->name),
+            .extra = message_message_place(&at, b->extra),
         };
     }
     return m;

@@ -121,8 +121,5 @@ struct ch_json;
 struct ch_jw;
 struct ch_arena;
 struct chela_error;
-void ch_msg_write(const struct ch_msg *m, struct ch_jw *w);
-/* content may also be a plain string. */
-int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error *err);
 
 #endif

@@ -6,6 +6,8 @@
  * as strings, and arguments also as the model wrote them when their compact
  * form differs. Reading accepts a plain string for `content`; a member of the
  * wrong type is an error that names the member. */
+#include "model/message/message_json.h"
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -15,26 +17,26 @@
 
 /* --- writing */
 
-static void optional(struct ch_jw *w, const char *key, struct ch_sv s) {
+static void message_json_optional(struct ch_jw *w, const char *key, struct ch_sv s) {
     if (s.n)
         ch_jw_kstr(w, key, s);
 }
 
-static void flag(struct ch_jw *w, const char *key, bool on) {
+static void message_json_flag(struct ch_jw *w, const char *key, bool on) {
     if (on)
         ch_jw_kbool(w, key, true);
 }
 
-static void write_media(const struct ch_block *b, struct ch_jw *w) {
+static void message_json_write_media(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_kstr(w, "media_type", b->name);
     ch_jw_kstr(w, b->flags & CH_F_URL ? "url" : "data", b->text);
-    optional(w, "name", b->id);
-    optional(w, "detail", b->extra);
+    message_json_optional(w, "name", b->id);
+    message_json_optional(w, "detail", b->extra);
 }
 
 /* The arguments as an object where they are one, and as written where the
  * object's compact form would not give the same bytes back. */
-static void write_arguments(struct ch_sv text, struct ch_jw *w) {
+static void message_json_write_arguments(struct ch_sv text, struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO compact = {0};
     const struct ch_json *v = NULL;
@@ -48,13 +50,13 @@ static void write_arguments(struct ch_sv text, struct ch_jw *w) {
         ch_jw_kstr(w, "arguments_raw", text);
 }
 
-static void write_block(const struct ch_block *b, struct ch_jw *w);
+static void message_json_write_block(const struct ch_block *b, struct ch_jw *w);
 
-static void write_result(const struct ch_block *b, struct ch_jw *w) {
+static void message_json_write_result(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_kstr(w, "id", b->id);
     ch_jw_kstr(w, "name", b->name);
-    flag(w, "is_error", b->flags & CH_F_ERROR);
-    flag(w, "denied", b->flags & CH_F_DENIED);
+    message_json_flag(w, "is_error", b->flags & CH_F_ERROR);
+    message_json_flag(w, "denied", b->flags & CH_F_DENIED);
     ch_jw_key(w, "content");
     if (!b->span) {
         ch_jw_str(w, b->text);
@@ -63,9 +65,9 @@ static void write_result(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_begin(w, '[');
     struct ch_block text = {.type = CH_BLOCK_TEXT, .text = b->text};
     if (text.text.n)
-        write_block(&text, w);
+        message_json_write_block(&text, w);
     for (unsigned i = 1; i <= b->span; i++)
-        write_block(b + i, w);
+        message_json_write_block(b + i, w);
     ch_jw_end(w, ']');
 }
 
@@ -74,31 +76,31 @@ static void write_members(const struct ch_block *b, struct ch_jw *w) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
         ch_jw_kstr(w, "text", b->text);
-        optional(w, "extra", b->extra);
+        message_json_optional(w, "extra", b->extra);
         break;
     case CH_BLOCK_REASONING:
         ch_jw_kstr(w, "text", b->text);
-        optional(w, "id", b->id);
-        optional(w, "field", b->name);
-        optional(w, "extra", b->extra);
-        flag(w, "redacted", b->flags & CH_F_REDACTED);
+        message_json_optional(w, "id", b->id);
+        message_json_optional(w, "field", b->name);
+        message_json_optional(w, "extra", b->extra);
+        message_json_flag(w, "redacted", b->flags & CH_F_REDACTED);
         break;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
     case CH_BLOCK_DOCUMENT:
-        write_media(b, w);
+        message_json_write_media(b, w);
         break;
     case CH_BLOCK_TOOL_CALL:
         ch_jw_kstr(w, "id", b->id);
         ch_jw_kstr(w, "name", b->name);
-        write_arguments(b->text, w);
-        optional(w, "extra", b->extra);
-        flag(w, "cut", b->flags & CH_F_CUT);
-        flag(w, "invalid", b->flags & CH_F_INVALID);
-        flag(w, "repaired", b->flags & CH_F_REPAIRED);
+        message_json_write_arguments(b->text, w);
+        message_json_optional(w, "extra", b->extra);
+        message_json_flag(w, "cut", b->flags & CH_F_CUT);
+        message_json_flag(w, "invalid", b->flags & CH_F_INVALID);
+        message_json_flag(w, "repaired", b->flags & CH_F_REPAIRED);
         break;
     case CH_BLOCK_TOOL_RESULT:
-        write_result(b, w);
+        message_json_write_result(b, w);
         break;
     case CH_BLOCK_OPAQUE:
         ch_jw_kstr(w, "name", b->name);
@@ -107,7 +109,7 @@ static void write_members(const struct ch_block *b, struct ch_jw *w) {
     }
 }
 
-static void write_block(const struct ch_block *b, struct ch_jw *w) {
+static void message_json_write_block(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", ch_block_type_name(b->type));
     write_members(b, w);
@@ -120,7 +122,7 @@ void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
     ch_jw_key(w, "content");
     ch_jw_begin(w, '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
-        write_block(&m->blocks[i], w);
+        message_json_write_block(&m->blocks[i], w);
         i += m->blocks[i].type == CH_BLOCK_TOOL_RESULT ? m->blocks[i].span : 0;
     }
     ch_jw_end(w, ']');
@@ -128,7 +130,7 @@ void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
         ch_jw_kint(w, "ts", m->ts);
     if (m->api)
         ch_jw_kcstr(w, "api", m->api);
-    optional(w, "model", m->model);
+    message_json_optional(w, "model", m->model);
     ch_jw_end(w, '}');
 }
 
@@ -142,7 +144,7 @@ struct reading {
     struct chela_error *err;
 };
 
-static struct ch_block *new_block(struct reading *r, enum ch_block_type type) {
+static struct ch_block *message_json_new_block(struct reading *r, enum ch_block_type type) {
     if (r->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 8;
         r->blocks = ch_realloc(r->blocks, r->cap * sizeof(struct ch_block));
@@ -152,7 +154,8 @@ static struct ch_block *new_block(struct reading *r, enum ch_block_type type) {
 }
 
 /* A member that must be a string if it is there. */
-static int text_of(struct reading *r, const struct ch_json *o, const char *key, struct ch_sv *out) {
+static int message_json_text_of(struct reading *r, const struct ch_json *o, const char *key,
+                                struct ch_sv *out) {
     const struct ch_json *v = ch_json_get(o, key);
     if (!v || v->type == CH_JSON_NULL)
         return CHELA_OK;
@@ -168,53 +171,54 @@ static void flag_of(const struct ch_json *o, const char *key, unsigned bit, uint
         *flags |= (uint8_t)bit;
 }
 
-static struct ch_sv compact(struct reading *r, const struct ch_json *v) {
+static struct ch_sv message_json_compact(struct reading *r, const struct ch_json *v) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_value(&w, v);
     return ch_arena_sv(&r->arena, ch_buf_sv(&out));
 }
 
-static int read_media(struct reading *r, const struct ch_json *v, struct ch_block *b) {
-    int rc = text_of(r, v, "data", &b->text);
+static int message_json_read_media(struct reading *r, const struct ch_json *v, struct ch_block *b) {
+    int rc = message_json_text_of(r, v, "data", &b->text);
     if (rc == CHELA_OK && !b->text.n) {
-        rc = text_of(r, v, "url", &b->text);
+        rc = message_json_text_of(r, v, "url", &b->text);
         b->flags |= CH_F_URL;
     }
     if (rc == CHELA_OK && !b->text.n)
         return ch_fail(r->err, CHELA_EINVAL, "message: %s needs \"data\" or \"url\"",
                        ch_block_type_name(b->type));
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "media_type", &b->name);
+        rc = message_json_text_of(r, v, "media_type", &b->name);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "name", &b->id);
-    return rc == CHELA_OK ? text_of(r, v, "detail", &b->extra) : rc;
+        rc = message_json_text_of(r, v, "name", &b->id);
+    return rc == CHELA_OK ? message_json_text_of(r, v, "detail", &b->extra) : rc;
 }
 
-static int read_arguments(struct reading *r, const struct ch_json *v, struct ch_block *b) {
+static int message_json_read_arguments(struct reading *r, const struct ch_json *v,
+                                       struct ch_block *b) {
     if (ch_json_get(v, "arguments_raw"))
-        return text_of(r, v, "arguments_raw", &b->text);
+        return message_json_text_of(r, v, "arguments_raw", &b->text);
     const struct ch_json *args = ch_json_get(v, "arguments");
     if (!args || args->type == CH_JSON_NULL)
         b->text = CH_SV("{}");
     else if (args->type == CH_JSON_STRING)
         b->text = ch_json_str(args);
     else if (args->type == CH_JSON_OBJECT)
-        b->text = compact(r, args);
+        b->text = message_json_compact(r, args);
     else
         return ch_fail(r->err, CHELA_EINVAL, "message: \"arguments\" must be an object, not %s",
                        ch_json_type_name(args->type));
     return CHELA_OK;
 }
 
-static int read_call(struct reading *r, const struct ch_json *v, struct ch_block *b) {
-    int rc = text_of(r, v, "id", &b->id);
+static int message_json_read_call(struct reading *r, const struct ch_json *v, struct ch_block *b) {
+    int rc = message_json_text_of(r, v, "id", &b->id);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "name", &b->name);
+        rc = message_json_text_of(r, v, "name", &b->name);
     if (rc == CHELA_OK)
-        rc = read_arguments(r, v, b);
+        rc = message_json_read_arguments(r, v, b);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "extra", &b->extra);
+        rc = message_json_text_of(r, v, "extra", &b->extra);
     flag_of(v, "cut", CH_F_CUT, &b->flags);
     flag_of(v, "invalid", CH_F_INVALID, &b->flags);
     flag_of(v, "repaired", CH_F_REPAIRED, &b->flags);
@@ -229,7 +233,7 @@ static int block_type_of(const struct ch_json *v) {
     return -1;
 }
 
-static bool is_media(int type) {
+static bool message_json_is_media(int type) {
     return type == CH_BLOCK_IMAGE || type == CH_BLOCK_AUDIO || type == CH_BLOCK_DOCUMENT;
 }
 
@@ -239,27 +243,27 @@ static int read_result_part(struct reading *r, const struct ch_json *v, size_t a
     int type = block_type_of(v);
     if (type == CH_BLOCK_TEXT) {
         struct ch_sv s = {0};
-        int rc = text_of(r, v, "text", &s);
+        int rc = message_json_text_of(r, v, "text", &s);
         if (text->n)
             ch_buf_addc(text, '\n');
         ch_buf_add_sv(text, s);
         return rc;
     }
-    if (!is_media(type))
+    if (!message_json_is_media(type))
         return ch_fail(r->err, CHELA_EINVAL,
                        "message: a tool result holds text, images, audio and documents only");
     if (r->blocks[at].span == UINT16_MAX)
         return ch_fail(r->err, CHELA_ELIMIT, "message: too many parts in a tool result");
     r->blocks[at].span++;
-    return read_media(r, v, new_block(r, type));
+    return message_json_read_media(r, v, message_json_new_block(r, type));
 }
 
 static int read_result(struct reading *r, const struct ch_json *v) {
     size_t at = r->n;
-    struct ch_block *b = new_block(r, CH_BLOCK_TOOL_RESULT);
-    int rc = text_of(r, v, "id", &b->id);
+    struct ch_block *b = message_json_new_block(r, CH_BLOCK_TOOL_RESULT);
+    int rc = message_json_text_of(r, v, "id", &b->id);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "name", &b->name);
+        rc = message_json_text_of(r, v, "name", &b->name);
     if (rc < 0)
         return rc;
     flag_of(v, "is_error", CH_F_ERROR, &b->flags);
@@ -267,7 +271,7 @@ static int read_result(struct reading *r, const struct ch_json *v) {
 
     const struct ch_json *content = ch_json_get(v, "content");
     if (!ch_json_is(content, CH_JSON_ARRAY))
-        return text_of(r, v, "content", &b->text);
+        return message_json_text_of(r, v, "content", &b->text);
     CH_BUF_AUTO text = {0};
     for (CH_JSON_EACH(part, content))
         if ((rc = read_result_part(r, part, at, &text)) < 0)
@@ -277,53 +281,53 @@ static int read_result(struct reading *r, const struct ch_json *v) {
 }
 
 static int read_reasoning(struct reading *r, const struct ch_json *v, struct ch_block *b) {
-    int rc = text_of(r, v, "text", &b->text);
+    int rc = message_json_text_of(r, v, "text", &b->text);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "id", &b->id);
+        rc = message_json_text_of(r, v, "id", &b->id);
     if (rc == CHELA_OK)
-        rc = text_of(r, v, "field", &b->name);
+        rc = message_json_text_of(r, v, "field", &b->name);
     flag_of(v, "redacted", CH_F_REDACTED, &b->flags);
-    return rc == CHELA_OK ? text_of(r, v, "extra", &b->extra) : rc;
+    return rc == CHELA_OK ? message_json_text_of(r, v, "extra", &b->extra) : rc;
 }
 
-static int read_block(struct reading *r, const struct ch_json *v) {
+static int message_json_read_block(struct reading *r, const struct ch_json *v) {
     int type = block_type_of(v);
     if (type < 0)
         return ch_fail(r->err, CHELA_EINVAL, "message: unknown block type \"%.*s\"",
                        CH_SV_FMT(ch_json_get_str(v, "type")));
     if (type == CH_BLOCK_TOOL_RESULT)
         return read_result(r, v);
-    struct ch_block *b = new_block(r, type);
-    if (is_media(type))
-        return read_media(r, v, b);
+    struct ch_block *b = message_json_new_block(r, type);
+    if (message_json_is_media(type))
+        return message_json_read_media(r, v, b);
     if (type == CH_BLOCK_TOOL_CALL)
-        return read_call(r, v, b);
+        return message_json_read_call(r, v, b);
     if (type == CH_BLOCK_REASONING)
         return read_reasoning(r, v, b);
     if (type == CH_BLOCK_OPAQUE) {
-        int rc = text_of(r, v, "name", &b->name);
-        return rc == CHELA_OK ? text_of(r, v, "json", &b->text) : rc;
+        int rc = message_json_text_of(r, v, "name", &b->name);
+        return rc == CHELA_OK ? message_json_text_of(r, v, "json", &b->text) : rc;
     }
-    int rc = text_of(r, v, "text", &b->text);
-    return rc == CHELA_OK ? text_of(r, v, "extra", &b->extra) : rc;
+    int rc = message_json_text_of(r, v, "text", &b->text);
+    return rc == CHELA_OK ? message_json_text_of(r, v, "extra", &b->extra) : rc;
 }
 
-static int read_content(struct reading *r, const struct ch_json *content) {
+static int message_json_read_content(struct reading *r, const struct ch_json *content) {
     if (ch_json_is(content, CH_JSON_STRING)) {
-        new_block(r, CH_BLOCK_TEXT)->text = ch_json_str(content);
+        message_json_new_block(r, CH_BLOCK_TEXT)->text = ch_json_str(content);
         return CHELA_OK;
     }
     if (!ch_json_is(content, CH_JSON_ARRAY))
         return ch_fail(r->err, CHELA_EINVAL, "message: \"content\" must be a string or an array");
     for (CH_JSON_EACH(part, content)) {
-        int rc = read_block(r, part);
+        int rc = message_json_read_block(r, part);
         if (rc < 0)
             return rc;
     }
     return CHELA_OK;
 }
 
-static int kind_of(struct ch_sv role) {
+static int message_json_kind_of(struct ch_sv role) {
     if (ch_sv_is(role, "tool"))
         return CH_MSG_RESULTS;
     for (int k = 0; k < CH_MSG_KINDS; k++)
@@ -334,16 +338,16 @@ static int kind_of(struct ch_sv role) {
 
 int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error *err) {
     struct ch_sv role = ch_json_get_str(v, "role"), model = {0}, api = {0};
-    int kind = kind_of(role);
+    int kind = message_json_kind_of(role);
     if (kind < 0)
         return ch_fail(err, CHELA_EINVAL, "message: unknown role \"%.*s\"", CH_SV_FMT(role));
 
     struct reading r = {.err = err};
-    int rc = read_content(&r, ch_json_get(v, "content"));
+    int rc = message_json_read_content(&r, ch_json_get(v, "content"));
     if (rc == CHELA_OK)
-        rc = text_of(&r, v, "api", &api);
+        rc = message_json_text_of(&r, v, "api", &api);
     if (rc == CHELA_OK)
-        rc = text_of(&r, v, "model", &model);
+        rc = message_json_text_of(&r, v, "model", &model);
     if (rc == CHELA_OK)
         *out = ch_msg_new(kind, r.blocks, r.n, api.n ? ch_arena_str(&r.arena, api) : NULL, model,
                           ch_json_int(ch_json_get(v, "ts"), 0));

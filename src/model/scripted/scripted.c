@@ -18,6 +18,8 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"
+#include "model/scripted/scripted_reply.h"
+#include "model/scripted/scripted_rules.h"
 
 #define PIECE_BYTES 512
 #define FOREVER INT64_MAX
@@ -47,7 +49,7 @@ struct ch_http_call {
     bool in_callback, dead;
 };
 
-static void call_free(struct ch_http_call *call) {
+static void scripted_call_free(struct ch_http_call *call) {
     ch_script_reply_release(&call->reply);
     ch_free(call);
 }
@@ -60,56 +62,57 @@ static void call_drop(struct ch_http_call *call) {
     if (call->in_callback)
         call->dead = true;
     else
-        call_free(call);
+        scripted_call_free(call);
 }
 
-static void finish(struct ch_http_call *call, const struct chela_error *err) {
+static void scripted_finish(struct ch_http_call *call, const struct chela_error *err) {
     ch_list_del(&call->link);
     call->in_callback = true;
     call->handler->on_done(err, call->user);
-    call_free(call);
+    scripted_call_free(call);
 }
 
 /* --- waiting ------------------------------------------------------------------ */
 
-static void step(struct ch_http_call *call);
+static void scripted_step(struct ch_http_call *call);
 
-static void on_task(struct ch_task *t) {
-    step(CH_CONTAINER(t, struct ch_http_call, task));
+static void scripted_on_task(struct ch_task *t) {
+    scripted_step(CH_CONTAINER(t, struct ch_http_call, task));
 }
 
-static void on_timer(struct ch_timer *t) {
-    step(CH_CONTAINER(t, struct ch_http_call, timer));
+static void scripted_on_timer(struct ch_timer *t) {
+    scripted_step(CH_CONTAINER(t, struct ch_http_call, timer));
 }
 
-static void on_timeout(struct ch_timer *t) {
+static void scripted_on_timeout(struct ch_timer *t) {
     struct ch_http_call *call = CH_CONTAINER(t, struct ch_http_call, timer);
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ETIMEOUT, "scripted model: %s",
             call->state == BODY ? "the response stalled" : "no response in time");
-    finish(call, &err);
+    scripted_finish(call, &err);
 }
 
-static int64_t or_default(int64_t ms, int64_t otherwise) {
+static int64_t scripted_or_default(int64_t ms, int64_t otherwise) {
     return ms > 0 ? ms : otherwise;
 }
 
 /* How long this request puts up with silence from now on. */
-static int64_t patience(const struct ch_http_call *call) {
+static int64_t scripted_patience(const struct ch_http_call *call) {
     const struct ch_http_timeouts *t = &call->req->timeouts;
-    int64_t silence = call->state == BODY ? or_default(t->idle, CH_DEFAULT_IDLE_MS)
-                                          : or_default(t->first_byte, CH_DEFAULT_FIRST_BYTE_MS);
+    int64_t silence = call->state == BODY
+                          ? scripted_or_default(t->idle, CH_DEFAULT_IDLE_MS)
+                          : scripted_or_default(t->first_byte, CH_DEFAULT_FIRST_BYTE_MS);
     int64_t spent = ch_mono_ms(ch_loop_clock(call->loop)) - call->started;
-    int64_t left = or_default(t->total, CH_DEFAULT_TOTAL_MS) - spent;
+    int64_t left = scripted_or_default(t->total, CH_DEFAULT_TOTAL_MS) - spent;
     return CH_MAX(CH_MIN(silence, left), 0);
 }
 
 static void step_after(struct ch_http_call *call, int64_t ms) {
-    int64_t limit = patience(call);
+    int64_t limit = scripted_patience(call);
     if (ms >= limit)
-        ch_timer_start(call->loop, &call->timer, limit, on_timeout);
+        ch_timer_start(call->loop, &call->timer, limit, scripted_on_timeout);
     else if (ms > 0)
-        ch_timer_start(call->loop, &call->timer, ms, on_timer);
+        ch_timer_start(call->loop, &call->timer, ms, scripted_on_timer);
     else
         ch_task_defer(call->loop, &call->task);
 }
@@ -124,7 +127,7 @@ static struct ch_sv join_body(const struct ch_http_request *req, struct ch_buf *
     return ch_buf_sv(out);
 }
 
-static void prepare(struct ch_http_call *call) {
+static void scripted_prepare(struct ch_http_call *call) {
     struct ch_scripted *s = call->owner;
     CH_BUF_AUTO joined = {.max = CH_LIMIT_JSON_TEXT};
     struct ch_sv body = join_body(call->req, &joined);
@@ -160,11 +163,11 @@ static size_t fill_headers(const struct ch_http_call *call, struct head_texts *t
 }
 
 /* False: the callback ended the call. */
-static bool leave_callback(struct ch_http_call *call) {
+static bool scripted_leave_callback(struct ch_http_call *call) {
     call->in_callback = false;
     if (!call->dead)
         return true;
-    call_free(call);
+    scripted_call_free(call);
     return false;
 }
 
@@ -177,7 +180,7 @@ static void send_head(struct ch_http_call *call) {
     call->in_callback = true;
     if (call->handler->on_head)
         call->handler->on_head(&head, call->user);
-    if (leave_callback(call))
+    if (scripted_leave_callback(call))
         step_after(call, 0);
 }
 
@@ -195,13 +198,13 @@ static void send_piece(struct ch_http_call *call) {
     call->at += piece.n;
     call->in_callback = true;
     call->handler->on_data(piece, call->user);
-    if (leave_callback(call))
+    if (scripted_leave_callback(call))
         step_after(call, call->reply.pace_ms);
 }
 
-static void end_body(struct ch_http_call *call) {
+static void scripted_end_body(struct ch_http_call *call) {
     if (call->reply.end == CH_END_WHOLE) {
-        finish(call, NULL);
+        scripted_finish(call, NULL);
         return;
     }
     if (call->reply.end == CH_END_STALL) {
@@ -210,20 +213,20 @@ static void end_body(struct ch_http_call *call) {
     }
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ENET, "scripted model: connection lost before the response was complete");
-    finish(call, &err);
+    scripted_finish(call, &err);
 }
 
-static void step(struct ch_http_call *call) {
+static void scripted_step(struct ch_http_call *call) {
     if (call->state == PREPARE)
-        prepare(call);
+        scripted_prepare(call);
     else if (call->reply.status == 0)
-        finish(call, &call->reply.error);
+        scripted_finish(call, &call->reply.error);
     else if (call->state == HEAD)
         send_head(call);
     else if (call->at < call->reply.length)
         send_piece(call);
     else
-        end_body(call);
+        scripted_end_body(call);
 }
 
 /* --- the transport ------------------------------------------------------------- */
@@ -238,7 +241,7 @@ static struct ch_http_call *scripted_start(struct ch_transport *t,
     call->req = req;
     call->handler = handler;
     call->user = user;
-    call->task.fn = on_task;
+    call->task.fn = scripted_on_task;
     call->started = ch_mono_ms(ch_loop_clock(s->loop));
     ch_list_add(&s->calls, &call->link);
     ch_task_defer(s->loop, &call->task);

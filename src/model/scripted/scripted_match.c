@@ -4,6 +4,8 @@
  * the same result of the latest batch; that result is then {{result}}. Texts
  * are matched up to CH_LIMIT_SCRIPT_SUBJECT bytes: libc's matcher is not made
  * for more. */
+#include "model/scripted/scripted_match.h"
+
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,12 +17,12 @@ static size_t groups_of(const regex_t *re) {
     return re ? re->re_nsub : 0;
 }
 
-size_t ch_when_groups(const struct ch_when *w) {
+size_t ch_when_groups(const struct ch_scripted_when *w) {
     return groups_of(w->user) + groups_of(w->result) + groups_of(w->system);
 }
 
 /* text is NUL-terminated. Capture groups are added to m when it matches. */
-static bool matches(const regex_t *re, struct ch_sv text, struct ch_match *m) {
+static bool scripted_match_matches(const regex_t *re, struct ch_sv text, struct ch_match *m) {
     if (!re)
         return true;
     regmatch_t at[CH_SCRIPT_GROUPS + 1];
@@ -39,7 +41,7 @@ static bool matches(const regex_t *re, struct ch_sv text, struct ch_match *m) {
     return true;
 }
 
-static bool among(struct ch_sv name, struct ch_script_names list) {
+static bool scripted_match_among(struct ch_sv name, struct ch_script_names list) {
     for (size_t i = 0; i < list.n; i++)
         if (ch_sv_eq(list.v[i], name))
             return true;
@@ -54,7 +56,7 @@ static bool batch_has(const struct ch_talk *t, struct ch_sv tool) {
     return false;
 }
 
-static bool after_holds(const struct ch_when *w, const struct ch_talk *t) {
+static bool after_holds(const struct ch_scripted_when *w, const struct ch_talk *t) {
     switch (w->after) {
     case CH_AFTER_ANYTHING:
         return true;
@@ -72,12 +74,13 @@ static bool after_holds(const struct ch_when *w, const struct ch_talk *t) {
 }
 
 /* The newest result of the batch that meets all conditions on results. */
-static bool result_holds(const struct ch_when *w, const struct ch_talk *t, struct ch_match *m) {
+static bool result_holds(const struct ch_scripted_when *w, const struct ch_talk *t,
+                         struct ch_match *m) {
     const struct ch_talk_result *r = t->newest;
     for (size_t i = 0; i < t->batch; i++, r = r->older) {
-        bool named = w->after != CH_AFTER_TOOLS || among(r->tool, w->after_tools);
+        bool named = w->after != CH_AFTER_TOOLS || scripted_match_among(r->tool, w->after_tools);
         bool kind = w->is_error < 0 || w->is_error == r->is_error;
-        if (!named || !kind || !matches(w->result, r->text, m))
+        if (!named || !kind || !scripted_match_matches(w->result, r->text, m))
             continue;
         m->result = r;
         return true;
@@ -93,25 +96,26 @@ static bool offered(const struct ch_talk *t, struct ch_sv tool) {
     return false;
 }
 
-static bool tools_hold(const struct ch_when *w, const struct ch_talk *t) {
+static bool tools_hold(const struct ch_scripted_when *w, const struct ch_talk *t) {
     for (size_t i = 0; i < w->tools.n; i++)
         if (!offered(t, w->tools.v[i]))
             return false;
     return true;
 }
 
-static bool holds(const struct ch_when *w, const struct ch_talk *t, struct ch_match *m) {
+static bool scripted_match_holds(const struct ch_scripted_when *w, const struct ch_talk *t,
+                                 struct ch_match *m) {
     m->ngroups = 0;
     return (!w->turn || w->turn == t->turn) && (!w->message || w->message == t->message) &&
-           after_holds(w, t) && tools_hold(w, t) && matches(w->user, t->user, m) &&
-           result_holds(w, t, m) && matches(w->system, t->system, m);
+           after_holds(w, t) && tools_hold(w, t) && scripted_match_matches(w->user, t->user, m) &&
+           result_holds(w, t, m) && scripted_match_matches(w->system, t->system, m);
 }
 
 bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {
     for (size_t i = 0; i < s->nrules; i++) {
         struct ch_rule *rule = &s->rules[i];
         bool used_up = rule->times && rule->used >= rule->times;
-        if (used_up || !holds(&rule->when, talk, out))
+        if (used_up || !scripted_match_holds(&rule->when, talk, out))
             continue;
         out->rule = rule;
         return true;
@@ -123,7 +127,8 @@ bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, stru
 
 /* Cut the next piece off *rest: literal text, then maybe a {{name}}. Four
  * opening braces are literal text that writes two. False at the end. */
-static bool next_piece(struct ch_sv *rest, struct ch_sv *literal, struct ch_sv *name) {
+static bool scripted_match_next_piece(struct ch_sv *rest, struct ch_sv *literal,
+                                      struct ch_sv *name) {
     if (rest->n == 0)
         return false;
     const char *end = rest->p + rest->n, *open = memmem(rest->p, rest->n, "{{", 2);
@@ -169,9 +174,9 @@ static bool known_name(struct ch_sv name, size_t ngroups) {
     return group > 0 && group <= ngroups;
 }
 
-bool ch_template_valid(const struct ch_template *t, size_t ngroups, struct ch_sv *bad) {
+bool ch_template_valid(const struct ch_scripted_template *t, size_t ngroups, struct ch_sv *bad) {
     struct ch_sv rest = t->text, literal, name;
-    while (next_piece(&rest, &literal, &name)) {
+    while (scripted_match_next_piece(&rest, &literal, &name)) {
         bool closed = name.p && name.p + name.n + 2 <= t->text.p + t->text.n;
         if (!name.p || (closed && known_name(ch_sv_trim(name), ngroups)))
             continue;
@@ -188,21 +193,21 @@ static const struct ch_talk_result *last_of(const struct ch_talk *t, struct ch_s
     return r;
 }
 
-static void add(struct ch_buf *out, bool json, struct ch_sv value) {
+static void scripted_match_add(struct ch_buf *out, bool json, struct ch_sv value) {
     if (json)
         ch_json_escape(out, value);
     else
         ch_buf_add_sv(out, value);
 }
 
-static int add_name(struct ch_sv name, bool json, const struct ch_match *m,
-                    const struct ch_talk *talk, struct ch_buf *out) {
+static int scripted_match_add_name(struct ch_sv name, bool json, const struct ch_match *m,
+                                   const struct ch_talk *talk, struct ch_buf *out) {
     if (ch_sv_is(name, "turn"))
         return ch_buf_addf(out, "%lld", (long long)talk->turn);
     if (ch_sv_is(name, "message"))
         return ch_buf_addf(out, "%lld", (long long)talk->message);
     if (ch_sv_is(name, "user")) {
-        add(out, json, talk->user);
+        scripted_match_add(out, json, talk->user);
         return 0;
     }
     if (ch_sv_starts(name, "result")) {
@@ -211,20 +216,20 @@ static int add_name(struct ch_sv name, bool json, const struct ch_match *m,
             name.n > skip ? last_of(talk, ch_sv(name.p + skip, name.n - skip)) : m->result;
         if (!r)
             return CHELA_EINVAL;
-        add(out, json, r->text);
+        scripted_match_add(out, json, r->text);
         return 0;
     }
-    add(out, json, m->groups[group_number(name) - 1]);
+    scripted_match_add(out, json, m->groups[group_number(name) - 1]);
     return 0;
 }
 
-int ch_template_expand(const struct ch_template *t, const struct ch_match *m,
+int ch_template_expand(const struct ch_scripted_template *t, const struct ch_match *m,
                        const struct ch_talk *talk, struct ch_buf *out, struct chela_error *err) {
     struct ch_sv rest = t->text, literal, name;
-    while (next_piece(&rest, &literal, &name)) {
+    while (scripted_match_next_piece(&rest, &literal, &name)) {
         ch_buf_add_sv(out, literal);
         name = ch_sv_trim(name);
-        if (name.n && add_name(name, t->json, m, talk, out) == CHELA_EINVAL)
+        if (name.n && scripted_match_add_name(name, t->json, m, talk, out) == CHELA_EINVAL)
             return ch_fail(err, CHELA_EINVAL, "rule %zu: {{%.*s}}: there is no such result",
                            m->rule->number, CH_SV_FMT(name));
     }

@@ -31,7 +31,7 @@ struct ch_script_names {
     size_t n;
 };
 
-struct ch_when {                           /* all that is set must hold */
+struct ch_scripted_when {                  /* all that is set must hold */
     const regex_t *user, *result, *system; /* NULL: anything */
     enum ch_after after;
     struct ch_script_names after_tools;
@@ -40,7 +40,7 @@ struct ch_when {                           /* all that is set must hold */
     int is_error;                 /* -1: either */
 };
 
-struct ch_template {
+struct ch_scripted_template {
     struct ch_sv text;
     struct ch_json_where where;
     bool json; /* the text is JSON: what is filled in is escaped */
@@ -48,7 +48,7 @@ struct ch_template {
 
 struct ch_script_call {
     struct ch_sv tool, id; /* id empty: made up */
-    struct ch_template args;
+    struct ch_scripted_template args;
 };
 
 enum ch_fail_kind { CH_FAIL_NOT, CH_FAIL_STATUS, CH_FAIL_IN_STREAM, CH_FAIL_NETWORK };
@@ -56,15 +56,15 @@ enum ch_fail_kind { CH_FAIL_NOT, CH_FAIL_STATUS, CH_FAIL_IN_STREAM, CH_FAIL_NETW
 struct ch_script_fail {
     int64_t status;
     struct ch_sv type, network;
-    struct ch_template message;
+    struct ch_scripted_template message;
     double retry_after; /* seconds; negative: not sent */
 };
 
 struct ch_rule {
     size_t number; /* from 1, in the file */
     struct ch_json_where where;
-    struct ch_when when;
-    struct ch_template say, think;
+    struct ch_scripted_when when;
+    struct ch_scripted_template say, think;
     const struct ch_script_call *calls;
     size_t ncalls;
     enum ch_fail_kind failing;
@@ -86,11 +86,6 @@ struct ch_script {
     size_t nrules;
     struct ch_script_pattern *patterns; /* compiled, to be freed */
 };
-
-/* Zero *s first; release it in any case. */
-int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
-                   struct chela_error *err);
-void ch_script_release(struct ch_script *s);
 
 extern const char ch_scripted_demo[], ch_scripted_demo_end[];
 
@@ -122,11 +117,6 @@ struct ch_talk {               /* texts live in the arena it was read into */
     size_t bytes;                /* of the request */
 };
 
-/* Read a request of the Messages API. CHELA_EINVAL when a real service would
- * refuse it too: not JSON, no messages, calls and results that do not pair. */
-int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
-                 struct chela_error *err);
-
 /* --- matching ------------------------------------------------------------ */
 
 #define CH_SCRIPT_GROUPS 27 /* of a rule's patterns together */
@@ -137,20 +127,6 @@ struct ch_match {
     struct ch_sv groups[CH_SCRIPT_GROUPS];
     size_t ngroups;
 };
-
-/* The first rule that fits and is not used up; false: there is none. */
-bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out);
-
-/* Capture groups that a rule's templates may name. */
-size_t ch_when_groups(const struct ch_when *w);
-
-/* Is every {{name}} known? Otherwise *bad is the one that is not. */
-bool ch_template_valid(const struct ch_template *t, size_t ngroups, struct ch_sv *bad);
-
-/* Append the text with its names filled in, once: what is filled in is not
- * looked at again. CHELA_EINVAL for a result that does not exist. */
-int ch_template_expand(const struct ch_template *t, const struct ch_match *m,
-                       const struct ch_talk *talk, struct ch_buf *out, struct chela_error *err);
 
 /* --- the response -------------------------------------------------------- */
 
@@ -166,11 +142,5 @@ struct ch_script_reply {
     int64_t delay_ms, pace_ms;
     double retry_after; /* seconds; negative: no header */
 };
-
-/* Never fails: what is wrong becomes an error response of the protocol. serial
- * numbers the responses of one script. */
-void ch_script_answer(struct ch_script *s, struct ch_sv body, uint64_t serial,
-                      struct ch_script_reply *out);
-void ch_script_reply_release(struct ch_script_reply *r);
 
 #endif

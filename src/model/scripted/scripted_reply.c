@@ -6,11 +6,15 @@
  * pieces are counted, and that count is what `cut_after` and `stall_after`
  * refer to. What goes wrong here, also "no rule fits", is answered with an
  * error of the protocol, so that the caller's normal error path reports it. */
+#include "model/scripted/scripted_reply.h"
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "model/scripted/scripted_match.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
+#include "model/scripted/scripted_talk.h"
 
 #define WORD_BYTES 16     /* longest piece of text */
 #define ARGUMENT_BYTES 48 /* of arguments */
@@ -63,7 +67,8 @@ static int status_of_type(struct ch_sv type) {
     return 500;
 }
 
-static void write_error(struct ch_buf *out, struct ch_sv type, struct ch_sv message) {
+static void scripted_reply_write_error(struct ch_buf *out, struct ch_sv type,
+                                       struct ch_sv message) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "error");
@@ -79,10 +84,10 @@ static void answer_error(struct answer *a, int status, struct ch_sv type, struct
     a->out->status = status;
     a->out->stream = false;
     ch_buf_clear(&a->out->body);
-    write_error(&a->out->body, type, message);
+    scripted_reply_write_error(&a->out->body, type, message);
 }
 
-static void refuse(struct answer *a, const struct chela_error *err) {
+static void scripted_reply_refuse(struct answer *a, const struct chela_error *err) {
     answer_error(a, 400, CH_SV("invalid_request_error"), ch_sv_str(err->message));
 }
 
@@ -96,13 +101,13 @@ static void refuse_unmatched(struct answer *a) {
             a->script->name, (long long)t->message, (long long)t->turn,
             t->batch ? (int)t->newest->tool.n : 4, t->batch ? t->newest->tool.p : "none",
             CH_SV_FMT(user), user.n < t->user.n ? "..." : "");
-    refuse(a, &err);
+    scripted_reply_refuse(a, &err);
 }
 
 /* --- the reply made whole -------------------------------------------------- */
 
-static int expand(struct answer *a, const struct ch_template *t, struct ch_sv *out,
-                  struct chela_error *err) {
+static int scripted_reply_expand(struct answer *a, const struct ch_scripted_template *t,
+                                 struct ch_sv *out, struct chela_error *err) {
     CH_BUF_AUTO text = {.max = CH_LIMIT_REPLY};
     int rc = ch_template_expand(t, &a->match, &a->talk, &text, err);
     if (rc == 0)
@@ -110,7 +115,7 @@ static int expand(struct answer *a, const struct ch_template *t, struct ch_sv *o
     return rc;
 }
 
-static bool id_taken(const struct answer *a, struct ch_sv id) {
+static bool scripted_reply_id_taken(const struct answer *a, struct ch_sv id) {
     for (const struct ch_talk_call *c = a->talk.calls; c; c = c->older)
         if (ch_sv_eq(c->id, id))
             return true;
@@ -123,7 +128,7 @@ static struct ch_sv next_id(const struct answer *a, struct ch_arena *arena, size
     struct ch_sv id;
     do
         id = ch_sv_str(ch_arena_printf(arena, "toolu_%04zu", ++*serial));
-    while (id_taken(a, id));
+    while (scripted_reply_id_taken(a, id));
     return id;
 }
 
@@ -137,23 +142,23 @@ static int fill_calls(struct answer *a, struct chela_error *err) {
         struct ch_sv id = call->id.n ? call->id : next_id(a, &a->arena, &serial);
         c->calls[c->ncalls].tool = call->tool;
         c->calls[c->ncalls].id = id;
-        int rc = expand(a, &call->args, &c->calls[c->ncalls].args, err);
+        int rc = scripted_reply_expand(a, &call->args, &c->calls[c->ncalls].args, err);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int64_t estimate(size_t bytes) {
+static int64_t scripted_reply_estimate(size_t bytes) {
     return (int64_t)((bytes + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN);
 }
 
 static int fill_content(struct answer *a, struct chela_error *err) {
     const struct ch_rule *rule = a->match.rule;
     struct content *c = &a->content;
-    int rc = expand(a, &rule->think, &c->think, err);
+    int rc = scripted_reply_expand(a, &rule->think, &c->think, err);
     if (rc == 0)
-        rc = expand(a, &rule->say, &c->say, err);
+        rc = scripted_reply_expand(a, &rule->say, &c->say, err);
     if (rc == 0)
         rc = fill_calls(a, err);
     if (rc < 0)
@@ -162,8 +167,8 @@ static int fill_content(struct answer *a, struct chela_error *err) {
     size_t bytes = c->think.n + c->say.n;
     for (size_t i = 0; i < c->ncalls; i++)
         bytes += c->calls[i].tool.n + c->calls[i].args.n;
-    c->input = rule->input >= 0 ? rule->input : estimate(a->talk.bytes);
-    c->output = rule->output >= 0 ? rule->output : estimate(bytes);
+    c->input = rule->input >= 0 ? rule->input : scripted_reply_estimate(a->talk.bytes);
+    c->output = rule->output >= 0 ? rule->output : scripted_reply_estimate(bytes);
     return 0;
 }
 
@@ -184,19 +189,19 @@ static void end_here(struct stream *s) {
 }
 
 /* An event is an object that starts with its type; the caller goes on. */
-static void begin_event(struct stream *s, const char *type) {
+static void scripted_reply_begin_event(struct stream *s, const char *type) {
     ch_buf_addf(s->w.out, "event: %s\ndata: ", type);
     s->w.comma = false;
     ch_jw_begin(&s->w, '{');
     ch_jw_kcstr(&s->w, "type", type);
 }
 
-static void end_event(struct stream *s) {
+static void scripted_reply_end_event(struct stream *s) {
     ch_jw_end(&s->w, '}');
     CH_BUF_LIT(s->w.out, "\n\n");
 }
 
-static void write_usage(struct ch_jw *w, const struct answer *a, int64_t output) {
+static void scripted_reply_write_usage(struct ch_jw *w, const struct answer *a, int64_t output) {
     const struct ch_rule *rule = a->match.rule;
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
@@ -217,42 +222,42 @@ static void write_message_head(struct ch_jw *w, struct answer *a) {
 }
 
 static void message_start(struct stream *s) {
-    begin_event(s, "message_start");
+    scripted_reply_begin_event(s, "message_start");
     ch_jw_key(&s->w, "message");
     ch_jw_begin(&s->w, '{');
     write_message_head(&s->w, s->a);
     ch_jw_kraw(&s->w, "content", CH_SV("[]"));
     ch_jw_kraw(&s->w, "stop_reason", CH_SV("null"));
     ch_jw_kraw(&s->w, "stop_sequence", CH_SV("null"));
-    write_usage(&s->w, s->a, 1);
+    scripted_reply_write_usage(&s->w, s->a, 1);
     ch_jw_end(&s->w, '}');
-    end_event(s);
-    begin_event(s, "ping");
-    end_event(s);
+    scripted_reply_end_event(s);
+    scripted_reply_begin_event(s, "ping");
+    scripted_reply_end_event(s);
 }
 
 static void block_start(struct stream *s, struct ch_sv block) {
-    begin_event(s, "content_block_start");
+    scripted_reply_begin_event(s, "content_block_start");
     ch_jw_kint(&s->w, "index", s->index);
     ch_jw_kraw(&s->w, "content_block", block);
-    end_event(s);
+    scripted_reply_end_event(s);
 }
 
 static void block_stop(struct stream *s) {
-    begin_event(s, "content_block_stop");
+    scripted_reply_begin_event(s, "content_block_stop");
     ch_jw_kint(&s->w, "index", s->index++);
-    end_event(s);
+    scripted_reply_end_event(s);
 }
 
 static void delta(struct stream *s, const char *type, const char *member, struct ch_sv piece) {
-    begin_event(s, "content_block_delta");
+    scripted_reply_begin_event(s, "content_block_delta");
     ch_jw_kint(&s->w, "index", s->index);
     ch_jw_key(&s->w, "delta");
     ch_jw_begin(&s->w, '{');
     ch_jw_kcstr(&s->w, "type", type);
     ch_jw_kstr(&s->w, member, piece);
     ch_jw_end(&s->w, '}');
-    end_event(s);
+    scripted_reply_end_event(s);
 }
 
 /* A delta that counts. */
@@ -264,26 +269,26 @@ static void piece(struct stream *s, const char *type, const char *member, struct
     delta(s, type, member, text);
 }
 
-static struct ch_sv take(struct ch_sv *rest, size_t max) {
+static struct ch_sv scripted_reply_take(struct ch_sv *rest, size_t max) {
     struct ch_sv head = ch_utf8_cut(*rest, max);
     *rest = ch_sv(rest->p + head.n, rest->n - head.n);
     return head;
 }
 
 /* A word with the spaces after it, or part of a long one. */
-static struct ch_sv take_word(struct ch_sv *rest) {
+static struct ch_sv scripted_reply_take_word(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && n < WORD_BYTES && rest->p[n] != ' ')
         n++;
     while (n < rest->n && rest->p[n] == ' ')
         n++;
-    return take(rest, n);
+    return scripted_reply_take(rest, n);
 }
 
 static void stream_words(struct stream *s, const char *type, const char *member,
                          struct ch_sv text) {
     while (text.n)
-        piece(s, type, member, take_word(&text));
+        piece(s, type, member, scripted_reply_take_word(&text));
 }
 
 static void stream_think(struct stream *s, struct ch_sv text) {
@@ -315,22 +320,22 @@ static void stream_call(struct stream *s, struct ch_sv tool, struct ch_sv id, st
     block_start(s, ch_buf_sv(&block));
     delta(s, "input_json_delta", "partial_json", CH_SV(""));
     while (args.n)
-        piece(s, "input_json_delta", "partial_json", take(&args, ARGUMENT_BYTES));
+        piece(s, "input_json_delta", "partial_json", scripted_reply_take(&args, ARGUMENT_BYTES));
     block_stop(s);
 }
 
 static void message_end(struct stream *s) {
     end_here(s);
-    begin_event(s, "message_delta");
+    scripted_reply_begin_event(s, "message_delta");
     ch_jw_key(&s->w, "delta");
     ch_jw_begin(&s->w, '{');
     ch_jw_kstr(&s->w, "stop_reason", s->a->content.stop);
     ch_jw_kraw(&s->w, "stop_sequence", CH_SV("null"));
     ch_jw_end(&s->w, '}');
-    write_usage(&s->w, s->a, s->a->content.output);
-    end_event(s);
-    begin_event(s, "message_stop");
-    end_event(s);
+    scripted_reply_write_usage(&s->w, s->a, s->a->content.output);
+    scripted_reply_end_event(s);
+    scripted_reply_begin_event(s, "message_stop");
+    scripted_reply_end_event(s);
 }
 
 static void write_stream(struct answer *a, struct ch_sv failure) {
@@ -345,7 +350,7 @@ static void write_stream(struct answer *a, struct ch_sv failure) {
         stream_call(&s, c->calls[i].tool, c->calls[i].id, c->calls[i].args);
     if (failure.p) {
         CH_BUF_LIT(&a->out->body, "event: error\ndata: ");
-        write_error(&a->out->body, a->match.rule->fail.type, failure);
+        scripted_reply_write_error(&a->out->body, a->match.rule->fail.type, failure);
         CH_BUF_LIT(&a->out->body, "\n\n");
     } else {
         message_end(&s);
@@ -374,7 +379,7 @@ static void write_input(struct ch_jw *w, struct ch_sv args) {
         ch_jw_str(w, args);
 }
 
-static void write_body(struct answer *a) {
+static void scripted_reply_write_body(struct answer *a) {
     const struct content *c = &a->content;
     struct ch_jw w = ch_jw(&a->out->body);
     ch_jw_begin(&w, '{');
@@ -394,7 +399,7 @@ static void write_body(struct answer *a) {
     ch_jw_end(&w, ']');
     ch_jw_kstr(&w, "stop_reason", c->stop);
     ch_jw_kraw(&w, "stop_sequence", CH_SV("null"));
-    write_usage(&w, a, c->output);
+    scripted_reply_write_usage(&w, a, c->output);
     ch_jw_end(&w, '}');
     if (a->out->end != CH_END_WHOLE)
         a->out->length = a->out->body.n / 2;
@@ -405,7 +410,7 @@ static void write_body(struct answer *a) {
 static int failure_message(struct answer *a, struct ch_sv *out, struct chela_error *err) {
     const struct ch_rule *rule = a->match.rule;
     if (rule->fail.message.text.p)
-        return expand(a, &rule->fail.message, out, err);
+        return scripted_reply_expand(a, &rule->fail.message, out, err);
     *out = ch_sv_str(ch_arena_printf(&a->arena, "rule %zu of %s fails on purpose", rule->number,
                                      a->script->name));
     return 0;
@@ -425,7 +430,7 @@ static void play_failure(struct answer *a, struct ch_sv message) {
     answer_error(a, status, type, message);
 }
 
-static int play(struct answer *a, struct chela_error *err) {
+static int scripted_reply_play(struct answer *a, struct chela_error *err) {
     const struct ch_rule *rule = a->match.rule;
     struct ch_script_reply *out = a->out;
     struct ch_sv failure = {NULL, 0};
@@ -448,14 +453,14 @@ static int play(struct answer *a, struct chela_error *err) {
     if (a->talk.stream)
         write_stream(a, failure);
     else
-        write_body(a);
+        scripted_reply_write_body(a);
     return 0;
 }
 
-static void answer(struct answer *a, struct ch_script *s, struct ch_sv body) {
+static void scripted_reply_answer(struct answer *a, struct ch_script *s, struct ch_sv body) {
     struct chela_error err = {0};
     if (ch_talk_read(&a->arena, body, &a->talk, &err) < 0) {
-        refuse(a, &err);
+        scripted_reply_refuse(a, &err);
         return;
     }
     if (!ch_script_match(s, &a->talk, &a->match)) {
@@ -463,15 +468,15 @@ static void answer(struct answer *a, struct ch_script *s, struct ch_sv body) {
         return;
     }
     a->match.rule->used++;
-    if (play(a, &err) < 0)
-        refuse(a, &err);
+    if (scripted_reply_play(a, &err) < 0)
+        scripted_reply_refuse(a, &err);
 }
 
 void ch_script_answer(struct ch_script *s, struct ch_sv body, uint64_t serial,
                       struct ch_script_reply *out) {
     *out = (struct ch_script_reply){.retry_after = -1};
     struct answer a = {.script = s, .serial = serial, .out = out};
-    answer(&a, s, body);
+    scripted_reply_answer(&a, s, body);
     if (out->end == CH_END_WHOLE)
         out->length = out->body.n;
     ch_arena_release(&a.arena);

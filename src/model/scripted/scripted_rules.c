@@ -5,12 +5,15 @@
  * that can be known before a run is checked here, with the place in the file:
  * unknown keys, types, ranges, patterns, template names, contradictions. A
  * rule that was read can only fail for what the conversation does not have. */
+#include "model/scripted/scripted_rules.h"
+
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "model/scripted/scripted_match.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
 
@@ -35,7 +38,7 @@ struct field {
 
 /* "FILE:LINE:COLUMN: text" */
 CHELA_PRINTF(3, 4)
-static int bad(struct reader *r, struct ch_json_where at, const char *fmt, ...) {
+static int scripted_rules_bad(struct reader *r, struct ch_json_where at, const char *fmt, ...) {
     CH_BUF_AUTO text = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -51,18 +54,19 @@ static struct ch_json_where where(struct reader *r, const struct ch_json *v) {
 
 static int wrong_type(struct reader *r, const struct ch_json *v, const char *key,
                       const char *expected) {
-    return bad(r, where(r, v), "%s: expected %s, not %s", key, expected,
-               ch_json_type_name(v->type));
+    return scripted_rules_bad(r, where(r, v), "%s: expected %s, not %s", key, expected,
+                              ch_json_type_name(v->type));
 }
 
-static int unknown_key(struct reader *r, const struct ch_json *key, const struct field *fields) {
+static int scripted_rules_unknown_key(struct reader *r, const struct ch_json *key,
+                                      const struct field *fields) {
     struct ch_nearest near = ch_nearest(ch_json_str(key));
     for (const struct field *f = fields; f->key; f++)
         ch_nearest_try(&near, ch_sv_str(f->key));
     if (near.best.n)
-        return bad(r, where(r, key), "%.*s: unknown key, did you mean %.*s?", CH_SV_FMT(near.word),
-                   CH_SV_FMT(near.best));
-    return bad(r, where(r, key), "%.*s: unknown key", CH_SV_FMT(near.word));
+        return scripted_rules_bad(r, where(r, key), "%.*s: unknown key, did you mean %.*s?",
+                                  CH_SV_FMT(near.word), CH_SV_FMT(near.best));
+    return scripted_rules_bad(r, where(r, key), "%.*s: unknown key", CH_SV_FMT(near.word));
 }
 
 static int read_mapping(struct reader *r, const struct ch_json *v, const char *name,
@@ -73,8 +77,8 @@ static int read_mapping(struct reader *r, const struct ch_json *v, const char *n
         const struct field *f = fields;
         while (f->key && !ch_sv_is(ch_json_str(key), f->key))
             f++;
-        int rc =
-            f->key ? f->read(r, value, f, (char *)out + f->offset) : unknown_key(r, key, fields);
+        int rc = f->key ? f->read(r, value, f, (char *)out + f->offset)
+                        : scripted_rules_unknown_key(r, key, fields);
         if (rc < 0)
             return rc;
     }
@@ -83,7 +87,8 @@ static int read_mapping(struct reader *r, const struct ch_json *v, const char *n
 
 /* --- single values -------------------------------------------------------- */
 
-static int read_text(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
+static int scripted_rules_read_text(struct reader *r, const struct ch_json *v,
+                                    const struct field *f, void *out) {
     if (v->type != CH_JSON_STRING)
         return wrong_type(r, v, f->key, "text (in quotes)");
     *(struct ch_sv *)out = ch_json_str(v);
@@ -92,9 +97,9 @@ static int read_text(struct reader *r, const struct ch_json *v, const struct fie
 
 static int read_template(struct reader *r, const struct ch_json *v, const struct field *f,
                          void *out) {
-    struct ch_template *t = out;
-    *t = (struct ch_template){.where = where(r, v)};
-    return read_text(r, v, f, &t->text);
+    struct ch_scripted_template *t = out;
+    *t = (struct ch_scripted_template){.where = where(r, v)};
+    return scripted_rules_read_text(r, v, f, &t->text);
 }
 
 static int read_integer(struct reader *r, const struct ch_json *v, const struct field *f,
@@ -103,20 +108,20 @@ static int read_integer(struct reader *r, const struct ch_json *v, const struct 
     if (!ch_json_as_int(v, &n))
         return wrong_type(r, v, f->key, "a whole number");
     if (n < f->min || n > f->max)
-        return bad(r, where(r, v), "%s: %lld is not between %lld and %lld", f->key, (long long)n,
-                   (long long)f->min, (long long)f->max);
+        return scripted_rules_bad(r, where(r, v), "%s: %lld is not between %lld and %lld", f->key,
+                                  (long long)n, (long long)f->min, (long long)f->max);
     *(int64_t *)out = n;
     return 0;
 }
 
-static int read_seconds(struct reader *r, const struct ch_json *v, const struct field *f,
-                        void *out) {
+static int scripted_rules_read_seconds(struct reader *r, const struct ch_json *v,
+                                       const struct field *f, void *out) {
     if (v->type != CH_JSON_NUMBER)
         return wrong_type(r, v, f->key, "a number of seconds");
     double n = ch_json_double(v, -1);
     if (!(n >= (double)f->min && n <= (double)f->max))
-        return bad(r, where(r, v), "%s: not between %lld and %lld", f->key, (long long)f->min,
-                   (long long)f->max);
+        return scripted_rules_bad(r, where(r, v), "%s: not between %lld and %lld", f->key,
+                                  (long long)f->min, (long long)f->max);
     *(double *)out = n;
     return 0;
 }
@@ -128,8 +133,8 @@ static int read_flag(struct reader *r, const struct ch_json *v, const struct fie
     return 0;
 }
 
-static int read_choice(struct reader *r, const struct ch_json *v, const struct field *f,
-                       void *out) {
+static int scripted_rules_read_choice(struct reader *r, const struct ch_json *v,
+                                      const struct field *f, void *out) {
     struct ch_sv word = ch_json_str(v);
     CH_BUF_AUTO all = {0};
     for (const char *const *w = f->words; *w; w++) {
@@ -139,11 +144,12 @@ static int read_choice(struct reader *r, const struct ch_json *v, const struct f
         }
         ch_buf_addf(&all, "%s%s", all.n ? ", " : "", *w);
     }
-    return bad(r, where(r, v), "%s: expected one of %s", f->key, ch_buf_str(&all));
+    return scripted_rules_bad(r, where(r, v), "%s: expected one of %s", f->key, ch_buf_str(&all));
 }
 
 /* A name, or a list of names. */
-static int read_names(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
+static int scripted_rules_read_names(struct reader *r, const struct ch_json *v,
+                                     const struct field *f, void *out) {
     struct ch_script_names *names = out;
     size_t n = v->type == CH_JSON_ARRAY ? v->n : 1;
     struct ch_sv *list = ch_arena_alloc(&r->script->arena, (n + 1) * sizeof(*list));
@@ -161,15 +167,15 @@ static int read_names(struct reader *r, const struct ch_json *v, const struct fi
 }
 
 /* An extended regular expression; a leading (?i) ignores letter case. */
-static int read_pattern(struct reader *r, const struct ch_json *v, const struct field *f,
-                        void *out) {
+static int scripted_rules_read_pattern(struct reader *r, const struct ch_json *v,
+                                       const struct field *f, void *out) {
     struct ch_sv text;
-    int rc = read_text(r, v, f, &text);
+    int rc = scripted_rules_read_text(r, v, f, &text);
     if (rc < 0)
         return rc;
     if (text.n > CH_LIMIT_SCRIPT_PATTERN)
-        return bad(r, where(r, v), "%s: pattern longer than %zu bytes", f->key,
-                   CH_LIMIT_SCRIPT_PATTERN);
+        return scripted_rules_bad(r, where(r, v), "%s: pattern longer than %zu bytes", f->key,
+                                  CH_LIMIT_SCRIPT_PATTERN);
     int flags = REG_EXTENDED;
     if (ch_sv_starts(text, "(?i)")) {
         flags |= REG_ICASE;
@@ -181,7 +187,7 @@ static int read_pattern(struct reader *r, const struct ch_json *v, const struct 
     if (code) {
         char why[128];
         regerror(code, &p->re, why, sizeof(why));
-        return bad(r, where(r, v), "%s: bad pattern: %s", f->key, why);
+        return scripted_rules_bad(r, where(r, v), "%s: bad pattern: %s", f->key, why);
     }
     p->next = r->script->patterns;
     r->script->patterns = p;
@@ -192,7 +198,7 @@ static int read_pattern(struct reader *r, const struct ch_json *v, const struct 
 /* --- when ----------------------------------------------------------------- */
 
 static int read_after(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
-    struct ch_when *w = out;
+    struct ch_scripted_when *w = out;
     struct ch_sv word = ch_json_str(v);
     if (v->type == CH_JSON_NULL || ch_sv_is(word, "none"))
         w->after = CH_AFTER_NONE;
@@ -200,32 +206,34 @@ static int read_after(struct reader *r, const struct ch_json *v, const struct fi
         w->after = CH_AFTER_ANY;
     else
         w->after = CH_AFTER_TOOLS;
-    return w->after == CH_AFTER_TOOLS ? read_names(r, v, f, &w->after_tools) : 0;
+    return w->after == CH_AFTER_TOOLS ? scripted_rules_read_names(r, v, f, &w->after_tools) : 0;
 }
 
 #define IN(type, member) offsetof(struct type, member)
 
 static const struct field when_fields[] = {
-    {"user", read_pattern, IN(ch_when, user), 0, 0, NULL},
+    {"user", scripted_rules_read_pattern, IN(ch_scripted_when, user), 0, 0, NULL},
     {"after", read_after, 0, 0, 0, NULL},
-    {"result", read_pattern, IN(ch_when, result), 0, 0, NULL},
-    {"is_error", read_flag, IN(ch_when, is_error), 0, 0, NULL},
-    {"turn", read_integer, IN(ch_when, turn), 1, INT32_MAX, NULL},
-    {"message", read_integer, IN(ch_when, message), 1, INT32_MAX, NULL},
-    {"tools", read_names, IN(ch_when, tools), 0, 0, NULL},
-    {"system", read_pattern, IN(ch_when, system), 0, 0, NULL},
+    {"result", scripted_rules_read_pattern, IN(ch_scripted_when, result), 0, 0, NULL},
+    {"is_error", read_flag, IN(ch_scripted_when, is_error), 0, 0, NULL},
+    {"turn", read_integer, IN(ch_scripted_when, turn), 1, INT32_MAX, NULL},
+    {"message", read_integer, IN(ch_scripted_when, message), 1, INT32_MAX, NULL},
+    {"tools", scripted_rules_read_names, IN(ch_scripted_when, tools), 0, 0, NULL},
+    {"system", scripted_rules_read_pattern, IN(ch_scripted_when, system), 0, 0, NULL},
     {0},
 };
 
-static int read_when(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
-    struct ch_when *w = out;
+static int scripted_rules_read_when(struct reader *r, const struct ch_json *v,
+                                    const struct field *f, void *out) {
+    struct ch_scripted_when *w = out;
     int rc = read_mapping(r, v, f->key, when_fields, w);
     if (rc < 0)
         return rc;
     if (w->after == CH_AFTER_NONE && (w->result || w->is_error >= 0))
-        return bad(r, where(r, v), "when: after none has no result to look at");
+        return scripted_rules_bad(r, where(r, v), "when: after none has no result to look at");
     if (ch_when_groups(w) > CH_SCRIPT_GROUPS)
-        return bad(r, where(r, v), "when: more than %d groups in its patterns", CH_SCRIPT_GROUPS);
+        return scripted_rules_bad(r, where(r, v), "when: more than %d groups in its patterns",
+                                  CH_SCRIPT_GROUPS);
     return 0;
 }
 
@@ -239,7 +247,7 @@ static int read_args(struct reader *r, const struct ch_json *v, const struct fie
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_value(&w, v);
-    *(struct ch_template *)out = (struct ch_template){
+    *(struct ch_scripted_template *)out = (struct ch_scripted_template){
         .text = ch_arena_sv(&r->script->arena, ch_buf_sv(&json)),
         .where = where(r, v),
         .json = true,
@@ -248,40 +256,43 @@ static int read_args(struct reader *r, const struct ch_json *v, const struct fie
 }
 
 static const struct field call_fields[] = {
-    {"tool", read_text, IN(ch_script_call, tool), 0, 0, NULL},
+    {"tool", scripted_rules_read_text, IN(ch_script_call, tool), 0, 0, NULL},
     {"args", read_args, IN(ch_script_call, args), 0, 0, NULL},
     {"raw", read_template, IN(ch_script_call, args), 0, 0, NULL},
-    {"id", read_text, IN(ch_script_call, id), 0, 0, NULL},
+    {"id", scripted_rules_read_text, IN(ch_script_call, id), 0, 0, NULL},
     {0},
 };
 
-static int read_call(struct reader *r, const struct ch_json *v, struct ch_script_call *call) {
+static int scripted_rules_read_call(struct reader *r, const struct ch_json *v,
+                                    struct ch_script_call *call) {
     *call = (struct ch_script_call){.args = {.text = CH_SV("{}"), .json = true}};
     int rc = read_mapping(r, v, "call", call_fields, call);
     if (rc < 0)
         return rc;
     if (call->tool.n == 0)
-        return bad(r, where(r, v), "call: which tool? `tool` is missing");
+        return scripted_rules_bad(r, where(r, v), "call: which tool? `tool` is missing");
     if (ch_json_get(v, "args") && ch_json_get(v, "raw"))
-        return bad(r, where(r, v), "call: args and raw exclude each other");
+        return scripted_rules_bad(r, where(r, v), "call: args and raw exclude each other");
     return 0;
 }
 
-static int read_calls(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
+static int scripted_rules_read_calls(struct reader *r, const struct ch_json *v,
+                                     const struct field *f, void *out) {
     (void)f;
     struct ch_rule *rule = out;
     bool list = v->type == CH_JSON_ARRAY;
     size_t n = list ? v->n : 1;
     if (n == 0 || n > CH_LIMIT_CALLS_PER_REPLY)
-        return bad(r, where(r, v), "call: expected 1 to %d calls", CH_LIMIT_CALLS_PER_REPLY);
+        return scripted_rules_bad(r, where(r, v), "call: expected 1 to %d calls",
+                                  CH_LIMIT_CALLS_PER_REPLY);
     struct ch_script_call *calls = ch_arena_alloc(&r->script->arena, n * sizeof(*calls));
     rule->calls = calls;
     if (!list) {
         rule->ncalls = 1;
-        return read_call(r, v, calls);
+        return scripted_rules_read_call(r, v, calls);
     }
     for (CH_JSON_EACH(e, v)) {
-        int rc = read_call(r, e, &calls[rule->ncalls++]);
+        int rc = scripted_rules_read_call(r, e, &calls[rule->ncalls++]);
         if (rc < 0)
             return rc;
     }
@@ -292,10 +303,10 @@ static int read_calls(struct reader *r, const struct ch_json *v, const struct fi
 
 static const struct field fail_fields[] = {
     {"status", read_integer, IN(ch_script_fail, status), 300, 599, NULL},
-    {"type", read_text, IN(ch_script_fail, type), 0, 0, NULL},
+    {"type", scripted_rules_read_text, IN(ch_script_fail, type), 0, 0, NULL},
     {"message", read_template, IN(ch_script_fail, message), 0, 0, NULL},
-    {"retry_after", read_seconds, IN(ch_script_fail, retry_after), 0, 86400, NULL},
-    {"network", read_text, IN(ch_script_fail, network), 0, 0, NULL},
+    {"retry_after", scripted_rules_read_seconds, IN(ch_script_fail, retry_after), 0, 86400, NULL},
+    {"network", scripted_rules_read_text, IN(ch_script_fail, network), 0, 0, NULL},
     {0},
 };
 
@@ -306,15 +317,15 @@ static int read_fail(struct reader *r, const struct ch_json *v, const struct fie
         return rc;
     const struct ch_script_fail *fail = &rule->fail;
     if (fail->network.p && v->n > 1)
-        return bad(r, where(r, v), "fail: network excludes the other keys");
+        return scripted_rules_bad(r, where(r, v), "fail: network excludes the other keys");
     rule->failing = fail->network.p ? CH_FAIL_NETWORK
                     : fail->status  ? CH_FAIL_STATUS
                     : fail->type.p  ? CH_FAIL_IN_STREAM
                                     : CH_FAIL_NOT;
     if (rule->failing == CH_FAIL_NOT)
-        return bad(r, where(r, v), "fail: needs status, type or network");
+        return scripted_rules_bad(r, where(r, v), "fail: needs status, type or network");
     if (rule->failing == CH_FAIL_IN_STREAM && fail->retry_after >= 0)
-        return bad(r, where(r, v), "fail: retry_after needs a status");
+        return scripted_rules_bad(r, where(r, v), "fail: retry_after needs a status");
     return 0;
 }
 
@@ -328,7 +339,8 @@ static const struct field usage_fields[] = {
     {0},
 };
 
-static int read_usage(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
+static int scripted_rules_read_usage(struct reader *r, const struct ch_json *v,
+                                     const struct field *f, void *out) {
     return read_mapping(r, v, f->key, usage_fields, out);
 }
 
@@ -338,28 +350,28 @@ static const char *const stop_words[] = {"end_turn",   "tool_use", "max_tokens",
 #define ONE_HOUR_MS 3600000
 
 static const struct field rule_fields[] = {
-    {"when", read_when, IN(ch_rule, when), 0, 0, NULL},
+    {"when", scripted_rules_read_when, IN(ch_rule, when), 0, 0, NULL},
     {"say", read_template, IN(ch_rule, say), 0, 0, NULL},
     {"think", read_template, IN(ch_rule, think), 0, 0, NULL},
-    {"call", read_calls, 0, 0, 0, NULL},
+    {"call", scripted_rules_read_calls, 0, 0, 0, NULL},
     {"fail", read_fail, 0, 0, 0, NULL},
-    {"stop", read_choice, IN(ch_rule, stop), 0, 0, stop_words},
+    {"stop", scripted_rules_read_choice, IN(ch_rule, stop), 0, 0, stop_words},
     {"cut_after", read_integer, IN(ch_rule, cut_after), 0, INT32_MAX, NULL},
     {"stall_after", read_integer, IN(ch_rule, stall_after), 0, INT32_MAX, NULL},
     {"delay_ms", read_integer, IN(ch_rule, delay_ms), 0, ONE_HOUR_MS, NULL},
     {"pace_ms", read_integer, IN(ch_rule, pace_ms), 0, ONE_HOUR_MS, NULL},
-    {"usage", read_usage, 0, 0, 0, NULL},
+    {"usage", scripted_rules_read_usage, 0, 0, 0, NULL},
     {"times", read_integer, IN(ch_rule, times), 1, INT32_MAX, NULL},
     {0},
 };
 
 static int check_template(struct reader *r, const struct ch_rule *rule, const char *key,
-                          const struct ch_template *t) {
+                          const struct ch_scripted_template *t) {
     struct ch_sv name;
     if (ch_template_valid(t, ch_when_groups(&rule->when), &name))
         return 0;
     name = ch_utf8_cut(name, 80);
-    return bad(r, t->where, "%s: unknown template {{%.*s", key, CH_SV_FMT(name));
+    return scripted_rules_bad(r, t->where, "%s: unknown template {{%.*s", key, CH_SV_FMT(name));
 }
 
 static int check_templates(struct reader *r, const struct ch_rule *rule) {
@@ -377,29 +389,31 @@ static int check_templates(struct reader *r, const struct ch_rule *rule) {
 static int check_rule(struct reader *r, const struct ch_rule *rule) {
     bool content = rule->say.text.p || rule->think.text.p || rule->ncalls;
     if (!content && rule->failing == CH_FAIL_NOT)
-        return bad(r, rule->where, "rule %zu does nothing: say, think, call or fail is missing",
-                   rule->number);
+        return scripted_rules_bad(r, rule->where,
+                                  "rule %zu does nothing: say, think, call or fail is missing",
+                                  rule->number);
     bool alone = rule->failing == CH_FAIL_STATUS || rule->failing == CH_FAIL_NETWORK;
     if (alone && content)
-        return bad(r, rule->where,
-                   "rule %zu: fail with status or network sends no reply, "
-                   "so say, think and call do not fit",
-                   rule->number);
+        return scripted_rules_bad(r, rule->where,
+                                  "rule %zu: fail with status or network sends no reply, "
+                                  "so say, think and call do not fit",
+                                  rule->number);
     if (rule->failing != CH_FAIL_NOT && (rule->cut_after >= 0 || rule->stall_after >= 0))
-        return bad(r, rule->where, "rule %zu: fail excludes cut_after and stall_after",
-                   rule->number);
+        return scripted_rules_bad(
+            r, rule->where, "rule %zu: fail excludes cut_after and stall_after", rule->number);
     if (rule->cut_after >= 0 && rule->stall_after >= 0)
-        return bad(r, rule->where, "rule %zu: cut_after and stall_after exclude each other",
-                   rule->number);
+        return scripted_rules_bad(
+            r, rule->where, "rule %zu: cut_after and stall_after exclude each other", rule->number);
     return check_templates(r, rule);
 }
 
-static int read_rules(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
+static int scripted_rules_read_rules(struct reader *r, const struct ch_json *v,
+                                     const struct field *f, void *out) {
     struct ch_script *s = out;
     if (v->type != CH_JSON_ARRAY || v->n == 0)
         return wrong_type(r, v, f->key, "a list of rules");
     if (v->n > CH_LIMIT_SCRIPT_RULES)
-        return bad(r, where(r, v), "rules: more than %d", CH_LIMIT_SCRIPT_RULES);
+        return scripted_rules_bad(r, where(r, v), "rules: more than %d", CH_LIMIT_SCRIPT_RULES);
     s->rules = ch_arena_zalloc(&s->arena, v->n * sizeof(*s->rules));
     for (CH_JSON_EACH(e, v)) {
         struct ch_rule *rule = &s->rules[s->nrules++];
@@ -425,7 +439,7 @@ static int read_rules(struct reader *r, const struct ch_json *v, const struct fi
 }
 
 static const struct field file_fields[] = {
-    {"rules", read_rules, 0, 0, 0, NULL},
+    {"rules", scripted_rules_read_rules, 0, 0, 0, NULL},
     {0},
 };
 
@@ -438,7 +452,7 @@ int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
     s->name = r.yaml.name;
     rc = read_mapping(&r, r.yaml.root, "rule file", file_fields, s);
     if (rc == 0 && s->nrules == 0)
-        return bad(&r, where(&r, r.yaml.root), "rules: missing");
+        return scripted_rules_bad(&r, where(&r, r.yaml.root), "rules: missing");
     return rc;
 }
 

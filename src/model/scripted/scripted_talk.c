@@ -8,6 +8,8 @@
  *
  * Calls and results that do not pair are refused with the words of the real
  * service, so that a broken history fails a test instead of a customer. */
+#include "model/scripted/scripted_talk.h"
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"
@@ -27,12 +29,12 @@ static bool block_is(const struct ch_json *block, const char *type) {
 
 /* What stands at the end of a request about a message that came through a
  * channel is not something that the user said. */
-static bool is_about(struct ch_sv text) {
+static bool scripted_talk_is_about(struct ch_sv text) {
     return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
 }
 
 static bool is_said(const struct ch_json *block) {
-    return block_is(block, "text") && !is_about(ch_json_get_str(block, "text"));
+    return block_is(block, "text") && !scripted_talk_is_about(ch_json_get_str(block, "text"));
 }
 
 /* A string, or the text blocks of a list with a newline between them. */
@@ -82,7 +84,7 @@ static int see_reply(struct walk *w, const struct ch_json *content) {
     return 0;
 }
 
-static struct ch_talk_call *find_call(const struct walk *w, struct ch_sv id) {
+static struct ch_talk_call *scripted_talk_find_call(const struct walk *w, struct ch_sv id) {
     struct ch_talk_call *call = w->talk->calls;
     for (size_t i = 0; i < w->reply; i++, call = call->older)
         if (!call->answered && ch_sv_eq(call->id, id))
@@ -92,7 +94,7 @@ static struct ch_talk_call *find_call(const struct walk *w, struct ch_sv id) {
 
 static int see_result(struct walk *w, const struct ch_json *block) {
     struct ch_sv id = ch_json_get_str(block, "tool_use_id");
-    struct ch_talk_call *call = w->pending ? find_call(w, id) : NULL;
+    struct ch_talk_call *call = w->pending ? scripted_talk_find_call(w, id) : NULL;
     if (!call)
         return ch_fail(w->err, CHELA_EINVAL,
                        "messages.%zu: `tool_result` %.*s answers no `tool_use` of the message "
@@ -114,7 +116,8 @@ static int see_result(struct walk *w, const struct ch_json *block) {
 
 static int see_user(struct walk *w, const struct ch_json *content) {
     struct ch_talk *t = w->talk;
-    bool text = ch_json_is(content, CH_JSON_STRING) && !is_about(ch_json_str(content));
+    bool text =
+        ch_json_is(content, CH_JSON_STRING) && !scripted_talk_is_about(ch_json_str(content));
     for (CH_JSON_EACH(block, content)) {
         text |= is_said(block);
         int rc = block_is(block, "tool_result") ? see_result(w, block) : 0;

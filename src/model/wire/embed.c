@@ -43,12 +43,12 @@ float ch_embed_product(const float *a, const float *b, size_t dim) {
 
 /* --- the answer --------------------------------------------------------------- */
 
-static int bad(struct chela_error *err, const char *what) {
+static int embed_bad(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EPROTO, "this is no answer with embeddings: %s", what);
 }
 
 /* One vector, made as long as 1. */
-static bool read_row(const struct ch_json *v, float *row, size_t dim) {
+static bool embed_read_row(const struct ch_json *v, float *row, size_t dim) {
     double square = 0;
     size_t i = 0;
 
@@ -74,16 +74,16 @@ static int read_rows(const struct ch_json *data, size_t n, size_t dim, float *ro
     for (CH_JSON_EACH(e, data)) {
         int64_t i = ch_json_int(ch_json_get(e, "index"), (int64_t)at++);
         if (i < 0 || (size_t)i >= n || seen[i])
-            return bad(err, "an index is wrong");
+            return embed_bad(err, "an index is wrong");
         seen[i] = true;
-        if (!read_row(ch_json_get(e, "embedding"), rows + (size_t)i * dim, dim))
-            return bad(err, "a vector has another size than the first, or is no vector");
+        if (!embed_read_row(ch_json_get(e, "embedding"), rows + (size_t)i * dim, dim))
+            return embed_bad(err, "a vector has another size than the first, or is no vector");
     }
     return 0;
 }
 
-static int read_answer(struct ch_embed *e, struct ch_embedded *out, float **rows,
-                       struct chela_error *err) {
+static int embed_read_answer(struct ch_embed *e, struct ch_embedded *out, float **rows,
+                             struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *root;
 
@@ -91,7 +91,7 @@ static int read_answer(struct ch_embed *e, struct ch_embedded *out, float **rows
         return ch_fail(err, e->status == 401 || e->status == 403 ? CHELA_EAUTH : CHELA_EPROTO,
                        "HTTP status %d", e->status);
     if (ch_json_parse(&arena, ch_buf_sv(&e->body), CH_JSON_STRICT, &root, NULL, err) < 0)
-        return bad(err, "it is no JSON");
+        return embed_bad(err, "it is no JSON");
     const struct ch_json *data = ch_json_get(root, "data"), *first = NULL;
     for (CH_JSON_EACH(x, data)) {
         first = x;
@@ -99,24 +99,24 @@ static int read_answer(struct ch_embed *e, struct ch_embedded *out, float **rows
     }
     first = ch_json_get(first, "embedding");
     if (!ch_json_is(data, CH_JSON_ARRAY) || data->n != e->n)
-        return bad(err, "there is not one vector for each text");
+        return embed_bad(err, "there is not one vector for each text");
     if (!ch_json_is(first, CH_JSON_ARRAY) || first->n == 0 || first->n > CH_LIMIT_EMBED_SIZE)
-        return bad(err, "the first vector is none");
+        return embed_bad(err, "the first vector is none");
     int64_t tokens = ch_json_int(ch_json_path(root, "usage", "prompt_tokens", NULL), 0);
     *out = (struct ch_embedded){.n = e->n, .dim = first->n, .tokens = CH_MAX(tokens, 0)};
     out->rows = *rows = ch_alloc(e->n * first->n * sizeof(**rows));
     return read_rows(data, e->n, first->n, *rows, err);
 }
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void embed_on_head(const struct ch_http_head *head, void *user) {
     ((struct ch_embed *)user)->status = head->status;
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void embed_on_data(struct ch_sv data, void *user) {
     ch_buf_add_sv(&((struct ch_embed *)user)->body, data);
 }
 
-static void on_done(const struct chela_error *failed, void *user) {
+static void embed_on_done(const struct chela_error *failed, void *user) {
     struct ch_embed *e = user;
     struct ch_embedded got = {0};
     struct chela_error err = {0};
@@ -127,7 +127,7 @@ static void on_done(const struct chela_error *failed, void *user) {
     if (failed)
         err = *failed;
     else
-        read_answer(e, &got, &rows, &err);
+        embed_read_answer(e, &got, &rows, &err);
     free_embed(e);
     fn(err.code ? NULL : &got, err.code ? &err : NULL, whose);
 }
@@ -152,7 +152,8 @@ static void write_post(struct ch_embed *e, struct ch_sv model, const struct ch_s
     ch_jw_end(&w, '}');
 }
 
-static int prepare(struct ch_embed *e, const struct ch_embed_opts *o, struct chela_error *err) {
+static int embed_prepare(struct ch_embed *e, const struct ch_embed_opts *o,
+                         struct chela_error *err) {
     struct ch_model_request req = {.endpoint = o->endpoint, .model = o->model, .no_stream = true};
     int64_t ms = o->timeout_ms ? o->timeout_ms : CH_DEFAULT_EMBED_MS;
     int rc = o->endpoint->codec->http(&req, &e->arena, &e->http, err);
@@ -171,7 +172,7 @@ static int prepare(struct ch_embed *e, const struct ch_embed_opts *o, struct che
 
 int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, size_t n,
                    ch_embed_fn *fn, void *user, struct ch_embed **out, struct chela_error *err) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+    static const struct ch_http_handler handler = {embed_on_head, embed_on_data, embed_on_done};
 
     if (!ch_embed_possible(o->endpoint))
         return ch_fail(err, CHELA_ECONFIG, "%s has no embeddings in OpenAI's protocol",
@@ -185,7 +186,7 @@ int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, siz
     e->fn = fn;
     e->user = user;
     write_post(e, o->model, texts);
-    int rc = prepare(e, o, err);
+    int rc = embed_prepare(e, o, err);
     if (rc < 0) {
         free_embed(e);
         return rc;

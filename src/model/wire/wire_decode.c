@@ -1,6 +1,10 @@
 /* wire_decode.c -- a recorded body as one neutral reply; see wire.h. */
+#include "model/wire/wire_decode.h"
+
 #include "base/error.h"
+#include "model/codec/decoder.h"
 #include "model/codec/encode.h"
+#include "model/codec/errors.h"
 #include "model/wire/wire.h"
 #include "json/writer.h"
 
@@ -13,7 +17,7 @@ static void write_joined(struct ch_jw *w, const char *key, const struct ch_msg *
     ch_jw_kstr(w, key, ch_buf_sv(&text));
 }
 
-static void write_call(struct ch_jw *w, const struct ch_block *b, bool complete) {
+static void wire_decode_write_call(struct ch_jw *w, const struct ch_block *b, bool complete) {
     bool nothing = !b->text.n && complete;
     bool object = !(b->flags & CH_F_INVALID) && ch_is_json(b->text, CH_JSON_OBJECT);
     ch_jw_begin(w, '{');
@@ -34,16 +38,16 @@ static void write_call(struct ch_jw *w, const struct ch_block *b, bool complete)
     ch_jw_end(w, '}');
 }
 
-static void write_calls(struct ch_jw *w, const struct ch_reply *r) {
+static void wire_decode_write_calls(struct ch_jw *w, const struct ch_reply *r) {
     ch_jw_key(w, "tool_calls");
     ch_jw_begin(w, '[');
     for (uint32_t i = 0; r->msg && i < r->msg->nblocks; i++)
         if (r->msg->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            write_call(w, &r->msg->blocks[i], r->complete);
+            wire_decode_write_call(w, &r->msg->blocks[i], r->complete);
     ch_jw_end(w, ']');
 }
 
-static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+static void wire_decode_write_usage(struct ch_jw *w, const struct ch_usage *u) {
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "input", u->input);
@@ -54,7 +58,7 @@ static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
     ch_jw_end(w, '}');
 }
 
-static void write_error(struct ch_jw *w, const struct ch_reply *r) {
+static void wire_decode_write_error(struct ch_jw *w, const struct ch_reply *r) {
     ch_jw_key(w, "error");
     if (r->error.cls == CH_ERR_NONE) {
         ch_jw_null(w);
@@ -82,13 +86,13 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
     write_joined(&w, "text", r->msg, CH_BLOCK_TEXT);
     write_joined(&w, "reasoning", r->msg, CH_BLOCK_REASONING);
     write_joined(&w, "refusal", r->msg, CH_BLOCK_REFUSAL);
-    write_calls(&w, r);
+    wire_decode_write_calls(&w, r);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     write_optional(&w, "stop_raw", r->stop_raw);
-    write_usage(&w, &r->usage);
+    wire_decode_write_usage(&w, &r->usage);
     write_optional(&w, "model", r->model);
     ch_jw_kbool(&w, "complete", r->complete);
-    write_error(&w, r);
+    wire_decode_write_error(&w, r);
     ch_jw_end(&w, '}');
 }
 

@@ -1,7 +1,11 @@
 /* wire_encode.c -- a neutral request as the HTTP request; see wire.h. */
+#include "model/wire/wire_encode.h"
+
 #include "base/error.h"
 #include "base/nearest.h"
 #include "model/catalog/provider.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 #include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -16,7 +20,7 @@ struct reading {
     struct chela_error *err;
 };
 
-static int bad(struct reading *r, const char *key, const char *want) {
+static int wire_encode_bad(struct reading *r, const char *key, const char *want) {
     return ch_fail(r->err, CHELA_EINVAL, "request: \"%s\" must be %s", key, want);
 }
 
@@ -76,12 +80,12 @@ static int check_members(struct reading *r) {
         if (rc == CHELA_OK && i == CH_LEN(members))
             rc = check_unknown(r, ch_json_str(k));
         else if (rc == CHELA_OK && !is_of_type(v, members[i].type))
-            rc = bad(r, members[i].name, wants[members[i].type]);
+            rc = wire_encode_bad(r, members[i].name, wants[members[i].type]);
     }
     return rc;
 }
 
-static struct ch_sv compact(struct reading *r, const struct ch_json *v) {
+static struct ch_sv wire_encode_compact(struct reading *r, const struct ch_json *v) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_value(&w, v);
@@ -96,7 +100,7 @@ static const char *text_or(struct reading *r, const char *key, const char *other
 static int read_messages(struct reading *r) {
     const struct ch_json *list = ch_json_get(r->v, "messages");
     if (!ch_json_is(list, CH_JSON_ARRAY))
-        return bad(r, "messages", "an array");
+        return wire_encode_bad(r, "messages", "an array");
     for (CH_JSON_EACH(e, list)) {
         struct ch_msg *m;
         int rc = ch_msg_read(e, &m, r->err);
@@ -110,24 +114,24 @@ static int read_messages(struct reading *r) {
     return CHELA_OK;
 }
 
-static int read_tools(struct reading *r) {
+static int wire_encode_read_tools(struct reading *r) {
     const struct ch_json *list = ch_json_get(r->v, "tools");
     if (!list)
         return CHELA_OK;
     if (!ch_json_is(list, CH_JSON_ARRAY))
-        return bad(r, "tools", "an array");
+        return wire_encode_bad(r, "tools", "an array");
     struct ch_tool_def *tools = ch_arena_alloc(&r->arena, (list->n + 1) * sizeof(*tools));
     for (CH_JSON_EACH(e, list)) {
         const struct ch_json *schema = ch_json_get(e, "parameters");
         struct ch_sv name = ch_json_get_str(e, "name");
         if (!name.n)
-            return bad(r, "tools", "objects with a name");
+            return wire_encode_bad(r, "tools", "objects with a name");
         if (schema && !ch_json_is(schema, CH_JSON_OBJECT))
-            return bad(r, "parameters", "an object");
+            return wire_encode_bad(r, "parameters", "an object");
         tools[r->req.ntools++] = (struct ch_tool_def){
             .name = name,
             .description = ch_json_get_str(e, "description"),
-            .schema = schema ? compact(r, schema) : CH_SV(""),
+            .schema = schema ? wire_encode_compact(r, schema) : CH_SV(""),
             .strict = ch_json_bool(ch_json_get(e, "strict"), false),
         };
     }
@@ -135,7 +139,7 @@ static int read_tools(struct reading *r) {
     return CHELA_OK;
 }
 
-static void read_choice(struct reading *r) {
+static void wire_encode_read_choice(struct reading *r) {
     static const struct {
         const char *word;
         enum ch_tool_choice choice;
@@ -160,7 +164,7 @@ static int read_effort(struct reading *r) {
             r->req.effort = (enum ch_effort)(CH_EFFORT_OFF + (int)i);
             return CHELA_OK;
         }
-    return bad(r, "reasoning", "off, low, medium or high");
+    return wire_encode_bad(r, "reasoning", "off, low, medium or high");
 }
 
 static int read_cache(struct reading *r) {
@@ -174,7 +178,7 @@ static int read_cache(struct reading *r) {
             r->req.cache = (enum ch_cache)i;
             return CHELA_OK;
         }
-    return bad(r, "cache", "short, long or off");
+    return wire_encode_bad(r, "cache", "short, long or off");
 }
 
 static void read_sampling(struct reading *r) {
@@ -199,7 +203,7 @@ static void read_parameters(struct reading *r) {
     r->req.max_output_tokens = ch_json_int(ch_json_get(r->v, "max_output_tokens"), 0);
     read_sampling(r);
     if (ch_json_is(schema, CH_JSON_OBJECT))
-        r->req.output_schema = compact(r, schema);
+        r->req.output_schema = wire_encode_compact(r, schema);
     if (!ch_json_is(stop, CH_JSON_ARRAY))
         return;
     struct ch_sv *texts = ch_arena_alloc(&r->arena, (stop->n + 1) * sizeof(*texts));
@@ -208,7 +212,7 @@ static void read_parameters(struct reading *r) {
     r->req.stop = texts;
 }
 
-static int read_quirks(struct reading *r) {
+static int wire_encode_read_quirks(struct reading *r) {
     for (CH_JSON_EACH(e, ch_json_get(r->v, "quirks"))) {
         struct ch_sv name = ch_json_str(e);
         bool off = ch_sv_starts(name, "-");
@@ -225,7 +229,7 @@ static void read_extras(struct reading *r) {
     const struct ch_json *headers = ch_json_get(r->v, "headers");
     const struct ch_json *body = ch_json_get(r->v, "extra_body");
     if (ch_json_is(body, CH_JSON_OBJECT) && body->n) {
-        struct ch_sv text = compact(r, body);
+        struct ch_sv text = wire_encode_compact(r, body);
         r->endpoint.extra_body = ch_sv(text.p + 1, text.n - 2);
     }
     if (!ch_json_is(headers, CH_JSON_OBJECT))
@@ -257,13 +261,13 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     if (!r->req.model.n)
         r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
     read_extras(r);
-    int rc = read_quirks(r);
+    int rc = wire_encode_read_quirks(r);
     if (r->endpoint.quirks & CH_Q_PROMPTED)
         r->endpoint.codec = ch_codec_prompted(codec);
     return rc;
 }
 
-static int read_request(struct reading *r, const struct ch_codec *codec) {
+static int wire_encode_read_request(struct reading *r, const struct ch_codec *codec) {
     if (!ch_json_is(r->v, CH_JSON_OBJECT))
         return ch_fail(r->err, CHELA_EINVAL, "request: must be an object");
     int rc = check_members(r);
@@ -272,17 +276,17 @@ static int read_request(struct reading *r, const struct ch_codec *codec) {
     if (rc == CHELA_OK)
         rc = read_messages(r);
     if (rc == CHELA_OK)
-        rc = read_tools(r);
+        rc = wire_encode_read_tools(r);
     if (rc == CHELA_OK)
         rc = read_effort(r);
     if (rc == CHELA_OK)
         rc = read_cache(r);
-    read_choice(r);
+    wire_encode_read_choice(r);
     read_parameters(r);
     return rc;
 }
 
-static int write_request(struct reading *r, struct ch_buf *out) {
+static int wire_encode_write_request(struct reading *r, struct ch_buf *out) {
     struct ch_encoder e = {0};
     struct ch_http_request http = {0};
     int rc = ch_encoder_update(&e, &r->req, r->err);
@@ -315,11 +319,11 @@ int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_s
     struct reading r = {.err = err};
     int rc = ch_json_parse(&r.arena, request, CH_JSON_STRICT, &r.v, NULL, err);
     if (rc == CHELA_OK)
-        rc = read_request(&r, codec);
+        rc = wire_encode_read_request(&r, codec);
     if (model.n)
         r.req.model = model;
     if (rc == CHELA_OK)
-        rc = write_request(&r, out);
+        rc = wire_encode_write_request(&r, out);
     ch_transcript_release(&r.transcript);
     ch_arena_release(&r.arena);
     return rc;

@@ -65,7 +65,7 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *fram
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+static int nghttp2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct chela_http2 *h = user;
     bool last = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
     void *stream = stream_of(session, frame->hd.stream_id);
@@ -79,8 +79,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
-                   size_t n, void *user) {
+static int nghttp2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+                           size_t n, void *user) {
     struct chela_http2 *h = user;
     void *stream = stream_of(session, id);
     (void)flags;
@@ -89,7 +89,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user) {
+static int nghttp2_on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user) {
     struct chela_http2 *h = user;
     void *stream = stream_of(session, id);
     (void)code;
@@ -100,8 +100,8 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *u
 
 /* --- what goes */
 
-static ssize_t on_pull(nghttp2_session *session, int32_t id, uint8_t *out, size_t max,
-                       uint32_t *flags, nghttp2_data_source *source, void *user) {
+static ssize_t nghttp2_on_pull(nghttp2_session *session, int32_t id, uint8_t *out, size_t max,
+                               uint32_t *flags, nghttp2_data_source *source, void *user) {
     struct chela_http2 *h = user;
     void *stream = stream_of(session, id);
     int last = 0;
@@ -146,7 +146,7 @@ static int h2_finished(struct chela_http2 *h) {
 
 static int h2_respond(struct chela_http2 *h, uint32_t id, const struct chela_http2_field *fields,
                       size_t n, int has_body) {
-    nghttp2_data_provider body = {.read_callback = on_pull};
+    nghttp2_data_provider body = {.read_callback = nghttp2_on_pull};
     CH_AUTOFREE nghttp2_nv *list = ch_malloc((n + 1) * sizeof(*list));
     for (size_t i = 0; i < n; i++) {
         const struct chela_http2_field *f = &fields[i];
@@ -193,12 +193,12 @@ static void listen_to(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, nghttp2_on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, nghttp2_on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nghttp2_on_close);
 }
 
-static int new_session(struct chela_http2 *h) {
+static int nghttp2_new_session(struct chela_http2 *h) {
     nghttp2_session_callbacks *callbacks = NULL;
     nghttp2_option *option = NULL;
     int rc = nghttp2_session_callbacks_new(&callbacks);
@@ -236,7 +236,7 @@ static int h2_open(const struct chela_http2_settings *settings,
     struct chela_http2 *h = ch_alloc(sizeof(*h));
     h->events = events;
     h->user = user;
-    int rc = new_session(h);
+    int rc = nghttp2_new_session(h);
     if (rc == 0)
         rc = greet(h->session, settings);
     if (rc < 0) {

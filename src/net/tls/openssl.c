@@ -48,9 +48,9 @@ struct chela_tls {
     char *host; /* owned; for messages */
 };
 
-static int fail(struct chela_error *err, const char *fmt, ...) CHELA_PRINTF(2, 3);
+static int openssl_fail(struct chela_error *err, const char *fmt, ...) CHELA_PRINTF(2, 3);
 
-static int fail(struct chela_error *err, const char *fmt, ...) {
+static int openssl_fail(struct chela_error *err, const char *fmt, ...) {
     if (err) {
         va_list ap;
         va_start(ap, fmt);
@@ -63,7 +63,7 @@ static int fail(struct chela_error *err, const char *fmt, ...) {
 
 /* --- queues and the BIO over them */
 
-static int queue_add(struct queue *q, const void *data, size_t n) {
+static int openssl_queue_add(struct queue *q, const void *data, size_t n) {
     if (q->n + n > q->cap) {
         size_t cap = q->n + n > 2 * q->cap ? q->n + n : 2 * q->cap;
         char *p = OPENSSL_realloc(q->p, cap);
@@ -77,7 +77,7 @@ static int queue_add(struct queue *q, const void *data, size_t n) {
     return 0;
 }
 
-static size_t queue_take(struct queue *q, void *out, size_t max) {
+static size_t openssl_queue_take(struct queue *q, void *out, size_t max) {
     size_t n = q->n - q->at < max ? q->n - q->at : max;
     if (n)
         memcpy(out, q->p + q->at, n);
@@ -92,7 +92,7 @@ static size_t queue_take(struct queue *q, void *out, size_t max) {
 static int bio_write(BIO *bio, const char *data, int n) {
     struct chela_tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (n <= 0 || t->out.n - t->out.at > OUT_MAX || queue_add(&t->out, data, (size_t)n) < 0)
+    if (n <= 0 || t->out.n - t->out.at > OUT_MAX || openssl_queue_add(&t->out, data, (size_t)n) < 0)
         return -1;
     return n;
 }
@@ -100,7 +100,7 @@ static int bio_write(BIO *bio, const char *data, int n) {
 static int bio_read(BIO *bio, char *out, int max) {
     struct chela_tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    size_t n = max > 0 ? queue_take(&t->in, out, (size_t)max) : 0;
+    size_t n = max > 0 ? openssl_queue_take(&t->in, out, (size_t)max) : 0;
     if (n == 0) {
         BIO_set_retry_read(bio);
         return -1;
@@ -158,8 +158,8 @@ static int load_system_trust(SSL_CTX *ssl, struct chela_error *err) {
         secure_getenv(X509_get_default_cert_dir_env())) {
         if (SSL_CTX_set_default_verify_paths(ssl))
             return CHELA_OK;
-        return fail(err, "the trust store named by %s or %s cannot be read",
-                    X509_get_default_cert_file_env(), X509_get_default_cert_dir_env());
+        return openssl_fail(err, "the trust store named by %s or %s cannot be read",
+                            X509_get_default_cert_file_env(), X509_get_default_cert_dir_env());
     }
     if (is_hashed(dir) && SSL_CTX_load_verify_dir(ssl, dir))
         return CHELA_OK;
@@ -169,7 +169,7 @@ static int load_system_trust(SSL_CTX *ssl, struct chela_error *err) {
     for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++)
         if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(ssl, bundles[i]))
             return CHELA_OK;
-    return fail(err, "no CA certificates found: install ca-certificates or set a CA file");
+    return openssl_fail(err, "no CA certificates found: install ca-certificates or set a CA file");
 }
 
 static int load_trust(SSL_CTX *ssl, const char *ca_file, struct chela_error *err) {
@@ -177,7 +177,7 @@ static int load_trust(SSL_CTX *ssl, const char *ca_file, struct chela_error *err
         return load_system_trust(ssl, err);
     if (SSL_CTX_load_verify_file(ssl, ca_file))
         return CHELA_OK;
-    return fail(err, "no CA certificates could be read from %s", ca_file);
+    return openssl_fail(err, "no CA certificates could be read from %s", ca_file);
 }
 
 /* --- contexts */
@@ -190,7 +190,7 @@ static void context_free(struct chela_tls_context *ctx) {
     OPENSSL_free(ctx);
 }
 
-static int set_up(SSL_CTX *ssl) {
+static int openssl_set_up(SSL_CTX *ssl) {
     static const unsigned char alpn[] = "\x08http/1.1";
 
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
@@ -210,8 +210,8 @@ static int context_new(const char *ca_file, struct chela_tls_context **out,
         ctx->ssl = SSL_CTX_new(TLS_client_method());
         ctx->bio = make_bio_method();
     }
-    if (!ctx || !ctx->ssl || !ctx->bio || !set_up(ctx->ssl))
-        fail(err, "OpenSSL cannot be set up");
+    if (!ctx || !ctx->ssl || !ctx->bio || !openssl_set_up(ctx->ssl))
+        openssl_fail(err, "OpenSSL cannot be set up");
     else
         rc = load_trust(ctx->ssl, ca_file, err);
     ERR_clear_error();
@@ -251,9 +251,10 @@ static int set_up_identity(struct chela_tls_context *ctx) {
 
 static int load_identity(SSL_CTX *ssl, const char *cert, const char *key, struct chela_error *err) {
     if (SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
-        return fail(err, "no certificate could be read from %s", cert);
+        return openssl_fail(err, "no certificate could be read from %s", cert);
     if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
-        return fail(err, "%s holds no key, or not that of the certificate in %s", key, cert);
+        return openssl_fail(err, "%s holds no key, or not that of the certificate in %s", key,
+                            cert);
     return CHELA_OK;
 }
 
@@ -275,7 +276,7 @@ static int identity_new(const char *cert, const char *key, struct chela_tls_cont
     if (ctx && ctx->ssl)
         SSL_CTX_set_default_passwd_cb(ctx->ssl, no_password);
     if (!ctx || !ctx->ssl || !ctx->bio || !set_up_identity(ctx))
-        fail(err, "OpenSSL cannot be set up");
+        openssl_fail(err, "OpenSSL cannot be set up");
     else
         rc = load_identity(ctx->ssl, cert, key, err);
     ERR_clear_error();
@@ -340,7 +341,7 @@ static int tls_open(struct chela_tls_context *ctx, const char *host, struct chel
 
     if (!t || !set_peer(t->ssl, host)) {
         tls_close(t);
-        return fail(err, "OpenSSL cannot open a connection to %s", host);
+        return openssl_fail(err, "OpenSSL cannot open a connection to %s", host);
     }
     SSL_set_connect_state(t->ssl);
     *out = t;
@@ -352,7 +353,7 @@ static int tls_accept(struct chela_tls_context *ctx, struct chela_tls **out,
     struct chela_tls *t = new_tls(ctx, "a client");
 
     if (!t)
-        return fail(err, "OpenSSL cannot take a connection");
+        return openssl_fail(err, "OpenSSL cannot take a connection");
     SSL_set_accept_state(t->ssl);
     *out = t;
     return CHELA_OK;
@@ -364,20 +365,21 @@ static void tls_end(struct chela_tls *t) {
 }
 
 static int tls_feed(struct chela_tls *t, const void *data, size_t n, struct chela_error *err) {
-    return queue_add(&t->in, data, n) < 0 ? fail(err, "out of memory") : CHELA_OK;
+    return openssl_queue_add(&t->in, data, n) < 0 ? openssl_fail(err, "out of memory") : CHELA_OK;
 }
 
-static int explain(struct chela_tls *t, struct chela_error *err) {
+static int openssl_explain(struct chela_tls *t, struct chela_error *err) {
     unsigned long e = ERR_peek_last_error();
     long verdict = SSL_get_verify_result(t->ssl);
     const char *reason = ERR_reason_error_string(e);
 
     if (ERR_GET_REASON(e) == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK)
-        return fail(err, "TLS with %s: certificate verify failed: %s", t->host,
-                    X509_verify_cert_error_string(verdict));
+        return openssl_fail(err, "TLS with %s: certificate verify failed: %s", t->host,
+                            X509_verify_cert_error_string(verdict));
     if (ERR_GET_REASON(e) == SSL_R_WRONG_VERSION_NUMBER)
-        return fail(err, "TLS with %s: the peer does not speak TLS (is it plain http?)", t->host);
-    return fail(err, "TLS with %s: %s", t->host, reason ? reason : "protocol failure");
+        return openssl_fail(err, "TLS with %s: the peer does not speak TLS (is it plain http?)",
+                            t->host);
+    return openssl_fail(err, "TLS with %s: %s", t->host, reason ? reason : "protocol failure");
 }
 
 static int tls_handshake(struct chela_tls *t, struct chela_error *err) {
@@ -387,7 +389,7 @@ static int tls_handshake(struct chela_tls *t, struct chela_error *err) {
         return 1;
     if (SSL_get_error(t->ssl, rc) == SSL_ERROR_WANT_READ)
         return 0;
-    return explain(t, err);
+    return openssl_explain(t, err);
 }
 
 static long tls_read(struct chela_tls *t, void *out, size_t max, int *eof,
@@ -406,7 +408,7 @@ static long tls_read(struct chela_tls *t, void *out, size_t max, int *eof,
         *eof = 1;
         return 0;
     }
-    return explain(t, err);
+    return openssl_explain(t, err);
 }
 
 static int tls_write(struct chela_tls *t, const void *data, size_t n, struct chela_error *err) {
@@ -415,11 +417,11 @@ static int tls_write(struct chela_tls *t, const void *data, size_t n, struct che
     ERR_clear_error();
     if (n == 0 || SSL_write_ex(t->ssl, data, n, &written))
         return CHELA_OK; /* without partial writes: all of it */
-    return explain(t, err);
+    return openssl_explain(t, err);
 }
 
 static long tls_drain(struct chela_tls *t, void *out, size_t max) {
-    return (long)queue_take(&t->out, out, max);
+    return (long)openssl_queue_take(&t->out, out, max);
 }
 
 /* --- a cipher on its own */

@@ -3,15 +3,20 @@
  * A guard is part of the statement that writes, so that a change which is
  * refused wrote nothing, and the others stand; why it was refused is asked for
  * afterwards. */
+#include "store/postgres/change.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
+#include "store/postgres/read.h"
 
 /* How many rows a statement changed; negative: err says why not. */
-static int change(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args,
-                  size_t n, bool *changed, struct chela_error *err) {
+static int postgres_change_change(struct chela_store_db *db, const char *sql,
+                                  const struct ch_pg_arg *args, size_t n, bool *changed,
+                                  struct chela_error *err) {
     PGresult *res;
     int rc = ch_pg_query(db, sql, args, n, &res, err);
 
@@ -22,14 +27,15 @@ static int change(struct chela_store_db *db, const char *sql, const struct ch_pg
     return 0;
 }
 
-#define CHANGE(db, sql, changed, err, ...)                                     \
-    change(db, sql, (struct ch_pg_arg[]){__VA_ARGS__},                         \
-           sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), changed, err)
+#define CHANGE(db, sql, changed, err, ...)                                                       \
+    postgres_change_change(db, sql, (struct ch_pg_arg[]){__VA_ARGS__},                           \
+                           sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), \
+                           changed, err)
 
 /* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
 
-static int why_not(struct chela_store_db *db, struct chela_store_change *c,
-                   struct chela_error *err) {
+static int postgres_change_why_not(struct chela_store_db *db, struct chela_store_change *c,
+                                   struct chela_error *err) {
     struct ch_pg_arg args[] = {ch_pg_text(c->key), ch_pg_number((int64_t)c->token)};
     PGresult *res;
     int rc = ch_pg_query(db, "SELECT token = $2 FROM chela.sessions WHERE key = $1", args, 2, &res,
@@ -74,8 +80,8 @@ static size_t batch_of(const struct chela_store_record *r, size_t n) {
 }
 
 /* The row first: it is the lock, and its guard is the fence. */
-static int append(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int postgres_change_append(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
     const struct ch_pg_arg args[] = {
         ch_pg_text(c->key),
         ch_pg_number((int64_t)c->token),
@@ -101,7 +107,7 @@ static int append(struct chela_store_db *db, struct chela_store_change *c,
     int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
     PQclear(res);
     if (!id)
-        return why_not(db, c, err);
+        return postgres_change_why_not(db, c, err);
     c->rc = 0;
     for (size_t i = 0, n; rc == 0 && i < c->nrecords; i += n) {
         n = batch_of(c->records + i, c->nrecords - i);
@@ -110,8 +116,8 @@ static int append(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int lease(struct chela_store_db *db, struct chela_store_change *c,
-                 struct chela_error *err) {
+static int postgres_change_lease(struct chela_store_db *db, struct chela_store_change *c,
+                                 struct chela_error *err) {
     bool done = false, renew = c->kind == CHELA_STORE_RENEW;
     int rc = CHANGE(db,
                     "UPDATE chela.sessions SET until = $3,"
@@ -124,8 +130,9 @@ static int lease(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int insert_session(struct chela_store_db *db, const char *key, struct ch_pg_arg agent,
-                          const char *parent, int64_t now, bool *made, struct chela_error *err) {
+static int postgres_change_insert_session(struct chela_store_db *db, const char *key,
+                                          struct ch_pg_arg agent, const char *parent, int64_t now,
+                                          bool *made, struct chela_error *err) {
     return CHANGE(db,
                   "INSERT INTO chela.sessions(key, agent, parent, created, updated)"
                   " VALUES($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
@@ -133,17 +140,18 @@ static int insert_session(struct chela_store_db *db, const char *key, struct ch_
                   ch_pg_number(now));
 }
 
-static int create(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int postgres_change_create(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
     bool made = false;
-    int rc = insert_session(db, c->key, ch_pg_data(c->data, c->n), c->id, c->now, &made, err);
+    int rc = postgres_change_insert_session(db, c->key, ch_pg_data(c->data, c->n), c->id, c->now,
+                                            &made, err);
 
     c->rc = made ? 0 : CHELA_EEXIST;
     return rc;
 }
 
-static int set_title(struct chela_store_db *db, struct chela_store_change *c,
-                     struct chela_error *err) {
+static int postgres_change_set_title(struct chela_store_db *db, struct chela_store_change *c,
+                                     struct chela_error *err) {
     bool done = false;
     int rc = CHANGE(db, "UPDATE chela.sessions SET title = $2 WHERE key = $1", &done, err,
                     ch_pg_text(c->key), ch_pg_data(c->data, c->n));
@@ -167,7 +175,8 @@ static int drop_rest(struct chela_store_db *db, const char *key, int64_t id,
     return rc;
 }
 
-static int drop(struct chela_store_db *db, struct chela_store_change *c, struct chela_error *err) {
+static int postgres_change_drop(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
     const struct ch_pg_arg args[] = {ch_pg_text(c->key),
                                      ch_pg_number(ch_pg_server_time(db, c->now))};
     PGresult *res;
@@ -183,14 +192,14 @@ static int drop(struct chela_store_db *db, struct chela_store_change *c, struct 
     c->rc = 0;
     if (id)
         return drop_rest(db, c->key, id, err);
-    rc = why_not(db, c, err);
+    rc = postgres_change_why_not(db, c, err);
     if (rc == 0 && c->rc != CHELA_ENOENT)
         c->rc = CHELA_EBUSY;
     return rc;
 }
 
-static int insert_item(struct chela_store_db *db, struct chela_store_change *c, const char *sql,
-                       struct chela_error *err) {
+static int postgres_change_insert_item(struct chela_store_db *db, struct chela_store_change *c,
+                                       const char *sql, struct chela_error *err) {
     bool done = false;
     int rc = CHANGE(db, sql, &done, err, ch_pg_text(c->id), ch_pg_text(c->key ? c->key : ""),
                     ch_pg_data(c->data, c->n), ch_pg_number(c->now));
@@ -199,24 +208,26 @@ static int insert_item(struct chela_store_db *db, struct chela_store_change *c, 
     return rc;
 }
 
-static int accept(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
-    return insert_item(db, c,
-                       "INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
-                       " ON CONFLICT DO NOTHING",
-                       err);
+static int postgres_change_accept(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
+    return postgres_change_insert_item(
+        db, c,
+        "INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+        " ON CONFLICT DO NOTHING",
+        err);
 }
 
 static int intent(struct chela_store_db *db, struct chela_store_change *c,
                   struct chela_error *err) {
-    return insert_item(db, c,
-                       "INSERT INTO chela.outbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
-                       " ON CONFLICT DO NOTHING",
-                       err);
+    return postgres_change_insert_item(
+        db, c,
+        "INSERT INTO chela.outbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+        " ON CONFLICT DO NOTHING",
+        err);
 }
 
-static int settle(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int postgres_change_settle(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
     bool done = false;
     int rc = CHANGE(db, "UPDATE chela.inbox SET state = 'done', data = '' WHERE id = $1", &done,
                     err, ch_pg_text(c->id));
@@ -225,8 +236,8 @@ static int settle(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int receipt(struct chela_store_db *db, struct chela_store_change *c,
-                   struct chela_error *err) {
+static int postgres_change_receipt(struct chela_store_db *db, struct chela_store_change *c,
+                                   struct chela_error *err) {
     bool done = false, there = false;
     int rc = CHANGE(db,
                     "UPDATE chela.outbox SET state = $2, receipt = $3, attempts = attempts + 1"
@@ -242,19 +253,20 @@ static int receipt(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int note(struct chela_store_db *db, struct chela_store_change *c,
-                struct chela_error *err) {
-    return insert_item(db, c,
-                       c->token ? "INSERT INTO chela.notes(id, key, data, ts)"
-                                  " VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING"
-                                : "INSERT INTO chela.notes(id, key, data, ts)"
-                                  " VALUES($1, $2, $3, $4) ON CONFLICT(id) DO UPDATE SET"
-                                  " key = excluded.key, data = excluded.data, ts = excluded.ts",
-                       err);
+static int postgres_change_note(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
+    return postgres_change_insert_item(
+        db, c,
+        c->token ? "INSERT INTO chela.notes(id, key, data, ts)"
+                   " VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+                 : "INSERT INTO chela.notes(id, key, data, ts)"
+                   " VALUES($1, $2, $3, $4) ON CONFLICT(id) DO UPDATE SET"
+                   " key = excluded.key, data = excluded.data, ts = excluded.ts",
+        err);
 }
 
-static int forget(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int postgres_change_forget(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
     bool done = false;
     int rc = CHANGE(db, "DELETE FROM chela.notes WHERE id = $1", &done, err, ch_pg_text(c->id));
 
@@ -266,8 +278,8 @@ static int forget(struct chela_store_db *db, struct chela_store_change *c,
     "DELETE FROM chela." box " WHERE id IN (SELECT id FROM chela." box         \
     " WHERE state = '" state "' AND ts < $1 LIMIT $2)"
 
-static int expire(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int postgres_change_expire(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err) {
     struct ch_pg_arg before = ch_pg_number(c->until), most = ch_pg_number(CH_LIMIT_EXPIRED);
     bool in = false, out = false;
     int rc = CHANGE(db, EXPIRE("inbox", "done"), &in, err, before, most);
@@ -278,34 +290,34 @@ static int expire(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int apply(struct chela_store_db *db, struct chela_store_change *c,
-                 struct chela_error *err) {
+static int postgres_change_apply(struct chela_store_db *db, struct chela_store_change *c,
+                                 struct chela_error *err) {
     switch (c->kind) {
     case CHELA_STORE_APPEND:
-        return append(db, c, err);
+        return postgres_change_append(db, c, err);
     case CHELA_STORE_RENEW:
     case CHELA_STORE_RELEASE:
-        return lease(db, c, err);
+        return postgres_change_lease(db, c, err);
     case CHELA_STORE_CREATE:
-        return create(db, c, err);
+        return postgres_change_create(db, c, err);
     case CHELA_STORE_TITLE:
-        return set_title(db, c, err);
+        return postgres_change_set_title(db, c, err);
     case CHELA_STORE_DELETE:
-        return drop(db, c, err);
+        return postgres_change_drop(db, c, err);
     case CHELA_STORE_ACCEPT:
-        return accept(db, c, err);
+        return postgres_change_accept(db, c, err);
     case CHELA_STORE_SETTLE:
-        return settle(db, c, err);
+        return postgres_change_settle(db, c, err);
     case CHELA_STORE_INTENT:
         return intent(db, c, err);
     case CHELA_STORE_RECEIPT:
-        return receipt(db, c, err);
+        return postgres_change_receipt(db, c, err);
     case CHELA_STORE_NOTE:
-        return note(db, c, err);
+        return postgres_change_note(db, c, err);
     case CHELA_STORE_FORGET:
-        return forget(db, c, err);
+        return postgres_change_forget(db, c, err);
     case CHELA_STORE_EXPIRE:
-        return expire(db, c, err);
+        return postgres_change_expire(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }
@@ -315,19 +327,20 @@ struct batch {
     size_t n;
 };
 
-static bool needs_clock(const struct batch *b) {
+static bool postgres_change_needs_clock(const struct batch *b) {
     for (size_t i = 0; i < b->n; i++)
         if (b->changes[i].kind == CHELA_STORE_RENEW || b->changes[i].kind == CHELA_STORE_DELETE)
             return true;
     return false;
 }
 
-static int apply_all(struct chela_store_db *db, void *user, struct chela_error *err) {
+static int postgres_change_apply_all(struct chela_store_db *db, void *user,
+                                     struct chela_error *err) {
     struct batch *b = user;
-    int rc = needs_clock(b) ? ch_pg_set_clock(db, err) : 0;
+    int rc = postgres_change_needs_clock(b) ? ch_pg_set_clock(db, err) : 0;
 
     for (size_t i = 0; rc == 0 && i < b->n; i++)
-        rc = apply(db, &b->changes[i], err);
+        rc = postgres_change_apply(db, &b->changes[i], err);
     return rc;
 }
 
@@ -335,7 +348,7 @@ int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, 
                  struct chela_error *err) {
     struct batch b = {changes, n};
 
-    return ch_pg_transact(db, sync, apply_all, &b, err);
+    return ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 }
 
 /* --- opening a session -------------------------------------------------------- */
@@ -346,7 +359,8 @@ struct claiming {
     bool busy;
 };
 
-static int take_lease(struct chela_store_db *db, struct claiming *k, struct chela_error *err) {
+static int postgres_change_take_lease(struct chela_store_db *db, struct claiming *k,
+                                      struct chela_error *err) {
     const struct chela_store_claim *c = k->claim;
     const struct ch_pg_arg args[] = {
         ch_pg_text(c->key),
@@ -364,7 +378,8 @@ static int take_lease(struct chela_store_db *db, struct claiming *k, struct chel
                        args, CH_LEN(args), &k->row, err);
 }
 
-static int claim_it(struct chela_store_db *db, void *user, struct chela_error *err) {
+static int postgres_change_claim_it(struct chela_store_db *db, void *user,
+                                    struct chela_error *err) {
     struct claiming *k = user;
     const struct chela_store_claim *c = k->claim;
     struct ch_pg_arg key = ch_pg_text(c->key);
@@ -374,9 +389,10 @@ static int claim_it(struct chela_store_db *db, void *user, struct chela_error *e
     PQclear(k->row); /* of an attempt that failed */
     k->row = NULL;
     if (rc == 0 && c->create)
-        rc = insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored, err);
+        rc = postgres_change_insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored,
+                                            err);
     if (rc == 0)
-        rc = take_lease(db, k, err);
+        rc = postgres_change_take_lease(db, k, err);
     k->busy = rc == 0 && PQntuples(k->row) == 0;
     if (!k->busy)
         return rc;
@@ -392,7 +408,7 @@ static int claim_it(struct chela_store_db *db, void *user, struct chela_error *e
 int ch_pg_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
                        chela_store_session_fn *fn, void *user, struct chela_error *err) {
     struct claiming k = {.claim = claim};
-    int rc = ch_pg_transact(db, true, claim_it, &k, err);
+    int rc = ch_pg_transact(db, true, postgres_change_claim_it, &k, err);
 
     if (rc == 0) {
         struct chela_store_session row = ch_pg_session_of(db, k.row);

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
 
 #define STATEMENT_MS 8000 /* the server's own end of a statement, or of waiting for a lock */
 #define IDLE_MS 5000      /* of a transaction whose client is gone */
@@ -63,7 +64,8 @@ _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 
 /* --- transactions ---------------------------------------------------------------- */
 
-static int begin(struct chela_store_db *db, bool sync, long *fresh, struct chela_error *err) {
+static int postgres_db_begin(struct chela_store_db *db, bool sync, long *fresh,
+                             struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
 
     ch_buf_addf(&sql,
@@ -87,14 +89,15 @@ static void roll_back(struct chela_store_db *db) {
     db->again = again;
 }
 
-static int attempt(struct chela_store_db *db, bool sync,
-                   int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
-                   void *user, struct chela_error *err) {
+static int postgres_db_attempt(struct chela_store_db *db, bool sync,
+                               int (*body)(struct chela_store_db *db, void *user,
+                                           struct chela_error *err),
+                               void *user, struct chela_error *err) {
     long fresh = 0;
     int rc = ch_pg_connect(db, err);
 
     if (rc == 0)
-        rc = begin(db, sync, &fresh, err);
+        rc = postgres_db_begin(db, sync, &fresh, err);
     if (rc == 0 && !fresh) { /* the attempt before this one got through */
         roll_back(db);
         return 0;
@@ -118,7 +121,7 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->again = false;
-        int rc = attempt(db, sync, body, user, &why);
+        int rc = postgres_db_attempt(db, sync, body, user, &why);
         if (rc == 0)
             return 0;
         if (!ch_pg_try_again(db, i)) {
@@ -154,7 +157,8 @@ int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours) {
 
 /* --- the version -------------------------------------------------------------------- */
 
-static int check_version(struct chela_store_db *db, int64_t version, struct chela_error *err) {
+static int postgres_db_check_version(struct chela_store_db *db, int64_t version,
+                                     struct chela_error *err) {
     if (version > CHELA_STORE_VERSION)
         return ch_fail(err, CHELA_EPROTO,
                        "store %s has format %lld, this chela knows up to %d: use a newer chela",
@@ -179,7 +183,8 @@ static int exists(struct chela_store_db *db, const char *sql, bool *there,
 }
 
 /* 0: there is no store yet. */
-static int read_version(struct chela_store_db *db, int64_t *version, struct chela_error *err) {
+static int postgres_db_read_version(struct chela_store_db *db, int64_t *version,
+                                    struct chela_error *err) {
     PGresult *res;
     bool there;
     int rc = exists(db,
@@ -196,7 +201,7 @@ static int read_version(struct chela_store_db *db, int64_t *version, struct chel
         return rc;
     *version = PQntuples(res) == 1 ? ch_pg_int(res, 0, 0) : -1;
     PQclear(res);
-    return check_version(db, *version, err);
+    return postgres_db_check_version(db, *version, err);
 }
 
 static int make_schema(struct chela_store_db *db, struct chela_error *err) {
@@ -227,7 +232,7 @@ static int climb(struct chela_store_db *db, int64_t version, struct chela_error 
 }
 
 /* All or nothing, and one process at a time. */
-static int migrate(struct chela_store_db *db, struct chela_error *err) {
+static int postgres_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     char sql[160];
     int64_t version;
 
@@ -235,7 +240,7 @@ static int migrate(struct chela_store_db *db, struct chela_error *err) {
              " pg_advisory_xact_lock(%d)", STATEMENT_MS, MIGRATION_LOCK);
     int rc = ch_pg_script(db, sql, NULL, err);
     if (rc == 0)
-        rc = read_version(db, &version, err); /* somebody else may have been first */
+        rc = postgres_db_read_version(db, &version, err); /* somebody else may have been first */
     if (rc == 0)
         rc = climb(db, version, err);
     if (rc == 0)
@@ -249,11 +254,11 @@ static int migrate(struct chela_store_db *db, struct chela_error *err) {
 
 /* A password with an unescaped '@' or '/' ends up in another part of the URL,
  * from where messages would show it. */
-static bool holds(const char *text, const char *stops) {
+static bool postgres_db_holds(const char *text, const char *stops) {
     return text && strpbrk(text, stops);
 }
 
-static int describe(struct chela_store_db *db, struct chela_error *err) {
+static int postgres_db_describe(struct chela_store_db *db, struct chela_error *err) {
     PQconninfoOption *all = PQconninfoParse(db->url, NULL);
     const char *host = NULL, *port = NULL, *name = NULL;
     CH_BUF_AUTO out = {0};
@@ -266,7 +271,8 @@ static int describe(struct chela_store_db *db, struct chela_error *err) {
         else if (strcmp(o->keyword, "dbname") == 0)
             name = o->val;
     }
-    bool bad = !all || holds(host, "@") || holds(port, "@/:") || holds(name, "@/");
+    bool bad = !all || postgres_db_holds(host, "@") || postgres_db_holds(port, "@/:") ||
+               postgres_db_holds(name, "@/");
     ch_buf_addf(&out, "postgres://%s%s%s/%s", host ? host : "", port ? ":" : "", port ? port : "",
                 name ? name : "");
     PQconninfoFree(all);
@@ -278,7 +284,8 @@ static int describe(struct chela_store_db *db, struct chela_error *err) {
     return 0;
 }
 
-static int check_server(struct chela_store_db *db, const char **note, struct chela_error *err) {
+static int postgres_db_check_server(struct chela_store_db *db, const char **note,
+                                    struct chela_error *err) {
     PGresult *res;
     int rc = ch_pg_query(db,
                          "SELECT current_setting('server_encoding'),"
@@ -300,20 +307,23 @@ static int check_server(struct chela_store_db *db, const char **note, struct che
     return rc;
 }
 
-static int prepare(struct chela_store_db *db, const char **note, struct chela_error *err) {
+static int postgres_db_prepare(struct chela_store_db *db, const char **note,
+                               struct chela_error *err) {
     int64_t version = 0;
     int rc = ch_pg_connect(db, err);
 
     if (rc == 0)
-        rc = check_server(db, note, err);
+        rc = postgres_db_check_server(db, note, err);
     if (rc == 0)
-        rc = read_version(db, &version, err);
+        rc = postgres_db_read_version(db, &version, err);
     if (rc == 0 && version == 0 && db->read_only)
         rc = ch_fail(err, CHELA_ENOENT, "store %s: there is none yet", db->shown);
     if (rc == 0 && version < CHELA_STORE_VERSION)
-        rc = db->read_only ? ch_fail(err, CHELA_EPROTO, "store %s has the older format %lld: open "
-                                     "it for writing once", db->shown, (long long)version)
-                           : migrate(db, err);
+        rc = db->read_only ? ch_fail(err, CHELA_EPROTO,
+                                     "store %s has the older format %lld: open "
+                                     "it for writing once",
+                                     db->shown, (long long)version)
+                           : postgres_db_migrate(db, err);
     if (rc == 0 && !db->read_only) /* of processes that ended long ago */
         rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '1 day'",
                           NULL, err);
@@ -322,11 +332,12 @@ static int prepare(struct chela_store_db *db, const char **note, struct chela_er
 
 /* Nobody there is an error at once: the address may be wrong. A server that is
  * starting, or recovers from its own death, is waited for. */
-static int open_when_ready(struct chela_store_db *db, const char **note, struct chela_error *err) {
+static int postgres_db_open_when_ready(struct chela_store_db *db, const char **note,
+                                       struct chela_error *err) {
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->starting = false;
-        int rc = prepare(db, note, &why);
+        int rc = postgres_db_prepare(db, note, &why);
         if (rc == 0)
             return 0;
         if (!db->starting || !ch_pg_try_again(db, i)) {
@@ -336,7 +347,7 @@ static int open_when_ready(struct chela_store_db *db, const char **note, struct 
     }
 }
 
-static void make_id(char out[33]) {
+static void postgres_db_make_id(char out[33]) {
     unsigned char raw[16];
 
     if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
@@ -351,11 +362,11 @@ int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, c
 
     db->url = ch_strdup(target);
     db->read_only = read_only;
-    make_id(db->id);
+    postgres_db_make_id(db->id);
     ch_pg_start(db);
-    int rc = describe(db, err);
+    int rc = postgres_db_describe(db, err);
     if (rc == 0)
-        rc = open_when_ready(db, note, err);
+        rc = postgres_db_open_when_ready(db, note, err);
     if (rc < 0)
         ch_pg_close(db);
     else

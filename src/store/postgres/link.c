@@ -5,6 +5,8 @@
  * call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
  * Statements carry no state between transactions: nothing is prepared, and
  * settings are the transaction's, so a pooler may stand in between. */
+#include "store/postgres/link.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -22,12 +24,12 @@
 enum { INT8_OID = 20, TEXT_OID = 25 };
 enum { AS_TEXT = 0, AS_BYTES = 1 };
 
-static int64_t now(void) {
+static int64_t postgres_link_now(void) {
     return ch_mono_ms(&ch_clock_system);
 }
 
 void ch_pg_start(struct chela_store_db *db) {
-    db->due = now() + CH_LIMIT_STORE_CALL_MS;
+    db->due = postgres_link_now() + CH_LIMIT_STORE_CALL_MS;
 }
 
 void ch_pg_drop(struct chela_store_db *db) {
@@ -38,7 +40,7 @@ void ch_pg_drop(struct chela_store_db *db) {
 bool ch_pg_try_again(struct chela_store_db *db, unsigned attempt) {
     int64_t ms = attempt < 5 ? PAUSE_MS << attempt : PAUSE_MAX_MS;
 
-    if (!db->again || now() + ms >= db->due)
+    if (!db->again || postgres_link_now() + ms >= db->due)
         return false;
     poll(NULL, 0, (int)ms);
     return true;
@@ -64,7 +66,7 @@ static const struct {
     {"42703", CHELA_EPROTO, false}, {"XX001", CHELA_EPARSE, false}, {"XX002", CHELA_EPARSE, false},
 };
 
-static int code_of(const char *state, bool *again) {
+static int postgres_link_code_of(const char *state, bool *again) {
     for (size_t i = 0; state && i < CH_LEN(states); i++)
         if (strncmp(state, states[i].state, strlen(states[i].state)) == 0) {
             *again = states[i].again;
@@ -75,7 +77,7 @@ static int code_of(const char *state, bool *again) {
 }
 
 /* What is left of libpq's words: one line. */
-static int lost(struct chela_store_db *db, struct chela_error *err) {
+static int postgres_link_lost(struct chela_store_db *db, struct chela_error *err) {
     const char *text = db->conn ? PQerrorMessage(db->conn) : "no connection";
     int rc = ch_fail(err, CHELA_ENET, "store %s: the connection was lost: %.*s", db->shown,
                      (int)strcspn(text, "\n"), text);
@@ -85,13 +87,14 @@ static int lost(struct chela_store_db *db, struct chela_error *err) {
     return rc;
 }
 
-static int explain(struct chela_store_db *db, const PGresult *res, struct chela_error *err) {
+static int postgres_link_explain(struct chela_store_db *db, const PGresult *res,
+                                 struct chela_error *err) {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
     if (!state) /* libpq's own: the server said nothing */
-        return lost(db, err);
-    int code = code_of(state, &db->again);
+        return postgres_link_lost(db, err);
+    int code = postgres_link_code_of(state, &db->again);
     ch_fail(err, code, "store %s: %s", db->shown, text ? text : state);
     if (code == CHELA_ENET)
         ch_pg_drop(db);
@@ -99,7 +102,7 @@ static int explain(struct chela_store_db *db, const PGresult *res, struct chela_
 }
 
 /* A failure to connect has no SQLSTATE in this version of the library. */
-static int explain_connect(struct chela_store_db *db, struct chela_error *err) {
+static int postgres_link_explain_connect(struct chela_store_db *db, struct chela_error *err) {
     const char *text = PQerrorMessage(db->conn);
     bool auth = strstr(text, "authentication") || strstr(text, "no password") ||
                 (strstr(text, "role \"") && strstr(text, "does not exist"));
@@ -117,12 +120,12 @@ static int explain_connect(struct chela_store_db *db, struct chela_error *err) {
 /* --- waiting ------------------------------------------------------------------ */
 
 /* Until the socket is ready: 0, or the connection is given up. */
-static int await(struct chela_store_db *db, short events, int64_t until,
-                 struct chela_error *err) {
+static int postgres_link_await(struct chela_store_db *db, short events, int64_t until,
+                               struct chela_error *err) {
     struct pollfd p = {.fd = PQsocket(db->conn), .events = events};
 
     for (;;) {
-        int64_t ms = CH_MIN(until, db->due) - now();
+        int64_t ms = CH_MIN(until, db->due) - postgres_link_now();
         int n = ms > 0 ? poll(&p, 1, (int)ms) : 0;
         if (n > 0)
             return 0;
@@ -135,21 +138,21 @@ static int await(struct chela_store_db *db, short events, int64_t until,
 }
 
 /* Until the next result can be had without waiting. */
-static int receive(struct chela_store_db *db, struct chela_error *err) {
-    int64_t until = now() + CH_LIMIT_STORE_ANSWER_MS;
+static int postgres_link_receive(struct chela_store_db *db, struct chela_error *err) {
+    int64_t until = postgres_link_now() + CH_LIMIT_STORE_ANSWER_MS;
     int unsent;
 
     while ((unsent = PQflush(db->conn)) > 0 || PQisBusy(db->conn)) {
-        int rc = await(db, unsent > 0 ? POLLIN | POLLOUT : POLLIN, until, err);
+        int rc = postgres_link_await(db, unsent > 0 ? POLLIN | POLLOUT : POLLIN, until, err);
         if (rc < 0)
             return rc;
         if (!PQconsumeInput(db->conn))
-            return lost(db, err);
+            return postgres_link_lost(db, err);
     }
-    return unsent < 0 ? lost(db, err) : 0;
+    return unsent < 0 ? postgres_link_lost(db, err) : 0;
 }
 
-static void hush(void *user, const PGresult *notice) {
+static void postgres_link_hush(void *user, const PGresult *notice) {
     (void)user, (void)notice; /* "already exists, skipping": a library prints nothing */
 }
 
@@ -159,23 +162,24 @@ int ch_pg_connect(struct chela_store_db *db, struct chela_error *err) {
                                        "client_encoding", NULL};
     const char *const values[] = {"15000", "chela", db->url, "UTF8", NULL};
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
-    int64_t until = now() + CH_LIMIT_STORE_ANSWER_MS;
+    int64_t until = postgres_link_now() + CH_LIMIT_STORE_ANSWER_MS;
 
     if (db->conn)
         return 0;
     db->conn = PQconnectStartParams(keys, values, 1);
     if (!db->conn || PQstatus(db->conn) == CONNECTION_BAD)
-        return explain_connect(db, err);
-    PQsetNoticeReceiver(db->conn, hush, NULL);
+        return postgres_link_explain_connect(db, err);
+    PQsetNoticeReceiver(db->conn, postgres_link_hush, NULL);
     while (state != PGRES_POLLING_OK) {
-        int rc = await(db, state == PGRES_POLLING_WRITING ? POLLOUT : POLLIN, until, err);
+        int rc =
+            postgres_link_await(db, state == PGRES_POLLING_WRITING ? POLLOUT : POLLIN, until, err);
         if (rc < 0)
             return rc;
         state = PQconnectPoll(db->conn);
         if (state == PGRES_POLLING_FAILED)
-            return explain_connect(db, err);
+            return postgres_link_explain_connect(db, err);
     }
-    return PQsetnonblocking(db->conn, 1) == 0 ? 0 : lost(db, err);
+    return PQsetnonblocking(db->conn, 1) == 0 ? 0 : postgres_link_lost(db, err);
 }
 
 /* --- statements ---------------------------------------------------------------- */
@@ -188,9 +192,10 @@ static bool went_well(const PGresult *res) {
 }
 
 /* To the end of what was sent: the last result, or the first failure. */
-static int collect(struct chela_store_db *db, PGresult **out, struct chela_error *err) {
+static int postgres_link_collect(struct chela_store_db *db, PGresult **out,
+                                 struct chela_error *err) {
     PGresult *kept = NULL, *next;
-    int rc = receive(db, err);
+    int rc = postgres_link_receive(db, err);
 
     while (rc == 0 && (next = PQgetResult(db->conn))) {
         if (!kept || went_well(kept)) {
@@ -199,12 +204,12 @@ static int collect(struct chela_store_db *db, PGresult **out, struct chela_error
         } else {
             PQclear(next);
         }
-        rc = receive(db, err);
+        rc = postgres_link_receive(db, err);
     }
     if (rc == 0 && !kept)
-        rc = lost(db, err);
+        rc = postgres_link_lost(db, err);
     if (rc == 0 && !went_well(kept))
-        rc = explain(db, kept, err);
+        rc = postgres_link_explain(db, kept, err);
     if (rc == 0 && out)
         *out = kept;
     else
@@ -217,8 +222,8 @@ static void put_int64(char *to, int64_t v) { /* as the protocol has it */
         to[i] = (char)((uint64_t)v >> (56 - 8 * i) & 0xff);
 }
 
-static int send(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
-                struct chela_error *err) {
+static int postgres_link_send(struct chela_store_db *db, const char *sql,
+                              const struct ch_pg_arg *args, size_t n, struct chela_error *err) {
     CH_AUTOFREE const char **values = ch_alloc((n + 1) * sizeof(*values));
     CH_AUTOFREE int *lengths = ch_alloc((n + 1) * sizeof(*lengths));
     CH_AUTOFREE int *formats = ch_alloc((n + 1) * sizeof(*formats));
@@ -226,7 +231,7 @@ static int send(struct chela_store_db *db, const char *sql, const struct ch_pg_a
     CH_AUTOFREE char *numbers = ch_malloc(8 * (n + 1));
 
     if (!db->conn)
-        return lost(db, err);
+        return postgres_link_lost(db, err);
     for (size_t i = 0; i < n; i++) {
         put_int64(numbers + 8 * i, args[i].number);
         values[i] = args[i].is_number ? numbers + 8 * i : args[i].p;
@@ -235,14 +240,14 @@ static int send(struct chela_store_db *db, const char *sql, const struct ch_pg_a
         types[i] = args[i].is_number ? INT8_OID : TEXT_OID;
     }
     bool sent = PQsendQueryParams(db->conn, sql, (int)n, types, values, lengths, formats, AS_TEXT);
-    return sent ? 0 : lost(db, err);
+    return sent ? 0 : postgres_link_lost(db, err);
 }
 
 int ch_pg_query(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                 PGresult **out, struct chela_error *err) {
-    int rc = send(db, sql, args, n, err);
+    int rc = postgres_link_send(db, sql, args, n, err);
 
-    return rc == 0 ? collect(db, out, err) : rc;
+    return rc == 0 ? postgres_link_collect(db, out, err) : rc;
 }
 
 int ch_pg_script(struct chela_store_db *db, const char *sql, long *count,
@@ -250,8 +255,8 @@ int ch_pg_script(struct chela_store_db *db, const char *sql, long *count,
     PGresult *res;
 
     if (!db->conn || !PQsendQuery(db->conn, sql))
-        return lost(db, err);
-    int rc = collect(db, &res, err);
+        return postgres_link_lost(db, err);
+    int rc = postgres_link_collect(db, &res, err);
     if (rc < 0)
         return rc;
     if (count)
@@ -266,15 +271,15 @@ int ch_pg_script(struct chela_store_db *db, const char *sql, long *count,
  * closed, the next call opens another. */
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err) {
-    int rc = send(db, sql, args, n, err);
+    int rc = postgres_link_send(db, sql, args, n, err);
     PGresult *res;
 
     if (rc == 0 && !PQsetSingleRowMode(db->conn))
-        return lost(db, err);
-    while (rc == 0 && (rc = receive(db, err)) == 0 && (res = PQgetResult(db->conn))) {
+        return postgres_link_lost(db, err);
+    while (rc == 0 && (rc = postgres_link_receive(db, err)) == 0 && (res = PQgetResult(db->conn))) {
         bool stop = false;
         if (!went_well(res))
-            rc = explain(db, res, err);
+            rc = postgres_link_explain(db, res, err);
         else if (PQntuples(res) == 1)
             stop = fn(res, user);
         PQclear(res);

@@ -1,6 +1,9 @@
 /* module.c -- libchela-store-postgres.so: sessions in a PostgreSQL database. */
 #include "chela/sys/module.h"
+#include "store/postgres/change.h"
 #include "store/postgres/db.h"
+#include "store/postgres/read.h"
+#include "store/postgres/search.h"
 
 static const struct chela_store_ops ops = {
     .name = "postgres",

@@ -1,14 +1,17 @@
 /* read.c -- rows handed out one by one, each walk in a transaction that the
  * server keeps from writing. A walk that broke off before its first row is
  * begun again; after that it fails, since nobody wants a row twice. */
+#include "store/postgres/read.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
 
-static int attempt(struct chela_store_db *db, const struct ch_pg_reading *r,
-                   struct chela_error *err) {
+static int postgres_read_attempt(struct chela_store_db *db, const struct ch_pg_reading *r,
+                                 struct chela_error *err) {
     CH_BUF_AUTO begin = {0};
     int rc = ch_pg_connect(db, err);
 
@@ -29,7 +32,7 @@ int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const s
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->again = false;
-        int rc = attempt(db, r, &why);
+        int rc = postgres_read_attempt(db, r, &why);
         if (rc == 0)
             return 0;
         if (*seen || !ch_pg_try_again(db, i)) {
@@ -41,7 +44,7 @@ int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const s
 
 /* --- sessions ---------------------------------------------------------------- */
 
-static uint64_t count(const PGresult *res, int column) {
+static uint64_t postgres_read_count(const PGresult *res, int column) {
     return (uint64_t)ch_pg_int(res, 0, column);
 }
 
@@ -54,12 +57,12 @@ struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, con
         .parent = PQgetvalue(res, 0, 4),
         .created = ch_pg_int(res, 0, 5),
         .updated = ch_pg_int(res, 0, 6),
-        .last = count(res, 7),
-        .window = count(res, 8),
-        .turns = count(res, 9),
-        .messages = count(res, 10),
+        .last = postgres_read_count(res, 7),
+        .window = postgres_read_count(res, 8),
+        .turns = postgres_read_count(res, 9),
+        .messages = postgres_read_count(res, 10),
         .owner = PQgetvalue(res, 0, 11),
-        .token = count(res, 12),
+        .token = postgres_read_count(res, 12),
         .until = ch_pg_int(res, 0, 13) - db->skew,
     };
 }
@@ -71,7 +74,7 @@ struct sessions {
     size_t seen;
 };
 
-static int on_session(const PGresult *row, void *user) {
+static int postgres_read_on_session(const PGresult *row, void *user) {
     struct sessions *w = user;
     struct chela_store_session s = ch_pg_session_of(w->db, row);
 
@@ -84,7 +87,7 @@ int ch_pg_session(struct chela_store_db *db, const char *key, chela_store_sessio
     struct sessions w = {db, fn, user, 0};
     struct ch_pg_arg args[] = {ch_pg_text(key)};
     struct ch_pg_reading r = {"SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE key = $1", args,
-                              CH_LEN(args), on_session, &w};
+                              CH_LEN(args), postgres_read_on_session, &w};
     int rc = ch_pg_read(db, &r, &w.seen, err);
 
     return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
@@ -97,11 +100,11 @@ int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filte
     struct ch_pg_arg args[] = {ch_pg_text(filter->prefix), ch_pg_text(filter->status),
                                ch_pg_number(filter->before),
                                ch_pg_number(filter->limit ? (int64_t)filter->limit : INT64_MAX)};
-    struct ch_pg_reading r = {
-        "SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE ($1 IS NULL OR starts_with(key, $1))"
-        " AND ($2 IS NULL OR status = $2) AND ($3 = 0 OR updated < $3)"
-        " ORDER BY updated DESC, id DESC LIMIT $4",
-        args, CH_LEN(args), on_session, &w};
+    struct ch_pg_reading r = {"SELECT " CH_PG_COLUMNS
+                              " FROM chela.sessions WHERE ($1 IS NULL OR starts_with(key, $1))"
+                              " AND ($2 IS NULL OR status = $2) AND ($3 = 0 OR updated < $3)"
+                              " ORDER BY updated DESC, id DESC LIMIT $4",
+                              args, CH_LEN(args), postgres_read_on_session, &w};
 
     return ch_pg_read(db, &r, &w.seen, err);
 }
@@ -115,10 +118,10 @@ struct records {
 };
 
 /* A session without records from there on is one row of nulls. */
-static int on_record(const PGresult *row, void *user) {
+static int postgres_read_on_record(const PGresult *row, void *user) {
     struct records *w = user;
     struct chela_store_record r = {
-        .seq = count(row, 0),
+        .seq = postgres_read_count(row, 0),
         .type = (uint32_t)ch_pg_int(row, 0, 1),
         .ts = ch_pg_int(row, 0, 2),
         .sum = (uint32_t)ch_pg_int(row, 0, 3),
@@ -137,7 +140,7 @@ int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
     struct ch_pg_reading r = {
         "SELECT r.seq, r.type, r.ts, r.sum, r.data FROM chela.sessions s LEFT JOIN chela.records r"
         " ON r.session = s.id AND r.seq >= $2 WHERE s.key = $1 ORDER BY r.seq",
-        args, CH_LEN(args), on_record, &w};
+        args, CH_LEN(args), postgres_read_on_record, &w};
     int rc = ch_pg_read(db, &r, &w.seen, err);
 
     return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
@@ -152,7 +155,7 @@ struct items {
     size_t seen;
 };
 
-static int on_item(const PGresult *row, void *user) {
+static int postgres_read_on_item(const PGresult *row, void *user) {
     struct items *w = user;
     struct chela_store_item item = {
         .id = PQgetvalue(row, 0, 0),
@@ -162,7 +165,7 @@ static int on_item(const PGresult *row, void *user) {
         .n = (size_t)PQgetlength(row, 0, 3),
         .receipt = PQgetvalue(row, 0, 4),
         .ts = ch_pg_int(row, 0, 5),
-        .attempts = count(row, 6),
+        .attempts = postgres_read_count(row, 6),
     };
 
     w->seen++;
@@ -179,7 +182,7 @@ int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store
                                " chela.outbox WHERE state <> 'sent' ORDER BY ts, number",
         [CHELA_STORE_NOTES] = "SELECT id, key, '', data, '', ts, 0 FROM chela.notes ORDER BY id",
     };
-    struct ch_pg_reading r = {.sql = sql[box], .row = on_item, .user = &w};
+    struct ch_pg_reading r = {.sql = sql[box], .row = postgres_read_on_item, .user = &w};
 
     return ch_pg_read(db, &r, &w.seen, err);
 }

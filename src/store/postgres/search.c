@@ -4,12 +4,16 @@
  * what was said, and not in a name or an argument, is looked at here. A word
  * that JSON may write in several ways is left to the second look alone, and so
  * are texts that hold an escape by number. */
+#include "store/postgres/search.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
+#include "store/postgres/read.h"
 
 #define WORDS_MAX 16
 #define EXCERPT_BYTES 80 /* on each side of what was found */
@@ -25,7 +29,7 @@ struct searching {
     struct ch_buf text;
 };
 
-static void split(struct searching *s) {
+static void postgres_search_split(struct searching *s) {
     struct ch_sv rest = ch_sv_trim(ch_sv_str(s->q->text));
 
     while (rest.n && s->nwords < WORDS_MAX) {
@@ -51,11 +55,12 @@ static char *pattern(const char *word) {
     return ch_buf_take(&out);
 }
 
-static void add_text(const char *p, size_t n, void *to) {
+static void postgres_search_add_text(const char *p, size_t n, void *to) {
     ch_buf_add(to, p, n);
 }
 
-static void cut_out(struct ch_buf *out, const char *text, const char *at, size_t n) {
+static void postgres_search_cut_out(struct ch_buf *out, const char *text, const char *at,
+                                    size_t n) {
     size_t before = (size_t)(at - text), from = 0;
 
     if (before > EXCERPT_BYTES)
@@ -66,7 +71,7 @@ static void cut_out(struct ch_buf *out, const char *text, const char *at, size_t
                 (int)n, at, CH_SV_FMT(after));
 }
 
-static int on_row(const PGresult *row, void *user) {
+static int postgres_search_on_row(const PGresult *row, void *user) {
     struct searching *s = user;
     struct chela_store_record r = {
         .seq = (uint64_t)ch_pg_int(row, 0, 2),
@@ -79,12 +84,12 @@ static int on_row(const PGresult *row, void *user) {
 
     s->seen++;
     ch_buf_clear(&s->text);
-    s->q->text_of(&r, add_text, &s->text);
+    s->q->text_of(&r, postgres_search_add_text, &s->text);
     const char *text = ch_buf_str(&s->text);
     for (size_t i = 0; i < s->nwords; i++)
         if (!strcasestr(text, s->words[i]))
             return 0;
-    cut_out(&excerpt, text, strcasestr(text, s->words[0]), strlen(s->words[0]));
+    postgres_search_cut_out(&excerpt, text, strcasestr(text, s->words[0]), strlen(s->words[0]));
     struct chela_store_hit hit = {.key = PQgetvalue(row, 0, 0),
                                   .title = PQgetvalue(row, 0, 1),
                                   .seq = r.seq,
@@ -93,7 +98,8 @@ static int on_row(const PGresult *row, void *user) {
     return s->fn(&hit, s->user) || --s->left == 0;
 }
 
-static int ask(struct chela_store_db *db, struct searching *s, struct chela_error *err) {
+static int postgres_search_ask(struct chela_store_db *db, struct searching *s,
+                               struct chela_error *err) {
     struct ch_pg_arg args[WORDS_MAX + 1] = {ch_pg_text(s->q->key)};
     char *patterns[WORDS_MAX];
     size_t n = 0;
@@ -111,7 +117,7 @@ static int ask(struct chela_store_db *db, struct searching *s, struct chela_erro
         ch_buf_addf(&sql, " AND (r.data ILIKE $%zu OR strpos(r.data, E'\\\\u') > 0)", n + 1);
     }
     ch_buf_add_str(&sql, " ORDER BY r.ts DESC, r.session DESC, r.seq DESC");
-    struct ch_pg_reading r = {ch_buf_str(&sql), args, n + 1, on_row, s};
+    struct ch_pg_reading r = {ch_buf_str(&sql), args, n + 1, postgres_search_on_row, s};
     int rc = ch_pg_read(db, &r, &s->seen, err);
     for (size_t i = 0; i < n; i++)
         ch_free(patterns[i]);
@@ -123,8 +129,8 @@ int ch_pg_search(struct chela_store_db *db, const struct chela_store_query *q,
     struct searching s = {
         .q = q, .fn = fn, .user = user, .left = q->limit ? q->limit : SIZE_MAX};
 
-    split(&s);
-    int rc = s.nwords ? ask(db, &s, err) : 0;
+    postgres_search_split(&s);
+    int rc = s.nwords ? postgres_search_ask(db, &s, err) : 0;
     for (size_t i = 0; i < s.nwords; i++)
         ch_free(s.words[i]);
     ch_buf_release(&s.text);

@@ -1,5 +1,7 @@
 /* change.c -- everything that writes: changes put into words for the script,
  * and the words that it answers. */
+#include "store/redis/change.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +9,14 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
+#include "store/redis/read.h"
 
-static void text(struct ch_redis_cmd *cmd, const char *s) {
+static void redis_change_text(struct ch_redis_cmd *cmd, const char *s) {
     ch_redis_add(cmd, s ? s : "", s ? strlen(s) : 0);
 }
 
-static void number(struct ch_redis_cmd *cmd, int64_t n) {
+static void redis_change_number(struct ch_redis_cmd *cmd, int64_t n) {
     ch_redis_addf(cmd, "%lld", (long long)n);
 }
 
@@ -21,11 +25,11 @@ static void data(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
 }
 
 /* "" stands for keeping what is there. */
-static void optional(struct ch_redis_cmd *cmd, const char *s) {
+static void redis_change_optional(struct ch_redis_cmd *cmd, const char *s) {
     if (s)
         ch_redis_addf(cmd, "=%s", s);
     else
-        text(cmd, "");
+        redis_change_text(cmd, "");
 }
 
 /* "SEQ TYPE TS SUM DATA", without a copy of the data in between. */
@@ -41,63 +45,63 @@ static void record(struct ch_redis_cmd *cmd, const struct chela_store_record *r)
     cmd->count++;
 }
 
-static void append(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
-    text(cmd, "append");
-    text(cmd, c->key);
-    number(cmd, (int64_t)c->token);
-    number(cmd, c->nrecords ? (int64_t)c->records[0].seq - 1 : 0);
-    number(cmd, (int64_t)c->nrecords);
-    number(cmd, c->now);
-    optional(cmd, c->head.status);
-    optional(cmd, c->head.title);
-    number(cmd, (int64_t)c->head.window);
-    number(cmd, (int64_t)c->head.turns);
-    number(cmd, (int64_t)c->head.messages);
+static void redis_change_append(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
+    redis_change_text(cmd, "append");
+    redis_change_text(cmd, c->key);
+    redis_change_number(cmd, (int64_t)c->token);
+    redis_change_number(cmd, c->nrecords ? (int64_t)c->records[0].seq - 1 : 0);
+    redis_change_number(cmd, (int64_t)c->nrecords);
+    redis_change_number(cmd, c->now);
+    redis_change_optional(cmd, c->head.status);
+    redis_change_optional(cmd, c->head.title);
+    redis_change_number(cmd, (int64_t)c->head.window);
+    redis_change_number(cmd, (int64_t)c->head.turns);
+    redis_change_number(cmd, (int64_t)c->head.messages);
     for (size_t i = 0; i < c->nrecords; i++)
         record(cmd, &c->records[i]);
 }
 
 static void item(struct ch_redis_cmd *cmd, const char *name, const struct chela_store_change *c) {
-    text(cmd, name);
-    text(cmd, c->id);
-    text(cmd, c->key);
+    redis_change_text(cmd, name);
+    redis_change_text(cmd, c->id);
+    redis_change_text(cmd, c->key);
     data(cmd, c);
-    number(cmd, c->now);
+    redis_change_number(cmd, c->now);
 }
 
-static void keyed(struct ch_redis_cmd *cmd, const char *name, const char *key) {
-    text(cmd, name);
-    text(cmd, key);
+static void redis_change_keyed(struct ch_redis_cmd *cmd, const char *name, const char *key) {
+    redis_change_text(cmd, name);
+    redis_change_text(cmd, key);
 }
 
-static int put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
-               const struct chela_store_change *c, struct chela_error *err) {
+static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
+                            const struct chela_store_change *c, struct chela_error *err) {
     switch (c->kind) {
     case CHELA_STORE_APPEND:
-        append(cmd, c);
+        redis_change_append(cmd, c);
         return 0;
     case CHELA_STORE_RENEW:
-        keyed(cmd, "renew", c->key);
-        number(cmd, (int64_t)c->token);
-        number(cmd, ch_redis_server_time(db, c->until));
+        redis_change_keyed(cmd, "renew", c->key);
+        redis_change_number(cmd, (int64_t)c->token);
+        redis_change_number(cmd, ch_redis_server_time(db, c->until));
         return 0;
     case CHELA_STORE_RELEASE:
-        keyed(cmd, "release", c->key);
-        number(cmd, (int64_t)c->token);
+        redis_change_keyed(cmd, "release", c->key);
+        redis_change_number(cmd, (int64_t)c->token);
         return 0;
     case CHELA_STORE_CREATE:
-        keyed(cmd, "create", c->key);
+        redis_change_keyed(cmd, "create", c->key);
         data(cmd, c);
-        text(cmd, c->id);
-        number(cmd, c->now);
+        redis_change_text(cmd, c->id);
+        redis_change_number(cmd, c->now);
         return 0;
     case CHELA_STORE_TITLE:
-        keyed(cmd, "title", c->key);
+        redis_change_keyed(cmd, "title", c->key);
         data(cmd, c);
         return 0;
     case CHELA_STORE_DELETE:
-        keyed(cmd, "delete", c->key);
-        number(cmd, ch_redis_server_time(db, c->now));
+        redis_change_keyed(cmd, "delete", c->key);
+        redis_change_number(cmd, ch_redis_server_time(db, c->now));
         return 0;
     case CHELA_STORE_ACCEPT:
         item(cmd, "accept", c);
@@ -106,24 +110,24 @@ static int put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         item(cmd, "intent", c);
         return 0;
     case CHELA_STORE_SETTLE:
-        keyed(cmd, "settle", c->id);
+        redis_change_keyed(cmd, "settle", c->id);
         return 0;
     case CHELA_STORE_RECEIPT:
-        keyed(cmd, "receipt", c->id);
-        text(cmd, c->state);
+        redis_change_keyed(cmd, "receipt", c->id);
+        redis_change_text(cmd, c->state);
         data(cmd, c);
         return 0;
     case CHELA_STORE_NOTE:
         item(cmd, "note", c);
-        number(cmd, (int64_t)c->token);
+        redis_change_number(cmd, (int64_t)c->token);
         return 0;
     case CHELA_STORE_FORGET:
-        keyed(cmd, "forget", c->id);
+        redis_change_keyed(cmd, "forget", c->id);
         return 0;
     case CHELA_STORE_EXPIRE:
-        text(cmd, "expire");
-        number(cmd, c->until);
-        number(cmd, CH_LIMIT_EXPIRED);
+        redis_change_text(cmd, "expire");
+        redis_change_number(cmd, c->until);
+        redis_change_number(cmd, CH_LIMIT_EXPIRED);
         return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
@@ -145,7 +149,7 @@ static const struct {
 };
 
 /* False: no word of ours. */
-static bool code_of(struct ch_sv word, int *out) {
+static bool redis_change_code_of(struct ch_sv word, int *out) {
     for (size_t i = 0; i < CH_LEN(answers); i++)
         if (ch_sv_is(word, answers[i].word)) {
             *out = answers[i].code;
@@ -154,7 +158,7 @@ static bool code_of(struct ch_sv word, int *out) {
     return false;
 }
 
-static bool needs_clock(const struct chela_store_change *c, size_t n) {
+static bool redis_change_needs_clock(const struct chela_store_change *c, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (c[i].kind == CHELA_STORE_RENEW || c[i].kind == CHELA_STORE_DELETE)
             return true;
@@ -170,15 +174,15 @@ int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *change
 
     (void)sync;
     ch_redis_start(db);
-    int rc = needs_clock(changes, n) ? ch_redis_set_clock(db, err) : 0;
+    int rc = redis_change_needs_clock(changes, n) ? ch_redis_set_clock(db, err) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = put(db, &cmd, &changes[i], err);
+        rc = redis_change_put(db, &cmd, &changes[i], err);
     if (rc == 0)
         rc = ch_redis_transact(db, &cmd, &results, err);
     ch_buf_release(&cmd.args);
     struct ch_sv rest = ch_sv_str(results);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (!code_of(ch_sv_split(&rest, ' '), &changes[i].rc))
+        if (!redis_change_code_of(ch_sv_split(&rest, ' '), &changes[i].rc))
             rc = ch_redis_strange(db, err);
     return rc;
 }
@@ -187,15 +191,15 @@ int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *change
 
 static void put_claim(struct chela_store_db *db, struct ch_redis_cmd *cmd,
                       const struct chela_store_claim *c) {
-    keyed(cmd, "claim", c->key);
-    text(cmd, c->agent);
-    text(cmd, c->owner);
-    number(cmd, ch_redis_server_time(db, c->now));
-    number(cmd, ch_redis_server_time(db, c->until));
-    number(cmd, c->now);
-    number(cmd, (int64_t)c->steal);
-    number(cmd, c->create ? 1 : 0);
-    number(cmd, c->judge ? 1 : 0);
+    redis_change_keyed(cmd, "claim", c->key);
+    redis_change_text(cmd, c->agent);
+    redis_change_text(cmd, c->owner);
+    redis_change_number(cmd, ch_redis_server_time(db, c->now));
+    redis_change_number(cmd, ch_redis_server_time(db, c->until));
+    redis_change_number(cmd, c->now);
+    redis_change_number(cmd, (int64_t)c->steal);
+    redis_change_number(cmd, c->create ? 1 : 0);
+    redis_change_number(cmd, c->judge ? 1 : 0);
 }
 
 int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
@@ -215,7 +219,7 @@ int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_cl
         return rc;
     if (strncmp(results, "ok:", 3) == 0)
         token = strtoull(results + 3, NULL, 10);
-    else if (!code_of(ch_sv_str(results), &busy))
+    else if (!redis_change_code_of(ch_sv_str(results), &busy))
         return ch_redis_strange(db, err);
     if (busy == CHELA_ENOENT)
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", claim->key);

@@ -17,13 +17,15 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
+#include "store/redis/url.h"
 
 #define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
 
 /* --- transactions ---------------------------------------------------------------- */
 
-static int attempt(struct chela_store_db *db, struct ch_redis_cmd *cmd, char **results,
-                   struct chela_error *err) {
+static int redis_db_attempt(struct chela_store_db *db, struct ch_redis_cmd *cmd, char **results,
+                            struct chela_error *err) {
     redisReply *r = NULL;
     int rc = ch_redis_connect(db, err);
 
@@ -63,7 +65,7 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->again = false;
-        rc = attempt(db, &cmd, results, &why);
+        rc = redis_db_attempt(db, &cmd, results, &why);
         if (rc == 0 || !ch_redis_try_again(db, i)) {
             *err = why;
             break;
@@ -121,7 +123,7 @@ int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours) {
 /* --- what the server does with its data ------------------------------------------------ */
 
 /* "name:value" of INFO; "" if there is none. */
-static struct ch_sv field(const redisReply *info, const char *name) {
+static struct ch_sv redis_db_field(const redisReply *info, const char *name) {
     struct ch_sv rest = ch_sv(info->str, info->len);
 
     while (rest.n) {
@@ -146,32 +148,37 @@ static char *setting(struct chela_store_db *db, const char *words) {
     return value ? value : ch_strdup("");
 }
 
-static void note(struct ch_buf *out, const char *text) {
+static void redis_db_note(struct ch_buf *out, const char *text) {
     if (out->n)
         ch_buf_add_str(out, "; ");
     ch_buf_add_str(out, text);
 }
 
-static void judge(struct chela_store_db *db, const redisReply *info) {
+static void redis_db_judge(struct chela_store_db *db, const redisReply *info) {
     CH_AUTOFREE char *sync = setting(db, "CONFIG GET appendfsync");
     CH_BUF_AUTO out = {0};
 
-    if (ch_sv_is(field(info, "aof_enabled"), "0"))
-        note(&out, "appendonly is no, so the end of the server takes what it has not saved: "
-                   "accepted messages may be lost (P1), a once tool may start again (P2), an "
-                   "answer may be given again (P3); set appendonly yes and appendfsync always");
+    if (ch_sv_is(redis_db_field(info, "aof_enabled"), "0"))
+        redis_db_note(&out,
+                      "appendonly is no, so the end of the server takes what it has not saved: "
+                      "accepted messages may be lost (P1), a once tool may start again (P2), an "
+                      "answer may be given again (P3); set appendonly yes and appendfsync always");
     else if (!*sync)
-        note(&out, "the server does not say how it writes; without appendonly yes and "
-                   "appendfsync always its end may take accepted messages (P1), let a once tool "
-                   "start again (P2) and an answer be given again (P3)");
+        redis_db_note(&out,
+                      "the server does not say how it writes; without appendonly yes and "
+                      "appendfsync always its end may take accepted messages (P1), let a once tool "
+                      "start again (P2) and an answer be given again (P3)");
     else if (strcmp(sync, "always") != 0)
-        note(&out, "appendfsync is not always, so a loss of power may take the last seconds: "
-                   "accepted messages (P1), the knowledge that a once tool was started (P2) or an "
-                   "answer given (P3); set appendfsync always");
-    struct ch_sv policy = field(info, "maxmemory_policy");
-    if (policy.n && !ch_sv_is(policy, "noeviction") && !ch_sv_is(field(info, "maxmemory"), "0"))
-        note(&out, "maxmemory-policy lets the server throw sessions away when memory is short; "
-                   "set noeviction");
+        redis_db_note(
+            &out, "appendfsync is not always, so a loss of power may take the last seconds: "
+                  "accepted messages (P1), the knowledge that a once tool was started (P2) or an "
+                  "answer given (P3); set appendfsync always");
+    struct ch_sv policy = redis_db_field(info, "maxmemory_policy");
+    if (policy.n && !ch_sv_is(policy, "noeviction") &&
+        !ch_sv_is(redis_db_field(info, "maxmemory"), "0"))
+        redis_db_note(&out,
+                      "maxmemory-policy lets the server throw sessions away when memory is short; "
+                      "set noeviction");
     if (out.n == 0)
         return;
     CH_BUF_AUTO whole = {0};
@@ -180,7 +187,7 @@ static void judge(struct chela_store_db *db, const redisReply *info) {
     db->note = ch_buf_take(&whole);
 }
 
-static int check_server(struct chela_store_db *db, struct chela_error *err) {
+static int redis_db_check_server(struct chela_store_db *db, struct chela_error *err) {
     redisReply *info = NULL;
     int rc = ch_redis_ask(db, "INFO", &info, err);
 
@@ -188,22 +195,22 @@ static int check_server(struct chela_store_db *db, struct chela_error *err) {
         return rc;
     if (info->type != REDIS_REPLY_STRING)
         rc = ch_redis_strange(db, err);
-    else if (ch_sv_is(field(info, "cluster_enabled"), "1"))
+    else if (ch_sv_is(redis_db_field(info, "cluster_enabled"), "1"))
         rc = ch_fail(err, CHELA_EPROTO, "store %s is a cluster; a single server is needed",
                      db->shown);
-    else if (!db->read_only && ch_sv_is(field(info, "role"), "slave"))
+    else if (!db->read_only && ch_sv_is(redis_db_field(info, "role"), "slave"))
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is a replica",
                      db->shown);
     else
-        judge(db, info);
+        redis_db_judge(db, info);
     freeReplyObject(info);
     return rc;
 }
 
 /* --- the version -------------------------------------------------------------------- */
 
-static int check_version(struct chela_store_db *db, const redisReply *r, long long *out,
-                         struct chela_error *err) {
+static int redis_db_check_version(struct chela_store_db *db, const redisReply *r, long long *out,
+                                  struct chela_error *err) {
     char *end = NULL;
     long long version = r->type == REDIS_REPLY_STRING ? strtoll(r->str, &end, 10) : -1;
 
@@ -229,7 +236,7 @@ static int raise_version(struct chela_store_db *db, struct chela_error *err) {
     return rc;
 }
 
-static int prepare(struct chela_store_db *db, struct chela_error *err) {
+static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) {
     CH_BUF_AUTO words = {0};
     long long version = CHELA_STORE_VERSION;
     redisReply *r = NULL;
@@ -247,14 +254,14 @@ static int prepare(struct chela_store_db *db, struct chela_error *err) {
     if (rc < 0)
         return rc;
     if (r->type != REDIS_REPLY_NIL) /* for a reader it may well be empty */
-        rc = check_version(db, r, &version, err);
+        rc = redis_db_check_version(db, r, &version, err);
     freeReplyObject(r);
     return rc == 0 && !db->read_only && version < CHELA_STORE_VERSION ? raise_version(db, err) : rc;
 }
 
 /* --- opening ------------------------------------------------------------------------- */
 
-static void make_id(char out[33]) {
+static void redis_db_make_id(char out[33]) {
     unsigned char raw[16];
 
     if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
@@ -263,7 +270,7 @@ static void make_id(char out[33]) {
         snprintf(out + 2 * i, 3, "%02x", raw[i]);
 }
 
-static void describe(struct chela_store_db *db) {
+static void redis_db_describe(struct chela_store_db *db) {
     bool six = strchr(db->url.host, ':');
     CH_BUF_AUTO out = {0};
 
@@ -276,13 +283,13 @@ static int try_open(struct chela_store_db *db, struct chela_error *err) {
     int rc = ch_redis_connect(db, err);
 
     if (rc == 0)
-        rc = check_server(db, err);
-    return rc == 0 ? prepare(db, err) : rc;
+        rc = redis_db_check_server(db, err);
+    return rc == 0 ? redis_db_prepare(db, err) : rc;
 }
 
 /* Nobody there is an error at once: the address may be wrong. A server that is
  * still reading its data is waited for. */
-static int open_when_ready(struct chela_store_db *db, struct chela_error *err) {
+static int redis_db_open_when_ready(struct chela_store_db *db, struct chela_error *err) {
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->starting = false;
@@ -302,11 +309,11 @@ int ch_redis_open(const char *target, int read_only, struct chela_store_db **out
     int rc = ch_redis_url_parse(target, &db->url, err);
 
     db->read_only = read_only;
-    make_id(db->id);
+    redis_db_make_id(db->id);
     ch_redis_start(db);
     if (rc == 0) {
-        describe(db);
-        rc = open_when_ready(db, err);
+        redis_db_describe(db);
+        rc = redis_db_open_when_ready(db, err);
     }
     if (rc < 0) {
         ch_redis_close(db);

@@ -50,34 +50,9 @@ struct ch_redis_cmd {
     struct ch_buf args;
     size_t count;
 };
-void ch_redis_add(struct ch_redis_cmd *cmd, const char *p, size_t n);
-void ch_redis_addf(struct ch_redis_cmd *cmd, const char *fmt, ...) CHELA_PRINTF(2, 3);
-void ch_redis_add_words(struct ch_redis_cmd *cmd, const char *words); /* between spaces */
 
-/* --- url.c */
-int ch_redis_url_parse(const char *text, struct ch_redis_url *out, struct chela_error *err);
-void ch_redis_url_release(struct ch_redis_url *url);
-
-/* --- link.c: one connection, and no wait without an end */
-void ch_redis_start(struct chela_store_db *db); /* a call begins: set due */
-int ch_redis_connect(struct chela_store_db *db, struct chela_error *err);
-void ch_redis_drop(struct chela_store_db *db);
-/* May the failed call be tried once more? Waits a little first. */
-bool ch_redis_try_again(struct chela_store_db *db, unsigned attempt);
-/* Several may be sent before the first answer is taken. */
-int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct chela_error *err);
-/* *out is the caller's to freeReplyObject; an error of the server is err. */
-int ch_redis_receive(struct chela_store_db *db, redisReply **out, struct chela_error *err);
-/* Words of a command without data, sent and answered. */
-int ch_redis_ask(struct chela_store_db *db, const char *words, redisReply **out,
-                 struct chela_error *err);
-/* An answer that is none of what was asked for. */
-int ch_redis_strange(struct chela_store_db *db, struct chela_error *err);
-
-/* --- script.c: what runs in the server */
 extern const char ch_redis_script[];
 
-/* --- db.c: the database, and transactions in it */
 int ch_redis_open(const char *target, int read_only, struct chela_store_db **out,
                   const char **note, struct chela_error *err);
 void ch_redis_close(struct chela_store_db *db);
@@ -89,24 +64,5 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
 /* Learn how far the server's clock is from ours. */
 int ch_redis_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours);
-
-/* --- change.c */
-int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
-                    int sync, struct chela_error *err);
-int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
-                          chela_store_session_fn *fn, void *user, struct chela_error *err);
-
-/* --- read.c */
-/* token, unless 0, is shown instead of the row's. */
-int ch_redis_row(struct chela_store_db *db, const char *key, uint64_t token,
-                 chela_store_session_fn *fn, void *user, struct chela_error *err);
-int ch_redis_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
-                     void *user, struct chela_error *err);
-int ch_redis_list(struct chela_store_db *db, const struct chela_store_filter *filter,
-                  chela_store_session_fn *fn, void *user, struct chela_error *err);
-int ch_redis_records(struct chela_store_db *db, const char *key, uint64_t from,
-                     chela_store_record_fn *fn, void *user, struct chela_error *err);
-int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
-                   void *user, struct chela_error *err);
 
 #endif

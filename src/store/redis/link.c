@@ -5,6 +5,8 @@
  * that does not come within CH_LIMIT_STORE_ANSWER_MS costs the connection, and
  * a call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
  * What an answer may hold is bounded before it is stored. */
+#include "store/redis/link.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,12 +22,12 @@
 #define PAUSE_MS 50 /* before the second attempt; then twice as long, up to */
 #define PAUSE_MAX_MS 1000
 
-static int64_t now(void) {
+static int64_t redis_link_now(void) {
     return ch_mono_ms(&ch_clock_system);
 }
 
 void ch_redis_start(struct chela_store_db *db) {
-    db->due = now() + CH_LIMIT_STORE_CALL_MS;
+    db->due = redis_link_now() + CH_LIMIT_STORE_CALL_MS;
 }
 
 void ch_redis_drop(struct chela_store_db *db) {
@@ -37,7 +39,7 @@ void ch_redis_drop(struct chela_store_db *db) {
 bool ch_redis_try_again(struct chela_store_db *db, unsigned attempt) {
     int64_t ms = attempt < 5 ? PAUSE_MS << attempt : PAUSE_MAX_MS;
 
-    if (!db->again || now() + ms >= db->due)
+    if (!db->again || redis_link_now() + ms >= db->due)
         return false;
     poll(NULL, 0, (int)ms);
     return true;
@@ -100,7 +102,8 @@ static const struct {
     {"ERR invalid DB index", CHELA_ENOENT, false, true},
 };
 
-static int explain(struct chela_store_db *db, const redisReply *r, struct chela_error *err) {
+static int redis_link_explain(struct chela_store_db *db, const redisReply *r,
+                              struct chela_error *err) {
     for (size_t i = 0; i < CH_LEN(errors); i++) {
         if (strncmp(r->str, errors[i].start, strlen(errors[i].start)) != 0)
             continue;
@@ -115,7 +118,7 @@ static int explain(struct chela_store_db *db, const redisReply *r, struct chela_
     return ch_fail(err, CHELA_EIO, "store %s: %.300s", db->shown, r->str);
 }
 
-static int lost(struct chela_store_db *db, const char *why, struct chela_error *err) {
+static int redis_link_lost(struct chela_store_db *db, const char *why, struct chela_error *err) {
     int rc = ch_fail(err, CHELA_ENET, "store %s: the connection was lost: %s", db->shown, why);
 
     db->again = true;
@@ -128,7 +131,7 @@ int ch_redis_strange(struct chela_store_db *db, struct chela_error *err) {
     return ch_fail(err, CHELA_EPROTO, "store %s: an answer that Redis does not give", db->shown);
 }
 
-static int too_large(struct chela_store_db *db, struct chela_error *err) {
+static int redis_link_too_large(struct chela_store_db *db, struct chela_error *err) {
     ch_redis_drop(db);
     return ch_fail(err, CHELA_ELIMIT, "store %s: an answer of more than %u MB or %u items",
                    db->shown, (unsigned)(CH_LIMIT_STORE_REPLY / CH_MB),
@@ -138,12 +141,12 @@ static int too_large(struct chela_store_db *db, struct chela_error *err) {
 /* --- waiting ------------------------------------------------------------------- */
 
 /* Until the socket is ready: 0, or the connection is given up. */
-static int await(struct chela_store_db *db, short events, int64_t until,
-                 struct chela_error *err) {
+static int redis_link_await(struct chela_store_db *db, short events, int64_t until,
+                            struct chela_error *err) {
     struct pollfd p = {.fd = db->conn->fd, .events = events};
 
     for (;;) {
-        int64_t ms = CH_MIN(until, db->due) - now();
+        int64_t ms = CH_MIN(until, db->due) - redis_link_now();
         int n = ms > 0 ? poll(&p, 1, (int)ms) : 0;
         if (n > 0)
             return 0;
@@ -159,9 +162,10 @@ static int send_all(struct chela_store_db *db, const char *p, size_t n, struct c
     while (n > 0) {
         ssize_t sent = send(db->conn->fd, p, n, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
-            return lost(db, strerror(errno), err);
+            return redis_link_lost(db, strerror(errno), err);
         if (sent < 0) {
-            int rc = await(db, POLLOUT, now() + CH_LIMIT_STORE_ANSWER_MS, err);
+            int rc =
+                redis_link_await(db, POLLOUT, redis_link_now() + CH_LIMIT_STORE_ANSWER_MS, err);
             if (rc < 0)
                 return rc;
             continue;
@@ -177,7 +181,7 @@ int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct ch
     int n = snprintf(head, sizeof(head), "*%zu\r\n", cmd->count);
 
     if (!db->conn)
-        return lost(db, "no connection", err);
+        return redis_link_lost(db, "no connection", err);
     /* One packet, unless it is large: then a copy would cost more. */
     if (cmd->args.n > 65536) {
         int rc = send_all(db, head, (size_t)n, err);
@@ -190,9 +194,9 @@ int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct ch
 }
 
 /* Some more bytes for the parser. */
-static int feed(struct chela_store_db *db, size_t *total, struct chela_error *err) {
+static int redis_link_feed(struct chela_store_db *db, size_t *total, struct chela_error *err) {
     char bytes[16384];
-    int rc = await(db, POLLIN, now() + CH_LIMIT_STORE_ANSWER_MS, err);
+    int rc = redis_link_await(db, POLLIN, redis_link_now() + CH_LIMIT_STORE_ANSWER_MS, err);
 
     if (rc < 0)
         return rc;
@@ -200,10 +204,10 @@ static int feed(struct chela_store_db *db, size_t *total, struct chela_error *er
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)
-        return lost(db, n == 0 ? "the server closed it" : strerror(errno), err);
+        return redis_link_lost(db, n == 0 ? "the server closed it" : strerror(errno), err);
     *total += (size_t)n;
     if (*total > CH_LIMIT_STORE_REPLY)
-        return too_large(db, err);
+        return redis_link_too_large(db, err);
     if (redisReaderFeed(db->conn->reader, bytes, (size_t)n) != REDIS_OK)
         return ch_redis_strange(db, err);
     return 0;
@@ -214,20 +218,20 @@ int ch_redis_receive(struct chela_store_db *db, redisReply **out, struct chela_e
     void *reply = NULL;
 
     if (!db->conn)
-        return lost(db, "no connection", err);
+        return redis_link_lost(db, "no connection", err);
     for (;;) {
         if (redisReaderGetReply(db->conn->reader, &reply) != REDIS_OK)
-            return db->conn->reader->err == REDIS_ERR_OOM ? too_large(db, err)
+            return db->conn->reader->err == REDIS_ERR_OOM ? redis_link_too_large(db, err)
                                                           : ch_redis_strange(db, err);
         if (reply)
             break;
-        int rc = feed(db, &total, err);
+        int rc = redis_link_feed(db, &total, err);
         if (rc < 0)
             return rc;
     }
     redisReply *r = reply;
     if (r->type == REDIS_REPLY_ERROR) {
-        int rc = explain(db, r, err);
+        int rc = redis_link_explain(db, r, err);
         freeReplyObject(r);
         return rc;
     }
@@ -261,7 +265,8 @@ static void *make_array(const redisReadTask *task, array_length n) {
 }
 
 static int await_connection(struct chela_store_db *db, struct chela_error *err) {
-    int failed = 0, rc = await(db, POLLOUT, now() + CH_LIMIT_STORE_ANSWER_MS, err);
+    int failed = 0,
+        rc = redis_link_await(db, POLLOUT, redis_link_now() + CH_LIMIT_STORE_ANSWER_MS, err);
     socklen_t n = sizeof(failed);
 
     if (rc < 0)
@@ -273,7 +278,7 @@ static int await_connection(struct chela_store_db *db, struct chela_error *err) 
     return ch_fail(err, CHELA_ENET, "store %s: %s", db->shown, strerror(failed));
 }
 
-static int open_socket(struct chela_store_db *db, struct chela_error *err) {
+static int redis_link_open_socket(struct chela_store_db *db, struct chela_error *err) {
     db->conn = redisConnectNonBlock(db->url.host, db->url.port);
     if (!db->conn || db->conn->err) {
         ch_fail(err, CHELA_ENET, "store %s: %s", db->shown,
@@ -290,7 +295,7 @@ static int open_socket(struct chela_store_db *db, struct chela_error *err) {
     return await_connection(db, err);
 }
 
-static int take_answer(struct chela_store_db *db, struct chela_error *err) {
+static int redis_link_take_answer(struct chela_store_db *db, struct chela_error *err) {
     redisReply *r = NULL;
     int rc = ch_redis_receive(db, &r, err);
 
@@ -309,7 +314,7 @@ static int log_in(struct chela_store_db *db, struct chela_error *err) {
     ch_redis_add(&cmd, db->url.password, strlen(db->url.password));
     int rc = ch_redis_send(db, &cmd, err);
     ch_buf_release(&cmd.args);
-    return rc < 0 ? rc : take_answer(db, err);
+    return rc < 0 ? rc : redis_link_take_answer(db, err);
 }
 
 static int load_script(struct chela_store_db *db, struct chela_error *err) {
@@ -338,7 +343,7 @@ int ch_redis_connect(struct chela_store_db *db, struct chela_error *err) {
 
     if (db->conn)
         return 0;
-    int rc = open_socket(db, err);
+    int rc = redis_link_open_socket(db, err);
     if (rc == 0)
         rc = log_in(db, err);
     snprintf(select, sizeof(select), "SELECT %d", db->url.index);

@@ -1,6 +1,8 @@
 /* module.c -- libchela-store-redis.so: sessions in a Redis server. */
 #include "chela/sys/module.h"
+#include "store/redis/change.h"
 #include "store/redis/db.h"
+#include "store/redis/read.h"
 
 static const struct chela_store_ops ops = {
     .name = "redis",

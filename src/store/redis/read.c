@@ -2,6 +2,8 @@
  *
  * A walk that broke off goes on where it was: what was read is remembered by
  * its number, and nothing is handed out twice. */
+#include "store/redis/read.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
 
 #define RECORDS 256        /* asked for at a time, while they are small */
 #define LARGE (8 * CH_MB)  /* together: then one by one */
@@ -43,7 +46,7 @@ static bool is_hash(const redisReply *r, size_t fields) {
     return true;
 }
 
-static const char *str(const redisReply *r, size_t i) {
+static const char *redis_read_str(const redisReply *r, size_t i) {
     return r->element[i]->str;
 }
 
@@ -51,7 +54,7 @@ static int64_t num(const redisReply *r, size_t i) {
     return strtoll(r->element[i]->str, NULL, 10);
 }
 
-static uint64_t count(const redisReply *r, size_t i) {
+static uint64_t redis_read_count(const redisReply *r, size_t i) {
     return strtoull(r->element[i]->str, NULL, 10);
 }
 
@@ -70,7 +73,7 @@ static void drop_rows(struct batch *b) {
     }
 }
 
-static int fetch(struct chela_store_db *db, void *user, struct chela_error *err) {
+static int redis_read_fetch(struct chela_store_db *db, void *user, struct chela_error *err) {
     struct batch *b = user;
     int rc = 0;
 
@@ -96,22 +99,22 @@ static int fetch(struct chela_store_db *db, void *user, struct chela_error *err)
     "agent title status parent created updated last window turns messages owner token until"
 enum { ROW_FIELDS = 13 };
 
-static struct chela_store_session session_of(const struct chela_store_db *db, const char *key,
-                                             const redisReply *r) {
+static struct chela_store_session redis_read_session_of(const struct chela_store_db *db,
+                                                        const char *key, const redisReply *r) {
     return (struct chela_store_session){
         .key = key,
-        .agent = str(r, 0),
-        .title = str(r, 1),
-        .status = str(r, 2),
-        .parent = str(r, 3),
+        .agent = redis_read_str(r, 0),
+        .title = redis_read_str(r, 1),
+        .status = redis_read_str(r, 2),
+        .parent = redis_read_str(r, 3),
         .created = num(r, 4),
         .updated = num(r, 5),
-        .last = count(r, 6),
-        .window = count(r, 7),
-        .turns = count(r, 8),
-        .messages = count(r, 9),
-        .owner = str(r, 10),
-        .token = count(r, 11),
+        .last = redis_read_count(r, 6),
+        .window = redis_read_count(r, 7),
+        .turns = redis_read_count(r, 8),
+        .messages = redis_read_count(r, 9),
+        .owner = redis_read_str(r, 10),
+        .token = redis_read_count(r, 11),
         .until = num(r, 12) - db->skew,
     };
 }
@@ -121,10 +124,10 @@ int ch_redis_row(struct chela_store_db *db, const char *key, uint64_t token,
     char *keys[] = {(char *)key};
     redisReply *row = NULL;
     struct batch b = {"s:", ROW, ROW_FIELDS, keys, &row, 1};
-    int rc = persist(db, fetch, &b, err);
+    int rc = persist(db, redis_read_fetch, &b, err);
 
     if (rc == 0 && is_hash(row, ROW_FIELDS)) {
-        struct chela_store_session s = session_of(db, key, row);
+        struct chela_store_session s = redis_read_session_of(db, key, row);
         s.token = token ? token : s.token;
         fn(&s, user);
     } else if (rc == 0) {
@@ -183,8 +186,8 @@ static int fetch_names(struct chela_store_db *db, void *user, struct chela_error
 /* fn returns non-zero to stop. */
 typedef int row_fn(struct chela_store_db *db, const char *name, const redisReply *row, void *user);
 
-static int walk(struct chela_store_db *db, struct batch *b, char *const *names, size_t n,
-                row_fn *fn, void *user, struct chela_error *err) {
+static int redis_read_walk(struct chela_store_db *db, struct batch *b, char *const *names, size_t n,
+                           row_fn *fn, void *user, struct chela_error *err) {
     redisReply *rows[CH_LIMIT_STORE_BATCH] = {NULL};
     bool stop = false;
     int rc = 0;
@@ -194,7 +197,7 @@ static int walk(struct chela_store_db *db, struct batch *b, char *const *names, 
         ch_redis_start(db);
         b->keys = names + at;
         b->n = CH_MIN(n - at, (size_t)CH_LIMIT_STORE_BATCH);
-        rc = persist(db, fetch, b, err);
+        rc = persist(db, redis_read_fetch, b, err);
         for (size_t i = 0; rc == 0 && !stop && i < b->n; i++)
             if (is_hash(rows[i], b->nfields)) /* else it is gone by now */
                 stop = fn(db, b->keys[i], rows[i], user);
@@ -210,10 +213,11 @@ struct listing {
     size_t given;
 };
 
-static int on_row(struct chela_store_db *db, const char *name, const redisReply *row, void *user) {
+static int redis_read_on_row(struct chela_store_db *db, const char *name, const redisReply *row,
+                             void *user) {
     struct listing *l = user;
     const struct chela_store_filter *f = l->filter;
-    struct chela_store_session s = session_of(db, name, row);
+    struct chela_store_session s = redis_read_session_of(db, name, row);
 
     if ((f->status && strcmp(s.status, f->status) != 0) || (f->before && s.updated >= f->before))
         return 0;
@@ -251,7 +255,7 @@ int ch_redis_list(struct chela_store_db *db, const struct chela_store_filter *fi
     if (rc == 0 && filter->prefix)
         keep_prefix(&names, filter->prefix);
     if (rc == 0)
-        rc = walk(db, &b, names.list, names.n, on_row, &l, err);
+        rc = redis_read_walk(db, &b, names.list, names.n, redis_read_on_row, &l, err);
     drop_names(&names);
     return rc;
 }
@@ -263,18 +267,18 @@ struct items {
     void *user;
 };
 
-static int on_item(struct chela_store_db *db, const char *name, const redisReply *row,
-                   void *user) {
+static int redis_read_on_item(struct chela_store_db *db, const char *name, const redisReply *row,
+                              void *user) {
     struct items *w = user;
     struct chela_store_item i = {
         .id = name,
-        .key = str(row, 0),
-        .state = str(row, 1),
-        .data = str(row, 2),
+        .key = redis_read_str(row, 0),
+        .state = redis_read_str(row, 1),
+        .data = redis_read_str(row, 2),
         .n = row->element[2]->len,
-        .receipt = str(row, 3),
+        .receipt = redis_read_str(row, 3),
         .ts = num(row, 4),
-        .attempts = count(row, 5),
+        .attempts = redis_read_count(row, 5),
     };
 
     (void)db;
@@ -298,7 +302,7 @@ int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_st
         ids[i] = colon ? colon + 1 : names.list[i];
     }
     if (rc == 0)
-        rc = walk(db, &b, ids, names.n, on_item, &w, err);
+        rc = redis_read_walk(db, &b, ids, names.n, redis_read_on_item, &w, err);
     drop_names(&names);
     return rc;
 }
@@ -354,7 +358,7 @@ static int fetch_piece(struct chela_store_db *db, void *user, struct chela_error
 }
 
 /* "SEQ TYPE TS SUM DATA" */
-static bool read_record(const redisReply *r, struct chela_store_record *out) {
+static bool redis_read_record(const redisReply *r, struct chela_store_record *out) {
     char *at = r->type == REDIS_REPLY_STRING ? r->str : NULL, *end;
     unsigned long long parts[4];
 
@@ -382,7 +386,7 @@ static int give_out(struct piece *p, chela_store_record_fn *fn, void *user, bool
                        p->key, (unsigned long long)p->from);
     for (size_t i = 0; !*stop && i < p->r->elements; i++) {
         struct chela_store_record record;
-        if (!read_record(p->r->element[i], &record))
+        if (!redis_read_record(p->r->element[i], &record))
             return ch_fail(err, CHELA_EPARSE, "session '%s' is damaged: record %llu was changed",
                            p->key, (unsigned long long)p->from);
         *stop = fn(&record, user);

@@ -4,6 +4,8 @@
  * kept), prefix (of all keys), password_file (its first line; better than a
  * password that others see in a command line). Messages repeat nothing of the
  * URL, since a password may be in any part of one that is written wrongly. */
+#include "store/redis/url.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 #define TTL_MAX (100LL * 365 * 86400)
 #define PREFIX_MAX 64
 
-static int bad(struct chela_error *err, const char *what) {
+static int redis_url_bad(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EINVAL,
                    "store redis://...: %s; expected "
                    "redis://USER:PASSWORD@HOST:PORT/NUMBER?ttl=30d&prefix=NAME:, with "
@@ -25,7 +27,7 @@ static int bad(struct chela_error *err, const char *what) {
                    what);
 }
 
-static int hex(char c) {
+static int redis_url_hex(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
@@ -33,12 +35,12 @@ static int hex(char c) {
 }
 
 /* NULL: not written as it should be. */
-static char *decode(struct ch_sv s) {
+static char *redis_url_decode(struct ch_sv s) {
     CH_BUF_AUTO out = {0};
 
     for (size_t i = 0; i < s.n; i++) {
-        int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-        int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+        int high = s.p[i] == '%' && i + 2 < s.n ? redis_url_hex(s.p[i + 1]) : -1;
+        int low = high >= 0 ? redis_url_hex(s.p[i + 2]) : -1;
         if (s.p[i] == '%' && (low < 0 || (high == 0 && low == 0)))
             return NULL;
         ch_buf_addc(&out, low >= 0 ? (char)(high * 16 + low) : s.p[i]);
@@ -47,7 +49,7 @@ static char *decode(struct ch_sv s) {
     return ch_buf_take(&out);
 }
 
-static bool number_of(struct ch_sv s, long long min, long long max, long long *out) {
+static bool redis_url_number_of(struct ch_sv s, long long min, long long max, long long *out) {
     long long n = 0;
 
     if (s.n == 0 || s.n > 15)
@@ -68,9 +70,9 @@ static int parse_login(struct ch_sv login, struct ch_redis_url *u, struct chela_
 
     ch_free(u->user);
     ch_free(u->password);
-    u->user = decode(user);
-    u->password = decode(rest);
-    return u->user && u->password ? 0 : bad(err, "the user or the password");
+    u->user = redis_url_decode(user);
+    u->password = redis_url_decode(rest);
+    return u->user && u->password ? 0 : redis_url_bad(err, "the user or the password");
 }
 
 /* [::1]:6379, host:6379, host */
@@ -82,15 +84,15 @@ static int parse_address(struct ch_sv at, struct ch_redis_url *u, struct chela_e
         rest = ch_sv(at.p + 1, at.n - 1);
         host = ch_sv_split(&rest, ']');
         if (!rest.p || (rest.n && rest.p[0] != ':'))
-            return bad(err, "the host");
+            return redis_url_bad(err, "the host");
         rest = rest.n ? ch_sv(rest.p + 1, rest.n - 1) : ch_sv(NULL, 0);
     } else {
         host = ch_sv_split(&rest, ':');
     }
     if (memchr(host.p, '@', host.n) || host.n > 255)
-        return bad(err, "the host");
-    if (rest.p && !number_of(rest, 1, 65535, &port))
-        return bad(err, "the port");
+        return redis_url_bad(err, "the host");
+    if (rest.p && !redis_url_number_of(rest, 1, 65535, &port))
+        return redis_url_bad(err, "the port");
     u->host = host.n ? ch_strndup(host.p, host.n) : ch_strdup("127.0.0.1");
     u->port = (int)port;
     return 0;
@@ -104,32 +106,32 @@ static int parse_ttl(struct ch_sv value, struct ch_redis_url *u, struct chela_er
 
     if (unit)
         value.n--;
-    if (!number_of(value, 1, TTL_MAX, &n))
-        return bad(err, "ttl is a number of seconds, or one with s, m, h or d");
+    if (!redis_url_number_of(value, 1, TTL_MAX, &n))
+        return redis_url_bad(err, "ttl is a number of seconds, or one with s, m, h or d");
     u->ttl = n * (unit ? seconds[unit - units] : 1);
     return u->ttl >= TTL_MIN && u->ttl <= TTL_MAX
                ? 0
-               : bad(err, "ttl is a minute at least and a hundred years at most");
+               : redis_url_bad(err, "ttl is a minute at least and a hundred years at most");
 }
 
 static int parse_prefix(struct ch_sv value, struct ch_redis_url *u, struct chela_error *err) {
     for (size_t i = 0; i < value.n; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:",
                     value.p[i]))
-            return bad(err, "prefix holds letters, digits and _ - . :");
+            return redis_url_bad(err, "prefix holds letters, digits and _ - . :");
     if (value.n == 0 || value.n > PREFIX_MAX)
-        return bad(err, "prefix has 1 to 64 bytes");
+        return redis_url_bad(err, "prefix has 1 to 64 bytes");
     ch_free(u->prefix);
     u->prefix = ch_strndup(value.p, value.n);
     return 0;
 }
 
 static int read_password(struct ch_sv value, struct ch_redis_url *u, struct chela_error *err) {
-    CH_AUTOFREE char *path = decode(value);
+    CH_AUTOFREE char *path = redis_url_decode(value);
     char line[1024];
 
     if (!path || !*path)
-        return bad(err, "password_file");
+        return redis_url_bad(err, "password_file");
     FILE *f = fopen(path, "re");
     if (!f || !fgets(line, sizeof(line), f)) {
         int failed = f ? 0 : errno;
@@ -157,7 +159,7 @@ static int parse_parameters(struct ch_sv rest, struct ch_redis_url *u, struct ch
         else if (ch_sv_is(name, "password_file"))
             rc = read_password(value, u, err);
         else
-            rc = bad(err, "a parameter that is not known");
+            rc = redis_url_bad(err, "a parameter that is not known");
     }
     return rc;
 }
@@ -171,7 +173,7 @@ int ch_redis_url_parse(const char *text, struct ch_redis_url *u, struct chela_er
                        "store rediss://...: TLS to Redis is not supported; use redis:// to a "
                        "tunnel on this machine (stunnel, spiped, ssh -L)");
     if (rest.n < 2 || rest.p[0] != '/' || rest.p[1] != '/')
-        return bad(err, "the beginning");
+        return redis_url_bad(err, "the beginning");
     rest = ch_sv(rest.p + 2, rest.n - 2);
     u->user = ch_strdup("");
     u->password = ch_strdup("");
@@ -186,8 +188,8 @@ int ch_redis_url_parse(const char *text, struct ch_redis_url *u, struct chela_er
     }
     if (rc == 0)
         rc = parse_address(address, u, err);
-    if (rc == 0 && index.n && !number_of(index, 0, 1000000, &number))
-        rc = bad(err, "the database, which is a number");
+    if (rc == 0 && index.n && !redis_url_number_of(index, 0, 1000000, &number))
+        rc = redis_url_bad(err, "the database, which is a number");
     u->index = (int)number;
     return rc == 0 ? parse_parameters(parameters, u, err) : rc;
 }

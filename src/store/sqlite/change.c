@@ -2,6 +2,8 @@
  *
  * A change looks at its guard first and then writes, so that one which is
  * refused leaves nothing to be undone, and the others stand. */
+#include "store/sqlite/change.h"
+
 #include "store/sqlite/db.h"
 
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/sqlite/read.h"
 
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
     if (text)
@@ -29,8 +32,8 @@ struct row {
 };
 
 /* CHELA_ENOENT without an error of the database: there is none. */
-static int find(struct chela_store_db *db, const char *key, struct row *row, bool *there,
-                struct chela_error *err) {
+static int sqlite_change_find(struct chela_store_db *db, const char *key, struct row *row,
+                              bool *there, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
 
     if (!stmt)
@@ -50,8 +53,8 @@ static int find(struct chela_store_db *db, const char *key, struct row *row, boo
 
 /* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
 
-static int add_record(struct chela_store_db *db, int64_t session,
-                      const struct chela_store_record *r, struct chela_error *err) {
+static int sqlite_change_add_record(struct chela_store_db *db, int64_t session,
+                                    const struct chela_store_record *r, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_ADD, err);
 
     if (!stmt)
@@ -82,11 +85,11 @@ static int update_head(struct chela_store_db *db, int64_t session,
     return ch_sqlite_step(db, stmt, err);
 }
 
-static int append(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int sqlite_change_append(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
     struct row row;
     bool there;
-    int rc = find(db, c->key, &row, &there, err);
+    int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
     if (rc < 0)
         return rc;
@@ -98,12 +101,12 @@ static int append(struct chela_store_db *db, struct chela_store_change *c,
     if (c->rc < 0)
         return 0;
     for (size_t i = 0; rc == 0 && i < c->nrecords; i++)
-        rc = add_record(db, row.id, &c->records[i], err);
+        rc = sqlite_change_add_record(db, row.id, &c->records[i], err);
     return rc < 0 ? rc : update_head(db, row.id, c, row.last + c->nrecords, err);
 }
 
-static int lease(struct chela_store_db *db, struct chela_store_change *c, enum statement which,
-                 struct chela_error *err) {
+static int sqlite_change_lease(struct chela_store_db *db, struct chela_store_change *c,
+                               enum statement which, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
 
     if (!stmt)
@@ -117,9 +120,9 @@ static int lease(struct chela_store_db *db, struct chela_store_change *c, enum s
     return rc;
 }
 
-static int insert_session(struct chela_store_db *db, const char *key, const char *agent,
-                          size_t agent_n, const char *parent, int64_t now,
-                          struct chela_error *err) {
+static int sqlite_change_insert_session(struct chela_store_db *db, const char *key,
+                                        const char *agent, size_t agent_n, const char *parent,
+                                        int64_t now, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_CREATE, err);
 
     if (!stmt)
@@ -131,20 +134,20 @@ static int insert_session(struct chela_store_db *db, const char *key, const char
     return ch_sqlite_step(db, stmt, err);
 }
 
-static int create(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int sqlite_change_create(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
     struct row row;
     bool there;
-    int rc = find(db, c->key, &row, &there, err);
+    int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
     if (rc < 0)
         return rc;
     c->rc = there ? CHELA_EEXIST : 0;
-    return there ? 0 : insert_session(db, c->key, c->data, c->n, c->id, c->now, err);
+    return there ? 0 : sqlite_change_insert_session(db, c->key, c->data, c->n, c->id, c->now, err);
 }
 
-static int set_title(struct chela_store_db *db, struct chela_store_change *c,
-                     struct chela_error *err) {
+static int sqlite_change_set_title(struct chela_store_db *db, struct chela_store_change *c,
+                                   struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_TITLE, err);
 
     if (!stmt)
@@ -188,10 +191,11 @@ static void drop_words(struct chela_store_db *db, int64_t session) {
     sqlite3_free(text);
 }
 
-static int drop(struct chela_store_db *db, struct chela_store_change *c, struct chela_error *err) {
+static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_change *c,
+                              struct chela_error *err) {
     struct row row;
     bool there;
-    int rc = find(db, c->key, &row, &there, err);
+    int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
     if (rc < 0)
         return rc;
@@ -212,8 +216,8 @@ static int drop(struct chela_store_db *db, struct chela_store_change *c, struct 
     return rc;
 }
 
-static int insert_item(struct chela_store_db *db, struct chela_store_change *c,
-                       enum statement which, struct chela_error *err) {
+static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_store_change *c,
+                                     enum statement which, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
 
     if (!stmt)
@@ -236,8 +240,8 @@ static int alter(struct chela_store_db *db, struct chela_store_change *c, enum s
     return rc;
 }
 
-static int receipt(struct chela_store_db *db, struct chela_store_change *c,
-                   struct chela_error *err) {
+static int sqlite_change_receipt(struct chela_store_db *db, struct chela_store_change *c,
+                                 struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND_INTENT, err);
 
     if (!stmt)
@@ -260,8 +264,8 @@ static int receipt(struct chela_store_db *db, struct chela_store_change *c,
     return ch_sqlite_step(db, stmt, err);
 }
 
-static int expire(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
+static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
     static const enum statement boxes[] = {S_EXPIRE_INBOX, S_EXPIRE_OUTBOX};
     int rc = 0;
 
@@ -279,35 +283,35 @@ static int expire(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int apply(struct chela_store_db *db, struct chela_store_change *c,
-                 struct chela_error *err) {
+static int sqlite_change_apply(struct chela_store_db *db, struct chela_store_change *c,
+                               struct chela_error *err) {
     switch (c->kind) {
     case CHELA_STORE_APPEND:
-        return append(db, c, err);
+        return sqlite_change_append(db, c, err);
     case CHELA_STORE_RENEW:
-        return lease(db, c, S_RENEW, err);
+        return sqlite_change_lease(db, c, S_RENEW, err);
     case CHELA_STORE_RELEASE:
-        return lease(db, c, S_RELEASE, err);
+        return sqlite_change_lease(db, c, S_RELEASE, err);
     case CHELA_STORE_CREATE:
-        return create(db, c, err);
+        return sqlite_change_create(db, c, err);
     case CHELA_STORE_TITLE:
-        return set_title(db, c, err);
+        return sqlite_change_set_title(db, c, err);
     case CHELA_STORE_DELETE:
-        return drop(db, c, err);
+        return sqlite_change_drop(db, c, err);
     case CHELA_STORE_ACCEPT:
-        return insert_item(db, c, S_ACCEPT, err);
+        return sqlite_change_insert_item(db, c, S_ACCEPT, err);
     case CHELA_STORE_SETTLE:
         return alter(db, c, S_SETTLE, err);
     case CHELA_STORE_INTENT:
-        return insert_item(db, c, S_INTENT, err);
+        return sqlite_change_insert_item(db, c, S_INTENT, err);
     case CHELA_STORE_RECEIPT:
-        return receipt(db, c, err);
+        return sqlite_change_receipt(db, c, err);
     case CHELA_STORE_NOTE:
-        return insert_item(db, c, c->token ? S_NOTE : S_RENOTE, err);
+        return sqlite_change_insert_item(db, c, c->token ? S_NOTE : S_RENOTE, err);
     case CHELA_STORE_FORGET:
         return alter(db, c, S_FORGET, err);
     case CHELA_STORE_EXPIRE:
-        return expire(db, c, err);
+        return sqlite_change_expire(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->path);
 }
@@ -319,14 +323,14 @@ int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *chang
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = apply(db, &changes[i], err);
+        rc = sqlite_change_apply(db, &changes[i], err);
     return ch_sqlite_end(db, rc, err);
 }
 
 /* --- opening a session -------------------------------------------------------- */
 
-static int take_lease(struct chela_store_db *db, const struct chela_store_claim *c,
-                      struct chela_error *err) {
+static int sqlite_change_take_lease(struct chela_store_db *db, const struct chela_store_claim *c,
+                                    struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_LEASE, err);
 
     if (!stmt)
@@ -337,18 +341,19 @@ static int take_lease(struct chela_store_db *db, const struct chela_store_claim 
     return ch_sqlite_step(db, stmt, err);
 }
 
-static int claim_it(struct chela_store_db *db, const struct chela_store_claim *c, bool *busy,
-                    struct chela_error *err) {
+static int sqlite_change_claim_it(struct chela_store_db *db, const struct chela_store_claim *c,
+                                  bool *busy, struct chela_error *err) {
     struct row row = {0};
     bool there;
-    int rc = find(db, c->key, &row, &there, err);
+    int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
     if (rc == 0 && !there)
-        rc = c->create ? insert_session(db, c->key, c->agent, strlen(c->agent), "", c->now, err)
+        rc = c->create ? sqlite_change_insert_session(db, c->key, c->agent, strlen(c->agent), "",
+                                                      c->now, err)
                        : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
     bool holds = there && row.held && (c->judge || row.until > c->now);
     *busy = holds && !(c->steal && c->steal == row.token);
-    return rc == 0 && !*busy ? take_lease(db, c, err) : rc;
+    return rc == 0 && !*busy ? sqlite_change_take_lease(db, c, err) : rc;
 }
 
 int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
@@ -357,7 +362,7 @@ int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_c
     int rc = ch_sqlite_begin(db, false, err);
 
     if (rc == 0)
-        rc = ch_sqlite_end(db, claim_it(db, claim, &busy, err), err);
+        rc = ch_sqlite_end(db, sqlite_change_claim_it(db, claim, &busy, err), err);
     if (rc == 0)
         rc = ch_sqlite_session(db, claim->key, fn, user, err);
     if (rc == 0 && busy)

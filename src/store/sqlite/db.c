@@ -47,7 +47,7 @@ static const char schema[] =
 
 /* --- errors ------------------------------------------------------------------ */
 
-static int code_of(int rc) {
+static int sqlite_db_code_of(int rc) {
     switch (rc & 0xff) {
     case SQLITE_PERM:
     case SQLITE_READONLY:
@@ -126,7 +126,7 @@ int ch_sqlite_fail(struct chela_store_db *db, int rc, struct chela_error *err) {
     case SQLITE_READONLY:
         return ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     }
-    return ch_fail(err, code_of(rc), "store %s: %s", db->path, sqlite3_errstr(rc));
+    return ch_fail(err, sqlite_db_code_of(rc), "store %s: %s", db->path, sqlite3_errstr(rc));
 }
 
 /* --- statements and transactions ------------------------------------------------ */
@@ -156,7 +156,7 @@ int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_e
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
-static int run(struct chela_store_db *db, enum statement which, struct chela_error *err) {
+static int sqlite_db_run(struct chela_store_db *db, enum statement which, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
 
     return stmt ? ch_sqlite_step(db, stmt, err) : err->code;
@@ -177,15 +177,15 @@ int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *er
             return rc;
         db->synced = sync;
     }
-    return run(db, S_BEGIN, err);
+    return sqlite_db_run(db, S_BEGIN, err);
 }
 
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
     if (rc == 0)
-        rc = run(db, S_COMMIT, err);
+        rc = sqlite_db_run(db, S_COMMIT, err);
     if (rc < 0 && !sqlite3_get_autocommit(db->db)) {
         struct chela_error ignored = {0};
-        run(db, S_ROLLBACK, &ignored); /* err holds what went wrong first */
+        sqlite_db_run(db, S_ROLLBACK, &ignored); /* err holds what went wrong first */
     }
     return rc;
 }
@@ -200,8 +200,8 @@ static char *as_path(const char *target) {
     return ch_buf_take(&path);
 }
 
-static int open_file(struct chela_store_db *db, const char *path, int flags,
-                     struct chela_error *err) {
+static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int flags,
+                               struct chela_error *err) {
     int rc = sqlite3_open_v2(path, &db->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
@@ -215,7 +215,7 @@ static int open_file(struct chela_store_db *db, const char *path, int flags,
                    err);
 }
 
-static int write_schema(struct chela_store_db *db, struct chela_error *err) {
+static int sqlite_db_write_schema(struct chela_store_db *db, struct chela_error *err) {
     char version[128];
     int rc = execute(db, "BEGIN", err);
 
@@ -254,7 +254,7 @@ static int make_file(const char *name, const char *shown, struct chela_error *er
 }
 
 /* Somebody else may make it at the same time: whoever is first wins. */
-static int create(struct chela_store_db *db, const char *path, struct chela_error *err) {
+static int sqlite_db_create(struct chela_store_db *db, const char *path, struct chela_error *err) {
     CH_BUF_AUTO name = {0};
 
     ch_buf_addf(&name, "%s.new-%ld", path, (long)getpid());
@@ -262,9 +262,9 @@ static int create(struct chela_store_db *db, const char *path, struct chela_erro
     int rc = make_file(ch_buf_str(&name), db->path, err);
     if (rc < 0)
         return rc;
-    rc = open_file(db, ch_buf_str(&name), SQLITE_OPEN_READWRITE, err);
+    rc = sqlite_db_open_file(db, ch_buf_str(&name), SQLITE_OPEN_READWRITE, err);
     if (rc == 0)
-        rc = write_schema(db, err);
+        rc = sqlite_db_write_schema(db, err);
     int closed = sqlite3_close(db->db);
     db->db = NULL;
     if (rc == 0 && closed != SQLITE_OK)
@@ -277,8 +277,8 @@ static int create(struct chela_store_db *db, const char *path, struct chela_erro
     return rc;
 }
 
-static int number(struct chela_store_db *db, const char *question, int64_t *out,
-                  struct chela_error *err) {
+static int sqlite_db_number(struct chela_store_db *db, const char *question, int64_t *out,
+                            struct chela_error *err) {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->db, question, -1, &stmt, NULL);
 
@@ -292,14 +292,14 @@ static int number(struct chela_store_db *db, const char *question, int64_t *out,
 
 /* A step for each version, in one transaction; somebody else may have been
  * first. */
-static int migrate(struct chela_store_db *db, struct chela_error *err) {
+static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);
 
     if (rc == 0)
-        rc = number(db, "PRAGMA user_version", &version, err);
+        rc = sqlite_db_number(db, "PRAGMA user_version", &version, err);
     for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
         rc = execute(db, steps[version], err);
     snprintf(text, sizeof(text), "PRAGMA user_version=%d", CHELA_STORE_VERSION);
@@ -312,11 +312,11 @@ static int migrate(struct chela_store_db *db, struct chela_error *err) {
     return rc;
 }
 
-static int check_version(struct chela_store_db *db, struct chela_error *err) {
+static int sqlite_db_check_version(struct chela_store_db *db, struct chela_error *err) {
     int64_t application = 0, version = 0;
 
-    if (number(db, "PRAGMA application_id", &application, err) < 0 ||
-        number(db, "PRAGMA user_version", &version, err) < 0)
+    if (sqlite_db_number(db, "PRAGMA application_id", &application, err) < 0 ||
+        sqlite_db_number(db, "PRAGMA user_version", &version, err) < 0)
         return err->code;
     if (application != APPLICATION)
         return ch_fail(err, CHELA_EPROTO, "%s is a database, but no store of chela", db->path);
@@ -347,13 +347,13 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
     int rc = check_size(db, path, err);
 
     if (rc == 0)
-        rc = open_file(db, path, SQLITE_OPEN_READWRITE, err);
+        rc = sqlite_db_open_file(db, path, SQLITE_OPEN_READWRITE, err);
     if (rc == 0)
-        rc = check_version(db, err);
+        rc = sqlite_db_check_version(db, err);
     if (rc == 0 && !db->read_only && sqlite3_db_readonly(db->db, "main") == 1)
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)
-        rc = migrate(db, err);
+        rc = sqlite_db_migrate(db, err);
     /* Emptying the WAL whenever a short-lived process leaves would cost more
      * syncs than its work; it is done once in a thousand pages. */
     if (rc == 0)
@@ -373,7 +373,7 @@ int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **ou
     db->path = ch_strdup(target);
     db->read_only = read_only;
     if (!read_only && access(path, F_OK) < 0 && errno == ENOENT)
-        rc = create(db, path, err);
+        rc = sqlite_db_create(db, path, err);
     if (rc == 0)
         rc = open_existing(db, path, err);
     if (rc < 0)

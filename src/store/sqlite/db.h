@@ -81,7 +81,6 @@ struct chela_store_db {
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
 
-/* --- db.c */
 int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **out,
                    const char **note, struct chela_error *err);
 void ch_sqlite_close(struct chela_store_db *db);
@@ -96,26 +95,6 @@ int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_e
 /* A write transaction; end: commits what went well, undoes what did not. */
 int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
-
-/* --- change.c */
-int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
-                     int sync, struct chela_error *err);
-int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
-                           chela_store_session_fn *fn, void *user, struct chela_error *err);
-
-/* --- read.c */
-int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
-                      void *user, struct chela_error *err);
-int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
-                   chela_store_session_fn *fn, void *user, struct chela_error *err);
-int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
-                      chela_store_record_fn *fn, void *user, struct chela_error *err);
-int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
-                    void *user, struct chela_error *err);
-
-/* --- search.c */
-int ch_sqlite_search(struct chela_store_db *db, const struct chela_store_query *q,
-                     chela_store_hit_fn *fn, void *user, struct chela_error *err);
 
 static inline const char *ch_sqlite_text(sqlite3_stmt *stmt, int column) {
     const char *text = (const char *)sqlite3_column_text(stmt, column);

@@ -1,6 +1,9 @@
 /* module.c -- libchela-store-sqlite.so: sessions in one SQLite file. */
 #include "chela/sys/module.h"
+#include "store/sqlite/change.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/read.h"
+#include "store/sqlite/search.h"
 
 static const struct chela_store_ops ops = {
     .name = "sqlite",

@@ -1,8 +1,10 @@
 /* read.c -- rows handed out one by one. */
+#include "store/sqlite/read.h"
+
 #include "base/error.h"
 #include "store/sqlite/db.h"
 
-static struct chela_store_session session_of(sqlite3_stmt *s) {
+static struct chela_store_session sqlite_read_session_of(sqlite3_stmt *s) {
     return (struct chela_store_session){
         .key = ch_sqlite_text(s, 0),
         .agent = ch_sqlite_text(s, 1),
@@ -22,7 +24,8 @@ static struct chela_store_session session_of(sqlite3_stmt *s) {
 }
 
 /* SQLITE_ROW: the walk was stopped. */
-static int finish(struct chela_store_db *db, sqlite3_stmt *stmt, int rc, struct chela_error *err) {
+static int sqlite_read_finish(struct chela_store_db *db, sqlite3_stmt *stmt, int rc,
+                              struct chela_error *err) {
     sqlite3_reset(stmt);
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
 }
@@ -32,12 +35,12 @@ static int walk_sessions(struct chela_store_db *db, sqlite3_stmt *stmt, size_t *
     int rc;
 
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct chela_store_session s = session_of(stmt);
+        struct chela_store_session s = sqlite_read_session_of(stmt);
         ++*n;
         if (fn(&s, user))
             break;
     }
-    return finish(db, stmt, rc, err);
+    return sqlite_read_finish(db, stmt, rc, err);
 }
 
 int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
@@ -103,7 +106,7 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
         if (fn(&r, user))
             break;
     }
-    return finish(db, stmt, rc, err);
+    return sqlite_read_finish(db, stmt, rc, err);
 }
 
 int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
@@ -130,5 +133,5 @@ int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_s
         if (fn(&item, user))
             break;
     }
-    return finish(db, s, rc, err);
+    return sqlite_read_finish(db, s, rc, err);
 }

@@ -4,6 +4,8 @@
  * without spaces. It is brought up to date before a search, from where it was
  * left the last time. Words of one or two characters are not in it: they are
  * looked for in what the others found, or else in every text. */
+#include "store/sqlite/search.h"
+
 #include <string.h>
 
 #include "base/buf.h"
@@ -15,8 +17,8 @@
 #define WORDS_MAX 16
 #define EXCERPT_BYTES 80 /* on each side of what was found */
 
-static int prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
-                   struct chela_error *err) {
+static int sqlite_search_prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
+                                 struct chela_error *err) {
     int rc = sqlite3_prepare_v2(db->db, text, -1, out, NULL);
 
     return rc == SQLITE_OK ? 0 : ch_sqlite_fail(db, rc, err);
@@ -24,7 +26,7 @@ static int prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **o
 
 /* --- the index ------------------------------------------------------------------ */
 
-static void add_text(const char *p, size_t n, void *to) {
+static void sqlite_search_add_text(const char *p, size_t n, void *to) {
     ch_buf_add(to, p, n);
 }
 
@@ -41,7 +43,7 @@ static int index_records(struct chela_store_db *db, const struct chela_store_que
             .n = (size_t)sqlite3_column_bytes(from, 2),
         };
         ch_buf_clear(&text);
-        q->text_of(&r, add_text, &text);
+        q->text_of(&r, sqlite_search_add_text, &text);
         if (text.n == 0)
             continue;
         sqlite3_bind_int64(to, 1, sqlite3_column_int64(from, 0));
@@ -54,14 +56,15 @@ static int index_records(struct chela_store_db *db, const struct chela_store_que
 static int catch_up(struct chela_store_db *db, const struct chela_store_query *q,
                     struct chela_error *err) {
     sqlite3_stmt *from = NULL, *to = NULL;
-    int rc = prepare(db,
-                     "SELECT r.id, r.type, r.data FROM sessions s LEFT JOIN indexed i"
-                     " ON i.session = s.id JOIN records r ON r.id BETWEEN"
-                     " (s.id << 40) + coalesce(i.last, 0) + 1 AND (s.id << 40) + s.last"
-                     " WHERE coalesce(i.last, 0) < s.last",
-                     &from, err);
+    int rc =
+        sqlite_search_prepare(db,
+                              "SELECT r.id, r.type, r.data FROM sessions s LEFT JOIN indexed i"
+                              " ON i.session = s.id JOIN records r ON r.id BETWEEN"
+                              " (s.id << 40) + coalesce(i.last, 0) + 1 AND (s.id << 40) + s.last"
+                              " WHERE coalesce(i.last, 0) < s.last",
+                              &from, err);
     if (rc == 0)
-        rc = prepare(db, "INSERT INTO words(rowid, text) VALUES(?1, ?2)", &to, err);
+        rc = sqlite_search_prepare(db, "INSERT INTO words(rowid, text) VALUES(?1, ?2)", &to, err);
     if (rc == 0)
         rc = index_records(db, q, from, to, err);
     sqlite3_finalize(from);
@@ -107,7 +110,7 @@ static size_t characters(struct ch_sv s) {
     return n;
 }
 
-static void add_quoted(struct ch_buf *out, struct ch_sv word) {
+static void sqlite_search_add_quoted(struct ch_buf *out, struct ch_sv word) {
     ch_buf_add_str(out, out->n ? " AND \"" : "\"");
     for (size_t i = 0; i < word.n; i++) {
         ch_buf_addc(out, word.p[i]);
@@ -130,7 +133,7 @@ static char *like(struct ch_sv word) {
     return ch_buf_take(&out);
 }
 
-static void split(const char *text, struct words *w) {
+static void sqlite_search_split(const char *text, struct words *w) {
     struct ch_sv rest = ch_sv_trim(ch_sv_str(text));
 
     while (rest.n) {
@@ -138,7 +141,7 @@ static void split(const char *text, struct words *w) {
         if (word.n == 0)
             continue;
         if (characters(word) >= 3)
-            add_quoted(&w->match, word);
+            sqlite_search_add_quoted(&w->match, word);
         else if (w->nrest < WORDS_MAX)
             w->rest[w->nrest++] = like(word);
     }
@@ -150,8 +153,8 @@ static void words_release(struct words *w) {
         ch_free(w->rest[i]);
 }
 
-static int ask(struct chela_store_db *db, const struct chela_store_query *q, const struct words *w,
-               sqlite3_stmt **out, struct chela_error *err) {
+static int sqlite_search_ask(struct chela_store_db *db, const struct chela_store_query *q,
+                             const struct words *w, sqlite3_stmt **out, struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
 
     ch_buf_addf(&sql,
@@ -165,7 +168,7 @@ static int ask(struct chela_store_db *db, const struct chela_store_query *q, con
     for (size_t i = 0; i < w->nrest; i++)
         ch_buf_addf(&sql, " AND w.text LIKE ?%zu ESCAPE '\\'", i + 4);
     ch_buf_addf(&sql, " ORDER BY %s LIMIT ?2", w->match.n ? "rank" : "w.rowid DESC");
-    int rc = prepare(db, ch_buf_str(&sql), out, err);
+    int rc = sqlite_search_prepare(db, ch_buf_str(&sql), out, err);
     if (rc < 0)
         return rc;
     sqlite3_bind_text(*out, 1, q->key, -1, SQLITE_STATIC);
@@ -178,7 +181,7 @@ static int ask(struct chela_store_db *db, const struct chela_store_query *q, con
 }
 
 /* Without a match of the index there is no snippet: the text around the word. */
-static void cut_out(struct ch_buf *out, const char *text, const char *pattern) {
+static void sqlite_search_cut_out(struct ch_buf *out, const char *text, const char *pattern) {
     CH_AUTOFREE char *word = ch_strndup(pattern + 1, strlen(pattern) - 2);
     const char *at = strcasestr(text, word);
     size_t before = at ? (size_t)(at - text) : 0, from = before;
@@ -203,15 +206,15 @@ int ch_sqlite_search(struct chela_store_db *db, const struct chela_store_query *
     CH_BUF_AUTO excerpt = {0};
     int step = SQLITE_DONE, rc = update_index(db, q, err);
 
-    split(q->text, &w);
+    sqlite_search_split(q->text, &w);
     if (rc == 0 && (w.match.n || w.nrest))
-        rc = ask(db, q, &w, &stmt, err);
+        rc = sqlite_search_ask(db, q, &w, &stmt, err);
     while (rc == 0 && stmt && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         ch_buf_clear(&excerpt);
         if (w.match.n)
             ch_buf_add_str(&excerpt, ch_sqlite_text(stmt, 4));
         else
-            cut_out(&excerpt, ch_sqlite_text(stmt, 4), w.rest[0]);
+            sqlite_search_cut_out(&excerpt, ch_sqlite_text(stmt, 4), w.rest[0]);
         struct chela_store_hit hit = {.key = ch_sqlite_text(stmt, 0),
                                       .title = ch_sqlite_text(stmt, 1),
                                       .seq = (uint64_t)sqlite3_column_int64(stmt, 2),

@@ -6,10 +6,30 @@
 #include "tool/builtin/builtin.h"
 
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
+#include "tool/builtin/chat/ask_user.h"
+#include "tool/builtin/chat/memory.h"
+#include "tool/builtin/chat/message.h"
+#include "tool/builtin/chat/send_email.h"
+#include "tool/builtin/chat/todo.h"
+#include "tool/builtin/data/calculate.h"
+#include "tool/builtin/data/query_database.h"
+#include "tool/builtin/data/time.h"
+#include "tool/builtin/files/apply_patch.h"
+#include "tool/builtin/files/edit.h"
+#include "tool/builtin/files/find.h"
+#include "tool/builtin/files/grep.h"
+#include "tool/builtin/files/ls.h"
+#include "tool/builtin/files/read.h"
+#include "tool/builtin/files/write.h"
+#include "tool/builtin/shell/exec.h"
+#include "tool/builtin/shell/process.h"
+#include "tool/builtin/web/web_fetch.h"
+#include "tool/builtin/web/web_search.h"
+#include "tool/builtin/files/file.h"
 #include "tool/builtin/outside.h"
 #include "tool/registry/policy.h"
 #include "tool/call/resource_locks.h"
+#include "tool/call/function.h"
 
 /* clang-format off */
 const struct chela_tool_opts ch_builtin_tools[] = {
@@ -411,24 +431,19 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     opts.description = ch_buf_str(&description);
     opts.user = settings;
     opts.release = release_settings;
-    int rc = ch_registry_add(r, &opts, NULL, NULL, err);
+    int rc = ch_function_add(r, &opts, err);
     if (rc == 0)
         ch_settings_ref(settings); /* the tool's */
     return rc;
 }
 
-static int add_one(struct ch_registry *r, const struct chela_tool_opts *t,
-                   struct chela_error *err) {
+static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *t,
+                           struct chela_error *err) {
     if (strcmp(t->name, "exec") == 0)
         return ch_exec_add(r, t, err);
     if (strcmp(t->name, "process") == 0)
         return ch_process_add(r, t, err);
-    return ch_registry_add(r, t, NULL, NULL, err);
-}
-
-int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
-                   struct chela_error *err) {
-    return ch_builtin_add_with(r, NULL, allow, deny, err);
+    return ch_function_add(r, t, err);
 }
 
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
@@ -444,7 +459,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
         struct chela_tool_opts opts = *t;
         opts.flags |= CHELA_TOOL_FORGIVING; /* they know more names for an argument */
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
-                         : add_one(r, &opts, err);
+                         : builtin_add_one(r, &opts, err);
         if (rc < 0)
             return rc;
     }

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "tool/process/executable.h"
 #include "tool/registry/policy.h"
@@ -31,29 +30,11 @@ struct ch_approvals {
 
 /* --- levels ------------------------------------------------------------------- */
 
-static bool read_consent(struct ch_sv word, enum ch_consent *out) {
-    static const char *const words[] = {"auto", "ask", "deny"};
-
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (ch_sv_is(word, words[i])) {
-            *out = (enum ch_consent)i;
-            return true;
-        }
-    return false;
-}
-
-int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
-    *out = CH_CONSENT_ASK;
-    if (!word || read_consent(ch_sv_str(word), out))
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
-}
-
 static int add_level(struct ch_approvals *a, struct ch_sv text, struct chela_error *err) {
     struct ch_sv rest = text, who = ch_sv_trim(ch_sv_split(&rest, '='));
     struct level level;
 
-    if (!who.n || !read_consent(ch_sv_trim(rest), &level.consent))
+    if (!who.n || !ch_consent_parse(ch_sv_trim(rest), &level.consent))
         return ch_fail(err, CHELA_EINVAL, "expected TOOL=ask, auto or deny, not '%.*s'",
                        (int)CH_MIN(text.n, (size_t)80), text.p);
     if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
@@ -129,7 +110,7 @@ static int check_argument_rule(const struct rule *r, const char *text, struct ch
     return 0;
 }
 
-static int add_rule(struct ch_approvals *a, const char *text, struct chela_error *err) {
+static int approval_add_rule(struct ch_approvals *a, const char *text, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(text), tool = ch_sv_trim(ch_sv_split(&rest, ':'));
     struct rule r = {.words = ch_shell_words(&a->arena, rest, CH_WORDS_PATTERN)};
     bool named = tool.n && !memchr(tool.p, '*', tool.n) && !memchr(tool.p, ' ', tool.n);
@@ -162,7 +143,7 @@ int ch_approvals_new(const char *levels, const char *const *rules, struct ch_app
             rc = add_level(a, level, err);
     }
     for (; rc == 0 && rules && *rules; rules++)
-        rc = add_rule(a, *rules, err);
+        rc = approval_add_rule(a, *rules, err);
     if (rc == 0)
         *out = CH_TAKE(a);
     return rc;
@@ -183,7 +164,7 @@ void ch_approvals_free(struct ch_approvals *a) {
 
 /* --- a rule against a call ---------------------------------------------------------- */
 
-static const char *base_name(const char *path) {
+static const char *approval_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
@@ -204,8 +185,8 @@ static bool same_program(const char *named, const struct ch_bound *b) {
     CH_ARENA_AUTO arena = {0};
     const char *file = ch_executable_find(&arena, named, b->plan.path, "/");
     char *real = file ? realpath(file, NULL) : NULL;
-    bool same =
-        real && strcmp(real, b->real) == 0 && strcmp(base_name(file), base_name(b->program)) == 0;
+    bool same = real && strcmp(real, b->real) == 0 &&
+                strcmp(approval_base_name(file), approval_base_name(b->program)) == 0;
 
     free(real);
     return same;
@@ -268,32 +249,9 @@ static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     return true;
 }
 
-/* Calls of a tool that is asked about which only look, or end what was agreed
- * to before. */
-static const struct {
-    const char *tool, *argument, *value;
-} harmless[] = {
-    {"process", "action", "list"},
-    {"process", "action", "poll"},
-    {"process", "action", "log"},
-    {"process", "action", "kill"},
-};
-
-static bool is_harmless(const chela_call *call) {
-    if (call->tool->only_looks)
-        return call->tool->only_looks(call);
-    if (call->tool->check != ch_process_check)
-        return false; /* a host's own tool of that name */
-    for (size_t i = 0; i < CH_LEN(harmless); i++)
-        if (strcmp(harmless[i].tool, call->tool->name) == 0 &&
-            ch_sv_is(ch_json_get_str(call->args, harmless[i].argument), harmless[i].value))
-            return true;
-    return false;
-}
-
 bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                         const struct ch_bound *b) {
-    if (stated_level(a, call->tool) < 0 && is_harmless(call))
+    if (stated_level(a, call->tool) < 0 && call->tool->only_looks && call->tool->only_looks(call))
         return true;
     for (size_t i = 0; a && i < a->nrules; i++) {
         const struct rule *r = &a->rules[i];
@@ -329,7 +287,7 @@ bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA2
 
 /* --- consent is not the model's to give -------------------------------------------------- */
 
-static bool is_name(char c) {
+static bool approval_is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || (unsigned char)c >= 0x80;
 }
@@ -343,8 +301,8 @@ bool ch_approval_is_self_approve(struct ch_sv text) {
     for (size_t i = 0; text.n >= n && i <= text.n - n; i++) {
         if (!ch_sv_eq_nocase(ch_sv(text.p + i, n), ch_sv(word, n)))
             continue;
-        bool starts = i == 0 || !(is_name(text.p[i - 1]) || text.p[i - 1] == '/');
-        bool ends = i + n == text.n || !(is_name(text.p[i + n]) || text.p[i + n] == '/');
+        bool starts = i == 0 || !(approval_is_name(text.p[i - 1]) || text.p[i - 1] == '/');
+        bool ends = i + n == text.n || !(approval_is_name(text.p[i + n]) || text.p[i + n] == '/');
         if (starts && ends)
             return true;
     }

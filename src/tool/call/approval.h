@@ -22,13 +22,9 @@
 #ifndef CH_TOOL_APPROVAL_H
 #define CH_TOOL_APPROVAL_H
 #include "tool/call/approval_binding.h"
-
-enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_ASK, CH_CONSENT_DENY };
+#include "tool/registry/policy.h"
 
 struct ch_approvals;
-
-/* "ask", "auto" or "deny"; NULL: ask. */
-int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err);
 
 /* levels: comma separated, may be NULL; rules: NULL-terminated, may be NULL. */
 int ch_approvals_new(const char *levels, const char *const *rules, struct ch_approvals **out,

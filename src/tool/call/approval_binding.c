@@ -15,7 +15,7 @@
 
 /* --- arguments ------------------------------------------------------------------ */
 
-static int by_name(const void *a, const void *b) {
+static int approval_binding_by_name(const void *a, const void *b) {
     const struct ch_json *x = *(const struct ch_json *const *)a;
     const struct ch_json *y = *(const struct ch_json *const *)b;
     int order = memcmp(x->s, y->s, CH_MIN(x->n, y->n));
@@ -27,8 +27,8 @@ static int by_name(const void *a, const void *b) {
 
 /* One text for all ways to write the same arguments: no white space, members
  * by name. Inner objects keep their order, which at worst asks once more. */
-static void write_arguments(struct ch_arena *arena, const struct ch_json *args,
-                            struct ch_buf *out) {
+static void approval_binding_write_arguments(struct ch_arena *arena, const struct ch_json *args,
+                                             struct ch_buf *out) {
     const struct ch_json **keys = ch_arena_alloc(arena, (args->n + 1) * sizeof(*keys));
     struct ch_jw w = ch_jw(out);
     size_t n = 0;
@@ -37,7 +37,7 @@ static void write_arguments(struct ch_arena *arena, const struct ch_json *args,
         (void)value;
         keys[n++] = key;
     }
-    qsort(keys, n, sizeof(*keys), by_name);
+    qsort(keys, n, sizeof(*keys), approval_binding_by_name);
     ch_jw_begin(&w, '{');
     for (size_t i = 0; i < n; i++) {
         ch_jw_key_sv(&w, ch_json_str(keys[i]));
@@ -49,7 +49,7 @@ static void write_arguments(struct ch_arena *arena, const struct ch_json *args,
 /* --- the digest ------------------------------------------------------------------- */
 
 /* Each part with its length, so that no two lists of parts look the same. */
-static void add(struct ch_sha256 *h, struct ch_sv part) {
+static void approval_binding_add(struct ch_sha256 *h, struct ch_sv part) {
     uint64_t n = part.n;
 
     ch_sha256_add(h, &n, sizeof(n));
@@ -89,13 +89,13 @@ static void add_scripts(struct ch_sha256 *h, struct ch_arena *arena, const struc
 static void add_program(struct ch_sha256 *h, struct ch_arena *arena, const struct ch_bound *b) {
     const char *const *words = b->plan.argv ? b->plan.argv : b->words.v;
 
-    add(h, ch_sv_str(b->program));
-    add(h, ch_sv_str(b->real));
+    approval_binding_add(h, ch_sv_str(b->program));
+    approval_binding_add(h, ch_sv_str(b->real));
     add_identity(h, b->program);
-    add(h, ch_sv_str(b->cwd));
+    approval_binding_add(h, ch_sv_str(b->cwd));
     add_identity(h, b->cwd);
     for (size_t i = 0; b->plan.argv && b->plan.argv[i]; i++)
-        add(h, ch_sv_str(b->plan.argv[i]));
+        approval_binding_add(h, ch_sv_str(b->plan.argv[i]));
     if (words && b->program &&
         (ch_executable_runs_others(b->program, words) || ch_executable_runs_others(b->real, words)))
         add_scripts(h, arena, b, words);
@@ -124,7 +124,7 @@ static const char *find_obstacle(const struct ch_bound *b) {
     return NULL;
 }
 
-static void resolve(chela_call *call, struct ch_bound *b) {
+static void approval_binding_resolve(chela_call *call, struct ch_bound *b) {
     struct ch_arena *arena = &call->arena;
     const char *cwd = b->plan.cwd ? b->plan.cwd : call->workspace;
     const char *name = b->plan.argv ? b->plan.argv[0] : NULL;
@@ -141,7 +141,7 @@ static void resolve(chela_call *call, struct ch_bound *b) {
     b->obstacle = find_obstacle(b);
 }
 
-static const char *show(chela_call *call) {
+static const char *approval_binding_show(chela_call *call) {
     CH_BUF_AUTO text = {0};
 
     call->tool->show(call, &text);
@@ -155,19 +155,19 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
     *out = (struct ch_bound){0};
     if (call->tool->plan) {
         call->tool->plan(call, &out->plan);
-        resolve(call, out);
+        approval_binding_resolve(call, out);
     }
     if (call->tool->show)
-        out->shown = show(call);
-    write_arguments(&call->arena, call->args, &arguments);
+        out->shown = approval_binding_show(call);
+    approval_binding_write_arguments(&call->arena, call->args, &arguments);
     ch_sha256_init(&h);
-    add(&h, ch_sv_str(call->tool->name));
-    add(&h, ch_buf_sv(&arguments));
-    add(&h, out->plan.command);
+    approval_binding_add(&h, ch_sv_str(call->tool->name));
+    approval_binding_add(&h, ch_buf_sv(&arguments));
+    approval_binding_add(&h, out->plan.command);
     if (out->cwd)
         add_program(&h, &call->arena, out);
     if (out->shown)
-        add(&h, ch_sv_str(out->shown));
+        approval_binding_add(&h, ch_sv_str(out->shown));
     ch_sha256_end(&h, out->digest);
 }
 
@@ -182,7 +182,7 @@ static void show_cut(struct ch_buf *out, struct ch_sv text) {
                     text.n);
 }
 
-static void show_line(struct ch_buf *out, const char *label, const char *text) {
+static void approval_binding_show_line(struct ch_buf *out, const char *label, const char *text) {
     if (!text)
         return;
     ch_buf_addf(out, "\n  %s: ", label);
@@ -204,15 +204,15 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
     bool command = b->plan.command.n > 0;
     CH_BUF_AUTO arguments = {0};
 
-    write_arguments(&call->arena, call->args, &arguments);
+    approval_binding_write_arguments(&call->arena, call->args, &arguments);
     ch_buf_addf(out, "%s: ", call->tool->name);
     show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments));
-    show_line(out, "program", b->program);
-    show_line(out, "directory", b->cwd);
+    approval_binding_show_line(out, "program", b->program);
+    approval_binding_show_line(out, "directory", b->cwd);
     if (command)
         show_lines(out, b->plan.command);
     if (command && !b->plan.plain)
-        show_line(out, "arguments", ch_buf_str(&arguments));
+        approval_binding_show_line(out, "arguments", ch_buf_str(&arguments));
     if (b->shown) {
         ch_buf_addc(out, '\n');
         show_cut(out, ch_sv_str(b->shown));

@@ -1,6 +1,6 @@
 /* batch.c -- see batch.h.
  *
- * All callbacks come from one place, pump(), which runs as a deferred task.
+ * All callbacks come from one place, batch_pump(), which runs as a deferred task.
  * Whatever happens (a call ended, the owner skipped, cancelled or answered)
  * changes the calls and schedules the pump: so no callback fires inside a
  * ch_batch_* call, and the owner may call any of them from a callback, close
@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/consent.h"
 #include "tool/call/state.h"
 
 struct ch_batch {
@@ -59,7 +60,7 @@ static void release_loop(struct ch_batch *b) {
     b->held = false;
 }
 
-static void wake(struct ch_batch *b) {
+static void batch_wake(struct ch_batch *b) {
     if (!b->paused)
         ch_task_defer(b->env.loop, &b->task);
 }
@@ -79,13 +80,13 @@ static enum ch_before on_invalid(chela_call *call, const char *problem, char **n
     return b->ops.invalid(call->block, problem, name, arguments, feedback, b->user);
 }
 
-static enum chela_decision on_ask(chela_call *call, const struct ch_ask *ask, char **reason) {
+static enum chela_decision batch_on_ask(chela_call *call, const struct ch_ask *ask, char **reason) {
     struct ch_batch *b = call->owner;
 
     return b->ops.ask(call->block, ask, reason, b->user);
 }
 
-static void on_progress(chela_call *call, struct ch_sv text) {
+static void batch_on_progress(chela_call *call, struct ch_sv text) {
     struct ch_batch *b = call->owner;
 
     if (b->ops.progress)
@@ -103,16 +104,16 @@ static void on_ended(chela_call *call) {
     struct ch_batch *b = call->owner;
 
     b->ended[b->nended++] = call;
-    wake(b);
+    batch_wake(b);
 }
 
-static void on_rested(chela_call *call) {
-    wake(call->owner);
+static void batch_on_rested(chela_call *call) {
+    batch_wake(call->owner);
 }
 
 /* --- announcing ---------------------------------------------------------- */
 
-static struct ch_result result_of(const chela_call *call) {
+static struct ch_result batch_result_of(const chela_call *call) {
     const struct ch_outcome *o = &call->outcome;
 
     return (struct ch_result){
@@ -130,7 +131,7 @@ static struct ch_result result_of(const chela_call *call) {
     };
 }
 
-static void count(struct ch_batch *b, const chela_call *call) {
+static void batch_count(struct ch_batch *b, const chela_call *call) {
     const struct ch_outcome *o = &call->outcome;
     struct ch_batch_totals *t = &b->totals;
 
@@ -148,7 +149,7 @@ static void count(struct ch_batch *b, const chela_call *call) {
 
 static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     struct ch_buf *content = &call->outcome.content;
-    struct ch_result r = result_of(call);
+    struct ch_result r = batch_result_of(call);
     char *text = (char *)r.content.p;
 
     if (!b->ops.after)
@@ -173,18 +174,18 @@ static void tell_edit(chela_call *call) {
 }
 
 /* Tell the owner about the oldest result not announced yet. */
-static bool announce(struct ch_batch *b) {
+static bool batch_announce(struct ch_batch *b) {
     if (b->announced == b->nended)
         return false;
     chela_call *call = b->ended[b->announced++];
-    count(b, call);
+    batch_count(b, call);
     if (call->settled)
         return true;
     if (call->edited)
         tell_edit(call);
     let_hook_rewrite(b, call);
     if (!b->closed && b->ops.finished) {
-        struct ch_result r = result_of(call);
+        struct ch_result r = batch_result_of(call);
         b->ops.finished(call->block, &r, b->user);
     }
     return true;
@@ -219,7 +220,7 @@ static void recount(struct ch_batch *b) {
     }
 }
 
-static void refuse(struct ch_batch *b, chela_call *call) {
+static void batch_refuse(struct ch_batch *b, chela_call *call) {
     b->totals.refused++;
     ch_call_end_error(call, "cancelled",
                       "The limit of tool calls for this run is reached, so this call was not "
@@ -240,11 +241,11 @@ static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
     }
 }
 
-static void prepare(struct ch_batch *b, size_t i) {
+static void batch_prepare(struct ch_batch *b, size_t i) {
     chela_call *call = b->calls[i];
 
     if (i >= b->max_calls) {
-        refuse(b, call);
+        batch_refuse(b, call);
         return;
     }
     ch_call_prepare(call);
@@ -257,7 +258,7 @@ static void prepare(struct ch_batch *b, size_t i) {
 }
 
 /* What changes nothing needs nobody's leave; the rest asks once. */
-static bool may_pass(struct ch_batch *b, chela_call *call) {
+static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
     if (call->passed || !b->ops.gate || call->tool->effect == CHELA_EFFECT_READ)
         return true;
     call->passed = true;
@@ -269,8 +270,8 @@ static bool may_pass(struct ch_batch *b, chela_call *call) {
     return !b->closed;
 }
 
-static void start(struct ch_batch *b, chela_call *call) {
-    if (!may_pass(b, call))
+static void batch_start(struct ch_batch *b, chela_call *call) {
+    if (!batch_may_pass(b, call))
         return;
     if (b->ops.started)
         b->ops.started(call->block, b->user);
@@ -289,12 +290,12 @@ static bool is_in_the_way(const struct ch_batch *b, size_t i) {
 }
 
 /* Start the first of those put aside whose way is free now. */
-static bool take_back(struct ch_batch *b) {
+static bool batch_take_back(struct ch_batch *b) {
     for (size_t i = 0; i < b->next; i++) {
         chela_call *call = b->calls[i];
         if (call->state != CH_CALL_READY || !may_start(b, call) || is_in_the_way(b, i))
             continue;
-        start(b, call);
+        batch_start(b, call);
         return true;
     }
     return false;
@@ -314,17 +315,17 @@ static bool has_run_dry(struct ch_batch *b) {
 }
 
 /* Start the next call; false when there is none or it has to wait. */
-static bool advance(struct ch_batch *b) {
+static bool batch_advance(struct ch_batch *b) {
     recount(b);
     if (b->running >= b->parallel)
         return false;
-    if (take_back(b))
+    if (batch_take_back(b))
         return !b->closed;
     if (b->next == b->n)
         return false;
     chela_call *call = b->calls[b->next];
     if (call->state == CH_CALL_NEW)
-        prepare(b, b->next);
+        batch_prepare(b, b->next);
     if (b->closed || stands_still(b))
         return false;
     if (call->state != CH_CALL_READY || is_in_the_way(b, b->next)) {
@@ -334,21 +335,21 @@ static bool advance(struct ch_batch *b) {
     if (!may_start(b, call))
         return false;
     b->next++;
-    start(b, call);
+    batch_start(b, call);
     return !b->closed;
 }
 
 /* --- asking --------------------------------------------------------------- */
 
 /* A call that somebody agreed to goes on from where it was put aside. */
-static void take_up(struct ch_batch *b, size_t i) {
+static void batch_take_up(struct ch_batch *b, size_t i) {
     if (b->calls[i]->state == CH_CALL_NEW)
         b->next = CH_MIN(b->next, i);
 }
 
 /* Only when all others have ended: they may take less time than a person does,
  * and what they change is then part of what the person agrees to. */
-static bool ask(struct ch_batch *b) {
+static bool batch_ask(struct ch_batch *b) {
     bool asked = false;
 
     if (!has_run_dry(b))
@@ -360,7 +361,7 @@ static bool ask(struct ch_batch *b) {
         asked = true;
         ch_call_ask(call);
         if (!b->closed)
-            take_up(b, i);
+            batch_take_up(b, i);
     }
     return asked;
 }
@@ -376,7 +377,7 @@ static void tell_over(struct ch_batch *b) {
         b->ops.over(b->waiting, b->user);
 }
 
-static void destroy(struct ch_batch *b) {
+static void batch_destroy(struct ch_batch *b) {
     for (size_t i = 0; i < b->n; i++)
         ch_call_abandon(b->calls[i]);
     ch_free(b->calls);
@@ -388,24 +389,24 @@ static void destroy(struct ch_batch *b) {
     ch_free(b);
 }
 
-static void pump(struct ch_task *t) {
+static void batch_pump(struct ch_task *t) {
     struct ch_batch *b = CH_CONTAINER(t, struct ch_batch, task);
 
     if (b->paused) /* woken before it was */
         return;
     b->pumping = true;
-    while (!b->closed && (announce(b) || advance(b) || ask(b)))
+    while (!b->closed && (batch_announce(b) || batch_advance(b) || batch_ask(b)))
         ;
     if (!b->closed)
         tell_over(b);
     b->pumping = false;
     if (b->closed)
-        destroy(b);
+        batch_destroy(b);
 }
 
 /* --- what the owner asks ------------------------------------------------- */
 
-static size_t count_calls(const struct ch_msg *reply) {
+static size_t batch_count_calls(const struct ch_msg *reply) {
     size_t n = 0;
 
     for (size_t i = 0; i < reply->nblocks; i++)
@@ -421,7 +422,7 @@ static bool can_spill(const struct ch_batch_opts *opts) {
     return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
 }
 
-static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
+static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     return (struct ch_call_env){
         .loop = opts->loop,
         .workers = opts->workers,
@@ -441,22 +442,22 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .memory = opts->memory,
         .sandbox = opts->sandbox,
         .jobs = opts->jobs,
-        .ask = opts->ops->ask ? on_ask : NULL,
+        .ask = opts->ops->ask ? batch_on_ask : NULL,
         .before = opts->ops->before ? on_before : NULL,
         .invalid = opts->ops->invalid ? on_invalid : NULL,
         .ended = on_ended,
-        .rested = on_rested,
-        .progress = on_progress,
+        .rested = batch_on_rested,
+        .progress = batch_on_progress,
         .used = on_used,
     };
 }
 
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
     struct ch_batch *b = ch_alloc(sizeof(*b));
-    size_t calls = count_calls(reply);
+    size_t calls = batch_count_calls(reply);
 
     assert(calls > 0);
-    b->env = make_env(opts);
+    b->env = batch_make_env(opts);
     if (!b->env.state)
         b->env.state = &b->own_state;
     b->ops = *opts->ops;
@@ -471,9 +472,9 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
             b->calls[b->n] = ch_call_new(&b->env, b, &reply->blocks[i], b->n);
             b->n++;
         }
-    b->task.fn = pump;
+    b->task.fn = batch_pump;
     hold_loop(b);
-    wake(b);
+    batch_wake(b);
     return b;
 }
 
@@ -481,10 +482,10 @@ void ch_batch_pass(struct ch_batch *b, size_t index) {
     if (b->calls[index]->state != CH_CALL_GATED) /* cancelled meanwhile */
         return;
     b->calls[index]->state = CH_CALL_READY;
-    wake(b);
+    batch_wake(b);
 }
 
-static void take_media(struct ch_outcome *o, const struct ch_block *blocks, size_t n) {
+static void batch_take_media(struct ch_outcome *o, const struct ch_block *blocks, size_t n) {
     o->media = ch_alloc((n + 1) * sizeof(*o->media));
     for (size_t i = 0; i < n; i++)
         o->media[o->nmedia++] =
@@ -499,7 +500,7 @@ void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *resu
     struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR, .denied = r->flags & CH_F_DENIED};
 
     ch_buf_add_sv(&o.content, r->text);
-    take_media(&o, r + 1, r->span);
+    batch_take_media(&o, r + 1, r->span);
     call->settled = true;
     call->ran = ran;
     ch_call_end(call, &o);
@@ -539,11 +540,11 @@ void ch_batch_resume(struct ch_batch *b) {
             b->calls[i]->state = CH_CALL_READY;
     b->paused = false;
     hold_loop(b);
-    wake(b);
+    batch_wake(b);
 }
 
 /* The call with this id that waits; else any with it, to say what is wrong. */
-static chela_call *find(const struct ch_batch *b, struct ch_sv id) {
+static chela_call *batch_find(const struct ch_batch *b, struct ch_sv id) {
     chela_call *found = NULL;
 
     for (size_t i = 0; i < b->n; i++) {
@@ -558,7 +559,7 @@ static chela_call *find(const struct ch_batch *b, struct ch_sv id) {
 
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err) {
-    chela_call *call = find(b, id);
+    chela_call *call = batch_find(b, id);
     struct ch_outcome o = {.is_error = is_error, .error_type = is_error ? "internal" : NULL};
 
     if (call && call->state == CH_CALL_ENDED)
@@ -591,8 +592,8 @@ int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_de
     int rc = ch_call_consent(b->calls[i], decision, reason, err);
     if (rc < 0)
         return rc;
-    take_up(b, i);
-    wake(b);
+    batch_take_up(b, i);
+    batch_wake(b);
     return 0;
 }
 
@@ -678,5 +679,5 @@ void ch_batch_close(struct ch_batch *b) {
     release_loop(b);
     ch_task_cancel(b->env.loop, &b->task);
     if (!b->pumping)
-        destroy(b);
+        batch_destroy(b);
 }

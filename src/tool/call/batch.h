@@ -35,7 +35,7 @@ struct ch_ask {
     struct ch_sv arguments; /* JSON, as they would be used */
     struct ch_sv summary;   /* for people, safe to print */
     const char *obstacle;   /* NULL, or why it cannot be allowed always: it uses ... */
-    const unsigned char *digest; /* CH_SHA256_SIZE bytes: exactly what is agreed to (approval_binding.h) */
+    const unsigned char *digest; /* CH_SHA256_SIZE bytes: the call agreed to (approval_binding.h) */
 };
 
 /* What a hook decided before a call runs. */

@@ -11,7 +11,7 @@
  * A stage is one function that lets the call go on, ends it, or sends it back
  * to the first stage with other words; adding one is a line in stages[].
  * Whatever goes wrong becomes the call's outcome, and there is exactly one:
- * decide() is its only writer and acts once.
+ * call_decide() is its only writer and acts once.
  *
  * What runs a tool (a thread, a program) is behind struct ch_tool_ops; many
  * calls at once are the batch's business; nothing here knows either. */
@@ -30,7 +30,7 @@
 
 /* The parts of a key are separated by ':', so that is the one character they
  * must not contain; others would only make it awkward in a header. */
-static bool is_plain(char c) {
+static bool call_is_plain(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            c == '-' || c == '_' || c == '.';
 }
@@ -38,7 +38,7 @@ static bool is_plain(char c) {
 static void add_key_part(struct ch_buf *out, struct ch_sv part) {
     size_t from = 0;
     for (size_t i = 0; i < part.n; i++) {
-        if (is_plain(part.p[i]))
+        if (call_is_plain(part.p[i]))
             continue;
         ch_buf_add(out, part.p + from, i - from);
         ch_buf_addf(out, "%%%02X", (unsigned char)part.p[i]);
@@ -115,14 +115,14 @@ void ch_call_unref(chela_call *call) {
 
 /* --- the result ---------------------------------------------------------- */
 
-static int64_t now(const chela_call *call) {
+static int64_t call_now(const chela_call *call) {
     return ch_mono_ms(ch_loop_clock(call->env->loop));
 }
 
 /* The only place that ends a call. Takes *outcome. */
-static void decide(chela_call *call, struct ch_outcome *outcome) {
+static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     if (call->state == CH_CALL_RUNNING)
-        call->duration_ms = now(call) - call->started_ms;
+        call->duration_ms = call_now(call) - call->started_ms;
     call->state = CH_CALL_ENDED;
     ch_timer_stop(call->env->loop, &call->timer);
     ch_timer_stop(call->env->loop, &call->again);
@@ -138,7 +138,7 @@ static void decide(chela_call *call, struct ch_outcome *outcome) {
 
 void ch_call_end(chela_call *call, struct ch_outcome *outcome) {
     if (call->state != CH_CALL_ENDED)
-        decide(call, outcome);
+        call_decide(call, outcome);
     ch_outcome_release(outcome);
 }
 
@@ -148,7 +148,7 @@ void ch_call_end_error(chela_call *call, const char *type, const char *why) {
     if (call->state == CH_CALL_ENDED)
         return;
     ch_outcome_error(&o, type, "%s", why);
-    decide(call, &o);
+    call_decide(call, &o);
 }
 
 void ch_call_cancel(chela_call *call, const char *why) {
@@ -162,7 +162,7 @@ void ch_call_cancel(chela_call *call, const char *why) {
     if (rests) {
         call->state = CH_CALL_RUNNING;
         call->working = true;
-        ch_call_ref(call); /* the work's, as in attempt() */
+        ch_call_ref(call); /* the work's, as in call_attempt() */
     }
     if (!atomic_exchange(&call->cancelled, true))
         call->tool->ops->cancel(call);
@@ -202,7 +202,7 @@ static enum step stop_run(chela_call *call) {
 }
 
 /* The call cannot run. A hook may mend it; otherwise the model is told. */
-static enum step refuse(chela_call *call, const char *type, const char *problem) {
+static enum step call_refuse(chela_call *call, const char *type, const char *problem) {
     char *name = (char *)call->name, *arguments = (char *)call->arguments.p, *feedback = NULL;
     enum ch_before verdict = CH_BEFORE_RUN;
     const char *why = problem;
@@ -223,7 +223,7 @@ static enum step refuse(chela_call *call, const char *type, const char *problem)
     return STEP_OVER;
 }
 
-static enum step look_up(chela_call *call) {
+static enum step call_look_up(chela_call *call) {
     struct ch_sv name = ch_sv_str(call->name);
     const struct ch_policy *policy = call->env->policy;
     struct ch_tool *tool = ch_registry_find(call->env->registry, name);
@@ -246,18 +246,18 @@ static enum step look_up(chela_call *call) {
         ch_buf_addf(&text, " Similar tools: %s.", ch_buf_str(&similar));
     else
         ch_buf_add_str(&text, " Use only the tools you were given.");
-    return refuse(call, "not_found", ch_buf_str(&text));
+    return call_refuse(call, "not_found", ch_buf_str(&text));
 }
 
-static enum step read_arguments(chela_call *call) {
+static enum step call_read_arguments(chela_call *call) {
     struct chela_error err = {0};
     CH_BUF_AUTO text = {0};
 
     if (call->flags & CH_F_CUT)
-        return refuse(call, "invalid_arguments",
-                      "The call was cut off before its arguments were complete, so it was not "
-                      "run. Make a shorter call: less text in one argument, or the work in "
-                      "several calls.");
+        return call_refuse(call, "invalid_arguments",
+                           "The call was cut off before its arguments were complete, so it was not "
+                           "run. Make a shorter call: less text in one argument, or the work in "
+                           "several calls.");
     if (ch_sv_trim(call->arguments).n == 0)
         call->arguments = CH_SV("{}"); /* how some models say "no arguments" */
     int rc = ch_json_parse(&call->arena, call->arguments, CH_JSON_STRICT, &call->args, NULL, &err);
@@ -270,7 +270,7 @@ static enum step read_arguments(chela_call *call) {
     else
         return STEP_ON;
     ch_buf_add_str(&text, " Call the tool again with one JSON object that fits its schema.");
-    return refuse(call, "invalid_arguments", ch_buf_str(&text));
+    return call_refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
 /* A forgiving tool knows more forms of its arguments than its schema shows:
@@ -310,7 +310,7 @@ static enum step fit_schema(chela_call *call) {
         return STEP_ON;
     ch_buf_addf(&text, "The arguments of %s do not fit its schema:\n%s", call->name,
                 ch_buf_str(&words));
-    return refuse(call, "invalid_arguments", ch_buf_str(&text));
+    return call_refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
 /* A tool's check says no as the tool itself would: by setting an error. */
@@ -327,7 +327,7 @@ static enum step own_rules(chela_call *call) {
     return call->state == CH_CALL_ENDED ? STEP_OVER : STEP_ON;
 }
 
-static enum step skip(chela_call *call, const char *feedback) {
+static enum step call_skip(chela_call *call, const char *feedback) {
     struct ch_outcome o = {.denied = true};
 
     ch_text_shape(&o.content, ch_sv_str(feedback ? feedback : "The call was skipped."), 0);
@@ -350,7 +350,7 @@ static enum step ask_hook(chela_call *call) {
     case CH_BEFORE_RUN:
         return changed ? STEP_AGAIN : STEP_ON;
     case CH_BEFORE_SKIP:
-        return skip(call, words);
+        return call_skip(call, words);
     case CH_BEFORE_STOP:
         return stop_run(call);
     case CH_BEFORE_CLIENT:
@@ -372,7 +372,7 @@ static enum step get_consent(chela_call *call) {
     return ch_consent_given(call) ? STEP_ON : STEP_OVER;
 }
 
-static enum step hand_over(chela_call *call) {
+static enum step call_hand_over(chela_call *call) {
     if (call->tool->ops && !call->hand_over)
         return STEP_ON;
     call->state = CH_CALL_CLIENT;
@@ -380,8 +380,8 @@ static enum step hand_over(chela_call *call) {
 }
 
 static enum step (*const stages[])(chela_call *call) = {
-    look_up,        read_arguments, fit_schema, own_rules, ask_hook,
-    name_resources, get_consent,    hand_over,
+    call_look_up, call_read_arguments, fit_schema,  own_rules,
+    ask_hook,     name_resources,      get_consent, call_hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {
@@ -396,7 +396,7 @@ void ch_call_prepare(chela_call *call) {
 
 /* --- running ------------------------------------------------------------- */
 
-static void on_timeout(struct ch_timer *t) {
+static void call_on_timeout(struct ch_timer *t) {
     chela_call *call = CH_CONTAINER(t, chela_call, timer);
     int64_t ms = call->tool->timeout_ms;
     struct ch_outcome o = {0};
@@ -410,10 +410,10 @@ static void on_timeout(struct ch_timer *t) {
         !begun ? " It was still waiting for its turn and has not run."
         : call->tool->effect == CHELA_EFFECT_READ ? ""
                                                   : " Whether it took effect is unknown.");
-    decide(call, &o);
+    call_decide(call, &o);
 }
 
-static void attempt(chela_call *call) {
+static void call_attempt(chela_call *call) {
     if (!ch_consent_holds(call))
         return;
     call->attempts++;
@@ -427,14 +427,14 @@ void ch_call_run(chela_call *call) {
 
     call->state = CH_CALL_RUNNING;
     call->answer.shape.tool = call->tool->name;
-    call->started_ms = now(call);
+    call->started_ms = call_now(call);
     if (timeout > 0)
-        ch_timer_start(call->env->loop, &call->timer, timeout, on_timeout);
-    attempt(call);
+        ch_timer_start(call->env->loop, &call->timer, timeout, call_on_timeout);
+    call_attempt(call);
 }
 
 static void on_again(struct ch_timer *t) {
-    attempt(CH_CONTAINER(t, chela_call, again));
+    call_attempt(CH_CONTAINER(t, chela_call, again));
 }
 
 /* As if nothing had been tried yet; only the count and the time go on. */
@@ -446,9 +446,9 @@ static void forget_attempt(chela_call *call) {
     call->child_output[0] = call->child_output[1] = 0;
 }
 
-static bool try_again(chela_call *call) {
+static bool call_try_again(chela_call *call) {
     int64_t delay =
-        ch_retry_delay(call->tool, &call->made, call->attempts, now(call) - call->started_ms);
+        ch_retry_delay(call->tool, &call->made, call->attempts, call_now(call) - call->started_ms);
     CH_BUF_AUTO note = {0};
 
     if (delay < 0)
@@ -462,9 +462,9 @@ static bool try_again(chela_call *call) {
 }
 
 /* The result is ready: use it, unless it was decided otherwise meanwhile. */
-static void settle(chela_call *call) {
-    if (call->env && call->state == CH_CALL_RUNNING && !try_again(call))
-        decide(call, &call->made);
+static void call_settle(chela_call *call) {
+    if (call->env && call->state == CH_CALL_RUNNING && !call_try_again(call))
+        call_decide(call, &call->made);
     ch_call_unref(call);
 }
 
@@ -475,14 +475,14 @@ static void shape_on_thread(struct ch_work *w) {
 }
 
 static void on_shaped(struct ch_work *w) {
-    settle(CH_CONTAINER(w, chela_call, work));
+    call_settle(CH_CONTAINER(w, chela_call, work));
 }
 
 /* A long text takes time to shape and a file to keep it in: not on the loop. */
 void ch_call_worked(chela_call *call) {
     call->working = false;
     if (!call->env || call->state != CH_CALL_RUNNING || call->made.raw.n == 0) {
-        settle(call);
+        call_settle(call);
         return;
     }
     call->work = (struct ch_work){

@@ -2,6 +2,8 @@
  *
  * Everything here works on the tool's side of the call (call.h), so a function
  * needs no lock, whatever thread it runs on. */
+#include "tool/call/call_view.h"
+
 #include <math.h>
 #include <stdarg.h>
 
@@ -37,7 +39,7 @@ struct ch_session_state *ch_call_state(const chela_call *call) {
     return call->env->state;
 }
 
-struct ch_room ch_call_room(const chela_call *call) {
+struct ch_shape_room ch_call_room(const chela_call *call) {
     return ch_room_of(call->answer.shape.window);
 }
 
@@ -60,13 +62,15 @@ static int wrong(chela_call *call, const char *name, const char *wanted, const s
     return CHELA_EINVAL;
 }
 
-static int read_int(chela_call *call, const char *name, const struct ch_json *v, int64_t *out) {
+static int call_view_read_int(chela_call *call, const char *name, const struct ch_json *v,
+                              int64_t *out) {
     if (ch_json_as_int(v, out))
         return 0;
     return wrong(call, name, "a whole number", v);
 }
 
-static int read_double(chela_call *call, const char *name, const struct ch_json *v, double *out) {
+static int call_view_read_double(chela_call *call, const char *name, const struct ch_json *v,
+                                 double *out) {
     double d = ch_json_double(v, NAN);
 
     if (!isfinite(d))
@@ -75,7 +79,8 @@ static int read_double(chela_call *call, const char *name, const struct ch_json 
     return 0;
 }
 
-static int read_bool(chela_call *call, const char *name, const struct ch_json *v, bool *out) {
+static int call_view_read_bool(chela_call *call, const char *name, const struct ch_json *v,
+                               bool *out) {
     if (!ch_json_is(v, CH_JSON_TRUE) && !ch_json_is(v, CH_JSON_FALSE))
         return wrong(call, name, "true or false", v);
     *out = v->type == CH_JSON_TRUE;
@@ -83,8 +88,8 @@ static int read_bool(chela_call *call, const char *name, const struct ch_json *v
 }
 
 /* A NUL would make C see another string than the one that was checked. */
-static int read_string(chela_call *call, const char *name, const struct ch_json *v,
-                       const char **out) {
+static int call_view_read_string(chela_call *call, const char *name, const struct ch_json *v,
+                                 const char **out) {
     struct ch_sv s = ch_json_str(v);
 
     if (!ch_json_is(v, CH_JSON_STRING))
@@ -97,11 +102,11 @@ static int read_string(chela_call *call, const char *name, const struct ch_json 
 
 #define ARGUMENT(kind, type)                                                    \
     int chela_arg_##kind(chela_call *call, const char *name, type *out) {       \
-        return read_##kind(call, name, argument(call, name), out);              \
+        return call_view_read_##kind(call, name, argument(call, name), out);    \
     }                                                                           \
     int chela_arg_##kind##_opt(chela_call *call, const char *name, type *out) { \
         const struct ch_json *v = argument(call, name);                         \
-        return v ? read_##kind(call, name, v, out) : 0;                         \
+        return v ? call_view_read_##kind(call, name, v, out) : 0;               \
     }
 ARGUMENT(int, int64_t)
 ARGUMENT(double, double)

@@ -11,11 +11,12 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
 #include "tool/call/call.h"
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 #define OWN_VARIABLES 2 /* CHELA_CALL_ID, CHELA_IDEMPOTENCY_KEY */
 #define TRY_LATER 75    /* EX_TEMPFAIL: the one exit code that means so to everybody */
@@ -27,7 +28,7 @@ struct command {
     char *env[CH_PROGRAM_ENV + 1];
 };
 
-static char *variable(const char *name, const char *value) {
+static char *command_variable(const char *name, const char *value) {
     CH_BUF_AUTO buf = {0};
 
     ch_buf_addf(&buf, "%s=%s", name, value);
@@ -72,14 +73,14 @@ static struct ch_sv tail(struct ch_sv s) {
     return s;
 }
 
-static void add_tail(struct ch_jw *w, const char *key, struct ch_sv text) {
+static void command_add_tail(struct ch_jw *w, const char *key, struct ch_sv text) {
     CH_BUF_AUTO clean = {0};
 
     ch_text_clean(&clean, tail(text));
     ch_jw_kstr(w, key, ch_buf_sv(&clean));
 }
 
-static void set_details(chela_call *call, const struct ch_child_result *r) {
+static void command_set_details(chela_call *call, const struct ch_child_result *r) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -89,9 +90,9 @@ static void set_details(chela_call *call, const struct ch_child_result *r) {
     else
         ch_jw_kint(&w, "exit_code", r->exit_code);
     if (r->err.n)
-        add_tail(&w, "stderr", r->err);
+        command_add_tail(&w, "stderr", r->err);
     if (r->out.n)
-        add_tail(&w, "stdout", r->out);
+        command_add_tail(&w, "stdout", r->out);
     ch_jw_end(&w, '}');
     ch_answer_details(&call->answer, ch_buf_sv(&json));
 }
@@ -108,7 +109,7 @@ static bool flooded(const struct ch_child_result *r) {
     return r->out.n >= CH_LIMIT_TOOL_OUTPUT || r->err.n >= CH_LIMIT_TOOL_OUTPUT;
 }
 
-static void set_failure(chela_call *call, const struct ch_child_result *r) {
+static void command_set_failure(chela_call *call, const struct ch_child_result *r) {
     struct ch_sv said = tail(last_line(r->err));
     CH_BUF_AUTO why = {0};
 
@@ -123,10 +124,10 @@ static void set_failure(chela_call *call, const struct ch_child_result *r) {
                     said.n ? ": " : ".", CH_SV_FMT(said));
     chela_result_error(call, r->exit_code == TRY_LATER ? "unavailable" : "internal", "%s",
                        ch_buf_str(&why));
-    set_details(call, r);
+    command_set_details(call, r);
 }
 
-static void on_done(const struct ch_program_result *r, void *user) {
+static void command_on_done(const struct ch_program_result *r, void *user) {
     chela_call *call = user;
     const struct ch_child_result *child = r->child;
 
@@ -134,7 +135,7 @@ static void on_done(const struct ch_program_result *r, void *user) {
     if (r->error)
         chela_result_error(call, r->error_type, "%s", r->error);
     else if (child->exit_code != 0 || child->signal || flooded(child))
-        set_failure(call, child);
+        command_set_failure(call, child);
     else
         ch_answer_text(&call->answer, child->out);
     ch_answer_conclude(&call->answer, 0, &call->made);
@@ -144,7 +145,7 @@ static void on_done(const struct ch_program_result *r, void *user) {
 /* --- running it ---------------------------------------------------------- */
 
 /* Output past the cap is thrown away; there is no point in more of it. */
-static void on_output(int stream, struct ch_sv data, void *user) {
+static void command_on_output(int stream, struct ch_sv data, void *user) {
     chela_call *call = user;
     size_t *seen = &call->child_output[stream == 2];
 
@@ -153,11 +154,11 @@ static void on_output(int stream, struct ch_sv data, void *user) {
         ch_program_stop(call->program);
 }
 
-static void start(chela_call *call) {
+static void command_start(chela_call *call) {
     const struct command *c = call->tool->impl;
     const char *env[CH_LEN(c->env) + OWN_VARIABLES];
-    CH_AUTOFREE char *id = variable("CHELA_CALL_ID", call->id);
-    CH_AUTOFREE char *key = variable("CHELA_IDEMPOTENCY_KEY", call->key);
+    CH_AUTOFREE char *id = command_variable("CHELA_CALL_ID", call->id);
+    CH_AUTOFREE char *key = command_variable("CHELA_IDEMPOTENCY_KEY", call->key);
     size_t n = 0;
 
     for (; c->env[n]; n++)
@@ -177,28 +178,28 @@ static void start(chela_call *call) {
         .max_output = CH_LIMIT_TOOL_OUTPUT,
     };
     atomic_store(&call->begun, true);
-    call->program = ch_program_start(call->env->loop, call->env->workers, &opts, on_output, on_done,
-                                     call);
+    call->program = ch_program_start(call->env->loop, call->env->workers, &opts, command_on_output,
+                                     command_on_done, call);
 }
 
-static void cancel(chela_call *call) {
+static void command_cancel(chela_call *call) {
     ch_program_stop(call->program);
 }
 
-static void abandon(chela_call *call) {
+static void command_abandon(chela_call *call) {
     ch_program_close(call->program);
     call->program = NULL;
 }
 
 static const struct ch_tool_ops ops = {
     .name = "command",
-    .start = start,
-    .cancel = cancel,
-    .abandon = abandon,
+    .start = command_start,
+    .cancel = command_cancel,
+    .abandon = command_abandon,
     .free = free_command,
 };
 
-static void plan(chela_call *call, struct ch_plan *out) {
+static void command_plan(chela_call *call, struct ch_plan *out) {
     const struct command *c = call->tool->impl;
 
     out->argv = (const char *const *)c->argv;
@@ -211,8 +212,8 @@ static void plan(chela_call *call, struct ch_plan *out) {
 
 /* What it does with the files is its secret, so it does not run beside a call
  * that writes some. */
-static void complete(struct ch_tool *tool) {
-    tool->plan = plan;
+static void command_complete(struct ch_tool *tool) {
+    tool->plan = command_plan;
     if (!tool->resources)
         tool->resources = ch_use_workspace;
 }
@@ -225,6 +226,6 @@ int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
     if (rc < 0)
         free_command(c);
     else
-        complete(ch_registry_find(r, ch_sv_str(opts->tool.name)));
+        command_complete(ch_registry_find(r, ch_sv_str(opts->tool.name)));
     return rc;
 }

@@ -60,7 +60,7 @@ bool ch_consent_holds(chela_call *call) {
 /* --- asking ------------------------------------------------------------------- */
 
 /* Nobody can guess it, so nobody can answer what they were not shown. */
-static const char *make_id(struct ch_arena *arena) {
+static const char *consent_make_id(struct ch_arena *arena) {
     unsigned char dice[12];
     CH_BUF_AUTO id = {0};
 
@@ -78,7 +78,7 @@ static enum chela_decision possible(const chela_call *call, enum chela_decision 
 }
 
 /* Asked in an earlier life, about the very same. */
-static bool is_known(const chela_call *call) {
+static bool consent_is_known(const chela_call *call) {
     return call->known_id &&
            memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
 }
@@ -89,7 +89,7 @@ void ch_call_ask(chela_call *call) {
 
     ch_bind(call, call->bound); /* the calls before this one may have changed files */
     ch_bound_show(call, call->bound, &summary);
-    call->approval_id = is_known(call) ? call->known_id : make_id(&call->arena);
+    call->approval_id = consent_is_known(call) ? call->known_id : consent_make_id(&call->arena);
     if (!call->env->ask)
         return;
     struct ch_ask ask = {.approval_id = call->approval_id,
@@ -137,7 +137,7 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
 }
 
 /* All that was found out about the call was about other arguments. */
-static int edit(chela_call *call, const char *arguments, struct chela_error *err) {
+static int consent_edit(chela_call *call, const char *arguments, struct chela_error *err) {
     int rc = ch_consent_fits(call->tool, arguments, err);
 
     if (rc < 0)
@@ -164,7 +164,7 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
     const struct ch_bound *b = call->bound;
 
     if (decision == CHELA_EDIT)
-        return edit(call, reason ? reason : "", err);
+        return consent_edit(call, reason ? reason : "", err);
     if (decision == CHELA_ANSWER) {
         answer_by_person(call, reason ? reason : "");
         return 0;

@@ -6,6 +6,7 @@
  * unseen, holding the call until it returns. Results are shaped on the thread
  * that made them. */
 #include "tool/call/function.h"
+#include "base/opts.h"
 
 #include "tool/call/call.h"
 
@@ -16,7 +17,7 @@ struct function {
 
 /* The flag is raised before the look at `cancelled`: whoever cancels does the
  * opposite, so either the function is not entered or it is known to have been. */
-static void enter(chela_call *call) {
+static void function_enter(chela_call *call) {
     const struct function *f = call->tool->impl;
     int rc = CHELA_ECANCELED;
 
@@ -29,28 +30,29 @@ static void enter(chela_call *call) {
         ch_answer_conclude(&call->answer, rc, &call->made);
 }
 
-static void on_thread(struct ch_work *w) {
+static void function_on_thread(struct ch_work *w) {
     chela_call *call = CH_CONTAINER(w, chela_call, work);
 
     call->answer.later = false; /* here there is time to shape it */
-    enter(call);
+    function_enter(call);
 }
 
-static void on_done(struct ch_work *w) {
+static void function_on_done(struct ch_work *w) {
     ch_call_worked(CH_CONTAINER(w, chela_call, work));
 }
 
-static void start(chela_call *call) {
+static void function_start(chela_call *call) {
     call->on_cancel = NULL; /* of an earlier attempt */
     if (call->tool->flags & CHELA_TOOL_ON_LOOP) {
         ch_call_ref(call); /* a deferred call may be finished before fn returns */
-        enter(call);
+        function_enter(call);
         if (!call->deferred)
             ch_call_worked(call);
         ch_call_unref(call);
         return;
     }
-    call->work = (struct ch_work){.run = on_thread, .done = on_done, .dropped = on_done};
+    call->work = (struct ch_work){
+        .run = function_on_thread, .done = function_on_done, .dropped = function_on_done};
     ch_work_submit(call->env->workers, &call->work);
 }
 
@@ -65,7 +67,7 @@ void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *u
 }
 
 /* Only a deferred call can be told; a thread looks at chela_call_cancelled. */
-static void cancel(chela_call *call) {
+static void function_cancel(chela_call *call) {
     void (*fn)(chela_call *, void *) = call->on_cancel;
 
     call->on_cancel = NULL;
@@ -83,19 +85,24 @@ void chela_call_finish(chela_call *call) {
 
 static const struct ch_tool_ops ops = {
     .name = "function",
-    .start = start,
-    .cancel = cancel,
+    .start = function_start,
+    .cancel = function_cancel,
     .free = ch_free,
 };
 
-const struct ch_tool_ops *ch_function_ops(void) {
-    return &ops;
-}
-
-void *ch_function_new(chela_tool_fn *fn, void *user) {
+int ch_function_add(struct ch_registry *r, const struct chela_tool_opts *opts,
+                    struct chela_error *err) {
+    struct chela_tool_opts own;
+    int rc = CH_OPTS_NEED(chela_tool_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    if (!own.fn)
+        return ch_registry_add(r, &own, NULL, NULL, err); /* the host runs it, or it is refused */
     struct function *f = ch_alloc(sizeof(*f));
-
-    f->fn = fn;
-    f->user = user;
-    return f;
+    f->fn = own.fn;
+    f->user = own.user;
+    rc = ch_registry_add(r, &own, &ops, f, err);
+    if (rc < 0)
+        ch_free(f);
+    return rc;
 }

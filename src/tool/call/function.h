@@ -3,7 +3,8 @@
 #define CH_TOOL_FUNCTION_H
 #include "tool/registry/registry.h"
 
-const struct ch_tool_ops *ch_function_ops(void);
-void *ch_function_new(chela_tool_fn *fn, void *user); /* its ch_tool.impl */
+/* Add a tool that runs opts->fn, or one that the host runs (CHELA_TOOL_CLIENT, fn NULL). */
+int ch_function_add(struct ch_registry *r, const struct chela_tool_opts *opts,
+                    struct chela_error *err);
 
 #endif

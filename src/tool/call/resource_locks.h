@@ -32,7 +32,10 @@ bool ch_uses_collide(const struct ch_uses *a, const struct ch_uses *b);
  * is not named, since it will not be used. */
 void ch_use_path(chela_call *call, const char *path, enum chela_use use);
 
-/* A hook `resources`: all of the workspace, as a program may read it. */
-void ch_use_workspace(chela_call *call, void *user);
+/* The hook `resources` of a tool: name what the call works on. */
+typedef void ch_resources_fn(chela_call *call, void *user);
+
+/* All of the workspace, as a program may read it. */
+ch_resources_fn ch_use_workspace;
 
 #endif

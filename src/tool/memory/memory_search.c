@@ -55,20 +55,20 @@ static void free_seeking(struct ch_seeking *k) {
     ch_free(k);
 }
 
-static void dropped(struct ch_work *w) {
+static void memory_search_dropped(struct ch_work *w) {
     free_seeking(CH_CONTAINER(w, struct ch_seeking, work));
 }
 
-static void submit(struct ch_seeking *k, void (*run)(struct ch_work *),
-                   void (*done)(struct ch_work *)) {
+static void memory_search_submit(struct ch_seeking *k, void (*run)(struct ch_work *),
+                                 void (*done)(struct ch_work *)) {
     k->working = true;
-    k->work = (struct ch_work){.run = run, .done = done, .dropped = dropped};
+    k->work = (struct ch_work){.run = run, .done = done, .dropped = memory_search_dropped};
     ch_work_submit(k->workers, &k->work);
 }
 
 /* --- on the thread ------------------------------------------------------------------------ */
 
-static void gather(struct ch_seeking *k) {
+static void memory_search_gather(struct ch_seeking *k) {
     const struct ch_tool_settings *s = k->settings;
     const char *reach = s->memory_sessions ? s->memory_sessions : "own";
     bool all = strcmp(reach, "all") == 0, own = strcmp(reach, "own") == 0 && k->session;
@@ -99,7 +99,7 @@ static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) 
     }
 }
 
-static void rank(struct ch_seeking *k) {
+static void memory_search_rank(struct ch_seeking *k) {
     struct ch_sv query = ch_sv_str(k->query);
     const float *meaning = ch_vectors_question(&k->vectors, query);
 
@@ -110,14 +110,14 @@ static void rank(struct ch_seeking *k) {
 static void seek_by_words(struct ch_work *w) {
     struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
 
-    gather(k);
-    rank(k);
+    memory_search_gather(k);
+    memory_search_rank(k);
 }
 
 static void seek_what_is_there(struct ch_work *w) {
     struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
 
-    gather(k);
+    memory_search_gather(k);
     if (k->file)
         ch_vectors_load(&k->vectors, k->file);
     k->kept = k->vectors.dim;
@@ -136,7 +136,7 @@ static void seek_by_both(struct ch_work *w) {
     struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
     int rc = 0;
 
-    rank(k);
+    memory_search_rank(k);
     if (must_save(k))
         rc = ch_vectors_save(&k->vectors, k->file);
     if (rc < 0)
@@ -145,7 +145,7 @@ static void seek_by_both(struct ch_work *w) {
 
 /* --- on the loop --------------------------------------------------------------------------- */
 
-static void tell(struct ch_work *w) {
+static void memory_search_tell(struct ch_work *w) {
     struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
 
     k->working = false;
@@ -154,17 +154,17 @@ static void tell(struct ch_work *w) {
     free_seeking(k);
 }
 
-static void stop_asking(struct ch_seeking *k) {
+static void memory_search_stop_asking(struct ch_seeking *k) {
     ch_embed_cancel(CH_TAKE(k->embed));
     ch_timer_stop(k->loop, &k->patience);
 }
 
 static void end_asking(struct ch_seeking *k) {
-    stop_asking(k);
-    submit(k, seek_by_both, tell);
+    memory_search_stop_asking(k);
+    memory_search_submit(k, seek_by_both, memory_search_tell);
 }
 
-static void give_up(struct ch_seeking *k, const char *why) {
+static void memory_search_give_up(struct ch_seeking *k, const char *why) {
     bool known = ch_vectors_question(&k->vectors, ch_sv_str(k->query)) != NULL;
 
     k->asked -= k->batch; /* not answered */
@@ -174,19 +174,20 @@ static void give_up(struct ch_seeking *k, const char *why) {
     end_asking(k);
 }
 
-static void on_patience(struct ch_timer *t) {
-    give_up(CH_CONTAINER(t, struct ch_seeking, patience), "no answer in time");
+static void memory_search_on_patience(struct ch_timer *t) {
+    memory_search_give_up(CH_CONTAINER(t, struct ch_seeking, patience), "no answer in time");
 }
 
-static void ask(struct ch_seeking *k);
+static void memory_search_ask(struct ch_seeking *k);
 
-static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
+static void memory_search_on_embedded(const struct ch_embedded *got, const struct chela_error *err,
+                                      void *user) {
     struct ch_seeking *k = user;
     size_t first = k->asked - k->batch;
 
     k->embed = NULL;
     if (err) {
-        give_up(k, err->message);
+        memory_search_give_up(k, err->message);
         return;
     }
     if (k->used)
@@ -198,10 +199,10 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
         else
             ch_vectors_add(&k->vectors, k->missing[first + i], row, got->dim);
     }
-    ask(k);
+    memory_search_ask(k);
 }
 
-static void ask(struct ch_seeking *k) {
+static void memory_search_ask(struct ch_seeking *k) {
     struct chela_error err = {0};
     const struct ch_sv *texts = k->missing + k->asked;
 
@@ -209,9 +210,9 @@ static void ask(struct ch_seeking *k) {
     k->asked += k->batch;
     if (k->batch == 0)
         end_asking(k);
-    else if (ch_embed_start(&k->embedder->opts, texts, k->batch, on_embedded, k, &k->embed,
-                            &err) < 0)
-        give_up(k, err.message);
+    else if (ch_embed_start(&k->embedder->opts, texts, k->batch, memory_search_on_embedded, k,
+                            &k->embed, &err) < 0)
+        memory_search_give_up(k, err.message);
 }
 
 static void gathered(struct ch_work *w) {
@@ -222,14 +223,14 @@ static void gathered(struct ch_work *w) {
         free_seeking(k);
         return;
     }
-    ch_timer_start(k->loop, &k->patience, CH_DEFAULT_EMBED_MS, on_patience);
-    ask(k);
+    ch_timer_start(k->loop, &k->patience, CH_DEFAULT_EMBED_MS, memory_search_on_patience);
+    memory_search_ask(k);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
 /* Of this workspace and this model: DIR/0123456789abcdef0123456789abcdef */
-static char *file_of(const struct ch_embedder *e, const char *workspace) {
+static char *memory_search_file_of(const struct ch_embedder *e, const char *workspace) {
     unsigned char digest[CH_SHA256_SIZE];
     char hex[2 * CH_SHA256_SIZE + 1];
     struct ch_sha256 h;
@@ -246,7 +247,7 @@ static char *file_of(const struct ch_embedder *e, const char *workspace) {
     return ch_buf_take(&path);
 }
 
-static char *dup_opt(const char *s) {
+static char *memory_search_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
@@ -262,8 +263,8 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
     k->workers = o->workers;
     k->settings = ch_settings_ref(o->settings);
     k->workspace = ch_strdup(o->workspace);
-    k->session = dup_opt(o->session);
-    k->run = dup_opt(o->run);
+    k->session = memory_search_dup_opt(o->session);
+    k->run = memory_search_dup_opt(o->run);
     k->query = ch_strndup(o->query.p, o->query.n);
     k->sessions = o->sessions;
     k->limits[NOTES] = o->notes;
@@ -271,8 +272,9 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
     if (e && ch_mono_ms(ch_loop_clock(o->loop)) >= e->again)
         k->embedder = e;
     if (k->embedder)
-        k->file = file_of(e, o->workspace);
-    submit(k, k->embedder ? seek_what_is_there : seek_by_words, k->embedder ? gathered : tell);
+        k->file = memory_search_file_of(e, o->workspace);
+    memory_search_submit(k, k->embedder ? seek_what_is_there : seek_by_words,
+                         k->embedder ? gathered : memory_search_tell);
     return k;
 }
 
@@ -280,7 +282,7 @@ void ch_seek_cancel(struct ch_seeking *k) {
     if (!k)
         return;
     k->fn = NULL;
-    stop_asking(k);
+    memory_search_stop_asking(k);
     if (!k->working)
         free_seeking(k);
 }

@@ -64,7 +64,7 @@ struct reading {
     struct ch_shelf *out;
 };
 
-static void read_file(int fd, size_t max, struct ch_buf *out) {
+static void notes_read_file(int fd, size_t max, struct ch_buf *out) {
     ch_buf_init(out, max);
     for (;;) {
         char *to = ch_buf_reserve(out, CH_MIN(max - out->n, 16 * CH_KB));
@@ -75,7 +75,7 @@ static void read_file(int fd, size_t max, struct ch_buf *out) {
     }
 }
 
-static void add_file(struct reading *r, const char *path) {
+static void notes_add_file(struct reading *r, const char *path) {
     CH_BUF_AUTO text = {0};
     struct stat st;
 
@@ -85,7 +85,7 @@ static void add_file(struct reading *r, const char *path) {
     if (fd < 0)
         return;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        read_file(fd, CH_LIMIT_NOTE_FILE, &text);
+        notes_read_file(fd, CH_LIMIT_NOTE_FILE, &text);
     close(fd);
     r->files += text.n > 0;
     ch_shelf_add(r->out, path, true, ch_buf_sv(&text));
@@ -116,7 +116,7 @@ static void add_days(struct reading *r) {
     for (size_t i = 0; i < n; i++) {
         CH_BUF_AUTO path = {0};
         ch_buf_addf(&path, CH_NOTES_DIR "/%s", names[i]);
-        add_file(r, ch_buf_str(&path));
+        notes_add_file(r, ch_buf_str(&path));
         ch_free(names[i]);
     }
 }
@@ -126,7 +126,7 @@ void ch_notes_read(const char *workspace, struct ch_shelf *out) {
 
     if (r.root < 0)
         return;
-    add_file(&r, CH_NOTES_LASTING);
+    notes_add_file(&r, CH_NOTES_LASTING);
     add_days(&r);
     close(r.root);
 }
@@ -150,7 +150,7 @@ static bool is_new(struct hearing *h, const struct ch_recalled *what) {
     return true;
 }
 
-static int hear(const struct ch_recalled *what, void *to) {
+static int notes_hear(const struct ch_recalled *what, void *to) {
     struct hearing *h = to;
     CH_BUF_AUTO source = {0};
     CH_BUF_AUTO plain = {0};
@@ -175,7 +175,7 @@ static size_t char_size(struct ch_sv s) {
 
 /* A word, or three characters in a row where words have no spaces between them;
  * those overlap. */
-static struct ch_sv next_piece(struct ch_sv *rest) {
+static struct ch_sv notes_next_piece(struct ch_sv *rest) {
     struct ch_sv s = *rest;
     size_t n = 0, step;
 
@@ -197,17 +197,17 @@ void ch_notes_recall(const struct ch_recall *r, const char *session, const char 
     struct ch_sv rest = query;
 
     h->out = out;
-    r->find(&q, hear, h, r->user);
+    r->find(&q, notes_hear, h, r->user);
     q.text = all;
     q.limit = CH_LIMIT_RECALL_HITS;
-    r->find(&q, hear, h, r->user);
+    r->find(&q, notes_hear, h, r->user);
     for (unsigned tried = 0; rest.n && tried < PIECES && out->bytes < CH_LIMIT_RECALL_BYTES;) {
-        struct ch_sv piece = next_piece(&rest);
+        struct ch_sv piece = notes_next_piece(&rest);
         if (piece.n < SHORTEST_PIECE || piece.n == query.n)
             continue;
         tried++;
         CH_AUTOFREE char *one = ch_strndup(piece.p, piece.n);
         q.text = one;
-        r->find(&q, hear, h, r->user);
+        r->find(&q, notes_hear, h, r->user);
     }
 }

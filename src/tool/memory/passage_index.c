@@ -32,7 +32,7 @@ struct cutting {
 };
 
 /* Does something follow before the next heading? */
-static bool has_body(struct ch_sv rest) {
+static bool passage_index_has_body(struct ch_sv rest) {
     struct ch_sv next = ch_sv_trim(rest);
 
     return next.n && !ch_sv_starts(next, "#");
@@ -44,7 +44,8 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
     struct ch_shelf *s = c->shelf;
 
     text = ch_sv_trim(text);
-    if (!text.n || (text.p == c->heading.p && text.n == ch_sv_trim(c->heading).n && has_body(rest)))
+    if (!text.n || (text.p == c->heading.p && text.n == ch_sv_trim(c->heading).n &&
+                    passage_index_has_body(rest)))
         return;
     if (s->n == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
@@ -59,7 +60,7 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
 }
 
 /* A passage ends before a heading, at a blank line, and when it is long. */
-static void cut(struct cutting *c, struct ch_sv rest) {
+static void passage_index_cut(struct cutting *c, struct ch_sv rest) {
     struct ch_sv text = ch_sv(rest.p, 0);
     size_t line = 0, first = 1;
 
@@ -89,7 +90,7 @@ void ch_shelf_add(struct ch_shelf *s, const char *source, bool lines, struct ch_
                         .heading = CH_SV("")};
 
     s->bytes += text.n;
-    cut(&c, ch_arena_sv(&s->arena, text));
+    passage_index_cut(&c, ch_arena_sv(&s->arena, text));
 }
 
 void ch_passage_write(const struct ch_passage *p, struct ch_buf *out) {
@@ -105,7 +106,7 @@ struct place {
     float score;
 };
 
-static int by_score(const void *a, const void *b) {
+static int passage_index_by_score(const void *a, const void *b) {
     const struct place *x = a, *y = b;
 
     if (x->score != y->score)
@@ -124,14 +125,14 @@ static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place
     ch_bm25_score(&s->index, query, scores);
     for (size_t i = 0; i < s->n; i++)
         out[i] = (struct place){i, CH_MAX(scores[i], 0)};
-    qsort(out, s->n, sizeof(*out), by_score);
+    qsort(out, s->n, sizeof(*out), passage_index_by_score);
     while (n < s->n && out[n].score > 0)
         n++;
     return n;
 }
 
-static size_t rank_by_meaning(const struct ch_shelf *s, const struct ch_vectors *vs,
-                              const float *query, struct place *out) {
+static size_t passage_index_rank_by_meaning(const struct ch_shelf *s, const struct ch_vectors *vs,
+                                            const float *query, struct place *out) {
     CH_BUF_AUTO text = {0};
     size_t n = 0, near = 0;
 
@@ -142,7 +143,7 @@ static size_t rank_by_meaning(const struct ch_shelf *s, const struct ch_vectors 
         if (row)
             out[n++] = (struct place){i, ch_embed_product(query, row, vs->dim)};
     }
-    qsort(out, n, sizeof(*out), by_score);
+    qsort(out, n, sizeof(*out), passage_index_by_score);
     while (near < n && out[near].score >= LEAST_ALIKE &&
            out[near].score >= OF_THE_BEST * out[0].score)
         near++;
@@ -150,7 +151,7 @@ static size_t rank_by_meaning(const struct ch_shelf *s, const struct ch_vectors 
 }
 
 /* The constant is the usual one; it keeps a first place from deciding alone. */
-static void add_ranks(struct place *sums, const struct place *ranked, size_t n) {
+static void passage_index_add_ranks(struct place *sums, const struct place *ranked, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[ranked[i].passage].score += 1.0f / (float)(60 + i + 1);
 }
@@ -172,10 +173,11 @@ void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vecto
 
     for (size_t i = 0; i < s->n; i++)
         sums[i] = (struct place){i, 0};
-    add_ranks(sums, ranked, rank_by_words(s, query, ranked));
+    passage_index_add_ranks(sums, ranked, rank_by_words(s, query, ranked));
     if (meaning)
-        add_ranks(sums, ranked, rank_by_meaning(s, vs, meaning, ranked));
-    qsort(sums, s->n, sizeof(*sums), by_score);
+        passage_index_add_ranks(sums, ranked,
+                                passage_index_rank_by_meaning(s, vs, meaning, ranked));
+    qsort(sums, s->n, sizeof(*sums), passage_index_by_score);
     for (size_t i = 0; i < s->n && out->n < most && sums[i].score > 0; i++) {
         const struct ch_passage *p = &s->list[sums[i].passage];
         CH_BUF_AUTO text = {0};

@@ -109,7 +109,7 @@ static const struct {
 };
 
 /* The last part of a path, lower case, without a version: "python". */
-static size_t base_name(const char *file, char out[64]) {
+static size_t executable_base_name(const char *file, char out[64]) {
     const char *slash = strrchr(file, '/');
     const char *name = slash ? slash + 1 : file;
     size_t n = 0;
@@ -149,7 +149,7 @@ static bool has_option(const char *const *words, const char *option) {
 bool ch_executable_runs_others(const char *file, const char *const *words) {
     char name[64];
 
-    base_name(file, name);
+    executable_base_name(file, name);
     for (size_t i = 0; i < CH_LEN(runners); i++)
         if (strcmp(runners[i], name) == 0)
             return true;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/result/result.h"
+#include "tool/result/sanitize.h"
 
 #define ID_BYTES 8
 #define TAIL_BYTES 2000 /* of the output, told when a job ends */
@@ -52,7 +53,7 @@ static void random_id(char *out) {
     out[4 + 2 * ID_BYTES] = '\0';
 }
 
-static void free_job(struct ch_job *job) {
+static void jobs_free_job(struct ch_job *job) {
     ch_list_del(&job->link);
     ch_program_close(job->program);
     for (struct ch_link *k; (k = job->watches.head.next) != &job->watches.head;)
@@ -79,13 +80,13 @@ void ch_jobs_close(struct ch_jobs *jobs) {
     if (!jobs)
         return;
     for (struct ch_job *job; (job = CH_LIST_FIRST(&jobs->all, struct ch_job, link));)
-        free_job(job);
+        jobs_free_job(job);
     jobs->closed = true;
     if (!jobs->telling)
         ch_free(jobs);
 }
 
-static int64_t now(const struct ch_job *job) {
+static int64_t jobs_now(const struct ch_job *job) {
     return ch_mono_ms(ch_loop_clock(job->jobs->loop));
 }
 
@@ -113,7 +114,7 @@ static void on_started(void *user) {
     tell_watches(job);
 }
 
-static void on_output(int stream, struct ch_sv data, void *user) {
+static void jobs_on_output(int stream, struct ch_sv data, void *user) {
     struct ch_job *job = user;
 
     (void)stream;
@@ -127,7 +128,7 @@ static void on_output(int stream, struct ch_sv data, void *user) {
     tell_watches(job);
 }
 
-static void add_tail(const struct ch_job *job, struct ch_buf *out) {
+static void jobs_add_tail(const struct ch_job *job, struct ch_buf *out) {
     struct ch_sv text = ch_buf_sv(&job->log);
 
     if (text.n > TAIL_BYTES) {
@@ -150,36 +151,36 @@ static void forget_old(struct ch_jobs *jobs) {
         k = k->next;
         if (job->program || !ch_list_empty(&job->watches))
             continue;
-        free_job(job);
+        jobs_free_job(job);
         ended--;
     }
 }
 
-static void tell_end(struct ch_jobs *jobs, struct ch_job *job) {
+static void jobs_tell_end(struct ch_jobs *jobs, struct ch_job *job) {
     CH_BUF_AUTO tail = {0};
     struct ch_job_end end = ch_job_state(job);
 
     if (!jobs->on_exit)
         return;
-    add_tail(job, &tail);
+    jobs_add_tail(job, &tail);
     end.tail = ch_sv_trim(ch_buf_sv(&tail));
     jobs->telling = true;
     jobs->on_exit(&end, jobs->user);
     jobs->telling = false;
 }
 
-static void on_done(const struct ch_program_result *r, void *user) {
+static void jobs_on_done(const struct ch_program_result *r, void *user) {
     struct ch_job *job = user;
     struct ch_jobs *jobs = job->jobs;
 
     job->program = NULL;
     job->prepared = true;
-    job->ended_ms = now(job);
+    job->ended_ms = jobs_now(job);
     job->exit_code = r->child ? r->child->exit_code : -1;
     job->signal = r->child ? r->child->signal : 0;
     job->error = r->error ? ch_strdup(r->error) : NULL;
     tell_watches(job);
-    tell_end(jobs, job);
+    jobs_tell_end(jobs, job);
     if (jobs->closed)
         ch_free(jobs);
     else
@@ -208,13 +209,14 @@ int ch_job_start(struct ch_jobs *jobs, const struct ch_program_opts *given, cons
     random_id(job->id);
     job->command = ch_strdup(command);
     job->exit_code = -1;
-    job->started_ms = now(job);
+    job->started_ms = jobs_now(job);
     ch_buf_init(&job->log, 2 * CH_LIMIT_JOB_LOG);
     ch_list_init(&job->watches);
     ch_list_add(&jobs->all, &job->link);
     opts.open_input = opts.merge = opts.stream = true;
     opts.started = on_started;
-    job->program = ch_program_start(jobs->loop, jobs->workers, &opts, on_output, on_done, job);
+    job->program =
+        ch_program_start(jobs->loop, jobs->workers, &opts, jobs_on_output, jobs_on_done, job);
     *out = job;
     return 0;
 }
@@ -257,7 +259,7 @@ struct ch_job_end ch_job_state(const struct ch_job *job) {
         .signal = job->signal,
         .error = job->error,
         .killed = job->killed,
-        .duration_ms = (job->program ? now(job) : job->ended_ms) - job->started_ms,
+        .duration_ms = (job->program ? jobs_now(job) : job->ended_ms) - job->started_ms,
     };
 }
 

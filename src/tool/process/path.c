@@ -2,13 +2,12 @@
  *
  * Names are made tidy first (ch_path_inside), which decides nothing about
  * safety; then one system call resolves them beneath the workspace: openat2
- * with RESOLVE_BENEATH. Where that is missing, walk() does the same by hand:
+ * with RESOLVE_BENEATH. Where that is missing, path_walk() does the same by hand:
  * one component at a time, never letting the kernel follow a link, with the
  * directories entered so far on a stack, so that ".." cannot leave the root
  * whatever is renamed meanwhile. */
 #include "tool/process/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,9 +21,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/call/call.h"
 #include "tool/process/sandbox_policy.h"
-#include "tool/result/similar.h"
 
 #define RACE_RETRIES 8
 
@@ -62,7 +59,7 @@ static bool tidy(struct ch_buf *out, struct ch_sv path) {
 
 /* The part of an absolute path below dir, NULL if it is elsewhere. Whole
  * components only: /ws-evil is not in /ws. */
-static const char *below(const char *path, const char *dir) {
+static const char *path_below(const char *path, const char *dir) {
     CH_BUF_AUTO top = {0};
 
     tidy(&top, ch_sv_str(dir));
@@ -78,11 +75,11 @@ static int below_workspace(const char *workspace, struct ch_sv given, struct ch_
 
     if (!tidy(&path, given)) /* "/.." is "/" to the kernel; nobody means it */
         return -EXDEV;
-    const char *inside = below(ch_buf_str(&path), workspace);
+    const char *inside = path_below(ch_buf_str(&path), workspace);
     if (!inside) {
         /* The model may know the workspace by its real name. */
         char *real = realpath(workspace, NULL);
-        inside = real ? below(ch_buf_str(&path), real) : NULL;
+        inside = real ? path_below(ch_buf_str(&path), real) : NULL;
         free(real);
     }
     if (!inside)
@@ -114,19 +111,12 @@ int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel)
 
 /* --- resolving by hand --------------------------------------------------- */
 
-/* What a walk must not make or lead to. */
-struct guard {
-    const char *const *protect;
-    const char *workspace;
-    enum ch_making what; /* where it ends */
-};
-
 struct walk {
     int dirs[CH_LIMIT_PATH / 2]; /* entered so far; [0] is the root's duplicate */
     size_t n;
     unsigned links;
     bool make;                 /* create directories that are missing */
-    const struct guard *guard; /* NULL: nothing is protected */
+    const struct ch_path_guard *guard; /* NULL: nothing is protected */
     struct ch_buf at;          /* the last directory, below the root; no link is in it */
     struct ch_buf todo;        /* what is left of the path */
     char *leaf;                /* owned; where it ends: a name in the last directory */
@@ -138,7 +128,7 @@ static int top(const struct walk *w) {
 }
 
 /* A link stands before the rest of the path: put where it leads there. */
-static int follow(struct walk *w, const char *name) {
+static int path_follow(struct walk *w, const char *name) {
     char target[PATH_MAX];
     CH_BUF_AUTO rest = {0};
 
@@ -162,7 +152,7 @@ static int follow(struct walk *w, const char *name) {
  * walk is in and, since nothing is there yet, by what is left of the path? */
 static bool is_protected(const struct walk *w, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
-    const struct guard *g = w->guard;
+    const struct ch_path_guard *g = w->guard;
 
     if (!g)
         return false;
@@ -171,7 +161,7 @@ static bool is_protected(const struct walk *w, const char *name) {
            ch_sandbox_protects(g->protect, g->workspace, ch_buf_str(&path), g->what);
 }
 
-static int enter(struct walk *w, const char *name) {
+static int path_enter(struct walk *w, const char *name) {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
     if (w->n == CH_LEN(w->dirs))
@@ -191,7 +181,7 @@ static int enter(struct walk *w, const char *name) {
     return 0;
 }
 
-static int leave(struct walk *w) {
+static int path_leave(struct walk *w) {
     if (w->n == 1)
         return -EXDEV;
     close(w->dirs[--w->n]);
@@ -235,7 +225,7 @@ static int arrive(struct walk *w, const char *leaf, bool is_dir) {
 }
 
 /* One component: 1 to go on, 0 when the path ends here. */
-static int step(struct walk *w) {
+static int path_step(struct walk *w) {
     CH_AUTOFREE char *name = next_component(w);
     bool last = only_slashes_left(w);
     int rc;
@@ -243,20 +233,20 @@ static int step(struct walk *w) {
     if (strlen(name) > NAME_MAX)
         return -ENAMETOOLONG;
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        rc = strcmp(name, "..") == 0 ? leave(w) : 0;
+        rc = strcmp(name, "..") == 0 ? path_leave(w) : 0;
         return rc < 0 ? rc : last ? arrive(w, ".", true) : 1;
     }
     if (is_link(top(w), name)) {
-        rc = follow(w, name);
+        rc = path_follow(w, name);
         return rc < 0 ? rc : 1;
     }
     if (last)
         return arrive(w, name, w->todo.n > 0);
-    rc = enter(w, name);
+    rc = path_enter(w, name);
     return rc < 0 ? rc : 1;
 }
 
-static int walk(struct walk *w, int root, const char *rel) {
+static int path_walk(struct walk *w, int root, const char *rel) {
     int rc = 1;
 
     w->dirs[0] = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -267,7 +257,7 @@ static int walk(struct walk *w, int root, const char *rel) {
         return -EXDEV;
     ch_buf_add_str(&w->todo, rel);
     while (rc > 0)
-        rc = step(w);
+        rc = path_step(w);
     return rc;
 }
 
@@ -284,7 +274,7 @@ static void walk_free(struct walk *w) {
 
 int ch_beneath_walk(int root, const char *rel, int flags) {
     struct walk *w = ch_alloc(sizeof(*w)); /* large for a thread's stack */
-    int rc = walk(w, root, rel);
+    int rc = path_walk(w, root, rel);
 
     if (rc == 0) {
         int dir = w->leaf_is_dir ? O_DIRECTORY : 0;
@@ -343,8 +333,8 @@ void ch_place_release(struct ch_place *p) {
 }
 
 /* By hand on every kernel: openat2 gives a file, not the directory it is in. */
-static int find_place(const char *workspace, const struct guard *guard, const char *given,
-                      bool create, struct ch_place *out) {
+int ch_path_place(const char *workspace, const struct ch_path_guard *guard, const char *given,
+                  bool create, struct ch_place *out) {
     CH_BUF_AUTO rel = {0};
 
     *out = (struct ch_place){.dir = -1};
@@ -355,7 +345,7 @@ static int find_place(const char *workspace, const struct guard *guard, const ch
     struct walk *w = ch_alloc(sizeof(*w));
     w->make = create;
     w->guard = guard;
-    rc = walk(w, root, ch_buf_str(&rel));
+    rc = path_walk(w, root, ch_buf_str(&rel));
     close(root);
     if (rc == 0 && w->leaf_is_dir)
         rc = -EISDIR;
@@ -367,93 +357,4 @@ static int find_place(const char *workspace, const struct guard *guard, const ch
     }
     walk_free(w);
     return rc;
-}
-
-int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out) {
-    return find_place(workspace, NULL, given, create, out);
-}
-
-int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out) {
-    const struct guard guard = {
-        .protect = call->protect, .workspace = call->workspace, .what = what};
-
-    return find_place(call->workspace, &guard, given, create, out);
-}
-
-/* --- saying no ----------------------------------------------------------- */
-
-struct reason {
-    int error;
-    const char *type, *text;
-};
-
-static const struct reason reasons[] = {
-    {EXDEV, "permission_denied", "it is outside of the workspace; use a path inside of it"},
-    {ENOENT, "not_found", "there is no such file or directory"},
-    {ENOTDIR, "not_found", "a part of the path is not a directory"},
-    {EISDIR, "invalid_arguments", "it is a directory"},
-    {ELOOP, "permission_denied", "it goes through too many symbolic links"},
-    {EACCES, "permission_denied", "permission denied"},
-    {EPERM, "permission_denied", "permission denied"},
-    {EROFS, "permission_denied", "it is protected (or the file system is read-only)"},
-    {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
-    {EINVAL, "invalid_arguments", "it is not a regular file"},
-    {EFBIG, "invalid_arguments", "the file is too large"},
-    {EEXIST, "unavailable", "somebody made it at the same moment; look again"},
-    {EBUSY, "unavailable", "the file changed at the same moment; read it again"},
-    {ENOSPC, "unavailable", "no space is left on the device"},
-    {EDQUOT, "unavailable", "the disk quota is used up"},
-    {EMFILE, "unavailable", "too many files are open"},
-    {ENFILE, "unavailable", "too many files are open"},
-    {ENXIO, "invalid_arguments", "it is not a regular file"},
-    {ECANCELED, "cancelled", "the call was cancelled"},
-    {0, "internal", "input/output error"},
-};
-
-int ch_path_refuse(chela_call *call, const char *verb, const char *given, int error) {
-    const struct reason *r = reasons;
-
-    while (r->error && r->error != -error)
-        r++;
-    if (r->error)
-        return chela_result_error(call, r->type, "Cannot %s %s: %s.", verb, given, r->text);
-    return chela_result_error(call, r->type, "Cannot %s %s: %s (errno %d).", verb, given, r->text,
-                              -error);
-}
-
-/* Names in the directory where the file should have been. */
-static void find_similar(const char *workspace, const char *given, struct ch_similar *s) {
-    const char *slash = strrchr(given, '/');
-    const char *leaf = slash ? slash + 1 : given;
-    CH_AUTOFREE char *dir = slash ? ch_strndup(given, (size_t)(slash - given) + 1) : ch_strdup(".");
-
-    int fd = ch_path_open(workspace, dir, O_DIRECTORY);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->wanted = ch_sv_str(leaf);
-    struct dirent *e;
-    for (unsigned n = 0; n < CH_LIMIT_LS_SCAN && (e = readdir(d)); n++)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            ch_similar_offer(s, ch_sv_str(e->d_name));
-    closedir(d);
-}
-
-int ch_path_missing(chela_call *call, const char *verb, const char *given, int error) {
-    CH_ARENA_AUTO arena = {0};
-    struct ch_similar similar = {.arena = &arena};
-    CH_BUF_AUTO names = {0};
-
-    if (error == -ENOENT)
-        find_similar(chela_call_workspace(call), given, &similar);
-    if (similar.n == 0)
-        return ch_path_refuse(call, verb, given, error);
-    ch_similar_list(&similar, &names);
-    return chela_result_error(call, "not_found",
-                              "Cannot %s %s: there is no such file. Similar names there: %s.", verb,
-                              given, ch_buf_str(&names));
 }

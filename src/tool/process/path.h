@@ -34,20 +34,15 @@ struct ch_place {
     int dir;    /* owned descriptor, -1 when unset */
     char *leaf; /* owned */
 };
-/* create: make missing directories. */
-int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out);
+/* What a path must not lead to: protected files, by whatever links they are reached. */
+struct ch_path_guard {
+    const char *const *protect;
+    const char *workspace;
+    enum ch_making what; /* what is made at the end of the path */
+};
+/* guard NULL: nothing is protected. create: make missing directories. */
+int ch_path_place(const char *workspace, const struct ch_path_guard *guard, const char *given,
+                  bool create, struct ch_place *out);
 void ch_place_release(struct ch_place *p);
-
-/* The same for a call of a tool that writes: what is protected (sandbox_policy.h) is
- * refused, by whatever links it is reached, and no directory is made there. */
-int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out);
-
-/* Turn a negative errno into the call's error result, naming the path as the
- * model gave it; verb says what was tried: "read". Returns 0. */
-int ch_path_refuse(chela_call *call, const char *verb, const char *given, int error);
-
-/* The same for a file that should be there: -ENOENT names similar files. */
-int ch_path_missing(chela_call *call, const char *verb, const char *given, int error);
 
 #endif

@@ -66,7 +66,7 @@ void ch_program_env_free(char *env[CH_PROGRAM_ENV + 1]) {
         ch_free(env[i]);
 }
 
-static const char *variable(const char *const *env, const char *name) {
+static const char *program_variable(const char *const *env, const char *name) {
     size_t n = strlen(name);
 
     for (; env && *env; env++)
@@ -77,13 +77,14 @@ static const char *variable(const char *const *env, const char *name) {
 
 /* --- preparing, on the thread */
 
-static int refuse(struct ch_program *p, const char *type, int code, const char *what, int error) {
+static int program_refuse(struct ch_program *p, const char *type, int code, const char *what,
+                          int error) {
     p->error_type = type;
     return ch_fail(&p->err, code, "%s: %s", what, strerror(error));
 }
 
 /* Where an open directory is, by the kernel's word. */
-static const char *path_of(struct ch_arena *a, int fd) {
+static const char *program_path_of(struct ch_arena *a, int fd) {
     char path[PATH_MAX];
     const char *link = ch_arena_printf(a, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, path, sizeof(path));
@@ -98,13 +99,14 @@ static int find_cwd(struct ch_program *p) {
                  : ch_path_open(p->opts.workspace, given, O_DIRECTORY);
 
     if (fd < 0 && !any && fd == -EXDEV)
-        return refuse(p, "permission_denied", CHELA_EPERM, given, EXDEV);
+        return program_refuse(p, "permission_denied", CHELA_EPERM, given, EXDEV);
     if (fd < 0)
-        return refuse(p, "not_found", CHELA_ENOENT,
-                      ch_arena_printf(&p->arena, "working directory %s", given), any ? errno : -fd);
-    p->cwd = path_of(&p->arena, fd);
+        return program_refuse(p, "not_found", CHELA_ENOENT,
+                              ch_arena_printf(&p->arena, "working directory %s", given),
+                              any ? errno : -fd);
+    p->cwd = program_path_of(&p->arena, fd);
     close(fd);
-    return p->cwd ? 0 : refuse(p, "internal", CHELA_EIO, given, ENOENT);
+    return p->cwd ? 0 : program_refuse(p, "internal", CHELA_EIO, given, ENOENT);
 }
 
 static bool is_above(struct ch_sv dir, const char *path) {
@@ -136,7 +138,7 @@ static const char *const *files_of(struct ch_program *p) {
     return list;
 }
 
-static void prepare(struct ch_work *w) {
+static void program_prepare(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
 
     if (find_cwd(p) < 0)
@@ -155,21 +157,21 @@ static void prepare(struct ch_work *w) {
 
 /* --- running, on the loop */
 
-static void destroy(struct ch_program *p) {
+static void program_destroy(struct ch_program *p) {
     ch_arena_release(&p->arena);
     ch_free(p);
 }
 
-static void finish(struct ch_program *p, struct ch_program_result *r) {
+static void program_finish(struct ch_program *p, struct ch_program_result *r) {
     p->state = OVER;
     r->boxed = p->box.boxed;
     r->degraded = p->box.degraded;
     p->done(r, p->user);
-    destroy(p);
+    program_destroy(p);
 }
 
-static void fail(struct ch_program *p, const char *type, const char *why) {
-    finish(p, &(struct ch_program_result){.error_type = type, .error = why});
+static void program_fail(struct ch_program *p, const char *type, const char *why) {
+    program_finish(p, &(struct ch_program_result){.error_type = type, .error = why});
 }
 
 static void on_child_done(const struct ch_child_result *child, const struct chela_error *err,
@@ -179,12 +181,12 @@ static void on_child_done(const struct ch_child_result *child, const struct chel
 
     p->child = NULL;
     if (!child) {
-        fail(p, err->code == CHELA_ENOENT ? "not_found" : "unavailable", err->message);
+        program_fail(p, err->code == CHELA_ENOENT ? "not_found" : "unavailable", err->message);
         return;
     }
     if (p->box.boxed && !child->stopped && !child->timed_out)
         ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
-    finish(p, &r);
+    program_finish(p, &r);
 }
 
 static void on_child_output(int stream, struct ch_sv data, void *user) {
@@ -193,7 +195,7 @@ static void on_child_output(int stream, struct ch_sv data, void *user) {
     p->on_output(stream, data, p->user);
 }
 
-static void run(struct ch_program *p) {
+static void program_run(struct ch_program *p) {
     struct ch_child_opts opts = {
         .argv = p->box.argv,
         .env = p->opts.env,
@@ -214,23 +216,23 @@ static void run(struct ch_program *p) {
         p->opts.started(p->user); /* may close p */
 }
 
-static void on_prepared(struct ch_work *w) {
+static void program_on_prepared(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
     static const struct ch_child_result never = {.exit_code = -1, .stopped = true};
 
     if (p->state == ABANDONED)
-        destroy(p);
+        program_destroy(p);
     else if (p->stopped)
-        finish(p, &(struct ch_program_result){.child = &never});
+        program_finish(p, &(struct ch_program_result){.child = &never});
     else if (p->error_type)
-        fail(p, p->error_type, p->err.message);
+        program_fail(p, p->error_type, p->err.message);
     else
-        run(p);
+        program_run(p);
 }
 
 /* The pool goes first, so whoever owned the program is gone. */
 static void on_dropped(struct ch_work *w) {
-    destroy(CH_CONTAINER(w, struct ch_program, work));
+    program_destroy(CH_CONTAINER(w, struct ch_program, work));
 }
 
 static const char *const *copy_words(struct ch_arena *a, const char *const *words) {
@@ -262,8 +264,9 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     p->opts.workspace = ch_arena_str(&p->arena, ch_sv_str(opts->workspace));
     p->opts.cwd = opts->cwd ? ch_arena_str(&p->arena, ch_sv_str(opts->cwd)) : NULL;
     p->opts.input = ch_arena_sv(&p->arena, opts->input);
-    p->home = variable(p->opts.env, "HOME");
-    p->work = (struct ch_work){.run = prepare, .done = on_prepared, .dropped = on_dropped};
+    p->home = program_variable(p->opts.env, "HOME");
+    p->work = (struct ch_work){
+        .run = program_prepare, .done = program_on_prepared, .dropped = on_dropped};
     ch_work_submit(workers, &p->work);
     return p;
 }
@@ -293,5 +296,5 @@ void ch_program_close(struct ch_program *p) {
         return;
     }
     ch_child_close(p->child);
-    destroy(p);
+    program_destroy(p);
 }

@@ -1,4 +1,6 @@
 /* sandbox_options.c -- from what a host asks for to a policy. */
+#include "tool/process/sandbox_options.h"
+
 #include "chela/sandbox.h"
 
 #include "base/error.h"
@@ -47,7 +49,7 @@ static int check_protected(const char *const *paths, struct chela_error *err) {
     return 0;
 }
 
-static size_t count(const char *const *list) {
+static size_t sandbox_options_count(const char *const *list) {
     size_t n = 0;
 
     while (list && list[n])
@@ -58,7 +60,7 @@ static size_t count(const char *const *list) {
 /* "workspace" is a word of its own, the others are paths. */
 static int read_writable(struct ch_arena *a, const char *const *given,
                          struct ch_sandbox_policy *out, struct chela_error *err) {
-    size_t n = count(given);
+    size_t n = sandbox_options_count(given);
 
     if (!given)
         return 0;
@@ -77,7 +79,7 @@ static int read_writable(struct ch_arena *a, const char *const *given,
 /* Those that were given, or the usual ones, and more. */
 static const char *const *join_protected(struct ch_arena *a, const struct chela_sandbox_opts *o) {
     const char *const *first = o->protect ? o->protect : ch_sandbox_protected;
-    size_t n = count(first), more = count(o->protect_more);
+    size_t n = sandbox_options_count(first), more = sandbox_options_count(o->protect_more);
 
     if (!more)
         return o->protect;
@@ -87,11 +89,11 @@ static const char *const *join_protected(struct ch_arena *a, const struct chela_
     return list;
 }
 
-static uint64_t limit(int64_t given) {
+static uint64_t sandbox_options_limit(int64_t given) {
     return given < 0 ? UINT64_MAX : (uint64_t)given;
 }
 
-static uint64_t seconds(int64_t ms) {
+static uint64_t sandbox_options_seconds(int64_t ms) {
     return ms < 0 ? UINT64_MAX : ((uint64_t)ms + 999) / 1000;
 }
 
@@ -122,12 +124,12 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){
-        .cpu_s = seconds(l.cpu_ms),
-        .memory = limit(l.memory),
-        .file_size = limit(l.file_size),
-        .files = limit(l.files),
-        .processes = limit(l.processes),
-        .tmp = limit(l.tmp),
+        .cpu_s = sandbox_options_seconds(l.cpu_ms),
+        .memory = sandbox_options_limit(l.memory),
+        .file_size = sandbox_options_limit(l.file_size),
+        .files = sandbox_options_limit(l.files),
+        .processes = sandbox_options_limit(l.processes),
+        .tmp = sandbox_options_limit(l.tmp),
     };
     *out = ch_sandbox_copy(a, &p);
     return 0;

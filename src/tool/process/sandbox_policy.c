@@ -39,11 +39,7 @@ int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct che
     return ch_fail(err, CHELA_EINVAL, "sandbox '%s' is none of required, auto, off", word);
 }
 
-const char *ch_sandbox_mode_name(enum ch_sandbox_mode mode) {
-    return mode_names[mode];
-}
-
-static const char *const *copy_list(struct ch_arena *a, const char *const *list) {
+static const char *const *sandbox_policy_copy_list(struct ch_arena *a, const char *const *list) {
     size_t n = 0;
 
     if (!list)
@@ -63,9 +59,9 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     if (!p)
         return copy;
     *copy = *p;
-    copy->writable = copy_list(a, p->writable);
-    copy->readable = copy_list(a, p->readable);
-    copy->protect = copy_list(a, p->protect);
+    copy->writable = sandbox_policy_copy_list(a, p->writable);
+    copy->readable = sandbox_policy_copy_list(a, p->readable);
+    copy->protect = sandbox_policy_copy_list(a, p->protect);
     copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
     return copy;
 }
@@ -80,7 +76,7 @@ static bool is_in(struct ch_sv path, struct ch_sv top) {
 }
 
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
-    return p && p->protect ? copy_list(a, p->protect) : ch_sandbox_protected;
+    return p && p->protect ? sandbox_policy_copy_list(a, p->protect) : ch_sandbox_protected;
 }
 
 /* "name?" stands for what is there, and for nothing otherwise. */
@@ -118,7 +114,7 @@ struct words {
     size_t n, cap;
 };
 
-static void add(struct words *w, const char *word) {
+static void sandbox_policy_add(struct words *w, const char *word) {
     if (w->n == w->cap) {
         const char **more = ch_arena_alloc(w->arena, 2 * (w->cap + 16) * sizeof(*more));
         if (w->n)
@@ -130,10 +126,11 @@ static void add(struct words *w, const char *word) {
 }
 
 static void add_option(struct words *w, const char *name, const char *value) {
-    add(w, ch_arena_printf(w->arena, "--%s=%s", name, value));
+    sandbox_policy_add(w, ch_arena_printf(w->arena, "--%s=%s", name, value));
 }
 
-static void add_paths(struct words *w, const char *name, const char *const *paths, bool absolute) {
+static void sandbox_policy_add_paths(struct words *w, const char *name, const char *const *paths,
+                                     bool absolute) {
     for (; paths && *paths; paths++)
         if (!absolute || (*paths)[0] == '/')
             add_option(w, name, *paths);
@@ -141,8 +138,8 @@ static void add_paths(struct words *w, const char *name, const char *const *path
 
 static void add_limit(struct words *w, const char *name, uint64_t value, uint64_t usual) {
     if (value != UINT64_MAX)
-        add(w, ch_arena_printf(w->arena, "--limit-%s=%llu", name,
-                               (unsigned long long)(value ? value : usual)));
+        sandbox_policy_add(w, ch_arena_printf(w->arena, "--limit-%s=%llu", name,
+                                              (unsigned long long)(value ? value : usual)));
 }
 
 static void add_limits(struct words *w, const struct ch_sandbox_limits *l) {
@@ -159,9 +156,9 @@ static void add_outer(struct words *w, const struct ch_sandbox_facts *f) {
     if (f->bwrap)
         add_option(w, "bwrap", f->bwrap);
     if (f->layers[CH_LAYER_LANDLOCK].ok)
-        add(w, "--landlock");
+        sandbox_policy_add(w, "--landlock");
     if (f->layers[CH_LAYER_SECCOMP].ok)
-        add(w, "--seccomp");
+        sandbox_policy_add(w, "--seccomp");
 }
 
 /* The root directory is nobody's workspace: it is never made writable. */
@@ -180,34 +177,34 @@ static int add_workspace(struct words *w, const char *workspace, bool read_only,
 static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
                      const struct ch_sandbox_policy *policy, const struct ch_sandbox_command *cmd,
                      struct chela_error *err) {
-    add(w, f->helper);
+    sandbox_policy_add(w, f->helper);
     add_outer(w, f);
-    add(w, ch_arena_printf(w->arena, "--parent=%d", (int)getpid()));
+    sandbox_policy_add(w, ch_arena_printf(w->arena, "--parent=%d", (int)getpid()));
     if (policy->mode == CH_SANDBOX_REQUIRED)
-        add(w, "--strict");
+        sandbox_policy_add(w, "--strict");
     if (policy->network == CH_SANDBOX_NET_HOST)
-        add(w, "--network");
+        sandbox_policy_add(w, "--network");
     if (cmd->tty)
-        add(w, "--tty");
+        sandbox_policy_add(w, "--tty");
     int rc = add_workspace(w, cmd->workspace, policy->workspace_read_only, err);
     if (rc < 0)
         return rc;
     add_option(w, "cwd", cmd->cwd);
-    add_paths(w, "writable", policy->writable, true);
-    add_paths(w, "readable", policy->readable, true);
-    add_paths(w, "readable", cmd->readable, true);
-    add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
+    sandbox_policy_add_paths(w, "writable", policy->writable, true);
+    sandbox_policy_add_paths(w, "readable", policy->readable, true);
+    sandbox_policy_add_paths(w, "readable", cmd->readable, true);
+    sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     add_limits(w, &policy->limits);
-    add(w, "--");
+    sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)
-        add(w, *word);
-    add(w, NULL);
+        sandbox_policy_add(w, *word);
+    sandbox_policy_add(w, NULL);
     return 0;
 }
 
 /* NULL, or the first layer that is needed and missing. */
-static const struct ch_sandbox_layer *find_gap(const struct ch_sandbox_facts *f,
-                                               const struct ch_sandbox_policy *policy) {
+static const struct ch_sandbox_layer *sandbox_policy_find_gap(
+    const struct ch_sandbox_facts *f, const struct ch_sandbox_policy *policy) {
     for (size_t i = 0; i < CH_LAYERS; i++) {
         bool wanted = i != CH_LAYER_NETWORK || policy->network == CH_SANDBOX_NET_NONE;
         if (f->layers[i].needed && !f->layers[i].ok && wanted)
@@ -235,7 +232,7 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
     if (policy->mode == CH_SANDBOX_OFF)
         return 0;
     const struct ch_sandbox_facts *f = ch_sandbox_facts(policy->helper);
-    const struct ch_sandbox_layer *gap = find_gap(f, policy);
+    const struct ch_sandbox_layer *gap = sandbox_policy_find_gap(f, policy);
     if (gap && policy->mode == CH_SANDBOX_REQUIRED)
         return ch_fail(err, CHELA_EPERM,
                        "the sandbox is required, and this machine lacks a layer of it: %s (%s)",

@@ -5,6 +5,8 @@
  * pointers into them; there is one set for each path the program was given
  * under, which is one in practice. This is the one thing here that belongs to
  * the process and not to a runtime: so does the kernel it is about. */
+#include "tool/process/sandbox_probe.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -72,7 +74,7 @@ static const char *find_bwrap(void) {
 
 /* --- asking it */
 
-static bool read_some(int fd, int64_t until, struct ch_buf *out) {
+static bool sandbox_probe_read_some(int fd, int64_t until, struct ch_buf *out) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int64_t left = until - ch_mono_ms(&ch_clock_system);
     char *at = ch_buf_reserve(out, CH_KB);
@@ -100,7 +102,7 @@ static int run_and_read(const char *const *argv, struct ch_buf *out, struct chel
     rc = ch_spawn(&opts, &io, &pid, err);
     ch_stdio_close_theirs(&io);
     int64_t until = ch_mono_ms(&ch_clock_system) + PROBE_MS;
-    while (rc == 0 && read_some(io.ours[1], until, out))
+    while (rc == 0 && sandbox_probe_read_some(io.ours[1], until, out))
         ;
     close(io.ours[1]);
     if (rc < 0)
@@ -129,19 +131,21 @@ static struct answer find_answer(struct ch_sv text, const char *name) {
     return (struct answer){.why = CH_SV("the probe did not say")};
 }
 
-static char *copy(struct ch_sv s) {
+static char *sandbox_probe_copy(struct ch_sv s) {
     return ch_strndup(s.p ? s.p : "", s.n);
 }
 
-static void set(struct ch_sandbox_facts *f, enum ch_layer layer, bool ok, const char *why) {
+static void sandbox_probe_set(struct ch_sandbox_facts *f, enum ch_layer layer, bool ok,
+                              const char *why) {
     f->layers[layer].ok = ok;
     f->layers[layer].why = why;
 }
 
-static void set_plain(struct ch_sandbox_facts *f, enum ch_layer layer, struct ch_sv text) {
+static void sandbox_probe_set_plain(struct ch_sandbox_facts *f, enum ch_layer layer,
+                                    struct ch_sv text) {
     struct answer a = find_answer(text, f->layers[layer].name);
 
-    set(f, layer, a.ok, copy(a.why));
+    sandbox_probe_set(f, layer, a.ok, sandbox_probe_copy(a.why));
 }
 
 static void set_namespaces(struct ch_sandbox_facts *f, struct ch_sv text) {
@@ -157,7 +161,7 @@ static void set_namespaces(struct ch_sandbox_facts *f, struct ch_sv text) {
     else
         ch_buf_addf(&why, "bubblewrap: %.*s; chela-sandbox: %.*s", CH_SV_FMT(bwrap.why),
                     CH_SV_FMT(own.why));
-    set(f, CH_LAYER_NAMESPACES, bwrap.ok || own.ok, ch_buf_take(&why));
+    sandbox_probe_set(f, CH_LAYER_NAMESPACES, bwrap.ok || own.ok, ch_buf_take(&why));
 }
 
 /* What follows from the others. */
@@ -165,19 +169,21 @@ static void set_derived(struct ch_sandbox_facts *f) {
     bool boxed = f->bwrap || f->own;
 
     if (boxed)
-        set(f, CH_LAYER_NETWORK, true, "an empty network namespace");
+        sandbox_probe_set(f, CH_LAYER_NETWORK, true, "an empty network namespace");
     else if (f->layers[CH_LAYER_SECCOMP].ok)
-        set(f, CH_LAYER_NETWORK, true, "no sockets (seccomp)");
+        sandbox_probe_set(f, CH_LAYER_NETWORK, true, "no sockets (seccomp)");
     else
-        set(f, CH_LAYER_NETWORK, false, "needs namespaces or seccomp");
-    set(f, CH_LAYER_PROTECTED, boxed, boxed ? "read-only mounts" : "needs namespaces");
-    set(f, CH_LAYER_TREE, true,
-        boxed ? "a PID namespace" : "by looking for them: needs namespaces to be sure");
+        sandbox_probe_set(f, CH_LAYER_NETWORK, false, "needs namespaces or seccomp");
+    sandbox_probe_set(f, CH_LAYER_PROTECTED, boxed,
+                      boxed ? "read-only mounts" : "needs namespaces");
+    sandbox_probe_set(f, CH_LAYER_TREE, true,
+                      boxed ? "a PID namespace"
+                            : "by looking for them: needs namespaces to be sure");
 }
 
 static void set_all_missing(struct ch_sandbox_facts *f, const char *why) {
     for (size_t i = 0; i < CH_LAYERS; i++)
-        set(f, (enum ch_layer)i, false, why);
+        sandbox_probe_set(f, (enum ch_layer)i, false, why);
 }
 
 static const struct ch_sandbox_layer rows[CH_LAYERS] = {
@@ -216,15 +222,15 @@ static struct ch_sandbox_facts *find_out(const char *given) {
         set_all_missing(f, ch_strdup(err.message));
         return f;
     }
-    set(f, CH_LAYER_HELPER, true, f->helper);
+    sandbox_probe_set(f, CH_LAYER_HELPER, true, f->helper);
     for (size_t i = 0; i < CH_LEN(plain); i++)
-        set_plain(f, plain[i], ch_buf_sv(&text));
+        sandbox_probe_set_plain(f, plain[i], ch_buf_sv(&text));
     set_namespaces(f, ch_buf_sv(&text));
     set_derived(f);
     return f;
 }
 
-static bool same(const char *a, const char *b) {
+static bool sandbox_probe_same(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
@@ -232,7 +238,7 @@ const struct ch_sandbox_facts *ch_sandbox_facts(const char *helper) {
     struct ch_sandbox_facts *f;
 
     pthread_mutex_lock(&lock);
-    for (f = known; f && !same(f->given, helper); f = f->next)
+    for (f = known; f && !sandbox_probe_same(f->given, helper); f = f->next)
         ;
     if (!f) {
         f = find_out(helper);

@@ -12,13 +12,13 @@
 #include "tool/result/display.h"
 
 /* What is no part of any shell's syntax, wherever in a word it stands. */
-static bool is_plain(char c) {
+static bool shell_words_is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("_-./:=@%+,", c));
 }
 
 /* Why a character that means something to a shell is refused. */
-static const char *meaning_of(char c) {
+static const char *shell_words_meaning_of(char c) {
     switch (c) {
     case '\n':
     case ';':
@@ -96,31 +96,31 @@ struct reader {
     struct ch_words out;
 };
 
-static bool refuse(struct reader *r, const char *why) {
+static bool shell_words_refuse(struct reader *r, const char *why) {
     r->out.why = why;
     return false;
 }
 
 /* A character that stands for itself. */
-static void add(struct reader *r, char c) {
+static void shell_words_add(struct reader *r, char c) {
     if (r->mode == CH_WORDS_PATTERN && strchr("*?\\", c))
         ch_buf_addc(&r->word, '\\');
     ch_buf_addc(&r->word, c);
     r->in_word = true;
 }
 
-static bool end_word(struct reader *r) {
+static bool shell_words_end_word(struct reader *r) {
     if (!r->in_word)
         return true;
     if (r->out.n == CH_LIMIT_COMMAND_WORDS)
-        return refuse(r, "too many words");
+        return shell_words_refuse(r, "too many words");
     r->out.v[r->out.n++] = ch_arena_str(r->arena, ch_buf_sv(&r->word));
     ch_buf_clear(&r->word);
     r->in_word = false;
     return true;
 }
 
-static void step(struct reader *r, size_t n) {
+static void shell_words_step(struct reader *r, size_t n) {
     r->rest = ch_sv(r->rest.p + n, r->rest.n - n);
 }
 
@@ -131,12 +131,12 @@ static bool read_wide(struct reader *r) {
     unsigned n = ch_utf8_next(r->rest, &cp);
 
     if (!n)
-        return refuse(r, "bytes that are no text");
+        return shell_words_refuse(r, "bytes that are no text");
     if (ch_display_hidden(cp))
-        return refuse(r, "invisible characters");
+        return shell_words_refuse(r, "invisible characters");
     ch_buf_add(&r->word, r->rest.p, n);
     r->in_word = true;
-    step(r, n);
+    shell_words_step(r, n);
     return true;
 }
 
@@ -144,14 +144,14 @@ static bool read_wide(struct reader *r) {
  * inside double quotes only four do, before others the backslash stays. */
 static bool read_escape(struct reader *r) {
     if (r->rest.n < 2)
-        return refuse(r, "a backslash at the end");
+        return shell_words_refuse(r, "a backslash at the end");
     char c = r->rest.p[1];
     if (c < ' ' || c > '~')
-        return refuse(r, "a backslash before something else than a character");
+        return shell_words_refuse(r, "a backslash before something else than a character");
     if (r->quote == DOUBLE && !strchr("$`\"\\", c))
-        add(r, '\\');
-    add(r, c);
-    step(r, 2);
+        shell_words_add(r, '\\');
+    shell_words_add(r, c);
+    shell_words_step(r, 2);
     return true;
 }
 
@@ -159,18 +159,18 @@ static bool read_quoted(struct reader *r, char c) {
     bool control = (unsigned char)c < ' ' && c != '\n' && c != '\t';
 
     if (control || c == 0x7f)
-        return refuse(r, "a control character");
+        return shell_words_refuse(r, "a control character");
     if (c == (r->quote == SINGLE ? '\'' : '"')) {
         r->quote = NONE;
-        step(r, 1);
+        shell_words_step(r, 1);
         return true;
     }
     if (r->quote == DOUBLE && c == '\\')
         return read_escape(r);
     if (r->quote == DOUBLE && strchr("$`!", c))
-        return refuse(r, meaning_of(c));
-    add(r, c);
-    step(r, 1);
+        return shell_words_refuse(r, shell_words_meaning_of(c));
+    shell_words_add(r, c);
+    shell_words_step(r, 1);
     return true;
 }
 
@@ -181,21 +181,21 @@ static bool read_bare(struct reader *r, char c) {
         r->quote = c == '"' ? DOUBLE : SINGLE;
         r->in_word = true; /* an empty pair of quotes is a word */
     } else if (c == ' ' || c == '\t') {
-        if (!end_word(r))
+        if (!shell_words_end_word(r))
             return false;
-    } else if (is_plain(c)) {
-        add(r, c);
+    } else if (shell_words_is_plain(c)) {
+        shell_words_add(r, c);
     } else if (r->mode == CH_WORDS_PATTERN && (c == '*' || c == '?')) {
         ch_buf_addc(&r->word, c);
         r->in_word = true;
     } else {
-        return refuse(r, meaning_of(c));
+        return shell_words_refuse(r, shell_words_meaning_of(c));
     }
-    step(r, 1);
+    shell_words_step(r, 1);
     return true;
 }
 
-static bool read_all(struct reader *r) {
+static bool shell_words_read_all(struct reader *r) {
     while (r->rest.n) {
         char c = *r->rest.p;
         bool ok = (unsigned char)c >= 0x80 ? read_wide(r)
@@ -205,13 +205,13 @@ static bool read_all(struct reader *r) {
             return false;
     }
     if (r->quote)
-        return refuse(r, "a quote that is not closed");
-    if (!end_word(r))
+        return shell_words_refuse(r, "a quote that is not closed");
+    if (!shell_words_end_word(r))
         return false;
     if (r->out.n == 0)
-        return refuse(r, "no program");
+        return shell_words_refuse(r, "no program");
     const char *why = r->mode == CH_WORDS_COMMAND ? wrong_with_program(r->out.v[0]) : NULL;
-    return why ? refuse(r, why) : true;
+    return why ? shell_words_refuse(r, why) : true;
 }
 
 struct ch_words ch_shell_words(struct ch_arena *arena, struct ch_sv text, enum ch_words_mode mode) {
@@ -220,7 +220,7 @@ struct ch_words ch_shell_words(struct ch_arena *arena, struct ch_sv text, enum c
     if (text.n > CH_LIMIT_COMMAND_TEXT)
         return (struct ch_words){.why = "a very long text"};
     r.out.v = ch_arena_alloc(arena, (CH_LIMIT_COMMAND_WORDS + 1) * sizeof(*r.out.v));
-    if (read_all(&r))
+    if (shell_words_read_all(&r))
         r.out.v[r.out.n] = NULL;
     else
         r.out = (struct ch_words){.why = r.out.why};

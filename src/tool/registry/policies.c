@@ -21,11 +21,11 @@ struct ch_policies {
 
 /* --- reading ------------------------------------------------------------------- */
 
-static char *copy(const char *s) {
+static char *policies_copy(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
-static int check(const struct chela_policy *p, struct chela_error *err) {
+static int policies_check(const struct chela_policy *p, struct chela_error *err) {
     const char *id = p->id ? p->id : "?";
 
     if (!p->channel || !*p->channel)
@@ -38,17 +38,18 @@ static int check(const struct chela_policy *p, struct chela_error *err) {
     return 0;
 }
 
-static int read_row(struct row *r, const struct chela_policy *given, struct chela_error *err) {
+static int policies_read_row(struct row *r, const struct chela_policy *given,
+                             struct chela_error *err) {
     struct chela_policy p;
     struct chela_error why = {0};
 
     int rc = CH_OPTS_NEED(chela_policy, &p, given, err);
     if (rc == 0)
-        rc = check(&p, err);
+        rc = policies_check(&p, err);
     if (rc < 0)
         return rc;
-    r->id = copy(p.id ? p.id : "?");
-    r->channel = copy(p.channel);
+    r->id = policies_copy(p.id ? p.id : "?");
+    r->channel = policies_copy(p.channel);
     r->senders = p.senders ? ch_strings_dup(p.senders) : NULL;
     r->except = p.except ? ch_strings_dup(p.except) : NULL;
     rc = ch_policy_init(&r->policy, p.allow, p.deny, p.permission, &why);
@@ -71,7 +72,7 @@ int ch_policies_new(const struct chela_policy *const *list, struct ch_policies *
     struct ch_policies *ps = ch_alloc(sizeof(*ps));
     ps->rows = ch_alloc(n * sizeof(*ps->rows));
     for (; ps->n < n; ps->n++) {
-        int rc = read_row(&ps->rows[ps->n], list[ps->n], err);
+        int rc = policies_read_row(&ps->rows[ps->n], list[ps->n], err);
         if (rc == 0)
             continue;
         ps->n++; /* half read: freed as well */
@@ -99,21 +100,21 @@ void ch_policies_free(struct ch_policies *ps) {
 
 /* --- fitting --------------------------------------------------------------------- */
 
-static bool has(char *const *list, const char *id) {
+static bool policies_has(char *const *list, const char *id) {
     for (size_t i = 0; list[i]; i++)
         if (ch_wild(ch_sv_str(list[i]), ch_sv_str(id)))
             return true;
     return false;
 }
 
-static bool fits(const struct row *r, struct ch_who who) {
+static bool policies_fits(const struct row *r, struct ch_who who) {
     const char *sender = who.sender ? who.sender : "";
 
     if (!who.channel || !ch_wild(ch_sv_str(r->channel), ch_sv_str(who.channel)))
         return false;
-    if (r->except && *sender && has(r->except, sender))
+    if (r->except && *sender && policies_has(r->except, sender))
         return false;
-    return !r->senders || has(r->senders, sender);
+    return !r->senders || policies_has(r->senders, sender);
 }
 
 struct ch_policy *ch_policies_bound(const struct ch_policies *ps, struct ch_who who,
@@ -124,7 +125,7 @@ struct ch_policy *ch_policies_bound(const struct ch_policies *ps, struct ch_who 
 
     *outer = within;
     for (size_t i = 0; ps && i < ps->n; i++) {
-        if (!fits(&ps->rows[i], who))
+        if (!policies_fits(&ps->rows[i], who))
             continue;
         if (!chain) /* once, so that `within` can point into it */
             chain = ch_alloc(ps->n * sizeof(*chain));
@@ -138,21 +139,21 @@ struct ch_policy *ch_policies_bound(const struct ch_policies *ps, struct ch_who 
 enum ch_consent ch_policies_consent(const struct ch_policies *ps, struct ch_who who,
                                     enum ch_consent means) {
     for (size_t i = 0; ps && i < ps->n; i++)
-        if (fits(&ps->rows[i], who))
+        if (policies_fits(&ps->rows[i], who))
             means = CH_MAX(means, ps->rows[i].means);
     return means;
 }
 
 bool ch_policies_same(const struct ch_policies *ps, struct ch_who a, struct ch_who b) {
     for (size_t i = 0; ps && i < ps->n; i++)
-        if (fits(&ps->rows[i], a) != fits(&ps->rows[i], b))
+        if (policies_fits(&ps->rows[i], a) != policies_fits(&ps->rows[i], b))
             return false;
     return true;
 }
 
 const char *ch_policies_each(const struct ch_policies *ps, struct ch_who who, size_t *at) {
     for (; ps && *at < ps->n; (*at)++)
-        if (fits(&ps->rows[*at], who))
+        if (policies_fits(&ps->rows[*at], who))
             return ps->rows[(*at)++].id;
     return NULL;
 }

@@ -9,7 +9,6 @@
 #ifndef CH_TOOL_POLICIES_H
 #define CH_TOOL_POLICIES_H
 #include "chela/session.h"
-#include "tool/call/approval.h"
 #include "tool/registry/policy.h"
 
 struct ch_policies;

@@ -42,7 +42,7 @@ void ch_policy_groups(struct ch_buf *out) {
 
 /* --- lists -------------------------------------------------------------------- */
 
-static struct ch_sv next_word(struct ch_sv *list) {
+static struct ch_sv policy_next_word(struct ch_sv *list) {
     while (list->n) {
         struct ch_sv word = ch_sv_trim(ch_sv_split(list, ','));
         if (word.n)
@@ -58,7 +58,7 @@ static bool word_matches(struct ch_sv word, struct ch_sv name) {
 }
 
 bool ch_policy_listed(struct ch_sv list, struct ch_sv name) {
-    for (struct ch_sv word; (word = next_word(&list)).n;)
+    for (struct ch_sv word; (word = policy_next_word(&list)).n;)
         if (word_matches(word, name))
             return true;
     return false;
@@ -68,7 +68,7 @@ bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny) {
     bool definite = !ch_sv_starts(word, "group:") && !memchr(word.p, '*', word.n) &&
                     !memchr(word.p, '?', word.n);
 
-    for (struct ch_sv other; (other = next_word(&deny)).n;)
+    for (struct ch_sv other; (other = policy_next_word(&deny)).n;)
         if (ch_sv_eq(word, other) || (definite && word_matches(other, word)))
             return true;
     return false;
@@ -78,7 +78,7 @@ static int check_list(const char *list, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
     CH_BUF_AUTO known = {0};
 
-    for (struct ch_sv word; (word = next_word(&rest)).n;) {
+    for (struct ch_sv word; (word = policy_next_word(&rest)).n;) {
         if (!ch_sv_starts(word, "group:") || ch_policy_group(word))
             continue;
         ch_policy_groups(&known);
@@ -90,7 +90,7 @@ static int check_list(const char *list, struct chela_error *err) {
 
 /* --- the policy ----------------------------------------------------------------- */
 
-static char *copy(const char *list) {
+static char *policy_copy(const char *list) {
     return list ? ch_strdup(list) : NULL;
 }
 
@@ -103,8 +103,8 @@ int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
         rc = check_list(deny, err);
     if (rc < 0)
         return rc;
-    p->allow = copy(allow);
-    p->deny = copy(deny);
+    p->allow = policy_copy(allow);
+    p->deny = policy_copy(deny);
     return 0;
 }
 
@@ -115,7 +115,7 @@ void ch_policy_release(struct ch_policy *p) {
 }
 
 /* The enum counts down: read is its highest value and the least power. */
-bool ch_permission_within(enum chela_permission needs, enum chela_permission bound) {
+static bool permission_within(enum chela_permission needs, enum chela_permission bound) {
     return needs >= bound;
 }
 
@@ -127,7 +127,7 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
     if (p && p->absent && ch_sv_is(name, p->absent))
         return false;
     for (; p; p = p->within) {
-        if (!ch_permission_within(needs, p->permission))
+        if (!permission_within(needs, p->permission))
             return false;
         if (p->deny && ch_policy_listed(ch_sv_str(p->deny), name))
             return false;
@@ -135,4 +135,22 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
             return false;
     }
     return true;
+}
+
+bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
+    static const char *const words[] = {"auto", "ask", "deny"};
+
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            *out = (enum ch_consent)i;
+            return true;
+        }
+    return false;
+}
+
+int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
+    *out = CH_CONSENT_ASK;
+    if (!word || ch_consent_parse(ch_sv_str(word), out))
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
 }

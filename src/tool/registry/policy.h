@@ -37,9 +37,6 @@ void ch_policy_release(struct ch_policy *p);
 /* p NULL: everything is allowed. */
 bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_permission needs);
 
-/* Does a tool of this permission stay within a bound? */
-bool ch_permission_within(enum chela_permission needs, enum chela_permission bound);
-
 /* Is a name in a list of names, globs and groups? */
 bool ch_policy_listed(struct ch_sv list, struct ch_sv name);
 
@@ -54,5 +51,11 @@ void ch_policy_groups(struct ch_buf *out);
  * say something definite count: a name that the list matches, or the very
  * same glob or group. */
 bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny);
+
+/* Does a call need the consent of a person? */
+enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_ASK, CH_CONSENT_DENY };
+bool ch_consent_parse(struct ch_sv word, enum ch_consent *out);
+/* The same for the option `approve`; NULL: ask. */
+int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/wild.h"
 #include "base/opts.h"
 #include "tool/registry/argument_validation.h"
-#include "tool/call/function.h"
 #include "tool/registry/policy.h"
 #include "tool/result/similar.h"
 #include "json/json.h"
@@ -43,7 +42,7 @@ void ch_tool_unref(struct ch_tool *t) {
     ch_free(t);
 }
 
-static bool name_ok(const char *name) {
+static bool registry_name_ok(const char *name) {
     size_t n = 0;
 
     if (!name)
@@ -72,7 +71,8 @@ struct ch_sv ch_first_sentence(struct ch_sv text) {
 }
 
 /* Compact, and with the "type" that vendors insist on. */
-static int read_schema(const char *text, const char *name, char **out, struct chela_error *err) {
+static int registry_read_schema(const char *text, const char *name, char **out,
+                                struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     struct chela_error why = {0};
     const struct ch_json *schema;
@@ -106,12 +106,12 @@ static int64_t resolve_timeout(int64_t ms) {
     return ms == 0 ? CH_DEFAULT_TOOL_MS : ms < 0 ? 0 : ms;
 }
 
-static int read_opts(const struct chela_tool_opts *opts, struct chela_tool_opts *out,
-                     struct chela_error *err) {
+static int registry_read_opts(const struct chela_tool_opts *opts, struct chela_tool_opts *out,
+                              struct chela_error *err) {
     int rc = CH_OPTS_NEED(chela_tool_opts, out, opts, err);
     if (rc < 0)
         return rc;
-    if (!name_ok(out->name))
+    if (!registry_name_ok(out->name))
         return ch_fail(err, CHELA_EINVAL, "bad tool name \"%.80s\": use 1 to %d of a-z A-Z 0-9 _ -",
                        out->name ? out->name : "", NAME_MAX_CHARS);
     return 0;
@@ -137,7 +137,7 @@ void ch_registry_release(struct ch_registry *r) {
     *r = (struct ch_registry){.revision = r->revision + 1};
 }
 
-static void append(struct ch_registry *r, struct ch_tool *t) {
+static void registry_append(struct ch_registry *r, struct ch_tool *t) {
     if (r->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 8;
         r->tools = ch_realloc(r->tools, r->cap * sizeof(*r->tools));
@@ -152,7 +152,7 @@ static int read_contract(const struct chela_tool_opts *o, char **schema,
     struct chela_error why = {0};
     CH_AUTOFREE char *text = NULL;
 
-    int rc = read_schema(o->schema, o->name, &text, err);
+    int rc = registry_read_schema(o->schema, o->name, &text, err);
     if (rc < 0)
         return rc;
     if (o->check || !(o->flags & CHELA_TOOL_FORGIVING))
@@ -169,7 +169,7 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     struct ch_contract *contract = NULL;
     char *schema = NULL;
 
-    int rc = read_opts(opts, &o, err);
+    int rc = registry_read_opts(opts, &o, err);
     if (rc == 0)
         rc = check_runner(&o, ops, err);
     if (rc < 0)
@@ -199,11 +199,9 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->release = o.release;
     t->resources = o.resources;
     t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
-    if (ops || o.fn) {
-        t->ops = ops ? ops : ch_function_ops();
-        t->impl = ops ? impl : ch_function_new(o.fn, o.user);
-    }
-    append(r, t);
+    t->ops = ops;
+    t->impl = impl;
+    registry_append(r, t);
     return 0;
 }
 

@@ -72,10 +72,9 @@ struct ch_registry {
 
 void ch_registry_release(struct ch_registry *r);
 
-/* Add a tool made from opts. ops NULL: opts->fn is what runs, or the host when
- * CHELA_TOOL_CLIENT is set. Otherwise opts->fn is not used and impl is taken,
- * on success only. Refuses bad names, duplicate names (CHELA_EEXIST), schemas
- * that are no JSON object (CHELA_EINVAL). */
+/* Add a tool made from opts. ops run it; NULL: the host does, and CHELA_TOOL_CLIENT
+ * is set. impl is taken on success only. Refuses bad names, duplicate names
+ * (CHELA_EEXIST) and schemas that are no JSON object (CHELA_EINVAL). */
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err);
 int ch_registry_remove(struct ch_registry *r, const char *name); /* CHELA_ENOENT */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/redact.h"
 #include "net/url.h"
 
 enum kind {
@@ -44,7 +45,7 @@ static const struct key {
     {"memory.inject", NUMBER, AT(memory_inject), 0},
 };
 
-static char **text_at(struct ch_tool_settings *s, size_t at) {
+static char **settings_text_at(struct ch_tool_settings *s, size_t at) {
     return (char **)((char *)s + at);
 }
 
@@ -55,7 +56,7 @@ static bool is_url_safe(char c) {
            c == '_' || c == '.' || c == '~';
 }
 
-static void add_encoded(struct ch_buf *out, const char *text) {
+static void settings_add_encoded(struct ch_buf *out, const char *text) {
     for (; *text; text++)
         if (is_url_safe(*text))
             ch_buf_addc(out, *text);
@@ -64,8 +65,8 @@ static void add_encoded(struct ch_buf *out, const char *text) {
 }
 
 /* ${NAME} in a URL stands for the value of a variable, percent-encoded. */
-static void expand(struct ch_database_setting *d, struct ch_sv url,
-                   const struct ch_settings_opts *o) {
+static void settings_expand(struct ch_database_setting *d, struct ch_sv url,
+                            const struct ch_settings_opts *o) {
     CH_BUF_AUTO out = {0};
 
     for (size_t i = 0; i < url.n; i++) {
@@ -81,7 +82,7 @@ static void expand(struct ch_database_setting *d, struct ch_sv url,
             return;
         }
         ch_redact_add(value);
-        add_encoded(&out, value);
+        settings_add_encoded(&out, value);
         i = (size_t)(end - url.p);
     }
     d->target = ch_buf_take(&out);
@@ -118,7 +119,7 @@ static int add_database(struct ch_tool_settings *s, struct ch_sv name, struct ch
     if (lite)
         d->target = ch_strndup(url.p + 7, url.n - 7);
     else
-        expand(d, url, o);
+        settings_expand(d, url, o);
     hide_password(d->target);
     return 0;
 }
@@ -133,7 +134,7 @@ const struct ch_database_setting *ch_settings_database(const struct ch_tool_sett
 
 /* --- the other keys ------------------------------------------------------------- */
 
-static int unknown_key(struct ch_sv name, struct chela_error *err) {
+static int settings_unknown_key(struct ch_sv name, struct chela_error *err) {
     struct ch_nearest near = ch_nearest(name);
 
     ch_nearest_try(&near, CH_SV("databases.default"));
@@ -153,8 +154,8 @@ static int set_flag(struct ch_tool_settings *s, const struct key *k, struct ch_s
     return 0;
 }
 
-static int set_number(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
-                      struct chela_error *err) {
+static int settings_set_number(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                               struct chela_error *err) {
     int64_t n = 0;
 
     for (size_t i = 0; i < value.n; i++) {
@@ -187,9 +188,9 @@ static int check_text(const struct key *k, struct ch_sv value, struct chela_erro
     return 0;
 }
 
-static int set_text(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
-                    const struct ch_settings_opts *o, struct chela_error *err) {
-    char **to = text_at(s, k->at);
+static int settings_set_text(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                             const struct ch_settings_opts *o, struct chela_error *err) {
+    char **to = settings_text_at(s, k->at);
 
     if (*to)
         return ch_fail(err, CHELA_EINVAL, "%s is given twice", k->name);
@@ -199,14 +200,14 @@ static int set_text(struct ch_tool_settings *s, const struct key *k, struct ch_s
     *to = ch_strndup(value.p, value.n);
     const char *secret = k->kind == ENV && o->env ? o->env(*to, o->user) : NULL;
     if (secret && *secret) {
-        *text_at(s, k->value_at) = ch_strdup(secret);
+        *settings_text_at(s, k->value_at) = ch_strdup(secret);
         ch_redact_add(secret);
     }
     return 0;
 }
 
-static int set(struct ch_tool_settings *s, struct ch_sv line, const struct ch_settings_opts *o,
-               struct chela_error *err) {
+static int settings_set(struct ch_tool_settings *s, struct ch_sv line,
+                        const struct ch_settings_opts *o, struct chela_error *err) {
     struct ch_sv value = line, name = ch_sv_split(&value, '=');
 
     if (!value.p)
@@ -217,15 +218,15 @@ static int set(struct ch_tool_settings *s, struct ch_sv line, const struct ch_se
         if (!ch_sv_is(name, keys[i].name))
             continue;
         return keys[i].kind == FLAG     ? set_flag(s, &keys[i], value, err)
-               : keys[i].kind == NUMBER ? set_number(s, &keys[i], value, err)
-                                        : set_text(s, &keys[i], value, o, err);
+               : keys[i].kind == NUMBER ? settings_set_number(s, &keys[i], value, err)
+                                        : settings_set_text(s, &keys[i], value, o, err);
     }
-    return unknown_key(name, err);
+    return settings_unknown_key(name, err);
 }
 
 /* --- the whole --------------------------------------------------------------------- */
 
-static char *dup_opt(const char *s) {
+static char *settings_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
@@ -238,11 +239,11 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
     s->transport = o->transport;
     s->recall = o->recall;
     s->embedder = o->embedder;
-    s->module_path = dup_opt(o->module_path);
-    s->ca_file = dup_opt(o->ca_file);
+    s->module_path = settings_dup_opt(o->module_path);
+    s->ca_file = settings_dup_opt(o->ca_file);
     for (size_t i = 0; rc == 0 && o->list && o->list[i]; i++)
         rc = i < CH_LIMIT_SETTINGS
-                 ? set(s, ch_sv_str(o->list[i]), o, err)
+                 ? settings_set(s, ch_sv_str(o->list[i]), o, err)
                  : ch_fail(err, CHELA_ELIMIT, "more than %d settings", CH_LIMIT_SETTINGS);
     if (rc < 0)
         ch_settings_unref(s);
@@ -269,9 +270,9 @@ void ch_settings_unref(struct ch_tool_settings *s) {
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         if (keys[i].kind == FLAG || keys[i].kind == NUMBER)
             continue;
-        ch_free(*text_at(s, keys[i].at));
+        ch_free(*settings_text_at(s, keys[i].at));
         if (keys[i].kind == ENV)
-            ch_free(*text_at(s, keys[i].value_at));
+            ch_free(*settings_text_at(s, keys[i].value_at));
     }
     ch_free(s->module_path);
     ch_free(s->ca_file);

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* --- error types --------------------------------------------------------- */
 
@@ -148,7 +149,7 @@ void ch_outcome_release(struct ch_outcome *o) {
     *o = (struct ch_outcome){0};
 }
 
-static void write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv details) {
+static void result_write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv details) {
     struct ch_jw w = ch_jw(&o->content);
 
     ch_jw_begin(&w, '{');
@@ -160,8 +161,8 @@ static void write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv
 }
 
 /* Escaping may double what is said, and the rest needs room too. */
-static struct ch_room message_room(struct ch_room room) {
-    return (struct ch_room){
+static struct ch_shape_room message_room(struct ch_shape_room room) {
+    return (struct ch_shape_room){
         .chars = CH_MIN(room.chars / 3, CH_LIMIT_TOOL_ERROR),
         .cost = room.cost / 3,
     };
@@ -171,7 +172,7 @@ static struct ch_room message_room(struct ch_room room) {
 static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
                        int64_t window) {
     const struct error_type *t = find_type(type);
-    struct ch_room room = ch_room_of(window);
+    struct ch_shape_room room = ch_room_of(window);
     CH_BUF_AUTO clean = {0};
 
     o->is_error = true;
@@ -181,11 +182,11 @@ static void make_error(struct ch_outcome *o, const char *type, struct ch_sv mess
     struct ch_sv whole = ch_sv_trim(ch_buf_sv(&clean));
     struct ch_sv shown = ch_room_start(message_room(room), whole);
     o->truncated = shown.n < whole.n;
-    write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
+    result_write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
     if (!ch_room_holds(room, ch_room_needed(ch_buf_sv(&o->content)))) {
         ch_buf_clear(&o->content);
         o->truncated = true;
-        write_error(o, shown, CH_SV("{}"));
+        result_write_error(o, shown, CH_SV("{}"));
     }
 }
 

@@ -4,6 +4,8 @@
  * strings such as OSC, two-byte escapes, their one-character C1 twins) and
  * leaves them out. A string that is never closed must not swallow the text
  * after it, so past STRING_MAX bytes only its introducer is dropped. */
+#include "tool/result/sanitize.h"
+
 #include "base/utf8.h"
 #include "tool/result/result.h"
 
@@ -20,7 +22,7 @@ static size_t csi_length(struct ch_sv s) {
 }
 
 /* Bytes of a control string after its introducer: up to BEL or ST. */
-static size_t string_length(struct ch_sv s) {
+static size_t sanitize_string_length(struct ch_sv s) {
     for (size_t i = 0; i < s.n && i < STRING_MAX; i++) {
         if (s.p[i] == '\a')
             return i + 1;
@@ -45,7 +47,7 @@ static size_t escape_length(struct ch_sv s) {
     if (s.p[0] == '[')
         return 1 + csi_length(ch_sv(s.p + 1, s.n - 1));
     if (opens_string(s.p[0]))
-        return 1 + string_length(ch_sv(s.p + 1, s.n - 1));
+        return 1 + sanitize_string_length(ch_sv(s.p + 1, s.n - 1));
     while (i < s.n && s.p[i] >= 0x20 && s.p[i] <= 0x2f)
         i++;
     return i < s.n && s.p[i] >= 0x30 && s.p[i] <= 0x7e ? i + 1 : i;
@@ -65,7 +67,9 @@ static size_t control_length(struct ch_sv s) {
         return 0;
     struct ch_sv rest = ch_sv(s.p + 2, s.n - 2);
     char twin = (char)((unsigned char)s.p[1] - 0x40); /* ESC twin means the same */
-    return 2 + (twin == '[' ? csi_length(rest) : opens_string(twin) ? string_length(rest) : 0);
+    return 2 + (twin == '['          ? csi_length(rest)
+                : opens_string(twin) ? sanitize_string_length(rest)
+                                     : 0);
 }
 
 static bool needs_care(unsigned char c) {

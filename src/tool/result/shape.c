@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tool/result/result.h"
+#include "tool/result/sanitize.h"
+#include "tool/result/shape_json.h"
 #include "tool/result/spill.h"
 
 #define WORDS_MAX 600     /* characters the heading and the note may need */
@@ -13,9 +15,9 @@
 
 /* --- room ---------------------------------------------------------------- */
 
-struct ch_room ch_room_of(int64_t window) {
+struct ch_shape_room ch_room_of(int64_t window) {
     uint64_t tokens = window > 0 ? (uint64_t)window : 0;
-    struct ch_room room = {
+    struct ch_shape_room room = {
         .chars = tokens >= 200000   ? 4 * CH_LIMIT_RESULT_CHARS
                  : tokens >= 100000 ? 2 * CH_LIMIT_RESULT_CHARS
                                     : CH_LIMIT_RESULT_CHARS,
@@ -31,44 +33,44 @@ static bool starts_character(char c) {
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-static unsigned cost_of(char first) {
+static unsigned shape_cost_of(char first) {
     return (unsigned char)first < 0x80 ? 1 : 4;
 }
 
-struct ch_room ch_room_needed(struct ch_sv text) {
-    struct ch_room size = {0};
+struct ch_shape_room ch_room_needed(struct ch_sv text) {
+    struct ch_shape_room size = {0};
 
     for (size_t i = 0; i < text.n; i++)
         if (starts_character(text.p[i])) {
             size.chars++;
-            size.cost += cost_of(text.p[i]);
+            size.cost += shape_cost_of(text.p[i]);
         }
     return size;
 }
 
-struct ch_room ch_room_less(struct ch_room room, uint64_t chars) {
+struct ch_shape_room ch_room_less(struct ch_shape_room room, uint64_t chars) {
     room.chars -= CH_MIN(room.chars, chars);
     room.cost -= room.cost == UINT64_MAX ? 0 : CH_MIN(room.cost, chars);
     return room;
 }
 
-static struct ch_room share(struct ch_room room, unsigned percent) {
-    return (struct ch_room){
+static struct ch_shape_room shape_share(struct ch_shape_room room, unsigned percent) {
+    return (struct ch_shape_room){
         .chars = room.chars * percent / 100,
         .cost = room.cost == UINT64_MAX ? UINT64_MAX : room.cost * percent / 100,
     };
 }
 
-bool ch_room_spend(struct ch_room *room, char first) {
-    if (room->chars < 1 || room->cost < cost_of(first))
+bool ch_room_spend(struct ch_shape_room *room, char first) {
+    if (room->chars < 1 || room->cost < shape_cost_of(first))
         return false;
     room->chars--;
-    room->cost -= cost_of(first);
+    room->cost -= shape_cost_of(first);
     return true;
 }
 
 /* A line's end counts as near in the last tenth. */
-struct ch_sv ch_room_start(struct ch_room room, struct ch_sv s) {
+struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv s) {
     size_t end = 0;
 
     while (end < s.n && (!starts_character(s.p[end]) || ch_room_spend(&room, s.p[end])))
@@ -82,7 +84,7 @@ struct ch_sv ch_room_start(struct ch_room room, struct ch_sv s) {
 }
 
 /* The same from the other end, beginning with a line. */
-static struct ch_sv last_part(struct ch_sv s, struct ch_room room) {
+static struct ch_sv shape_last_part(struct ch_sv s, struct ch_shape_room room) {
     size_t at = s.n;
 
     for (size_t i = s.n; i > 0; i--) {
@@ -133,7 +135,7 @@ static const char *const telling[] = {
     "\xe7\xbb\x93\xe6\x9e\x9c", /* result */
 };
 
-static bool is_letter(char c) {
+static bool shape_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -143,7 +145,7 @@ static bool has_word(struct ch_sv s, const char *start) {
 
     for (size_t i = 0; i + n <= s.n; i++)
         if (ch_sv_eq_nocase(ch_sv(s.p + i, n), ch_sv(start, n)) &&
-            (i == 0 || !is_letter(s.p[i - 1]) || !is_letter(start[0])))
+            (i == 0 || !shape_is_letter(s.p[i - 1]) || !shape_is_letter(start[0])))
             return true;
     return false;
 }
@@ -182,7 +184,7 @@ static bool is_binary(struct ch_sv text) {
 
 /* --- cutting ------------------------------------------------------------- */
 
-static uint64_t count_lines(struct ch_sv s) {
+static uint64_t shape_count_lines(struct ch_sv s) {
     uint64_t n = 0;
 
     for (size_t i = 0; i < s.n; i++)
@@ -190,18 +192,20 @@ static uint64_t count_lines(struct ch_sv s) {
     return n;
 }
 
-static const char *name_of(const struct ch_shape *how) {
+static const char *shape_name_of(const struct ch_shape *how) {
     return how->tool ? how->tool : "result";
 }
 
 static void add_heading(struct ch_buf *out, const struct ch_shape *how, struct ch_sv text,
                         uint64_t chars) {
     ch_buf_addf(out, "[%s: ok, %llu characters in %llu lines, too long to be shown whole]\n",
-                name_of(how), (unsigned long long)chars, (unsigned long long)count_lines(text) + 1);
+                shape_name_of(how), (unsigned long long)chars,
+                (unsigned long long)shape_count_lines(text) + 1);
 }
 
-static void add_note(struct ch_buf *out, struct ch_sv missing, uint64_t lost, const char *spill) {
-    uint64_t lines = count_lines(missing);
+static void shape_add_note(struct ch_buf *out, struct ch_sv missing, uint64_t lost,
+                           const char *spill) {
+    uint64_t lines = shape_count_lines(missing);
 
     ch_buf_addf(out, "\n[... %llu characters", (unsigned long long)ch_room_needed(missing).chars);
     if (lines)
@@ -217,28 +221,29 @@ static void add_note(struct ch_buf *out, struct ch_sv missing, uint64_t lost, co
                             "range, to see them ...]\n");
 }
 
-static void cut_text(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
+static void cut_text(const struct ch_shape *how, struct ch_shape_room room, struct ch_sv text,
                      uint64_t lost, const char *spill, struct ch_buf *out) {
     bool both = how->tail || tail_matters(text);
 
     room = ch_room_less(room, WORDS_MAX);
-    struct ch_sv head = ch_room_start(share(room, both ? 70 : 100), text);
+    struct ch_sv head = ch_room_start(shape_share(room, both ? 70 : 100), text);
     struct ch_sv rest = ch_sv(text.p + head.n, text.n - head.n);
-    struct ch_sv tail = both ? last_part(rest, share(room, 30)) : ch_sv(rest.p + rest.n, 0);
+    struct ch_sv tail =
+        both ? shape_last_part(rest, shape_share(room, 30)) : ch_sv(rest.p + rest.n, 0);
     add_heading(out, how, text, ch_room_needed(text).chars);
     ch_buf_add_sv(out, head);
-    add_note(out, ch_sv(rest.p, rest.n - tail.n), lost, spill);
+    shape_add_note(out, ch_sv(rest.p, rest.n - tail.n), lost, spill);
     ch_buf_add_sv(out, tail);
 }
 
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out) {
-    struct ch_room room = ch_room_of(how->window);
+    struct ch_shape_room room = ch_room_of(how->window);
     CH_BUF_AUTO clean = {0}, spill = {0};
 
     if (is_binary(text)) {
         ch_buf_addf(out, "[%s: ok, %llu bytes that are not text (or not in UTF-8), not shown]",
-                    name_of(how), (unsigned long long)(text.n + lost));
+                    shape_name_of(how), (unsigned long long)(text.n + lost));
         return true;
     }
     ch_text_clean(&clean, text);

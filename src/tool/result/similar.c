@@ -13,7 +13,7 @@ static bool contains(struct ch_sv hay, struct ch_sv needle) {
 }
 
 /* How far apart, or UINT_MAX when too far to be meant. */
-static unsigned cost_of(struct ch_sv wanted, struct ch_sv name) {
+static unsigned similar_cost_of(struct ch_sv wanted, struct ch_sv name) {
     unsigned d = ch_edits(wanted, name);
     size_t longer = CH_MIN(CH_MAX(wanted.n, name.n), CH_NEAREST_LONGEST);
 
@@ -25,7 +25,7 @@ static unsigned cost_of(struct ch_sv wanted, struct ch_sv name) {
 }
 
 void ch_similar_offer(struct ch_similar *s, struct ch_sv name) {
-    unsigned cost = cost_of(s->wanted, name);
+    unsigned cost = similar_cost_of(s->wanted, name);
     size_t at = s->n;
 
     while (at > 0 && cost < s->best[at - 1].cost)

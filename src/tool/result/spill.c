@@ -29,7 +29,7 @@ struct old {
 };
 
 /* Takes dir, which may be negative: a step that failed before. */
-static int enter(int dir, const char *name) {
+static int spill_enter(int dir, const char *name) {
     if (dir < 0)
         return dir;
     int fd = -1;
@@ -40,7 +40,7 @@ static int enter(int dir, const char *name) {
     return fd < 0 ? -error : fd;
 }
 
-static int write_all(int fd, struct ch_sv s) {
+static int spill_write_all(int fd, struct ch_sv s) {
     while (s.n > 0) {
         ssize_t n = write(fd, s.p, s.n);
         if (n < 0 && errno == EINTR)
@@ -57,7 +57,7 @@ static int write_new(int dir, const char *name, struct ch_sv text) {
 
     if (fd < 0)
         return -errno;
-    int rc = write_all(fd, text);
+    int rc = spill_write_all(fd, text);
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc < 0)
@@ -67,7 +67,7 @@ static int write_new(int dir, const char *name, struct ch_sv text) {
 
 static int open_dir(const char *workspace) {
     int root = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int dir = enter(enter(root < 0 ? -errno : root, TOP), DIR_NAME);
+    int dir = spill_enter(spill_enter(root < 0 ? -errno : root, TOP), DIR_NAME);
 
     if (dir >= 0)
         write_new(dir, ".gitignore", CH_SV("*\n")); /* there already: all is well */
@@ -76,7 +76,7 @@ static int open_dir(const char *workspace) {
 
 /* --- making room --------------------------------------------------------- */
 
-static bool is_ours(const char *name) {
+static bool spill_is_ours(const char *name) {
     size_t n = strlen(name);
 
     return name[0] != '.' && n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0;
@@ -90,14 +90,14 @@ static int by_age(const void *a, const void *b) {
     return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-static size_t list(DIR *d, struct old **out) {
+static size_t spill_list(DIR *d, struct old **out) {
     struct old *all = NULL;
     size_t n = 0, cap = 0;
     struct dirent *e;
     struct stat st;
 
     while (n < CH_LIMIT_LS_SCAN && (e = readdir(d))) {
-        if (!is_ours(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!spill_is_ours(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (n == cap) {
             cap = cap ? 2 * cap : 64;
@@ -112,7 +112,7 @@ static size_t list(DIR *d, struct old **out) {
     return n;
 }
 
-static void make_room(int dir, uint64_t bytes) {
+static void spill_make_room(int dir, uint64_t bytes) {
     int fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     CH_AUTOFREE struct old *all = NULL;
@@ -122,7 +122,7 @@ static void make_room(int dir, uint64_t bytes) {
             close(fd);
         return;
     }
-    size_t n = list(d, &all);
+    size_t n = spill_list(d, &all);
     for (size_t i = 0; i < n; i++)
         bytes += all[i].bytes;
     for (size_t i = 0; i < n; i++) {
@@ -168,7 +168,7 @@ int ch_spill(const char *workspace, const char *tool, struct ch_sv text, struct 
     int dir = open_dir(workspace);
     if (dir < 0)
         return dir;
-    make_room(dir, text.n);
+    spill_make_room(dir, text.n);
     int rc = write_somewhere(dir, tool, text, &name);
     close(dir);
     if (rc == 0)

@@ -42,7 +42,7 @@ void ch_catalog_add(struct ch_catalog *c, struct ch_sv name, struct ch_sv descri
     c->settled = false;
 }
 
-static void settle(struct ch_catalog *c) {
+static void catalog_settle(struct ch_catalog *c) {
     if (c->settled)
         return;
     ch_bm25_settle(&c->index);
@@ -52,7 +52,7 @@ static void settle(struct ch_catalog *c) {
 
 /* Put a pick into its place among the n best so far; returns how many there
  * are now. */
-static size_t insert(struct ch_pick *out, size_t n, size_t k, struct ch_pick pick) {
+static size_t catalog_insert(struct ch_pick *out, size_t n, size_t k, struct ch_pick pick) {
     size_t at = n;
 
     while (at > 0 && pick.score > out[at - 1].score)
@@ -69,11 +69,11 @@ size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *all
                        struct ch_pick *out) {
     size_t n = 0;
 
-    settle(c);
+    catalog_settle(c);
     query.n = CH_MIN(query.n, CH_LIMIT_SELECT_QUERY);
     ch_bm25_score(&c->index, query, c->scores);
     for (size_t i = 0; i < c->index.ndocs; i++)
         if (c->scores[i] > 0 && (!allowed || allowed[i]))
-            n = insert(out, n, k, (struct ch_pick){i, c->scores[i]});
+            n = catalog_insert(out, n, k, (struct ch_pick){i, c->scores[i]});
     return n;
 }

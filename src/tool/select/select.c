@@ -1,5 +1,6 @@
 /* select.c -- see select.h. */
 #include "tool/select/select.h"
+#include "tool/call/function.h"
 
 #include <stdlib.h>
 
@@ -64,7 +65,7 @@ static size_t count_allowed(const struct ch_selection *s) {
     return n;
 }
 
-static enum ch_select_mode decide(const struct ch_selection *s, bool can_search) {
+static enum ch_select_mode select_decide(const struct ch_selection *s, bool can_search) {
     size_t n = count_allowed(s);
     enum ch_select_mode mode = s->mode, many = s->vectors ? CH_SELECT_TOPK : CH_SELECT_TWO_STAGE;
 
@@ -106,7 +107,7 @@ void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out) {
     ch_buf_addf(out, "%s: %s", t->name, t->description);
 }
 
-static int by_score(const void *a, const void *b) {
+static int select_by_score(const void *a, const void *b) {
     const struct ch_pick *x = a, *y = b;
 
     if (x->score != y->score)
@@ -115,8 +116,8 @@ static int by_score(const void *a, const void *b) {
 }
 
 /* The tools that have vectors, the most alike first. */
-static size_t rank_by_meaning(const struct ch_selection *s, const float *query,
-                              const bool *allowed, struct ch_pick *out) {
+static size_t select_rank_by_meaning(const struct ch_selection *s, const float *query,
+                                     const bool *allowed, struct ch_pick *out) {
     CH_BUF_AUTO text = {0};
     size_t n = 0;
 
@@ -129,14 +130,14 @@ static size_t rank_by_meaning(const struct ch_selection *s, const float *query,
         if (row)
             out[n++] = (struct ch_pick){i, ch_embed_product(query, row, s->vectors->dim)};
     }
-    qsort(out, n, sizeof(*out), by_score);
+    qsort(out, n, sizeof(*out), select_by_score);
     return n;
 }
 
 /* Reciprocal ranks added up: scores of the two kinds cannot be compared, places
  * can. The constant is the usual one; it keeps a first place from deciding
  * alone. */
-static void add_ranks(float *sums, const struct ch_pick *ranked, size_t n) {
+static void select_add_ranks(float *sums, const struct ch_pick *ranked, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[ranked[i].tool] += 1.0f / (float)(60 + i + 1);
 }
@@ -147,19 +148,20 @@ static size_t pick_by_both(struct ch_selection *s, struct ch_sv query, const flo
     CH_AUTOFREE struct ch_pick *ranked = ch_malloc((all + 1) * sizeof(*ranked));
     CH_AUTOFREE float *sums = ch_alloc((all + 1) * sizeof(*sums));
 
-    add_ranks(sums, ranked, ch_catalog_pick(catalog_of(s), query, allowed, all, ranked));
-    add_ranks(sums, ranked, rank_by_meaning(s, meaning, allowed, ranked));
+    select_add_ranks(sums, ranked, ch_catalog_pick(catalog_of(s), query, allowed, all, ranked));
+    select_add_ranks(sums, ranked, select_rank_by_meaning(s, meaning, allowed, ranked));
     for (size_t i = 0; i < all; i++)
         if (sums[i] > 0)
             ranked[n++] = (struct ch_pick){i, sums[i]};
-    qsort(ranked, n, sizeof(*ranked), by_score);
+    qsort(ranked, n, sizeof(*ranked), select_by_score);
     n = CH_MIN(n, k);
     memcpy(picks, ranked, n * sizeof(*picks));
     return n;
 }
 
 /* The best k of the allowed tools; picks has room for them. */
-static size_t pick(struct ch_selection *s, struct ch_sv query, size_t k, struct ch_pick *picks) {
+static size_t select_pick(struct ch_selection *s, struct ch_sv query, size_t k,
+                          struct ch_pick *picks) {
     CH_AUTOFREE bool *allowed = ch_malloc(s->registry->n + 1);
 
     for (size_t i = 0; i < s->registry->n; i++)
@@ -179,7 +181,7 @@ static bool is_offered(const struct ch_selection *s, const char *name) {
     return false;
 }
 
-static void offer(struct ch_selection *s, const struct ch_tool *t) {
+static void select_offer(struct ch_selection *s, const struct ch_tool *t) {
     if (is_offered(s, t->name))
         return;
     if (s->n == s->cap) {
@@ -194,7 +196,7 @@ void ch_selection_offer(struct ch_selection *s, struct ch_sv name) {
     const struct ch_tool *t = ch_registry_find(s->registry, name);
 
     if (t && s->mode != CH_SELECT_ALL)
-        offer(s, t);
+        select_offer(s, t);
 }
 
 /* In the order of the registry: the same choice gives the same bytes, in
@@ -203,7 +205,7 @@ static void offer_picks(struct ch_selection *s, const struct ch_pick *picks, siz
     for (size_t i = 0; i < s->registry->n; i++)
         for (size_t k = 0; k < n; k++)
             if (picks[k].tool == i)
-                offer(s, s->registry->tools[i]);
+                select_offer(s, s->registry->tools[i]);
 }
 
 size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *policy,
@@ -238,19 +240,20 @@ struct ch_tool *ch_selection_finder(const struct ch_selection *s) {
 
 /* --- find_tools --------------------------------------------------------------------------- */
 
-static void tell(chela_call *call, const struct ch_tool *t) {
+static void select_tell(chela_call *call, const struct ch_tool *t) {
     chela_result_printf(call, "- %s: %s\n", t->name, t->summary);
 }
 
-static void load(struct ch_selection *s, chela_call *call, const struct ch_tool *t,
-                 size_t *loaded) {
+static void select_load(struct ch_selection *s, chela_call *call, const struct ch_tool *t,
+                        size_t *loaded) {
     if (++*loaded == 1)
         chela_result_printf(call, "You can call these tools now:\n");
-    offer(s, t);
-    tell(call, t);
+    select_offer(s, t);
+    select_tell(call, t);
 }
 
-static void load_named(struct ch_selection *s, chela_call *call, const char *json, size_t *loaded) {
+static void select_load_named(struct ch_selection *s, chela_call *call, const char *json,
+                              size_t *loaded) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO missing = {0};
     const struct ch_json *names = NULL;
@@ -260,7 +263,7 @@ static void load_named(struct ch_selection *s, chela_call *call, const char *jso
         const struct ch_tool *t = ch_registry_find(s->registry, ch_json_str(v));
         CH_BUF_AUTO similar = {0};
         if (t && is_allowed(s, t)) {
-            load(s, call, t, loaded);
+            select_load(s, call, t, loaded);
             continue;
         }
         ch_registry_similar(s->registry, s->policy, ch_json_str(v), &similar);
@@ -275,10 +278,10 @@ static void load_named(struct ch_selection *s, chela_call *call, const char *jso
 static void load_found(struct ch_selection *s, chela_call *call, const char *query,
                        size_t *loaded) {
     struct ch_pick picks[CH_LIMIT_SELECT_LOAD];
-    size_t n = pick(s, ch_sv_str(query), CH_MIN(s->k, CH_LEN(picks)), picks);
+    size_t n = select_pick(s, ch_sv_str(query), CH_MIN(s->k, CH_LEN(picks)), picks);
 
     for (size_t i = 0; i < n; i++)
-        load(s, call, s->registry->tools[picks[i].tool], loaded);
+        select_load(s, call, s->registry->tools[picks[i].tool], loaded);
     if (n == 0)
         chela_result_printf(call,
                             "No tool matches \"%s\". Try other words for what you want to "
@@ -298,7 +301,7 @@ static int find_run(chela_call *call, void *user) {
                                   "find_tools: give `query`, what you want to do in a few words, "
                                   "or `names` of tools.");
     if (names)
-        load_named(s, call, names, &loaded);
+        select_load_named(s, call, names, &loaded);
     if (query)
         load_found(s, call, query, &loaded);
     return 0;
@@ -317,7 +320,7 @@ static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch
     bool whole = all <= CH_LIMIT_SELECT_LISTED;
 
     if (!whole)
-        n = pick(s, input, CH_LEN(picks), picks);
+        n = select_pick(s, input, CH_LEN(picks), picks);
     ch_buf_addf(out, whole ? " The tools are:" : " Of %zu tools, these may matter most:", all);
     for (size_t i = 0; i < s->registry->n; i++) {
         bool listed = whole && is_allowed(s, s->registry->tools[i]);
@@ -354,7 +357,7 @@ static void add_finder(struct ch_selection *s, struct ch_sv input) {
         CHELA_TOOL_OPTS(.name = finder_name(s), .description = ch_buf_str(&text), .schema = schema,
                         .fn = find_run, .user = s, .effect = CHELA_EFFECT_READ,
                         .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP);
-    ch_registry_add(&s->own, &opts, NULL, NULL, NULL);
+    ch_function_add(&s->own, &opts, NULL);
 }
 
 /* --- sessions ------------------------------------------------------------------------------- */
@@ -397,14 +400,14 @@ bool ch_selection_ranks(const struct ch_selection *given, const struct ch_policy
     struct ch_selection s = *given;
 
     s.policy = policy;
-    return (s.begun ? s.mode : decide(&s, may_search(&s))) == CH_SELECT_TOPK;
+    return (s.begun ? s.mode : select_decide(&s, may_search(&s))) == CH_SELECT_TOPK;
 }
 
-static void begin(struct ch_selection *s, struct ch_sv input) {
+static void select_begin(struct ch_selection *s, struct ch_sv input) {
     bool can_search = may_search(s);
 
     s->begun = true;
-    s->mode = decide(s, can_search);
+    s->mode = select_decide(s, can_search);
     if (s->mode != CH_SELECT_ALL && can_search)
         add_finder(s, input);
 }
@@ -412,10 +415,10 @@ static void begin(struct ch_selection *s, struct ch_sv input) {
 void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, struct ch_sv text) {
     s->policy = policy;
     if (!s->begun)
-        begin(s, text);
+        select_begin(s, text);
     if (s->mode != CH_SELECT_TOPK)
         return;
     size_t k = CH_MIN(s->k, s->registry->n);
     CH_AUTOFREE struct ch_pick *picks = ch_malloc((k + 1) * sizeof(*picks));
-    offer_picks(s, picks, pick(s, text, k, picks));
+    offer_picks(s, picks, select_pick(s, text, k, picks));
 }

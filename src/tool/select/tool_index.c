@@ -19,7 +19,8 @@ struct chela_tool_index {
 };
 
 /* The first of several members that is there. */
-static const struct ch_json *first_of(const struct ch_json *v, const char *const *names) {
+static const struct ch_json *tool_index_first_of(const struct ch_json *v,
+                                                 const char *const *names) {
     for (; *names; names++) {
         const struct ch_json *found = ch_json_get(v, *names);
         if (found)
@@ -28,7 +29,7 @@ static const struct ch_json *first_of(const struct ch_json *v, const char *const
     return NULL;
 }
 
-static void add_tool(chela_tool_index *ix, const struct ch_json *def) {
+static void tool_index_add_tool(chela_tool_index *ix, const struct ch_json *def) {
     static const char *const schemas[] = {
         "parameters",           "schema", "inputSchema", "input_schema", "arguments",
         "parametersJsonSchema", NULL};
@@ -47,38 +48,39 @@ static void add_tool(chela_tool_index *ix, const struct ch_json *def) {
     ix->tools[ix->n].name = ch_arena_sv(&ix->arena, name);
     ix->tools[ix->n].summary = ch_arena_sv(&ix->arena, ch_first_sentence(description));
     ix->n++;
-    ch_catalog_add(&ix->catalog, name, description, first_of(def, schemas));
+    ch_catalog_add(&ix->catalog, name, description, tool_index_first_of(def, schemas));
 }
 
 /* A definition, a list of them, or an object that holds such a list. */
-static void add_tools(chela_tool_index *ix, const struct ch_json *v) {
+static void tool_index_add_tools(chela_tool_index *ix, const struct ch_json *v) {
     static const char *const lists[] = {"tools", "functions", "functionDeclarations",
                                         "function_declarations", NULL};
     if (v->type == CH_JSON_OBJECT) {
-        const struct ch_json *list = first_of(v, lists);
+        const struct ch_json *list = tool_index_first_of(v, lists);
         if (!list) {
-            add_tool(ix, v);
+            tool_index_add_tool(ix, v);
             return;
         }
         v = list;
     }
     for (CH_JSON_EACH(def, v)) {
-        const struct ch_json *list = first_of(def, lists); /* Gemini groups them once more */
+        const struct ch_json *list =
+            tool_index_first_of(def, lists); /* Gemini groups them once more */
         if (!list)
-            add_tool(ix, def);
+            tool_index_add_tool(ix, def);
         for (CH_JSON_EACH(nested, list))
-            add_tool(ix, nested);
+            tool_index_add_tool(ix, nested);
     }
 }
 
 /* One document, or one a line. */
-static int read_all(chela_tool_index *ix, struct ch_sv text, struct chela_error *err) {
+static int tool_index_read_all(chela_tool_index *ix, struct ch_sv text, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     int rc = ch_json_parse(&arena, text, CH_JSON_REPLACE, &v, NULL, err);
 
     if (rc == 0) {
-        add_tools(ix, v);
+        tool_index_add_tools(ix, v);
         return 0;
     }
     for (size_t line = 1; text.n; line++) {
@@ -87,7 +89,7 @@ static int read_all(chela_tool_index *ix, struct ch_sv text, struct chela_error 
         if (one.n && ch_json_parse(&arena, one, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
             return rc; /* what was wrong with the whole says more */
         if (one.n)
-            add_tools(ix, v);
+            tool_index_add_tools(ix, v);
     }
     return 0;
 }
@@ -96,7 +98,7 @@ int chela_tool_index_new(const char *json, size_t len, chela_tool_index **out,
                          struct chela_error *err) {
     struct chela_error why = {0};
     chela_tool_index *ix = ch_alloc(sizeof(*ix));
-    int rc = read_all(ix, ch_sv(json, len), &why);
+    int rc = tool_index_read_all(ix, ch_sv(json, len), &why);
 
     if (rc < 0)
         ch_fail(err, rc, "%s", why.message);

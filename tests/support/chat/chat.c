@@ -1,15 +1,13 @@
 /* chat.c -- see chat.h. */
 #include "chat.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "../listen/listen.h"
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *folder;
@@ -127,36 +125,23 @@ static int read_request(int fd, char *buf, struct request *r) {
     return 1;
 }
 
-static void *serve(void *arg) {
-    int fd = (int)(long)arg;
+static void serve(int fd, void *user) {
+    (void)user;
     char *buf = malloc(CHAT_MOST + 1); /* what is not used costs nothing */
     struct request r;
     while (read_request(fd, buf, &r) && serve_one(fd, &r))
         ;
     close(fd);
     free(buf);
-    return NULL;
 }
 
-int chat_serve(const char *dir, serve_fn *fn) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
+noreturn void chat_serve(const char *dir, serve_fn *fn) {
     folder = dir;
     serve_one = fn;
-    signal(SIGPIPE, SIG_IGN);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 64) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &n) < 0)
-        return 1;
-    port = ntohs(at.sin_port);
+    int fd = listen_on_loopback("chat", &port);
     printf("%u\n", port);
     fflush(stdout);
-    for (;;) {
-        pthread_t thread;
-        int one = accept(fd, NULL, NULL);
-        if (one >= 0 && pthread_create(&thread, NULL, serve, (void *)(long)one) == 0)
-            pthread_detach(thread);
-    }
+    listen_accept(fd, serve, NULL);
 }
 
 unsigned chat_port(void) {

@@ -6,6 +6,7 @@
 #define CHAT_H
 #include <pthread.h>
 #include <stddef.h>
+#include <stdnoreturn.h>
 
 #define CHAT_MOST (24 * 1024 * 1024) /* bytes of a request */
 
@@ -20,8 +21,8 @@ extern pthread_mutex_t lock; /* for what the connections share; the server takes
 /* Answer a request; 0: the connection is over. */
 typedef int serve_fn(int fd, const struct request *r);
 
-/* Print the port and serve. dir: for note and take_line. Returns if it cannot. */
-int chat_serve(const char *dir, serve_fn *serve);
+/* Print the port and serve. dir: for note and take_line. */
+noreturn void chat_serve(const char *dir, serve_fn *serve);
 unsigned chat_port(void);
 
 /* Add a line to a file. */

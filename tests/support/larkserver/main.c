@@ -222,5 +222,5 @@ int main(int argc, char **argv) {
         return 2;
     app_id = argv[2];
     app_secret = argv[3];
-    return chat_serve(argv[1], serve);
+    chat_serve(argv[1], serve);
 }

@@ -17,20 +17,17 @@
  * The trap is a second port where no client should ever come.
  *
  * One thread a connection, blocking calls: faults that wait are then simple. */
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../listen/listen.h"
 #include "server.h"
 
 #define MAX_HEAD (64 * 1024)
@@ -526,60 +523,23 @@ static bool serve_one(struct conn *c) {
     return again;
 }
 
-static void *serve(void *arg) {
-    struct conn *c = arg;
+/* trap: whether it is the port that nobody should come to; NULL: it is not. */
+static void serve(int fd, void *trap) {
+    struct conn c = {.fd = fd, .trap = trap};
 
-    while (serve_one(c))
+    pthread_mutex_lock(&server.lock);
+    c.number = ++server.conns;
+    pthread_mutex_unlock(&server.lock);
+    while (serve_one(&c))
         ;
-    close(c->fd);
-    text_free(&c->in);
-    free(c);
-    return NULL;
+    close(fd);
+    text_free(&c.in);
 }
 
 /* --- the program ------------------------------------------------------------ */
 
-static int listen_on_loopback(int *port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 128) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
-        perror("llmserver");
-        exit(1);
-    }
-    *port = ntohs(at.sin_port);
-    return fd;
-}
-
-struct listener {
-    int fd;
-    bool trap;
-};
-
-static void *accept_all(void *arg) {
-    const struct listener *l = arg;
-    pthread_attr_t detached;
-    pthread_t thread;
-
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    for (;;) {
-        int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC), one = 1;
-        if (fd < 0)
-            continue;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        struct conn *c = calloc(1, sizeof(*c));
-        pthread_mutex_lock(&server.lock);
-        *c = (struct conn){.fd = fd, .trap = l->trap, .number = ++server.conns};
-        pthread_mutex_unlock(&server.lock);
-        if (pthread_create(&thread, &detached, serve, c) != 0) {
-            close(fd);
-            free(c);
-        }
-    }
-    return NULL;
+static void *serve_trap(void *listener) {
+    listen_accept(*(int *)listener, serve, listener);
 }
 
 static void usage(void) {
@@ -588,11 +548,11 @@ static void usage(void) {
 }
 
 int main(int argc, char **argv) {
-    static struct listener main_port, trap = {.trap = true};
-    pid_t parent = getppid();
+    static int trap;
     pthread_t thread;
-    int port;
+    unsigned port, trap_port;
 
+    listen_end_with_parent();
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc)
             usage();
@@ -605,15 +565,12 @@ int main(int argc, char **argv) {
     }
     if (!server.log || !server.ndirs)
         usage();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        return 1;
-    main_port.fd = listen_on_loopback(&port);
-    trap.fd = listen_on_loopback(&server.trap_port);
-    printf("port %d\ntrap %d\n", port, server.trap_port);
+    int fd = listen_on_loopback("llmserver", &port);
+    trap = listen_on_loopback("llmserver", &trap_port);
+    server.trap_port = (int)trap_port;
+    printf("port %u\ntrap %u\n", port, trap_port);
     fflush(stdout);
-    if (pthread_create(&thread, NULL, accept_all, &trap) != 0)
+    if (pthread_create(&thread, NULL, serve_trap, &trap) != 0)
         return 1;
-    accept_all(&main_port);
-    return 0;
+    listen_accept(fd, serve, NULL);
 }

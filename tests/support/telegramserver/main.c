@@ -214,5 +214,5 @@ int main(int argc, char **argv) {
     if (argc != 3)
         return 2;
     token = argv[2];
-    return chat_serve(argv[1], serve);
+    chat_serve(argv[1], serve);
 }

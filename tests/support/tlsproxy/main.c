@@ -9,25 +9,20 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "../listen/listen.h"
 
 static SSL_CTX *context;
 static int target_port;
 
-static struct sockaddr_in loopback(int port) {
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-}
-
 static int connect_to(int port) {
-    struct sockaddr_in at = loopback(port);
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
@@ -73,10 +68,11 @@ static void pump(SSL *tls, int client, int target) {
     }
 }
 
-static void *serve(void *arg) {
-    int client = (int)(long)arg, target = connect_to(target_port);
+static void serve(int client, void *user) {
+    int target = connect_to(target_port);
     SSL *tls = SSL_new(context);
 
+    (void)user;
     SSL_set_fd(tls, client);
     if (target >= 0 && SSL_accept(tls) == 1)
         pump(tls, client, target);
@@ -84,20 +80,16 @@ static void *serve(void *arg) {
     close(client);
     if (target >= 0)
         close(target);
-    return NULL;
 }
 
 int main(int argc, char **argv) {
-    struct sockaddr_in at = loopback(0);
-    socklen_t len = sizeof(at);
-    pthread_t thread;
+    unsigned port;
 
     if (argc != 4) {
         fprintf(stderr, "usage: tlsproxy CERT.pem KEY.pem PORT\n");
         return 2;
     }
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    signal(SIGPIPE, SIG_IGN);
+    listen_end_with_parent();
     target_port = (int)strtol(argv[3], NULL, 10);
     context = SSL_CTX_new(TLS_server_method());
     if (SSL_CTX_use_certificate_chain_file(context, argv[1]) != 1 ||
@@ -105,17 +97,8 @@ int main(int argc, char **argv) {
         ERR_print_errors_fp(stderr);
         return 1;
     }
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 64) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
-        perror("tlsproxy");
-        return 1;
-    }
-    printf("port %d\n", ntohs(at.sin_port));
+    int fd = listen_on_loopback("tlsproxy", &port);
+    printf("port %u\n", port);
     fflush(stdout);
-    for (;;) {
-        int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-        if (client >= 0 && pthread_create(&thread, NULL, serve, (void *)(long)client) == 0)
-            pthread_detach(thread);
-    }
+    listen_accept(fd, serve, NULL);
 }

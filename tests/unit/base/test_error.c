@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 static void test_names(void **state) {

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 static void record(enum ch_log_level level, const char *area, const char *line, void *user) {

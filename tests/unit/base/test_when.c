@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/calendar.h"
 #include "base/when.h"
+#include "base/when_read.h"
+#include "base/zone_file.h"
 
 /* A TZif file that has its rule alone. */
 static struct ch_zone *zone_of(const char *rule) {

@@ -9,6 +9,8 @@
 
 #include "agent/journal/mailbox.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_stream.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
 #define TO "oc_1 om_1"

@@ -14,12 +14,19 @@
 #include <cmocka.h>
 
 #include "cli/term/edit.h"
+#include "cli/term/edit_view.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define LEFT "\033[D"
 #define RIGHT "\033[C"
 #define UP "\033[A"
 #define DOWN "\033[B"
+
+static void release_view(struct ch_edit_view *v) {
+    for (size_t i = 0; i < v->n; i++)
+        free(v->lines[i]);
+    free(v->lines);
+}
 
 /* want: the text with | at the cursor; the actions are letters before it. */
 static const struct {
@@ -139,7 +146,7 @@ static void test_any_bytes(void **state) {
             for (const unsigned char *p = (unsigned char *)view.lines[i]; *p; p++)
                 if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] < 0xA0))
                     fail_msg("%04x draws '%s'", v, view.lines[i]);
-        ch_edit_view_release(&view);
+        release_view(&view);
         ch_edit_release(&e);
     }
 }
@@ -195,7 +202,7 @@ static void test_views(void **state) {
             fail_msg("'%s' in %u columns: got '%s', want '%s'", views[i].text, views[i].columns,
                      got, views[i].want);
         free(got);
-        ch_edit_view_release(&v);
+        release_view(&v);
         ch_edit_release(&e);
     }
 }

@@ -10,8 +10,12 @@
 
 #include <cmocka.h>
 
-#include "cli/command/cmd.h"
+#include "cli/main/command_table.h"
+#include "cli/main/help.h"
+#include "cli/main/man.h"
+#include "cli/main/reference.h"
 #include "cli/report/out.h"
+#include "cli/report/out_json.h"
 #include "cli/support/suggest.h"
 
 static char *written(void (*write)(FILE *out, const void *arg), const void *arg) {
@@ -25,11 +29,11 @@ static char *written(void (*write)(FILE *out, const void *arg), const void *arg)
 
 static void write_man(FILE *out, const void *arg) {
     (void)arg;
-    ch_man_write(out);
+    ch_man_write(out, ch_command_table);
 }
 
 static void write_help(FILE *out, const void *arg) {
-    ch_help_write(out, arg);
+    ch_help_write(out, ch_command_table, arg);
 }
 
 static void assert_holds(const char *text, const char *part, const char *where) {
@@ -47,7 +51,7 @@ static void roff_flag(char *out, size_t size, const char *name) {
 static void test_every_flag_is_told(void **state) {
     (void)state;
     char *man = written(write_man, NULL), *all = written(write_help, NULL);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+    for (ch_commands c = ch_command_table; *c; c++) {
         char *help = written(write_help, (*c)->name), flag[100];
         assert_holds(all, (*c)->name, "chela --help");
         assert_holds(all, (*c)->summary, "chela --help");
@@ -80,7 +84,7 @@ static void test_later_flags_are_not_told(void **state) {
 
 static void test_help_fits_a_terminal(void **state) {
     (void)state;
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+    for (ch_commands c = ch_command_table; *c; c++) {
         char *help = written(write_help, (*c)->name);
         for (char *rest = help, *line; (line = strsep(&rest, "\n"));)
             if (strlen(line) > 80)
@@ -91,7 +95,7 @@ static void test_help_fits_a_terminal(void **state) {
 
 static void test_names_and_letters_are_unique(void **state) {
     (void)state;
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = ch_command_table; *c; c++)
         for (const struct ch_opt *a = (*c)->opts; a->name; a++)
             for (const struct ch_opt *b = a + 1; b->name; b++)
                 if (strcmp(a->name, b->name) == 0 || (a->letter && a->letter == b->letter))
@@ -100,7 +104,7 @@ static void test_names_and_letters_are_unique(void **state) {
 
 static void write_reference(FILE *out, const void *unused) {
     (void)unused;
-    ch_reference_write(out);
+    ch_reference_write(out, ch_command_table);
 }
 
 static void assert_stored(const char *path, char *want) {

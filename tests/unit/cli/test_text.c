@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/report/out.h"
+#include "cli/report/out_text.h"
 
 enum { PIPE, TTY, QUIET_PIPE, QUIET_TTY };
 

@@ -101,7 +101,7 @@ static void test_check(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(table); i++) {
         struct chela_error err = {0};
-        assert_int_equal(check(&table[i].module, "x", "test", "p", &err), table[i].code);
+        assert_int_equal(io_module_check(&table[i].module, "x", "test", "p", &err), table[i].code);
         assert_non_null(strstr(err.message, table[i].message));
     }
 }

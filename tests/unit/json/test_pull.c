@@ -217,9 +217,8 @@ static void test_other_types_are_skipped(void **state) {
     struct ch_sv s = CH_SV("untouched");
     struct ch_pull p;
     int64_t i = 77;
-    double d = 7.5;
     bool b = true;
-    ch_pull_init(&p, CH_SV("[1,\"x\",\"y\",{\"a\":1},2.5,null,[1],9223372036854775808,3.25,\"z\"]"),
+    ch_pull_init(&p, CH_SV("[1,\"x\",\"y\",{\"a\":1},2.5,null,[1],9223372036854775808,\"z\"]"),
                  &scratch);
     assert_true(ch_pull_enter(&p, '['));
     assert_true(ch_pull_item(&p) && !ch_pull_str(&p, &s));
@@ -227,13 +226,11 @@ static void test_other_types_are_skipped(void **state) {
     assert_true(ch_pull_item(&p) && !ch_pull_bool(&p, &b));
     assert_true(ch_pull_item(&p) && !ch_pull_enter(&p, '['));
     assert_true(ch_pull_item(&p) && !ch_pull_int(&p, &i));
-    assert_true(ch_pull_item(&p) && !ch_pull_double(&p, &d));
+    assert_true(ch_pull_item(&p) && !ch_pull_bool(&p, &b));
     assert_true(ch_pull_item(&p) && !ch_pull_str(&p, &s));
     assert_true(ch_pull_item(&p) && !ch_pull_int(&p, &i));
     assert_true(ch_sv_is(s, "untouched"));
-    assert_true(i == 77 && d == 7.5 && b);
-    assert_true(ch_pull_item(&p) && ch_pull_double(&p, &d));
-    assert_true(d == 3.25);
+    assert_true(i == 77 && b);
     assert_true(ch_pull_item(&p) && ch_pull_str(&p, &s));
     assert_true(ch_sv_is(s, "z"));
     assert_false(ch_pull_item(&p));

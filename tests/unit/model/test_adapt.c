@@ -8,9 +8,11 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "model/catalog/vision_support.h"
 #include "model/codec/adapt.h"
 #include "model/catalog/provider.h"
 #include "json/json.h"
+#include "model/codec/encoder.h"
 
 #define CALL(i) \
     { .type = CH_BLOCK_TOOL_CALL, .id = CH_SV(i), .name = CH_SV("f"), .text = CH_SV("{}") }

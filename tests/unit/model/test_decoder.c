@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "model/codec/codec.h"
 #include "json/writer.h"
+#include "model/codec/decoder.h"
 
 #define HI_STREAM                                                                                  \
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]" \

@@ -8,10 +8,12 @@
 
 #include "base/mem.h"
 #include "model/codec/codec.h"
+#include "model/codec/decoder.h"
 #include "model/message/message.h"
 #include "model/codec/delta_fast_path.h"
 #include "json/pull.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
 
 #define FIGURES "{\"in\":7,\"d\":{\"out\":1.5},\"tier\":\"x\"}"
 

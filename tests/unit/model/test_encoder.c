@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "model/codec/codec.h"
 #include "json/json.h"
+#include "model/codec/encoder.h"
 
 #define TEXT(s) \
     { .type = CH_BLOCK_TEXT, .text = CH_SV(s) }

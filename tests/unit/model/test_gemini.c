@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "model/codec/codec.h"
+#include "model/codec/decoder.h"
+#include "model/message/message_json.h"
 #include "model/vendor/gemini/gemini_args.h"
 #include "model/catalog/gemini_model.h"
 #include "json/writer.h"

@@ -11,6 +11,7 @@
 #include "model/message/message.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
 
 static const struct ch_block all_types[] = {
     {.type = CH_BLOCK_TEXT, .text = CH_SV("hi \"there\"\n"), .extra = CH_SV("[{\"a\":1}]")},

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include "model/codec/codec.h"
 #include "model/catalog/claude.h"
 #include "model/catalog/provider.h"
+#include "model/codec/errors.h"
 
 static void test_lookup(void **state) {
     (void)state;

@@ -23,6 +23,8 @@
 #include "model/codec/codec.h"
 #include "model/catalog/provider.h"
 #include "json/json.h"
+#include "model/codec/decoder.h"
+#include "model/codec/encoder.h"
 
 #define PNG "iVBORw0KGgo"
 #define SECRET "SECRET-OF-" /* begins what only its vendor understands */

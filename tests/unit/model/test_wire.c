@@ -8,6 +8,8 @@
 
 #include "model/wire/wire.h"
 #include "json/json.h"
+#include "model/wire/wire_decode.h"
+#include "model/wire/wire_encode.h"
 
 static void test_decode_codes(void **state) {
     (void)state;

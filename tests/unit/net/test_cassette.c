@@ -14,6 +14,7 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "net/cassette.h"
 #include "net/eventstream.h"
 #include "net/tape.h"

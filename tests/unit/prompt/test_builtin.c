@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "prompt/prompts_builtin.h"
 #include "schema/schema.h"
 #include "prompt/prompts.h"
 #include "prompt/tokens.h"

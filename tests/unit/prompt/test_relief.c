@@ -368,14 +368,6 @@ static void test_tell(void **state) {
     ch_transcript_release(&t);
 }
 
-static void test_section(void **state) {
-    struct ch_sv s = CH_SV("## Goal\nto win\n\n## Decisions\n- tea\n- no milk\n## Done\nnone\n");
-    (void)state;
-    assert_true(ch_sv_is(ch_summary_section(s, "## Decisions"), "- tea\n- no milk"));
-    assert_int_equal(ch_summary_section(s, "## Done").n, 0);
-    assert_int_equal(ch_summary_section(s, "## Other").n, 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_identifiers), cmocka_unit_test(test_rank),
@@ -385,7 +377,7 @@ int main(void) {
         cmocka_unit_test(test_importance),  cmocka_unit_test(test_retain),
         cmocka_unit_test(test_carry_lasts), cmocka_unit_test(test_carry_sections),
         cmocka_unit_test(test_notes),       cmocka_unit_test(test_judge),
-        cmocka_unit_test(test_tell),        cmocka_unit_test(test_section),
+        cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

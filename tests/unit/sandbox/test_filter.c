@@ -114,8 +114,6 @@ static void test_denied(void **state) {
             uint32_t got = ask((enum ch_machine)m, CH_SOCKETS_USUAL, denied[i].number[m], 0, 0);
             if (got != denied[i].verdict)
                 fail_msg("%s, %s: %x", machine_names[m], denied[i].name, got);
-            assert_int_equal(ch_filter_number((enum ch_machine)m, denied[i].name),
-                             denied[i].number[m]);
         }
 }
 
@@ -136,6 +134,23 @@ static void test_allowed(void **state) {
 }
 
 #define WIDE 0xdeadbeef00000000u /* the kernel ignores these bits, so must we */
+
+static int number_of(const char *name, enum ch_machine m) {
+    static const struct {
+        const char *name;
+        int number[CH_MACHINES];
+    } calls[] = {
+        {"clone", {56, 220}},
+        {"ioctl", {16, 29}},
+        {"personality", {135, 92}},
+        {"socket", {41, 198}},
+    };
+    size_t i = 0;
+
+    while (strcmp(calls[i].name, name) != 0)
+        assert_true(++i < CH_LEN(calls));
+    return calls[i].number[m];
+}
 
 static void test_arguments(void **state) {
     static const struct {
@@ -172,7 +187,7 @@ static void test_arguments(void **state) {
     (void)state;
     for (int m = 0; m < CH_MACHINES; m++)
         for (size_t i = 0; i < CH_LEN(cases); i++) {
-            int nr = ch_filter_number((enum ch_machine)m, cases[i].name);
+            int nr = number_of(cases[i].name, (enum ch_machine)m);
             uint32_t got = ask((enum ch_machine)m, cases[i].sockets, nr, cases[i].a0, cases[i].a1);
             if (got != cases[i].verdict)
                 fail_msg("%s, case %zu, %s: %x", machine_names[m], i, cases[i].name, got);
@@ -203,38 +218,39 @@ static void test_numbers_of_this_machine(void **state) {
     static const struct {
         const char *name;
         int number;
+        uint64_t a0, a1; /* that are refused */
     } here[] = {
-        {"ptrace", SYS_ptrace},
-        {"mount", SYS_mount},
-        {"unshare", SYS_unshare},
-        {"setns", SYS_setns},
-        {"keyctl", SYS_keyctl},
-        {"bpf", SYS_bpf},
-        {"clone", SYS_clone},
-        {"clone3", SYS_clone3},
-        {"ioctl", SYS_ioctl},
-        {"socket", SYS_socket},
-        {"acct", SYS_acct},
-        {"syslog", SYS_syslog},
-        {"quotactl", SYS_quotactl},
-        {"swapon", SYS_swapon},
-        {"kcmp", SYS_kcmp},
-        {"fspick", SYS_fspick},
-        {"fsconfig", SYS_fsconfig},
-        {"open_tree", SYS_open_tree},
-        {"reboot", SYS_reboot},
-        {"vhangup", SYS_vhangup},
-        {"sethostname", SYS_sethostname},
-        {"userfaultfd", SYS_userfaultfd},
-        {"personality", SYS_personality},
-        {"clock_settime", SYS_clock_settime},
-        {"settimeofday", SYS_settimeofday},
-        {"fanotify_init", SYS_fanotify_init},
-        {"kexec_file_load", SYS_kexec_file_load},
-        {"delete_module", SYS_delete_module},
-        {"setdomainname", SYS_setdomainname},
-        {"mount_setattr", 442},
-        {"quotactl_fd", 443},
+        {"ptrace", SYS_ptrace, 0, 0},
+        {"mount", SYS_mount, 0, 0},
+        {"unshare", SYS_unshare, 0, 0},
+        {"setns", SYS_setns, 0, 0},
+        {"keyctl", SYS_keyctl, 0, 0},
+        {"bpf", SYS_bpf, 0, 0},
+        {"clone", SYS_clone, CLONE_NEWUSER, 0},
+        {"clone3", SYS_clone3, 0, 0},
+        {"ioctl", SYS_ioctl, 0, TIOCSTI},
+        {"socket", SYS_socket, AF_PACKET, 0},
+        {"acct", SYS_acct, 0, 0},
+        {"syslog", SYS_syslog, 0, 0},
+        {"quotactl", SYS_quotactl, 0, 0},
+        {"swapon", SYS_swapon, 0, 0},
+        {"kcmp", SYS_kcmp, 0, 0},
+        {"fspick", SYS_fspick, 0, 0},
+        {"fsconfig", SYS_fsconfig, 0, 0},
+        {"open_tree", SYS_open_tree, 0, 0},
+        {"reboot", SYS_reboot, 0, 0},
+        {"vhangup", SYS_vhangup, 0, 0},
+        {"sethostname", SYS_sethostname, 0, 0},
+        {"userfaultfd", SYS_userfaultfd, 0, 0},
+        {"personality", SYS_personality, READ_IMPLIES_EXEC, 0},
+        {"clock_settime", SYS_clock_settime, 0, 0},
+        {"settimeofday", SYS_settimeofday, 0, 0},
+        {"fanotify_init", SYS_fanotify_init, 0, 0},
+        {"kexec_file_load", SYS_kexec_file_load, 0, 0},
+        {"delete_module", SYS_delete_module, 0, 0},
+        {"setdomainname", SYS_setdomainname, 0, 0},
+        {"mount_setattr", 442, 0, 0},
+        {"quotactl_fd", 443, 0, 0},
     };
     enum ch_machine m = ch_machine_here();
 
@@ -242,9 +258,8 @@ static void test_numbers_of_this_machine(void **state) {
     if (m == CH_MACHINES)
         skip();
     for (size_t i = 0; i < CH_LEN(here); i++)
-        if (ch_filter_number(m, here[i].name) != here[i].number)
-            fail_msg("%s is %d here", here[i].name, here[i].number);
-    assert_int_equal(ch_filter_number(m, "no_such_call"), -1);
+        if (ask(m, CH_SOCKETS_USUAL, here[i].number, here[i].a0, here[i].a1) == ALLOW)
+            fail_msg("%s is %d here, and allowed", here[i].name, here[i].number);
 }
 
 /* --- the kernel's word */

@@ -35,33 +35,8 @@ static void reset(void) {
     sql("DROP SCHEMA IF EXISTS chela CASCADE");
 }
 
-static chela_store *open_at(const char *where, int read_only, int *rc, struct chela_error *err) {
-    struct chela_store_opts opts =
-        CHELA_STORE_OPTS(.module_path = modules, .read_only = read_only);
-    chela_store *s = NULL;
-    *err = (struct chela_error){0};
-    *rc = chela_store_open(where, &opts, &s, err);
-    return s;
-}
-
-static chela_store *must_open(const char *where) {
-    struct chela_error err;
-    int rc;
-    chela_store *s = open_at(where, 0, &rc, &err);
-    if (rc < 0)
-        fail_msg("%s", err.message);
-    return s;
-}
-
 static void check_refused(const char *where, int read_only, int code, const char *words) {
-    struct chela_error err;
-    int rc;
-    chela_store *s = open_at(where, read_only, &rc, &err);
-    chela_store_close(s);
-    if (rc != code || !strstr(err.message, words))
-        fail_msg("%d '%s' instead of %d '%s'", rc, err.message, code, words);
-    if (strstr(err.message, "sesame"))
-        fail_msg("'%s' shows the password", err.message);
+    served_check_refused(modules, where, read_only, code, words);
 }
 
 /* --- refusals ------------------------------------------------------------------ */
@@ -132,13 +107,13 @@ static void test_other_formats(void **state) {
     (void)state;
     reset();
     check_refused(url, 1, CHELA_ENOENT, "none yet");
-    chela_store_close(must_open(url));
+    chela_store_close(served_must_open(modules, url));
     sql("UPDATE chela.format SET version = 99");
     check_refused(url, 0, CHELA_EPROTO, "newer chela");
     check_refused(url, 1, CHELA_EPROTO, "newer chela");
     sql("DROP TABLE chela.notes; UPDATE chela.format SET version = 1");
     check_refused(url, 1, CHELA_EPROTO, "older format 1");
-    chela_store_close(must_open(url));
+    chela_store_close(served_must_open(modules, url));
     sql("SELECT FROM chela.notes, chela.format WHERE version = 2");
     sql("DELETE FROM chela.format");
     check_refused(url, 0, CHELA_EPARSE, "damaged");
@@ -154,10 +129,10 @@ static void test_read_only(void **state) {
     int rc;
     (void)state;
     reset();
-    chela_store_close(must_open(url));
+    chela_store_close(served_must_open(modules, url));
     char *where = with(PGSERVER_PASSWORD, "postgres?options=-cdefault_transaction_read_only%3Don");
     check_refused(where, 0, CHELA_EPERM, "cannot be written");
-    chela_store *s = open_at(where, 1, &rc, &err);
+    chela_store *s = served_open(modules, where, 1, &rc, &err);
     assert_int_equal(rc, 0);
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), CHELA_EPERM);
     chela_store_close(s);

@@ -36,33 +36,8 @@ static void reset(void) {
     tell("FLUSHALL");
 }
 
-static chela_store *open_at(const char *where, int read_only, int *rc, struct chela_error *err) {
-    struct chela_store_opts opts =
-        CHELA_STORE_OPTS(.module_path = modules, .read_only = read_only);
-    chela_store *s = NULL;
-    *err = (struct chela_error){0};
-    *rc = chela_store_open(where, &opts, &s, err);
-    return s;
-}
-
-static chela_store *must_open(const char *where) {
-    struct chela_error err;
-    int rc;
-    chela_store *s = open_at(where, 0, &rc, &err);
-    if (rc < 0)
-        fail_msg("%s", err.message);
-    return s;
-}
-
 static void check_refused(const char *where, int read_only, int code, const char *words) {
-    struct chela_error err;
-    int rc;
-    chela_store *s = open_at(where, read_only, &rc, &err);
-    chela_store_close(s);
-    if (rc != code || !strstr(err.message, words))
-        fail_msg("%s: %d '%s' instead of %d '%s'", where, rc, err.message, code, words);
-    if (strstr(err.message, "sesame"))
-        fail_msg("'%s' shows the password", err.message);
+    served_check_refused(modules, where, read_only, code, words);
 }
 
 static const char *with(const char *login, const char *rest) {
@@ -119,8 +94,8 @@ static void test_a_password_in_a_file(void **state) {
     fprintf(f, "%s\n", REDISSERVER_PASSWORD);
     fclose(f);
     snprintf(where, sizeof(where), "%s?password_file=%s", with("", "/2"), path);
-    chela_store_close(must_open(where));
-    chela_store_close(must_open(with("default:open%2dsesame@", "/2")));
+    chela_store_close(served_must_open(modules, where));
+    chela_store_close(served_must_open(modules, with("default:open%2dsesame@", "/2")));
 }
 
 static void test_other_formats(void **state) {
@@ -128,15 +103,15 @@ static void test_other_formats(void **state) {
     int rc;
     (void)state;
     reset();
-    chela_store_close(open_at(url, 1, &rc, &err));
+    chela_store_close(served_open(modules, url, 1, &rc, &err));
     assert_int_equal(rc, 0);
     assert_string_equal(tell("DBSIZE"), ":0"); /* a reader makes nothing */
-    chela_store_close(must_open(url));
+    chela_store_close(served_must_open(modules, url));
     tell("SET chela:format 99");
     check_refused(url, 0, CHELA_EPROTO, "newer chela");
     check_refused(url, 1, CHELA_EPROTO, "newer chela");
     tell("SET chela:format 1");
-    chela_store_close(must_open(url));
+    chela_store_close(served_must_open(modules, url));
     assert_string_equal(tell("INCRBY chela:format 0"), ":2");
     tell("SET chela:format mine");
     check_refused(url, 0, CHELA_EPROTO, "no store of chela");
@@ -152,8 +127,8 @@ static void test_read_only(void **state) {
     int rc;
     (void)state;
     reset();
-    chela_store_close(must_open(url));
-    chela_store *s = open_at(url, 1, &rc, &err);
+    chela_store_close(served_must_open(modules, url));
+    chela_store *s = served_open(modules, url, 1, &rc, &err);
     assert_int_equal(rc, 0);
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), CHELA_EPERM);
     chela_store_close(s);
@@ -165,7 +140,7 @@ static void test_read_only(void **state) {
 /* --- what the server does with its data ------------------------------------------ */
 
 static void check_note(const char *words) {
-    chela_store *s = must_open(url);
+    chela_store *s = served_must_open(modules, url);
     const char *note = chela_store_note(s);
     if (words ? !note || !strstr(note, words) : note != NULL)
         fail_msg("'%s' instead of '%s'", note, words);
@@ -185,7 +160,7 @@ static void test_notes(void **state) {
     tell("CONFIG SET maxmemory 0 maxmemory-policy noeviction appendonly yes appendfsync always");
     check_note(NULL);
     tell("ACL SETUSER guest on nopass ~* +@all -config");
-    chela_store *s = must_open(with("guest:x@", ""));
+    chela_store *s = served_must_open(modules, with("guest:x@", ""));
     assert_non_null(strstr(chela_store_note(s), "does not say how it writes"));
     chela_store_close(s);
     tell("ACL DELUSER guest");
@@ -235,7 +210,7 @@ static void test_sessions_end_by_themselves(void **state) {
     int n = 0;
     (void)state;
     reset();
-    chela_store *s = must_open(with(":" REDISSERVER_PASSWORD "@", "/0?ttl=2h"));
+    chela_store *s = served_must_open(modules, with(":" REDISSERVER_PASSWORD "@", "/0?ttl=2h"));
     make_session(s, "a");
     assert_int_equal(chela_store_records(s, "a", 1, check_ts, &n, &err), 0);
     assert_int_equal(n, 1);
@@ -259,11 +234,11 @@ static void test_kept_for_good_again(void **state) {
     struct chela_store_change c = {.kind = CHELA_STORE_APPEND, .key = "a", .now = 2};
     (void)state;
     reset();
-    chela_store *s = must_open(with(":" REDISSERVER_PASSWORD "@", "/0?ttl=90"));
+    chela_store *s = served_must_open(modules, with(":" REDISSERVER_PASSWORD "@", "/0?ttl=90"));
     make_session(s, "a");
     chela_store_close(s);
     check_ttl("chela:r:a", 60, 90);
-    s = must_open(url);
+    s = served_must_open(modules, url);
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), 0);
     assert_int_equal(c.rc, 0);
     check_ttl("chela:s:a", -1, -1);
@@ -276,9 +251,10 @@ static void test_prefixes_are_apart(void **state) {
     int n = 0;
     (void)state;
     reset();
-    chela_store *s = must_open(url);
+    chela_store *s = served_must_open(modules, url);
     make_session(s, "a");
-    chela_store *other = must_open(with(":" REDISSERVER_PASSWORD "@", "/0?prefix=other:"));
+    chela_store *other =
+        served_must_open(modules, with(":" REDISSERVER_PASSWORD "@", "/0?prefix=other:"));
     assert_int_equal(chela_store_list(other, NULL, count_session, &n, &err), 0);
     assert_int_equal(n, 0);
     chela_store_close(other);
@@ -295,7 +271,7 @@ static void test_records_that_are_gone(void **state) {
     int n = 0;
     (void)state;
     reset();
-    chela_store *s = must_open(url);
+    chela_store *s = served_must_open(modules, url);
     make_session(s, "a");
     tell("DEL chela:r:a");
     assert_int_equal(chela_store_records(s, "a", 1, check_ts, &n, &err), CHELA_EPARSE);
@@ -313,7 +289,7 @@ static void test_no_room(void **state) {
     struct chela_store_change c = {.kind = CHELA_STORE_TITLE, .key = "a", .data = "x", .n = 1};
     (void)state;
     reset();
-    chela_store *s = must_open(url);
+    chela_store *s = served_must_open(modules, url);
     make_session(s, "a");
     tell("CONFIG SET maxmemory 1");
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), CHELA_ELIMIT);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "store/search.h"
 #include "store/store.h"
 
 /* Two runs: three replies, of which the first asks for a tool. */

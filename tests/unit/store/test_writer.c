@@ -14,7 +14,9 @@
 #include "agent/journal/journal.h"
 #include "base/mem.h"
 #include "io/loop.h"
+#include "store/owner.h"
 #include "store/store.h"
+#include "store/writer.h"
 #include "support/modules.h"
 
 static char dir[] = "/tmp/chela-writer-XXXXXX";

@@ -16,11 +16,12 @@
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/files/stage.h"
 #include "tool/call/call.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "a", "one\ntwo\nthree\n");
     kit_put(k, "b", "1\n2\n3\n");
     kit_put(k, "c", "x\n");
@@ -232,7 +233,7 @@ static void test_undone(void **state) {
     setup(&k);
     CH_AUTOFREE char *a = kit_path(&k, "a");
     assert_int_equal(stat(a, &before), 0);
-    assert_int_equal(ch_registry_add(&k.registry, &opts, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&k.registry, &opts, NULL), 0);
     kit_call(&k, "meddle", "{}");
     assert_int_equal(s.rc, -EBUSY);
     assert_int_equal(s.failed, 3);
@@ -283,7 +284,7 @@ static void test_each_failure(void **state) {
             char name[] = {'f', (char)('0' + n), 0};
             kit_put(&k, name, "old");
         }
-        assert_int_equal(ch_registry_add(&k.registry, &opts, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&k.registry, &opts, NULL), 0);
         kit_call(&k, "fail_at", "{}");
         if (i == 5) {
             assert_int_equal(s.rc, 0);

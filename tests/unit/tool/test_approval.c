@@ -13,10 +13,11 @@
 
 #include "base/limits.h"
 #include "support/toolkit.h"
-#include "tool/builtin/builtins.h"
+#include "tool/builtin/shell/process.h"
 #include "tool/call/call.h"
 #include "tool/result/display.h"
 #include "tool/call/retry.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 /* --- a tool that runs commands, as far as rules can tell ------------------------ */
@@ -48,7 +49,7 @@ static void add_tool(struct kit *k, const char *name, unsigned flags) {
         CHELA_TOOL_OPTS(.name = name, .fn = say_command, .flags = flags | CHELA_TOOL_ON_LOOP);
     struct chela_error err = {0};
 
-    if (ch_registry_add(&k->registry, &opts, NULL, NULL, &err) < 0)
+    if (ch_function_add(&k->registry, &opts, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -297,7 +298,10 @@ static void test_process(void **state) {
     add_tool(&k, "process", 0);
     k.opts.approvals = none;
     assert_false(runs(&k, "process", "{\"action\":\"list\"}")); /* a host's own */
-    ch_registry_find(&k.registry, CH_SV("process"))->check = ch_process_check;
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = "process");
+    struct ch_registry real = {0};
+    assert_int_equal(ch_process_add(&real, &opts, NULL), 0);
+    ch_registry_find(&k.registry, CH_SV("process"))->only_looks = real.tools[0]->only_looks;
     assert_true(runs(&k, "process", "{\"action\":\"list\"}"));
     assert_true(runs(&k, "process", "{\"action\":\"poll\",\"id\":\"p1\"}"));
     assert_true(runs(&k, "process", "{\"action\":\"kill\",\"id\":\"p1\"}"));
@@ -306,6 +310,7 @@ static void test_process(void **state) {
     assert_false(runs(&k, "process", "{}"));
     k.opts.approvals = strict;
     assert_false(runs(&k, "process", "{\"action\":\"list\"}"));
+    ch_registry_release(&real);
     kit_free(&k);
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/function.h"
 
 static const struct {
     const char *arguments;
@@ -33,7 +34,7 @@ static void test_cases(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         kit_start(&k, &(struct kit_call){"c", "ask_user", cases[i].arguments, 0}, 1);
         kit_wait(&k);
@@ -62,8 +63,8 @@ static void test_other_client(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
-    ch_registry_add(&k.registry, &opts, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
+    ch_function_add(&k.registry, &opts, NULL);
     kit_start(&k, calls, 2);
     kit_wait(&k);
     struct ch_batch_waits w = ch_batch_waits(k.batch);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
+#include "tool/call/function.h"
 
 static void pause_ms(long ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000};
@@ -20,7 +21,7 @@ static void pause_ms(long ms) {
 }
 
 static void add(struct kit *k, struct chela_tool_opts opts) {
-    assert_int_equal(ch_registry_add(&k->registry, &opts, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&k->registry, &opts, NULL), 0);
 }
 
 /* How many run at this moment, and what was seen. */

@@ -40,7 +40,7 @@ static void test_cases(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct kit k;
         kit_init(&k);
-        assert_int_equal(ch_builtin_add(&k.registry, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL), 0);
         kit_put(&k, "f", "one\ntwo\n");
         const char *content = kit_call(&k, cases[i].tool, cases[i].arguments);
         if (k.is_error != cases[i].is_error || !strstr(content, cases[i].says) ||

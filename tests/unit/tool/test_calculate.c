@@ -271,7 +271,7 @@ static void test_tool(void **state) {
 
     (void)state;
     kit_init(&k);
-    assert_int_equal(ch_builtin_add(&k.registry, "calculate", NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&k.registry, NULL, "calculate", NULL, NULL), 0);
     assert_string_equal(kit_call(&k, "calculate", "{\"expression\":\"6*7\"}"), "42");
     assert_false(k.is_error);
     assert_string_equal(k.details, "{\"result\":\"42\",\"exact\":true}");

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
+#include "tool/call/function.h"
 
 static void pause_ms(long ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000};
@@ -25,7 +26,7 @@ static void pause_ms(long ms) {
 static void add(struct kit *k, struct chela_tool_opts opts) {
     struct chela_error err = {0};
 
-    if (ch_registry_add(&k->registry, &opts, NULL, NULL, &err) < 0)
+    if (ch_function_add(&k->registry, &opts, &err) < 0)
         fail_msg("%s", err.message);
 }
 

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
 
 /* A tool that runs `script` in a shell. */
 static void add(struct kit *k, const char *name, const char *script, int64_t timeout_ms) {

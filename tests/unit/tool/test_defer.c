@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "support/toolkit.h"
+#include "tool/call/function.h"
 
 struct probe {
     chela_call *call; /* not finished yet */
@@ -60,7 +61,7 @@ static void setup(struct kit *k, struct probe *p, chela_tool_fn *fn, int64_t tim
         CHELA_TOOL_OPTS(.name = "t", .fn = fn, .user = p, .flags = CHELA_TOOL_ON_LOOP,
                         .timeout_ms = timeout_ms, .release = release);
     kit_init(k);
-    assert_int_equal(ch_registry_add(&k->registry, &opts, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&k->registry, &opts, NULL), 0);
 }
 
 static void test_timeout(void **state) {
@@ -136,8 +137,8 @@ static void test_release(void **state) {
         CHELA_TOOL_OPTS(.name = "t", .fn = answers, .user = &p, .release = release);
 
     (void)state;
-    assert_int_equal(ch_registry_add(&r, &opts, NULL, NULL, NULL), 0);
-    assert_int_equal(ch_registry_add(&r, &opts, NULL, NULL, NULL), CHELA_EEXIST);
+    assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
+    assert_int_equal(ch_function_add(&r, &opts, NULL), CHELA_EEXIST);
     assert_int_equal(p.released, 0); /* what was refused is still the caller's */
     struct ch_tool *held = ch_registry_find(&r, CH_SV("t"));
     ch_tool_ref(held);

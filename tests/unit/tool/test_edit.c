@@ -13,9 +13,11 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
+#include "tool/call/call_path.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/files/replace.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */
@@ -87,7 +89,7 @@ static const struct {
 static void test_replace(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_edit edits[3] = {0};
+        struct ch_replacement edits[3] = {0};
         struct chela_error err = {0};
         CH_BUF_AUTO out = {0};
         size_t n = 0;
@@ -106,7 +108,7 @@ static void test_replace(void **state) {
 
 /* A periodic text must not take the time its length squared would. */
 static void test_periodic(void **state) {
-    struct ch_edit edit = {.new_text = CH_SV("x")};
+    struct ch_replacement edit = {.new_text = CH_SV("x")};
     struct chela_error err = {0};
     CH_BUF_AUTO text = {0}, out = {0};
 
@@ -136,8 +138,8 @@ static void test_diff(void **state) {
 
     (void)state;
     for (size_t i = 0; i < CH_LEN(diffs); i++) {
-        struct ch_edit edit = {.old_text = ch_sv_str(diffs[i].old),
-                               .new_text = ch_sv_str(diffs[i].new)};
+        struct ch_replacement edit = {.old_text = ch_sv_str(diffs[i].old),
+                                      .new_text = ch_sv_str(diffs[i].new)};
         CH_BUF_AUTO out = {0}, diff = {0};
         assert_int_equal(ch_replace(ch_sv_str(diffs[i].file), &edit, 1, &out, NULL), 0);
         ch_replace_diff(ch_sv_str(diffs[i].file), &edit, 1, &diff);
@@ -150,7 +152,7 @@ static void test_diff(void **state) {
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "f", "one\ntwo\nthree\n");
 }
 
@@ -243,10 +245,10 @@ static int edit_late(chela_call *call, void *user) {
     assert_true(fd >= 0);
     close(fd);
     kit_put(k, "f", "theirs\n");
-    assert_int_equal(ch_path_place(chela_call_workspace(call), "f", false, &place), 0);
+    assert_int_equal(ch_path_place(chela_call_workspace(call), NULL, "f", false, &place), 0);
     int rc = ch_file_replace(call, &place, &st, CH_SV("ours"));
     ch_place_release(&place);
-    return ch_path_refuse(call, "edit", "f", rc);
+    return ch_call_path_refuse(call, "edit", "f", rc);
 }
 
 static void test_changed_meanwhile(void **state) {
@@ -256,7 +258,7 @@ static void test_changed_meanwhile(void **state) {
     (void)state;
     setup(&k);
     late.user = &k;
-    assert_int_equal(ch_registry_add(&k.registry, &late, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&k.registry, &late, NULL), 0);
     kit_call(&k, "late", "{}");
     assert_string_equal(k.error_type, "unavailable");
     assert_non_null(strstr(k.content, "changed at the same moment"));

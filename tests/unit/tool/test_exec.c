@@ -41,7 +41,7 @@ static void open_kit(struct kit *k) {
     jobs = ch_jobs_new(k->loop, k->workers, on_exit_event, NULL);
     k->opts.sandbox = &policy;
     k->opts.jobs = jobs;
-    if (ch_builtin_add(&k->registry, "exec,process", NULL, &err) < 0)
+    if (ch_builtin_add_with(&k->registry, NULL, "exec,process", NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 

@@ -17,7 +17,7 @@
 
 static void tree(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "Makefile", "");
     kit_put(k, "main.c", "");
     kit_put(k, "main.o", "");
@@ -124,7 +124,7 @@ static void test_odd_names(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     kit_put(&k, "new\nline", "");
     kit_put(&k, "bad\xff", "");
     kit_put(&k, "[x]", "");
@@ -141,7 +141,7 @@ static void test_left_out(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int i = 0; i < CH_LIMIT_WALK_DEPTH + 5; i++) {
         ch_buf_addf(&path, "%sd", i ? "/" : "");
         kit_mkdir(&k, ch_buf_str(&path));
@@ -166,7 +166,7 @@ static void test_page(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int i = 0; i < 900; i++) {
         char name[64];
         snprintf(name, sizeof(name), "a-rather-long-name-of-a-file-%04d", i);

@@ -74,7 +74,7 @@ static void open_gate(void) {
     g.k.opts.sandbox = &g.policy;
     g.k.ops.ask = on_ask;
     g.k.opts.memory = &g.memory;
-    if (ch_builtin_add(&g.k.registry, "exec", NULL, &err) < 0 ||
+    if (ch_builtin_add_with(&g.k.registry, NULL, "exec", NULL, &err) < 0 ||
         ch_approvals_new(NULL, rules, &g.approvals, &err) < 0)
         fail_msg("%s", err.message);
     g.k.opts.approvals = g.approvals;

@@ -82,7 +82,7 @@ static void test_catastrophic(void **state) {
 
 static void tree(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "a.txt", "one\ntwo\nthree\nfour\nfive\nsix\nseven\ntwo again\n");
     kit_put(k, "b.c", "int main(void) {\r\n\treturn TWO;\r\n}\r\n");
     kit_mkdir(k, "sub");
@@ -186,7 +186,7 @@ static void test_long_lines(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int i = 0; i < 3000; i++)
         ch_buf_add_str(&text, i == 2000 ? "needle" : NI);
     kit_put(&k, "f", ch_buf_str(&text));
@@ -205,7 +205,7 @@ static void test_page(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int i = 0; i < 5000; i++)
         ch_buf_addf(&text, "a line of some length with the number %d in it\n", i);
     kit_put(&k, "f", ch_buf_str(&text));
@@ -222,7 +222,7 @@ static void test_expensive(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int i = 0; i < 200; i++)
         ch_buf_add_str(&text, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
     kit_put(&k, "f", ch_buf_str(&text));
@@ -241,7 +241,7 @@ static void test_large_file(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     memset(mb, 'x', CH_MB);
     mb[CH_MB - 1] = '\n';
     CH_AUTOFREE char *path = kit_path(&k, "big");
@@ -263,7 +263,7 @@ static void test_special_files(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     CH_AUTOFREE char *fifo = kit_path(&k, "fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     kit_put(&k, "f", "x\n");

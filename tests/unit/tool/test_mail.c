@@ -84,9 +84,21 @@ static void test_addresses(void **state) {
 
 /* --- messages ----------------------------------------------------------------------------- */
 
+struct built {
+    struct ch_arena arena;
+    struct ch_buf headers; /* each line ended by CR LF */
+    struct chela_mail mail;
+};
+
+static void built_release(struct built *b) {
+    ch_buf_release(&b->headers);
+    ch_arena_release(&b->arena);
+}
+#define BUILT __attribute__((cleanup(built_release))) struct built
+
 static int build(const char *from, const char *to, const char *cc, const char *subject,
                  const char *body, const struct ch_mail_file *files, size_t nfiles,
-                 struct ch_buf *out) {
+                 struct built *out) {
     struct ch_mailboxes sender = {0};
     struct ch_mail m = {.subject = ch_sv_str(subject),
                         .body = ch_sv_str(body),
@@ -100,45 +112,58 @@ static int build(const char *from, const char *to, const char *cc, const char *s
     if (cc)
         assert_int_equal(ch_mailboxes_add(&m.cc, ch_sv_str(cc), NULL), 0);
     m.from = sender.at;
-    int rc = ch_mail_build(&m, out, NULL);
+    int rc = ch_mail_compose(&m, &out->arena, &out->mail, NULL);
     ch_mailboxes_release(&sender);
     ch_mailboxes_release(&m.to);
     ch_mailboxes_release(&m.cc);
+    for (size_t i = 0; rc == 0 && out->mail.headers[i]; i++)
+        ch_buf_addf(&out->headers, "%s\r\n", out->mail.headers[i]);
     return rc;
 }
 
+static void assert_part(const struct built *b, size_t i, const char *type, const char *encoding,
+                        const char *data) {
+    const struct chela_mail_part *p = &b->mail.parts[i];
+
+    assert_true(i < b->mail.nparts);
+    assert_string_equal(p->type, type);
+    assert_string_equal(p->encoding, encoding);
+    if (!ch_sv_is(ch_sv(p->data, p->length), data))
+        fail_msg("part %zu: %.*s", i, (int)p->length, p->data);
+}
+
 static void test_plain_message(void **state) {
-    CH_BUF_AUTO got = {0};
+    BUILT got = {0};
 
     (void)state;
     assert_int_equal(build("Bot <bot@x.example>", "a@b.example", NULL, "Hello there",
-                           "One\n.\nTwo\r\nThree", NULL, 0, &got),
+                           "One\n.\nTwo\r\nThree\rFour\n", NULL, 0, &got),
                      0);
-    assert_string_equal(got.p, "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"
-                               "From: Bot <bot@x.example>\r\n"
-                               "To: a@b.example\r\n"
-                               "Subject: Hello there\r\n"
-                               "Message-ID: <00000000000000010000000000000002@x.example>\r\n"
-                               "Auto-Submitted: auto-generated\r\n"
-                               "MIME-Version: 1.0\r\n"
-                               "Content-Type: text/plain; charset=utf-8\r\n"
-                               "Content-Transfer-Encoding: 7bit\r\n"
-                               "\r\n"
-                               "One\r\n.\r\nTwo\r\nThree\r\n");
+    assert_string_equal(got.headers.p,
+                        "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"
+                        "From: Bot <bot@x.example>\r\n"
+                        "To: a@b.example\r\n"
+                        "Subject: Hello there\r\n"
+                        "Message-ID: <00000000000000010000000000000002@x.example>\r\n"
+                        "Auto-Submitted: auto-generated\r\n");
+    assert_int_equal(got.mail.nparts, 1);
+    assert_part(&got, 0, "text/plain; charset=utf-8", "7bit",
+                "One\r\n.\r\nTwo\r\nThree\r\nFour\r\n");
+    assert_null(got.mail.parts[0].disposition);
 }
 
 static void test_other_alphabets(void **state) {
-    CH_BUF_AUTO got = {0};
+    BUILT got = {0};
 
     (void)state;
     assert_int_equal(build("\u5f20\u4e09 <bot@x.example>", "\"Doe, J.\" <a@b.example>",
                            "c@d.example", "\u4f60\u597d", "\u4f60\u597d\n", NULL, 0, &got),
                      0);
-    assert_non_null(strstr(got.p, "\r\nFrom: =?UTF-8?B?5byg5LiJ?= <bot@x.example>\r\n"));
-    assert_non_null(strstr(got.p, "\r\nTo: \"Doe, J.\" <a@b.example>\r\n"));
-    assert_non_null(strstr(got.p, "\r\nCc: c@d.example\r\n"));
-    assert_non_null(strstr(got.p, "\r\nSubject: =?UTF-8?B?5L2g5aW9?=\r\n"));
-    assert_non_null(strstr(got.p, "Content-Transfer-Encoding: base64\r\n\r\n5L2g5aW9DQo=\r\n"));
+    assert_non_null(strstr(got.headers.p, "\r\nFrom: =?UTF-8?B?5byg5LiJ?= <bot@x.example>\r\n"));
+    assert_non_null(strstr(got.headers.p, "\r\nTo: \"Doe, J.\" <a@b.example>\r\n"));
+    assert_non_null(strstr(got.headers.p, "\r\nCc: c@d.example\r\n"));
+    assert_non_null(strstr(got.headers.p, "\r\nSubject: =?UTF-8?B?5L2g5aW9?=\r\n"));
+    assert_part(&got, 0, "text/plain; charset=utf-8", "base64", "\u4f60\u597d\r\n");
 }
 
 /* Headers of any length are folded, and nothing in them starts a line. */
@@ -156,16 +181,14 @@ static void test_folding(void **state) {
     subjects[1] = one.p;
     subjects[2] = chars.p;
     for (size_t i = 0; i < CH_LEN(subjects); i++) {
-        CH_BUF_AUTO got = {0};
+        BUILT got = {0};
         assert_int_equal(build("b@x.example", "a@b.example", NULL, subjects[i], "x", NULL, 0, &got),
                          0);
-        struct ch_sv rest = ch_buf_sv(&got);
+        struct ch_sv rest = ch_buf_sv(&got.headers);
         while (rest.n) {
             struct ch_sv line = ch_sv_split(&rest, '\n');
             if (line.n > 78)
                 fail_msg("%.*s", CH_SV_FMT(line));
-            if (line.n <= 1)
-                break;
             assert_true(line.p[0] == ' ' || memchr(line.p, ':', line.n));
         }
     }
@@ -176,47 +199,35 @@ static void test_injection(void **state) {
         "a\r\nBcc: x@y.example", "a\nb", "a\rb", "\x1b[0m", "a\x7f", "a\tb"};
     (void)state;
     for (size_t i = 0; i < CH_LEN(bad); i++) {
-        CH_BUF_AUTO got = {0};
+        BUILT got = {0};
         assert_int_equal(build("b@x.example", "a@b.example", NULL, bad[i], "x", NULL, 0, &got),
                          CHELA_EINVAL);
     }
     /* What looks like an encoded word is encoded, not passed on. */
-    CH_BUF_AUTO got = {0};
+    BUILT got = {0};
     assert_int_equal(
         build("b@x.example", "a@b.example", NULL, "=?utf-8?q?=0D=0ABcc:_x?=", "x", NULL, 0, &got),
         0);
-    assert_null(strstr(got.p, "Bcc"));
+    assert_null(strstr(got.headers.p, "Bcc"));
 }
 
 static void test_files(void **state) {
     const struct ch_mail_file files[] = {
         {"r\u00e9sum\u00e9 \"1\"\r\nX: y.pdf", CH_SV("%PDF")},
-        {"a.txt", CH_SV("0123456789012345678901234567890123456789012345678901234567890")},
+        {"a.txt", CH_SV("0123456789")},
     };
-    CH_BUF_AUTO got = {0};
+    BUILT got = {0};
 
     (void)state;
     assert_int_equal(build("b@x.example", "a@b.example", NULL, "s", "hi", files, 2, &got), 0);
-    const char *from = strstr(got.p, "Content-Type: multipart/mixed");
-    assert_non_null(from);
-#define BOUNDARY "chela_00000000000000020000000000000001"
-    assert_string_equal(
-        from, "Content-Type: multipart/mixed; boundary=" BOUNDARY "\r\n\r\n"
-              "--" BOUNDARY "\r\n"
-              "Content-Type: text/plain; charset=utf-8\r\n"
-              "Content-Transfer-Encoding: 7bit\r\n\r\nhi\r\n"
-              "--" BOUNDARY "\r\n"
-              "Content-Type: application/pdf\r\n"
-              "Content-Disposition: attachment;\r\n"
-              " filename*=UTF-8''r%C3%A9sum%C3%A9%20%221%22%0D%0AX%3A%20y.pdf\r\n"
-              "Content-Transfer-Encoding: base64\r\n\r\nJVBERg==\r\n"
-              "--" BOUNDARY "\r\n"
-              "Content-Type: text/plain; charset=utf-8\r\n"
-              "Content-Disposition: attachment; filename*=UTF-8''a.txt\r\n"
-              "Content-Transfer-Encoding: base64\r\n\r\n"
-              "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2\r\n"
-              "Nzg5MA==\r\n"
-              "--" BOUNDARY "--\r\n");
+    assert_int_equal(got.mail.nparts, 3);
+    assert_part(&got, 0, "text/plain; charset=utf-8", "7bit", "hi");
+    assert_part(&got, 1, "application/pdf", "base64", "%PDF");
+    assert_part(&got, 2, "text/plain; charset=utf-8", "base64", files[1].data.p);
+    assert_string_equal(got.mail.parts[1].disposition,
+                        "attachment; filename*=UTF-8''"
+                        "r%C3%A9sum%C3%A9%20%221%22%0D%0AX%3A%20y.pdf");
+    assert_string_equal(got.mail.parts[2].disposition, "attachment; filename*=UTF-8''a.txt");
 }
 
 /* --- sending -------------------------------------------------------------------------------- */
@@ -288,6 +299,49 @@ static void serve(struct env *e, const struct smtpd_opts *opts) {
 
 #define HELLO "{\"to\":[\"a@b.example\"],\"subject\":\"Hi\",\"body\":\"Hello\"}"
 
+/* The value of a header of the message or of a part; "" without it. */
+static struct ch_sv header_in(struct ch_sv part, const char *name) {
+    CH_BUF_AUTO line = {0};
+
+    ch_buf_addf(&line, "%s: ", name);
+    while (part.n) {
+        struct ch_sv one = ch_sv_split(&part, '\n');
+        if (ch_sv_starts(one, ch_buf_str(&line)))
+            return ch_sv_trim(ch_sv(one.p + line.n, one.n - line.n));
+    }
+    return CH_SV("");
+}
+
+/* Part i of the last message that a server took, from its first header to before the
+ * next boundary. */
+static struct ch_sv part_of(const struct smtpd *server, size_t i) {
+    const char *message = smtpd_message(server), *at = strstr(message, "boundary=");
+    CH_BUF_AUTO edge = {0};
+
+    assert_non_null(at);
+    at += strlen("boundary=");
+    ch_buf_addf(&edge, "\r\n--%.*s", (int)strcspn(at, "\r"), at);
+    at = message;
+    for (size_t k = 0; k <= i; k++) {
+        at = strstr(at, ch_buf_str(&edge));
+        assert_non_null(at);
+        at += edge.n;
+    }
+    assert_true(strncmp(at, "\r\n", 2) == 0); /* the last boundary ends in -- */
+    const char *end = strstr(at, ch_buf_str(&edge));
+    assert_non_null(end);
+    return ch_sv(at + 2, (size_t)(end - at) - 2);
+}
+
+static void assert_body(struct ch_sv part, const char *want) {
+    const char *at = memmem(part.p, part.n, "\r\n\r\n", 4);
+
+    assert_non_null(at);
+    struct ch_sv body = ch_sv_trim(ch_sv(at + 4, (size_t)(part.p + part.n - at) - 4));
+    if (!ch_sv_is(body, want))
+        fail_msg("%.*s", CH_SV_FMT(body));
+}
+
 static void test_starttls(void **state) {
     struct env *e = *state;
     struct smtpd_opts opts = {
@@ -310,14 +364,48 @@ static void test_starttls(void **state) {
     assert_non_null(strstr(said, "RCPT TO:<a@b.example>\nRCPT TO:<c@d.example>\n"
                                  "RCPT TO:<e@f.example>\nDATA\n"));
     const char *message = smtpd_message(e->server);
-    assert_non_null(strstr(message, "\r\n\r\n.\r\nHello\r\n--chela_"));
-    assert_non_null(strstr(message, "\r\n\r\nLgpmaWd1cmVzCg==\r\n--chela_"));
+    assert_true(ch_sv_is(header_in(ch_sv_str(message), "Mime-Version"), "1.0"));
+    assert_true(ch_sv_is(header_in(ch_sv_str(message), "Subject"), "Hi"));
+    struct ch_sv text = part_of(e->server, 0), file = part_of(e->server, 1);
+    assert_true(ch_sv_is(header_in(text, "Content-Type"), "text/plain; charset=utf-8"));
+    assert_true(ch_sv_is(header_in(text, "Content-Transfer-Encoding"), "7bit"));
+    assert_int_equal(header_in(text, "Content-Disposition").n, 0);
+    assert_body(text, ".\r\nHello");
+    assert_true(ch_sv_is(header_in(file, "Content-Transfer-Encoding"), "base64"));
+    assert_body(file, "LgpmaWd1cmVzCg==");
     const char *id = strstr(message, "Message-ID: <");
     assert_non_null(id);
     CH_AUTOFREE char *number = ch_strndup(id + 12, strcspn(id + 12, "\r"));
     assert_non_null(strstr(e->k.content, number));
     assert_non_null(strstr(e->k.content, "Sent to a@b.example, c@d.example, e@f.example."));
     assert_non_null(strstr(e->k.details, "\"recipients\":[\"a@b.example\",\"c@d.example\","));
+}
+
+/* A name from the workspace stays one value of one header; long texts are folded. */
+static void test_names_and_lengths(void **state) {
+    struct env *e = *state;
+    struct smtpd_opts opts = {0};
+    const char *const plain[] = {"mail.noTls=true", NULL};
+
+    serve(e, &opts);
+    configure(e, "smtp", plain);
+    kit_put(&e->k, "r\u00e9sum\u00e9 \"1\"\r\nX-Evil: y.pdf", "%PDF");
+    kit_put(&e->k, "a.txt", "0123456789012345678901234567890123456789012345678901234567890");
+    kit_call(&e->k, "send_email",
+             "{\"to\":\"a@b.example\",\"subject\":\"s\",\"body\":\"\u4f60\u597d\","
+             "\"attachments\":[\"r\u00e9sum\u00e9 \\\"1\\\"\\r\\nX-Evil: y.pdf\",\"a.txt\"]}");
+    if (e->k.is_error)
+        fail_msg("%s", e->k.content);
+    assert_null(strstr(smtpd_message(e->server), "\nX-Evil"));
+    assert_body(part_of(e->server, 0), "5L2g5aW9");
+    struct ch_sv pdf = part_of(e->server, 1), text = part_of(e->server, 2);
+    assert_true(ch_sv_is(header_in(pdf, "Content-Type"), "application/pdf"));
+    assert_true(ch_sv_is(header_in(pdf, "Content-Disposition"),
+                         "attachment; filename*=UTF-8''"
+                         "r%C3%A9sum%C3%A9%20%221%22%0D%0AX-Evil%3A%20y.pdf"));
+    assert_body(pdf, "JVBERg==");
+    assert_body(text, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2"
+                      "\r\nNzg5MA==");
 }
 
 static void test_implicit_tls(void **state) {
@@ -547,6 +635,7 @@ int main(void) {
         cmocka_unit_test(test_injection),
         cmocka_unit_test(test_files),
         TEST(test_starttls),
+        TEST(test_names_and_lengths),
         TEST(test_implicit_tls),
         TEST(test_no_tls),
         TEST(test_wrong_certificate),

@@ -74,7 +74,7 @@ struct scene {
 static void setup(struct scene *s) {
     *s = (struct scene){0};
     kit_init(&s->k);
-    assert_int_equal(ch_builtin_add(&s->k.registry, "message", NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&s->k.registry, NULL, "message", NULL, NULL), 0);
     s->w.loop = s->k.loop;
     s->channel = (struct chela_channel)CHELA_CHANNEL(.name = "pigeon", .conversation = "loft-1",
                                                      .send = on_send, .reply = on_reply,

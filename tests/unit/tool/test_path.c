@@ -202,7 +202,7 @@ static void test_no_descriptor_leaks(void **state) {
         int fd = ch_beneath_walk(root, opens[i].path, O_RDONLY);
         if (fd >= 0)
             close(fd);
-        ch_path_place(k.workspace, opens[i].path, false, &place);
+        ch_path_place(k.workspace, NULL, opens[i].path, false, &place);
         ch_place_release(&place);
     }
     int after = open("/dev/null", O_RDONLY);
@@ -248,7 +248,7 @@ static void test_places(void **state) {
     make_tree(&k);
     for (size_t i = 0; i < CH_LEN(places); i++) {
         struct ch_place place;
-        int rc = ch_path_place(k.workspace, places[i].path, true, &place);
+        int rc = ch_path_place(k.workspace, NULL, places[i].path, true, &place);
         if (rc != places[i].rc)
             fail_msg("%s: %d", places[i].path, rc);
         if (rc < 0)
@@ -276,7 +276,7 @@ static void test_names_too_long(void **state) {
     (void)state;
     kit_init(&k);
     memset(leaf, 'n', 256);
-    assert_int_equal(ch_path_place(k.workspace, leaf, true, &place), -ENAMETOOLONG);
+    assert_int_equal(ch_path_place(k.workspace, NULL, leaf, true, &place), -ENAMETOOLONG);
     assert_int_equal(ch_path_open(k.workspace, leaf, 0), -ENAMETOOLONG);
     kit_free(&k);
 }
@@ -325,7 +325,7 @@ static void test_race(void **state) {
             assert_string_equal(text, "inside");
             close(fd);
         }
-        if (ch_path_place(k.workspace, "game/w", true, &place) == 0) {
+        if (ch_path_place(k.workspace, NULL, "game/w", true, &place) == 0) {
             fd = openat(place.dir, place.leaf, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644);
             if (fd >= 0)
                 close(fd);
@@ -354,7 +354,7 @@ static void test_through_the_tools(void **state) {
 
     (void)state;
     make_tree(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(paths) * CH_LEN(tools); i++) {
         CH_BUF_AUTO args = {0};
         struct ch_jw w = ch_jw(&args);
@@ -380,7 +380,7 @@ static void test_special_files(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     CH_AUTOFREE char *fifo = kit_path(&k, "fifo");
     assert_int_equal(mkfifo(fifo, 0644), 0);
     int64_t from = kit_ms();

@@ -21,7 +21,7 @@ static void open_kit(struct kit *k) {
     kit_init(k);
     policy = (struct ch_sandbox_policy){0};
     k->opts.sandbox = &policy;
-    assert_int_equal(ch_builtin_add(&k->registry, "group:files", NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&k->registry, NULL, "group:files", NULL, NULL), 0);
 }
 
 static void expect(struct kit *k, const char *what, bool refused) {

@@ -11,6 +11,7 @@
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/outside.h"
 #include "tool/registry/registry.h"
+#include "tool/call/function.h"
 
 static int nothing(chela_call *call, void *user) {
     (void)call;
@@ -49,7 +50,7 @@ static void test_adding(void **state) {
             CHELA_TOOL_OPTS(.name = adding[i].name, .fn = nothing, .schema = adding[i].schema);
         struct chela_error err = {0};
         uint64_t revision = r.revision;
-        int rc = ch_registry_add(&r, &opts, NULL, NULL, &err);
+        int rc = ch_function_add(&r, &opts, &err);
         if (rc != adding[i].want || !strstr(err.message, adding[i].message))
             fail_msg("%s: %d %s", adding[i].what, rc, err.message);
         assert_int_equal(r.revision != revision, rc == 0);
@@ -66,11 +67,11 @@ static void test_who_runs_it(void **state) {
     struct chela_tool_opts no_size = {.name = "x", .fn = nothing};
 
     (void)state;
-    assert_int_equal(ch_registry_add(&r, &none, NULL, NULL, NULL), CHELA_EINVAL);
-    assert_int_equal(ch_registry_add(&r, &both, NULL, NULL, NULL), CHELA_EINVAL);
-    assert_int_equal(ch_registry_add(&r, &no_size, NULL, NULL, NULL), CHELA_EINVAL);
-    assert_int_equal(ch_registry_add(&r, NULL, NULL, NULL, NULL), CHELA_EINVAL);
-    assert_int_equal(ch_registry_add(&r, &host, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&r, &none, NULL), CHELA_EINVAL);
+    assert_int_equal(ch_function_add(&r, &both, NULL), CHELA_EINVAL);
+    assert_int_equal(ch_function_add(&r, &no_size, NULL), CHELA_EINVAL);
+    assert_int_equal(ch_function_add(&r, NULL, NULL), CHELA_EINVAL);
+    assert_int_equal(ch_function_add(&r, &host, NULL), 0);
     assert_null(ch_registry_find(&r, CH_SV("host"))->ops);
     ch_registry_release(&r);
 }
@@ -95,7 +96,7 @@ static void test_texts(void **state) {
         struct chela_tool_opts opts =
             CHELA_TOOL_OPTS(.name = name, .fn = nothing, .description = texts[i].description,
                             .schema = "{ \"properties\" : { \"x\": {\"type\":\"string\"} } }");
-        assert_int_equal(ch_registry_add(&r, &opts, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
         assert_string_equal(r.tools[i]->summary, texts[i].summary);
     }
     ch_registry_defs(&r, defs);
@@ -116,7 +117,7 @@ static void test_timeouts(void **state) {
         struct ch_registry r = {0};
         struct chela_tool_opts opts =
             CHELA_TOOL_OPTS(.name = "a", .fn = nothing, .timeout_ms = cases[i].given);
-        assert_int_equal(ch_registry_add(&r, &opts, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
         assert_int_equal(r.tools[0]->timeout_ms, cases[i].want);
         ch_registry_release(&r);
     }
@@ -126,7 +127,7 @@ static void test_removing(void **state) {
     struct ch_registry r = {0};
 
     (void)state;
-    assert_int_equal(ch_builtin_add(&r, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&r, NULL, NULL, NULL, NULL), 0);
     struct ch_tool *held = ch_registry_find(&r, CH_SV("write"));
     ch_tool_ref(held);
     size_t n = r.n;
@@ -157,7 +158,7 @@ static void test_similar(void **state) {
     struct ch_registry r = {0};
 
     (void)state;
-    ch_builtin_add(&r, NULL, NULL, NULL);
+    ch_builtin_add_with(&r, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO got = {0};
         ch_registry_similar(&r, NULL, ch_sv_str(cases[i].name), &got);
@@ -213,7 +214,7 @@ static void test_builtins(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_registry r = {0};
         CH_BUF_AUTO got = {0};
-        assert_int_equal(ch_builtin_add(&r, cases[i].allow, cases[i].deny, NULL), 0);
+        assert_int_equal(ch_builtin_add_with(&r, NULL, cases[i].allow, cases[i].deny, NULL), 0);
         for (size_t k = 0; k < r.n; k++)
             ch_buf_addf(&got, "%s ", r.tools[k]->name);
         assert_string_equal(ch_buf_str(&got), cases[i].want);
@@ -227,7 +228,7 @@ static void test_all_builtins(void **state) {
     size_t n = 0;
 
     (void)state;
-    assert_int_equal(ch_builtin_add(&r, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&r, NULL, NULL, NULL, NULL), 0);
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
         if (n < r.n && strcmp(r.tools[n]->name, t->name) == 0)
             n++;

@@ -15,6 +15,7 @@
 #include "tool/builtin/builtin.h"
 #include "tool/call/call.h"
 #include "tool/call/resource_locks.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 /* --- the rule ------------------------------------------------------------ */
@@ -150,7 +151,7 @@ static void test_batches(void **state) {
         char arguments[5][64];
         size_t n = 0;
         kit_init(&k);
-        assert_int_equal(ch_registry_add(&k.registry, &opts, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&k.registry, &opts, NULL), 0);
         for (; n < 5 && batches[i].keys[n]; n++) {
             static const char *const ids[] = {"a", "b", "c", "d", "e"};
             snprintf(arguments[n], sizeof(arguments[n]), "{\"keys\":\"%s\"}", batches[i].keys[n]);
@@ -189,8 +190,8 @@ static void test_with_other_rules(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_registry_add(&k.registry, &opts, NULL, NULL, NULL);
-    ch_registry_add(&k.registry, &alone, NULL, NULL, NULL);
+    ch_function_add(&k.registry, &opts, NULL);
+    ch_function_add(&k.registry, &alone, NULL);
     k.opts.parallel = 2;
     atomic_store(&most, 0);
     kit_start(&k, calls, CH_LEN(calls));
@@ -224,7 +225,7 @@ static void test_skipped(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_registry_add(&k.registry, &opts, NULL, NULL, NULL);
+    ch_function_add(&k.registry, &opts, NULL);
     k.ops.started = skip_rest;
     kit_start(&k, calls, 4);
     kit_wait(&k);
@@ -252,7 +253,7 @@ static void test_too_many(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_registry_add(&k.registry, &many, NULL, NULL, NULL);
+    ch_function_add(&k.registry, &many, NULL);
     kit_start(&k, calls, 2);
     kit_wait(&k);
     assert_true(is_before(&k, "finished a", "started b"));
@@ -280,7 +281,7 @@ static void test_files(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int round = 0; round < 20; round++) {
         kit_start(&k, calls, CH_LEN(calls));
         kit_wait(&k);

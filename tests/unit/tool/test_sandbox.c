@@ -24,6 +24,8 @@
 #include "base/mem.h"
 #include "support/boxworld.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
+#include "tool/process/sandbox_probe.h"
 
 /* --- the attacks ---------------------------------------------------------------- */
 

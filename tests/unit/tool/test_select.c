@@ -14,6 +14,7 @@
 #include "chela/select.h"
 #include "support/toolkit.h"
 #include "tool/select/select.h"
+#include "tool/call/function.h"
 #include "search/stem.h"
 #include "search/tokenize.h"
 
@@ -246,7 +247,7 @@ static void open_world(struct world *w, size_t n, enum ch_select_mode mode, cons
         struct chela_tool_opts opts =
             CHELA_TOOL_OPTS(.name = name, .description = text, .schema = "{}", .fn = say_hello,
                             .permission = CHELA_PERM_READ);
-        assert_int_equal(ch_registry_add(&w->kit.registry, &opts, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&w->kit.registry, &opts, NULL), 0);
     }
     assert_int_equal(ch_policy_init(&w->policy, NULL, deny, CHELA_PERM_ADMIN, NULL), 0);
     w->s = ch_selection_new(&(struct ch_selection_opts){
@@ -362,7 +363,7 @@ static void test_finding(void **state) {
         struct chela_tool_opts secret =
             CHELA_TOOL_OPTS(.name = "secret", .description = "Move the secret lever.",
                             .schema = "{}", .fn = say_hello);
-        assert_int_equal(ch_registry_add(&w.kit.registry, &secret, NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&w.kit.registry, &secret, NULL), 0);
         ch_selection_input(w.s, &w.policy, CH_SV("hello"));
         assert_null(strstr(ch_selection_finder(w.s)->description, "secret"));
         assert_non_null(strstr(ch_selection_finder(w.s)->description, "\n- bake_bread: Bake"));
@@ -402,7 +403,7 @@ static void test_name_taken(void **state) {
                                                   .schema = "{}", .fn = say_hello);
     (void)state;
     open_world(&w, 60, CH_SELECT_SEARCH, NULL);
-    assert_int_equal(ch_registry_add(&w.kit.registry, &mine, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&w.kit.registry, &mine, NULL), 0);
     ch_selection_input(w.s, &w.policy, CH_SV("hello"));
     assert_string_equal(ch_selection_finder(w.s)->name, "chela_find_tools");
     close_world(&w);
@@ -418,7 +419,7 @@ static void test_changes(void **state) {
     ch_selection_input(w.s, &w.policy, CH_SV("bake bread"));
     assert_int_equal(ch_registry_remove(&w.kit.registry, "bake_bread"), 0);
     assert_false(describes(&w, "bake_bread"));
-    assert_int_equal(ch_registry_add(&w.kit.registry, &late, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&w.kit.registry, &late, NULL), 0);
     ch_selection_input(w.s, &w.policy, CH_SV("brew some tea"));
     assert_true(describes(&w, "brew_tea"));
     close_world(&w);

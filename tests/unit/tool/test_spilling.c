@@ -13,6 +13,8 @@
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
 #include "tool/call/call.h"
+#include "tool/call/function.h"
+#include "tool/call/command.h"
 
 /* {"lines": n} numbered lines. */
 static int talk(chela_call *call, void *user) {
@@ -46,9 +48,9 @@ static void setup(struct kit *k, const char *builtins) {
     struct ch_command_opts command = {.tool = CHELA_TOOL_OPTS(.name = "program"), .argv = argv};
 
     kit_init(k);
-    ch_builtin_add(&k->registry, builtins, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, builtins, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(tools); i++)
-        assert_int_equal(ch_registry_add(&k->registry, &tools[i], NULL, NULL, NULL), 0);
+        assert_int_equal(ch_function_add(&k->registry, &tools[i], NULL), 0);
     assert_int_equal(ch_command_add(&k->registry, &command, NULL), 0);
 }
 

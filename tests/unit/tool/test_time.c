@@ -345,7 +345,7 @@ static void test_cases(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         bool error = cases[i].want[0] == '!';
         const char *got = kit_call(&k, "time", cases[i].arguments);
@@ -368,7 +368,7 @@ static void test_now(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     int64_t before = (int64_t)time(NULL);
     kit_call(&k, "time", "{}");
     assert_false(k.is_error);

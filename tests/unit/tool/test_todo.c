@@ -14,7 +14,7 @@
 
 static void setup(struct kit *k, struct ch_session_state *state) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     k->opts.state = state;
 }
 

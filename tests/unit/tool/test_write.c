@@ -15,7 +15,7 @@
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
 }
 
 static void expect(struct kit *k, const char *path, const char *want) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "model/codec/encoder.h"
 #include "prompt/project.h"
 #include "prompt/prompts.h"
 

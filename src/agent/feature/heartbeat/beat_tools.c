@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/function.h"
 
 #define LEAST_PAUSE_MS 800
 #define LONGEST_PAUSE_MS 4000
@@ -254,7 +255,7 @@ int ch_beat_tools(chela_agent *a, struct chela_error *err) {
         t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES;
         t.timeout_ms = -1;
         t.resources = uses_channel;
-        rc = ch_registry_add(&a->registry, &t, NULL, NULL, err);
+        rc = ch_function_add(&a->registry, &t, err);
     }
     return rc;
 }

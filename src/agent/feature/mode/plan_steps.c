@@ -299,14 +299,6 @@ unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed
     return ready;
 }
 
-/* One pass will do: a step needs earlier ones only. */
-unsigned ch_steps_downstream(const struct ch_steps *p, unsigned set) {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->list[i].needs & set)
-            set |= 1u << i;
-    return set;
-}
-
 /* --- putting results in ----------------------------------------------------------- */
 
 struct filling {

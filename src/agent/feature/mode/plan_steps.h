@@ -51,8 +51,6 @@ void ch_step_write(const struct ch_step *s, const struct ch_steps *all, struct c
 
 /* Bits of the steps that can begin: in neither set, with all they need in `done`. */
 unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed);
-/* A set of steps and all that depend on them, however far. */
-unsigned ch_steps_downstream(const struct ch_steps *p, unsigned set);
 /* Index of the step with this number; negative: there is none. */
 int ch_steps_find(const struct ch_steps *p, int64_t id);
 

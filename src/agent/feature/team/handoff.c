@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/writer.h"
+#include "model/codec/encoder.h"
 #include "tool/call/call.h"
 
 /* Who may take over from an agent. */

@@ -4,16 +4,4 @@
 #define CH_MODEL_ANTHROPIC_H
 #include "model/codec/codec.h"
 
-int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
-                      struct ch_http_request *out, struct chela_error *err);
-int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err);
-int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg *m,
-                         struct ch_buf *out, struct chela_error *err);
-int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err);
-size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
-                         struct ch_buf *tail);
-bool ch_anthropic_takes_schema(const struct ch_model_request *req);
-
 #endif

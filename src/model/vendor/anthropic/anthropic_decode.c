@@ -20,6 +20,7 @@
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/scan.h"
+#include "model/vendor/anthropic/anthropic_encode.h"
 
 #define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* indices are below it */
 
@@ -41,13 +42,13 @@ struct state {
     unsigned repeats_key;        /* for this block */
 };
 
-static struct state *state_of(struct ch_decoder *d) {
+static struct state *anthropic_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
 /* --- stop reasons and usage */
 
-static enum ch_stop stop_of(struct ch_sv raw) {
+static enum ch_stop anthropic_decode_stop_of(struct ch_sv raw) {
     static const struct ch_stop_word stops[] = {
         {"tool_use", CH_STOP_TOOL_USE},
         {"max_tokens", CH_STOP_LENGTH},
@@ -60,14 +61,14 @@ static enum ch_stop stop_of(struct ch_sv raw) {
     return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
-static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
+static void anthropic_decode_set_stop(struct ch_decoder *d, struct ch_sv raw) {
     if (!raw.n)
         return;
     d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
-    d->reply.stop = stop_of(raw);
+    d->reply.stop = anthropic_decode_stop_of(raw);
 }
 
-static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+static void anthropic_decode_read_usage(struct ch_decoder *d, struct ch_sv json) {
     static const struct ch_member details[] = {
         CH_MEMBER(struct state, thinking, "thinking_tokens", CH_MEMBER_INT),
     };
@@ -78,7 +79,7 @@ static void read_usage(struct ch_decoder *d, struct ch_sv json) {
         CH_MEMBER(struct state, output, "output_tokens", CH_MEMBER_INT),
         CH_MEMBERS_IN("output_tokens_details", details),
     };
-    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), anthropic_decode_state_of(d));
 }
 
 /* --- blocks */
@@ -88,7 +89,8 @@ struct wire_block {
     struct ch_sv input, citations, caller; /* JSON */
 };
 
-static bool read_block(struct ch_decoder *d, struct ch_sv json, struct wire_block *b) {
+static bool anthropic_decode_read_block(struct ch_decoder *d, struct ch_sv json,
+                                        struct wire_block *b) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct wire_block, type, "type", CH_MEMBER_STR),
         CH_MEMBER(struct wire_block, text, "text", CH_MEMBER_STR),
@@ -105,8 +107,9 @@ static bool read_block(struct ch_decoder *d, struct ch_sv json, struct wire_bloc
     return ch_members_read(json, &d->scratch, members, CH_LEN(members), b);
 }
 
-static int begin_call(struct ch_decoder *d, unsigned key, const struct wire_block *b) {
-    struct state *st = state_of(d);
+static int anthropic_decode_begin_call(struct ch_decoder *d, unsigned key,
+                                       const struct wire_block *b) {
+    struct state *st = anthropic_decode_state_of(d);
     int rc = ch_fold_call(d->fold, key, b->id, b->name, CH_SV(""));
     if (rc == CHELA_OK && b->caller.n)
         rc = ch_fold_extra(d->fold, key, b->caller);
@@ -119,7 +122,7 @@ static int begin_call(struct ch_decoder *d, unsigned key, const struct wire_bloc
 }
 
 static int begin_opaque(struct ch_decoder *d, unsigned key, struct ch_sv type, struct ch_sv json) {
-    struct state *st = state_of(d);
+    struct state *st = anthropic_decode_state_of(d);
     st->type = ch_arena_sv(&d->arena, type);
     ch_buf_add_sv(&st->start, json);
     return ch_fold_opaque(d->fold, key, type, json);
@@ -137,11 +140,11 @@ static int begin_thinking(struct ch_decoder *d, unsigned key, const struct wire_
     return rc < 0 ? rc : ch_fold_extra(d->fold, key, b->signature);
 }
 
-static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
-                       struct chela_error *err) {
-    struct state *st = state_of(d);
+static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
+                                        struct chela_error *err) {
+    struct state *st = anthropic_decode_state_of(d);
     struct wire_block b;
-    if (!read_block(d, json, &b))
+    if (!anthropic_decode_read_block(d, json, &b))
         return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* an index used again is a new block */
     st->key = key;
@@ -154,7 +157,7 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
     if (ch_sv_is(b.type, "text")) {
         rc = begin_text(d, key, &b);
     } else if (ch_sv_is(b.type, "tool_use")) {
-        rc = begin_call(d, key, &b);
+        rc = anthropic_decode_begin_call(d, key, &b);
     } else if (ch_sv_is(b.type, "thinking")) {
         rc = begin_thinking(d, key, &b);
     } else if (ch_sv_is(b.type, "redacted_thinking")) {
@@ -169,7 +172,7 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
 
 /* The start of an opaque block with its deltas worked in. */
 static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
-    struct state *st = state_of(d);
+    struct state *st = anthropic_decode_state_of(d);
     CH_BUF_AUTO json = {0};
     ch_buf_addc(&st->deltas, ']');
     ch_opaque_merge(ch_buf_sv(&st->start), ch_buf_sv(&st->deltas), &json);
@@ -178,8 +181,8 @@ static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
     return CHELA_OK;
 }
 
-static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
-    struct state *st = state_of(d);
+static int anthropic_decode_end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
+    struct state *st = anthropic_decode_state_of(d);
     int rc = CHELA_OK;
     if (key == st->key) {
         if (st->type.p && st->deltas.n)
@@ -208,7 +211,8 @@ static const struct {
                      CH_SV("{\"type\":\"signature_delta\",\"signature\":\"")},
 };
 
-static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struct ch_sv piece) {
+static int anthropic_decode_fold_piece(struct ch_decoder *d, unsigned key, enum delta kind,
+                                       struct ch_sv piece) {
     switch (kind) {
     case D_TEXT:
         return ch_fold_text(d->fold, key, piece);
@@ -224,8 +228,8 @@ static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struc
     return CHELA_OK;
 }
 
-static int cite(struct ch_decoder *d, unsigned key, struct ch_sv citation) {
-    struct state *st = state_of(d);
+static int anthropic_decode_cite(struct ch_decoder *d, unsigned key, struct ch_sv citation) {
+    struct state *st = anthropic_decode_state_of(d);
     if (!citation.n || key != st->key)
         return CHELA_OK;
     int rc = ch_fold_extra(d->fold, key, st->citing ? CH_SV(",") : CH_SV("["));
@@ -240,7 +244,7 @@ struct pieces {
     unsigned n;       /* pieces */
 };
 
-static void read_pieces(struct ch_pull *p, struct pieces *x) {
+static void anthropic_decode_read_pieces(struct ch_pull *p, struct pieces *x) {
     static const char *const members[] = {
         [D_TEXT] = "text",
         [D_JSON] = "partial_json",
@@ -266,27 +270,27 @@ static void read_pieces(struct ch_pull *p, struct pieces *x) {
     }
 }
 
-static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, enum delta kind,
-                  struct ch_sv raw) {
-    struct state *st = state_of(d);
+static void anthropic_decode_learn(struct ch_decoder *d, struct ch_sv data, unsigned key,
+                                   enum delta kind, struct ch_sv raw) {
+    struct state *st = anthropic_decode_state_of(d);
     st->repeats = kind;
     st->repeats_key = key;
     ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = raw});
 }
 
-static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
-    struct state *st = state_of(d);
+static bool anthropic_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = anthropic_decode_state_of(d);
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
-    *rc = fold_piece(d, st->repeats_key, st->repeats, m.piece);
+    *rc = anthropic_decode_fold_piece(d, st->repeats_key, st->repeats, m.piece);
     return true;
 }
 
 /* `json` is the delta alone, a part of `data`. */
-static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, struct ch_sv json,
-                      struct chela_error *err) {
-    struct state *st = state_of(d);
+static int anthropic_decode_fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key,
+                                       struct ch_sv json, struct chela_error *err) {
+    struct state *st = anthropic_decode_state_of(d);
     struct pieces x;
     struct ch_pull p;
     if (st->type.p && key == st->key) {
@@ -294,18 +298,18 @@ static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, str
         return ch_buf_add_sv(&st->deltas, json) < 0 ? ch_decode_too_large(err) : CHELA_OK;
     }
     ch_pull_init(&p, json, &d->scratch);
-    read_pieces(&p, &x);
+    anthropic_decode_read_pieces(&p, &x);
     if (ch_pull_failed(&p))
         return ch_decode_malformed(err);
     int rc = CHELA_OK;
     for (int kind = 0; kind < D_OTHER; kind++)
         if (ch_sv_eq(x.type, deltas[kind].type)) {
-            rc = fold_piece(d, key, kind, x.of[kind]);
+            rc = anthropic_decode_fold_piece(d, key, kind, x.of[kind]);
             if (x.n == 1 && x.of[kind].n)
-                learn(d, data, key, kind, x.raw);
+                anthropic_decode_learn(d, data, key, kind, x.raw);
         }
     if (ch_sv_is(x.type, "citations_delta"))
-        rc = cite(d, key, x.citation);
+        rc = anthropic_decode_cite(d, key, x.citation);
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
@@ -345,10 +349,10 @@ static bool quick_delta(struct ch_decoder *d, struct ch_sv data, int *rc) {
             return false;
         if (!(rest = past(past_blanks(rest, end), end, CH_SV("}"))))
             return false;
-        const struct state *st = state_of(d);
+        const struct state *st = anthropic_decode_state_of(d);
         if (past_blanks(rest, end) != end || key >= REFUSAL_KEY || (st->type.p && key == st->key))
             return false;
-        *rc = fold_piece(d, key, kind, piece);
+        *rc = anthropic_decode_fold_piece(d, key, kind, piece);
         return true;
     }
     return false;
@@ -363,7 +367,7 @@ struct event {
     bool has_error;
 };
 
-static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+static bool anthropic_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
         CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
@@ -377,7 +381,7 @@ static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e)
     return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
 }
 
-static void set_model(struct ch_decoder *d, struct ch_sv model) {
+static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model) {
     if (model.n && !ch_sv_eq(model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
@@ -389,7 +393,8 @@ struct envelope {
     struct ch_sv content, usage; /* JSON */
 };
 
-static bool read_envelope(struct ch_decoder *d, struct ch_sv json, struct envelope *e) {
+static bool anthropic_decode_read_envelope(struct ch_decoder *d, struct ch_sv json,
+                                           struct envelope *e) {
     static const struct ch_member details[] = {
         CH_MEMBER(struct envelope, refusal, "explanation", CH_MEMBER_STR),
     };
@@ -406,23 +411,24 @@ static bool read_envelope(struct ch_decoder *d, struct ch_sv json, struct envelo
 }
 
 static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
-    set_model(d, e->model);
-    set_stop(d, e->stop);
+    anthropic_decode_set_model(d, e->model);
+    anthropic_decode_set_stop(d, e->stop);
     if (e->refusal.n)
         ch_fold_refusal(d->fold, REFUSAL_KEY, e->refusal);
-    read_usage(d, e->usage);
+    anthropic_decode_read_usage(d, e->usage);
 }
 
-static int block_event(struct ch_decoder *d, struct ch_sv data, const struct event *e,
-                       struct chela_error *err) {
+static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
+                                        const struct event *e, struct chela_error *err) {
     if (e->index < 0 || e->index >= REFUSAL_KEY)
         return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(e->type, "content_block_delta"))
-        return fold_delta(d, data, key, e->delta, err);
+        return anthropic_decode_fold_delta(d, data, key, e->delta, err);
     if (ch_sv_is(e->type, "content_block_start"))
-        return begin_block(d, key, e->block, err);
-    return ch_sv_is(e->type, "content_block_stop") ? end_block(d, key, err) : CHELA_OK;
+        return anthropic_decode_begin_block(d, key, e->block, err);
+    return ch_sv_is(e->type, "content_block_stop") ? anthropic_decode_end_block(d, key, err)
+                                                   : CHELA_OK;
 }
 
 static int message_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
@@ -432,23 +438,23 @@ static int message_event(struct ch_decoder *d, const struct event *e, struct che
         return CHELA_OK;
     }
     bool start = ch_sv_is(e->type, "message_start");
-    if (!read_envelope(d, start ? e->message : e->delta, &env))
+    if (!anthropic_decode_read_envelope(d, start ? e->message : e->delta, &env))
         return ch_decode_malformed(err);
     use_envelope(d, &env);
-    read_usage(d, e->usage);
+    anthropic_decode_read_usage(d, e->usage);
     return CHELA_OK;
 }
 
-static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
-                    struct chela_error *err) {
+static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                                     struct chela_error *err) {
     int rc;
-    if (quick_delta(d, data, &rc) || repeat(d, data, &rc))
+    if (quick_delta(d, data, &rc) || anthropic_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
-    ch_template_clear(&state_of(d)->template);
+    ch_template_clear(&anthropic_decode_state_of(d)->template);
     struct event e;
-    if (!read_event(d, data, &e))
+    if (!anthropic_decode_read_event(d, data, &e))
         return ch_decode_malformed(err);
     if (e.has_error || ch_sv_is(name, "error"))
         return ch_decode_error(d, data, err);
@@ -457,15 +463,16 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                    ch_sv_is(e.type, "message_stop");
     d->recognised |= block || message || ping;
     if (block)
-        return block_event(d, data, &e, err);
+        return anthropic_decode_block_event(d, data, &e, err);
     return message ? message_event(d, &e, err) : CHELA_OK;
 }
 
 /* --- a whole reply */
 
-static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
+                                    struct chela_error *err) {
     struct envelope env;
-    if (!read_envelope(d, body, &env))
+    if (!anthropic_decode_read_envelope(d, body, &env))
         return ch_decode_malformed(err);
     if (!ch_sv_is(env.type, "message") || !env.content.n)
         return ch_decode_error(d, body, err);
@@ -479,8 +486,9 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
     ch_pull_init(&p, env.content, &scratch);
     if (ch_pull_enter(&p, '['))
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
-            int rc = key < REFUSAL_KEY ? begin_block(d, key, block, err) : ch_decode_too_large(err);
-            if (rc < 0 || (rc = end_block(d, key++, err)) < 0)
+            int rc = key < REFUSAL_KEY ? anthropic_decode_begin_block(d, key, block, err)
+                                       : ch_decode_too_large(err);
+            if (rc < 0 || (rc = anthropic_decode_end_block(d, key++, err)) < 0)
                 return rc;
         }
     d->reply.complete = true;
@@ -489,8 +497,8 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
 
 /* input_tokens leaves out what the cache served or stored; output_tokens
  * includes thinking. */
-static void on_end(struct ch_decoder *d) {
-    const struct state *st = state_of(d);
+static void anthropic_decode_on_end(struct ch_decoder *d) {
+    const struct state *st = anthropic_decode_state_of(d);
     int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(st->input) + read + written,
@@ -501,10 +509,10 @@ static void on_end(struct ch_decoder *d) {
     };
 }
 
-static void on_release(struct ch_decoder *d) {
-    ch_buf_release(&state_of(d)->start);
-    ch_buf_release(&state_of(d)->deltas);
-    ch_template_release(&state_of(d)->template);
+static void anthropic_decode_on_release(struct ch_decoder *d) {
+    ch_buf_release(&anthropic_decode_state_of(d)->start);
+    ch_buf_release(&anthropic_decode_state_of(d)->deltas);
+    ch_template_release(&anthropic_decode_state_of(d)->template);
 }
 
 const struct ch_codec ch_codec_anthropic = {
@@ -517,8 +525,8 @@ const struct ch_codec ch_codec_anthropic = {
     .tail = ch_anthropic_tail,
     .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
-    .event = on_event,
-    .body = on_body,
-    .end = on_end,
-    .release = on_release,
+    .event = anthropic_decode_on_event,
+    .body = anthropic_decode_on_body,
+    .end = anthropic_decode_on_end,
+    .release = anthropic_decode_on_release,
 };

@@ -9,6 +9,8 @@
  * byte of a message ever changes because a later one was added. Thinking goes
  * back as it came, signature and all, but only to the model that made it;
  * blocks that only Anthropic understands likewise. */
+#include "model/vendor/anthropic/anthropic_encode.h"
+
 #include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
@@ -44,18 +46,18 @@ int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
-static bool marks_cache(const struct ch_model_request *req) {
+static bool anthropic_encode_marks_cache(const struct ch_model_request *req) {
     return !(req->endpoint->quirks & CH_Q_NO_CACHE_MARKS) && req->cache != CH_CACHE_OFF;
 }
 
-static void write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
-    if (marks_cache(req))
+static void anthropic_encode_write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
+    if (anthropic_encode_marks_cache(req))
         ch_jw_kraw(w, "cache_control",
                    req->cache == CH_CACHE_LONG ? CH_SV("{\"type\":\"ephemeral\",\"ttl\":\"1h\"}")
                                                : CH_SV("{\"type\":\"ephemeral\"}"));
 }
 
-static void write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
+static void anthropic_encode_write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
     CH_BUF_AUTO strict = {0};
     bool held = t->strict && ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
     struct ch_sv schema = t->schema.n ? t->schema : CH_SV("{\"type\":\"object\"}");
@@ -64,7 +66,7 @@ static void write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
         ch_jw_kbool(w, "strict", true);
 }
 
-static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+static void anthropic_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_key(w, "tools");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < req->ntools; i++) {
@@ -73,9 +75,9 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        write_schema(t, w);
+        anthropic_encode_write_schema(t, w);
         if (i + 1 == req->ntools)
-            write_cache_mark(req, w);
+            anthropic_encode_write_cache_mark(req, w);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -92,18 +94,19 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "type", "text");
         ch_jw_kstr(&w, "text", req->system);
-        write_cache_mark(req, &w);
+        anthropic_encode_write_cache_mark(req, &w);
         ch_jw_end(&w, '}');
         ch_jw_end(&w, ']');
     }
     if (req->ntools)
-        write_tools(req, &w);
+        anthropic_encode_write_tools(req, &w);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
     return CHELA_OK;
 }
 
-static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
+static void anthropic_encode_write_tool_choice(const struct ch_model_request *req,
+                                               struct ch_jw *w) {
     bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(ch_claude_parse(req->model));
     bool none = req->choice == CH_CHOICE_NONE;
     if (!req->ntools || (!forced && !none && !req->no_parallel))
@@ -126,8 +129,8 @@ bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
-static void write_output_config(const struct ch_model_request *req, const struct ch_thinking *p,
-                                struct ch_jw *w) {
+static void anthropic_encode_write_output_config(const struct ch_model_request *req,
+                                                 const struct ch_thinking *p, struct ch_jw *w) {
     const char *effort = ch_thinking_effort(req, p);
     if (!effort && !req->output_schema.n)
         return;
@@ -147,8 +150,8 @@ static void write_output_config(const struct ch_model_request *req, const struct
     ch_jw_end(w, '}');
 }
 
-static void write_sampling(const struct ch_model_request *req, const struct ch_thinking *p,
-                           struct ch_jw *w) {
+static void anthropic_encode_write_sampling(const struct ch_model_request *req,
+                                            const struct ch_thinking *p, struct ch_jw *w) {
     bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model)) && !p->on;
     if (req->has_temperature && taken) {
         ch_jw_key(w, "temperature");
@@ -177,12 +180,12 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
-    write_tool_choice(req, &w);
+    anthropic_encode_write_tool_choice(req, &w);
     ch_thinking_write(&p, &w);
-    write_output_config(req, &p, &w);
-    write_sampling(req, &p, &w);
+    anthropic_encode_write_output_config(req, &p, &w);
+    anthropic_encode_write_sampling(req, &p, &w);
     if (!req->note.n) /* or else the last message has it */
-        write_cache_mark(req, &w);
+        anthropic_encode_write_cache_mark(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');
@@ -194,10 +197,11 @@ size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messag
                          struct ch_buf *tail) {
     static const char end[] = "}]}";
     size_t n = strlen(end);
-    if (!marks_cache(req) || messages.n < n || memcmp(messages.p + messages.n - n, end, n) != 0)
+    if (!anthropic_encode_marks_cache(req) || messages.n < n ||
+        memcmp(messages.p + messages.n - n, end, n) != 0)
         return 0;
     struct ch_jw w = {.out = tail, .comma = true};
-    write_cache_mark(req, &w);
+    anthropic_encode_write_cache_mark(req, &w);
     ch_buf_add_str(tail, end);
     return n;
 }
@@ -214,28 +218,29 @@ struct writing {
     size_t blocks;
 };
 
-static void begin_block(struct writing *x, const char *type) {
+static void anthropic_encode_begin_block(struct writing *x, const char *type) {
     ch_jw_begin(&x->w, '{');
     ch_jw_kcstr(&x->w, "type", type);
     x->blocks++;
 }
 
-static void end_block(struct writing *x) {
+static void anthropic_encode_end_block(struct writing *x) {
     ch_jw_end(&x->w, '}');
 }
 
-static void write_text(struct writing *x, struct ch_sv text, struct ch_sv citations) {
+static void anthropic_encode_write_text(struct writing *x, struct ch_sv text,
+                                        struct ch_sv citations) {
     CH_BUF_AUTO room = {0};
     if (ch_is_blank(text))
         return;
-    begin_block(x, "text");
+    anthropic_encode_begin_block(x, "text");
     ch_jw_kstr(&x->w, "text", ch_encode_prefixed(&x->prefix, text, &room));
     if (x->own && citations.n && ch_is_json(citations, CH_JSON_ARRAY))
         ch_jw_kraw(&x->w, "citations", citations);
-    end_block(x);
+    anthropic_encode_end_block(x);
 }
 
-static void write_source(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_source(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
     bool url = b->flags & CH_F_URL;
     bool plain = !url && ch_encode_document_text(b, &text);
@@ -259,95 +264,95 @@ static bool is_sendable(const struct ch_block *b) {
              ch_encode_document_text(b, &text)));
 }
 
-static void write_media(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_media(struct writing *x, const struct ch_block *b) {
     if (!is_sendable(b)) {
         CH_BUF_AUTO note = {0};
         ch_encode_note(b, &note);
-        write_text(x, ch_buf_sv(&note), CH_SV(""));
+        anthropic_encode_write_text(x, ch_buf_sv(&note), CH_SV(""));
         return;
     }
-    begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
-    write_source(x, b);
+    anthropic_encode_begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
+    anthropic_encode_write_source(x, b);
     if (b->type == CH_BLOCK_DOCUMENT && b->id.n)
         ch_jw_kstr(&x->w, "title", b->id);
-    end_block(x);
+    anthropic_encode_end_block(x);
 }
 
 /* Goes back to the model that thought it alone. */
-static void write_reasoning(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
     if (!x->own || !b->extra.n || !ch_claude_same(x->m->model, x->model))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
-    begin_block(x, redacted ? "redacted_thinking" : "thinking");
+    anthropic_encode_begin_block(x, redacted ? "redacted_thinking" : "thinking");
     if (!redacted)
         ch_jw_kstr(&x->w, "thinking", b->text);
     ch_jw_kstr(&x->w, redacted ? "data" : "signature", b->extra);
-    end_block(x);
+    anthropic_encode_end_block(x);
 }
 
-static void write_call(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
-    begin_block(x, "tool_use");
+    anthropic_encode_begin_block(x, "tool_use");
     ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(CH_NAME_ROOM, b->name, name));
     ch_jw_key(&x->w, "input");
     ch_encode_arguments(&x->w, b->text);
     if (x->own && b->extra.n && ch_is_json(b->extra, CH_JSON_OBJECT))
         ch_jw_kraw(&x->w, "caller", b->extra);
-    end_block(x);
+    anthropic_encode_end_block(x);
 }
 
 /* An error result may hold text only: its media follow all results. */
-static void write_result(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_result(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM];
     bool error = b->flags & CH_F_ERROR;
     bool inside = b->span && !error;
     struct ch_sv text = ch_is_blank(b->text) && !inside ? CH_SV(NO_OUTPUT) : b->text;
-    begin_block(x, "tool_result");
+    anthropic_encode_begin_block(x, "tool_result");
     ch_jw_kstr(&x->w, "tool_use_id", ch_id_for(CH_ID_64, b->id, id));
     if (inside) {
         ch_jw_key(&x->w, "content");
         ch_jw_begin(&x->w, '[');
-        write_text(x, text, CH_SV(""));
+        anthropic_encode_write_text(x, text, CH_SV(""));
         for (unsigned i = 1; i <= b->span; i++)
-            write_media(x, b + i);
+            anthropic_encode_write_media(x, b + i);
         ch_jw_end(&x->w, ']');
     } else {
         ch_jw_kstr(&x->w, "content", text);
     }
     if (error)
         ch_jw_kbool(&x->w, "is_error", true);
-    end_block(x);
+    anthropic_encode_end_block(x);
 }
 
-static void write_results(struct writing *x) {
+static void anthropic_encode_write_results(struct writing *x) {
     const struct ch_msg *m = x->m;
     for (uint32_t i = 0; i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            write_result(x, &m->blocks[i]);
+            anthropic_encode_write_result(x, &m->blocks[i]);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         for (unsigned k = 1; b->flags & CH_F_ERROR && k <= b->span; k++)
-            write_media(x, b + k);
+            anthropic_encode_write_media(x, b + k);
     }
 }
 
-static void write_block(struct writing *x, const struct ch_block *b) {
+static void anthropic_encode_write_block(struct writing *x, const struct ch_block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
-        write_text(x, b->text, b->type == CH_BLOCK_TEXT ? b->extra : CH_SV(""));
+        anthropic_encode_write_text(x, b->text, b->type == CH_BLOCK_TEXT ? b->extra : CH_SV(""));
         break;
     case CH_BLOCK_REASONING:
-        write_reasoning(x, b);
+        anthropic_encode_write_reasoning(x, b);
         break;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
     case CH_BLOCK_DOCUMENT:
-        write_media(x, b);
+        anthropic_encode_write_media(x, b);
         break;
     case CH_BLOCK_TOOL_CALL:
-        write_call(x, b);
+        anthropic_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
         if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
@@ -371,9 +376,9 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
     ch_jw_kcstr(&x.w, "role", assistant ? "assistant" : "user");
     ch_jw_key(&x.w, "content");
     ch_jw_begin(&x.w, '[');
-    write_results(&x);
+    anthropic_encode_write_results(&x);
     for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
-        write_block(&x, &m->blocks[i]);
+        anthropic_encode_write_block(&x, &m->blocks[i]);
         i += m->blocks[i].span;
     }
     ch_jw_end(&x.w, ']');

@@ -15,23 +15,10 @@ enum ch_maker {
     CH_MAKER_GPT,
     CH_MAKER_MISTRAL
 };
-enum ch_maker ch_bedrock_maker(struct ch_sv model);
 static inline bool ch_maker_is_nova(enum ch_maker m) {
     return m == CH_MAKER_NOVA || m == CH_MAKER_NOVA_2;
 }
 
 #define CH_BEDROCK_NAME 64 /* characters of a tool's name, at most */
-
-int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
-                    struct ch_http_request *out, struct chela_error *err);
-int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
-                    struct chela_error *err);
-int ch_bedrock_message(const struct ch_model_request *req, const struct ch_msg *m,
-                       struct ch_buf *out, struct chela_error *err);
-int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
-                    struct chela_error *err);
-size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages,
-                         struct ch_buf *tail);
-bool ch_bedrock_takes_schema(const struct ch_model_request *req);
 
 #endif

@@ -18,6 +18,8 @@
 #include "model/codec/delta_fast_path.h"
 #include "json/members.h"
 #include "json/pull.h"
+#include "model/vendor/bedrock/bedrock_encode.h"
+#include "model/vendor/bedrock/bedrock_message.h"
 
 enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
 
@@ -38,7 +40,7 @@ struct state {
     struct ch_buf start, pieces;
 };
 
-static struct state *state_of(struct ch_decoder *d) {
+static struct state *bedrock_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
@@ -54,7 +56,7 @@ static const struct ch_stop_word stops[] = {
     {"malformed_model_output", CH_STOP_ERROR},
 };
 
-static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
+static void bedrock_decode_set_stop(struct ch_decoder *d, struct ch_sv raw) {
     if (!raw.n)
         return;
     d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
@@ -62,26 +64,27 @@ static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
 }
 
 /* Asked again, the model will probably write something else. */
-static void fail_by_reason(struct ch_decoder *d) {
+static void bedrock_decode_fail_by_reason(struct ch_decoder *d) {
     const char *line = ch_arena_printf(&d->arena, "the model's output was malformed (%.*s)",
                                        CH_SV_FMT(d->reply.stop_raw));
     ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
 }
 
-static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+static void bedrock_decode_read_usage(struct ch_decoder *d, struct ch_sv json) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct state, input, "inputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, output, "outputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_read, "cacheReadInputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_write, "cacheWriteInputTokens", CH_MEMBER_INT),
     };
-    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), bedrock_decode_state_of(d));
 }
 
 /* --- pieces of blocks */
 
-static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struct ch_sv piece) {
-    struct state *st = state_of(d);
+static int bedrock_decode_fold_piece(struct ch_decoder *d, unsigned key, enum delta kind,
+                                     struct ch_sv piece) {
+    struct state *st = bedrock_decode_state_of(d);
     int rc = CHELA_OK;
     switch (kind) {
     case D_TEXT:
@@ -105,14 +108,14 @@ static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struc
 }
 
 static void end_citations(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+    struct state *st = bedrock_decode_state_of(d);
     if (st->citing)
         ch_fold_extra(d->fold, st->cited_key, CH_SV("]"));
     st->citing = false;
 }
 
-static int cite(struct ch_decoder *d, struct ch_sv citation) {
-    struct state *st = state_of(d);
+static int bedrock_decode_cite(struct ch_decoder *d, struct ch_sv citation) {
+    struct state *st = bedrock_decode_state_of(d);
     if (!st->has_text || !citation.n)
         return CHELA_OK;
     if (st->cited_key != st->text_key)
@@ -126,7 +129,7 @@ static int cite(struct ch_decoder *d, struct ch_sv citation) {
 /* --- the service's own tools: {"toolUse":{...}} and {"toolResult":{...}} */
 
 static void begin_own(struct ch_decoder *d, unsigned key, const char *member, struct ch_sv start) {
-    struct state *st = state_of(d);
+    struct state *st = bedrock_decode_state_of(d);
     st->own_key = key;
     ch_buf_clear(&st->start);
     ch_buf_clear(&st->pieces);
@@ -134,14 +137,14 @@ static void begin_own(struct ch_decoder *d, unsigned key, const char *member, st
     ch_buf_add(&st->start, start.p, start.n - 1); /* its last brace comes at the end */
 }
 
-static bool is_own(struct ch_decoder *d, unsigned key) {
-    const struct state *st = state_of(d);
+static bool bedrock_decode_is_own(struct ch_decoder *d, unsigned key) {
+    const struct state *st = bedrock_decode_state_of(d);
     return st->start.n && st->own_key == key;
 }
 
 /* Results come as arrays, which are joined; arguments as pieces of text. */
-static int add_own(struct ch_decoder *d, struct ch_sv input, struct ch_sv results) {
-    struct state *st = state_of(d);
+static int bedrock_decode_add_own(struct ch_decoder *d, struct ch_sv input, struct ch_sv results) {
+    struct state *st = bedrock_decode_state_of(d);
     if (results.n > 2 && *results.p == '[') {
         if (st->pieces.n)
             ch_buf_addc(&st->pieces, ',');
@@ -152,7 +155,7 @@ static int add_own(struct ch_decoder *d, struct ch_sv input, struct ch_sv result
 }
 
 static int end_own(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+    struct state *st = bedrock_decode_state_of(d);
     bool call = ch_sv_starts(ch_buf_sv(&st->start), "{\"toolUse\"");
     struct ch_sv pieces = ch_buf_sv(&st->pieces);
     if (call && !ch_is_json(pieces, CH_JSON_OBJECT))
@@ -188,8 +191,8 @@ static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_u
 }
 
 /* The value of the first member of an object, and its name. */
-static bool first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
-                         struct ch_sv *value) {
+static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
+                                        struct ch_sv *value) {
     struct ch_pull p;
     struct ch_sv key;
     *name = *value = ch_sv(NULL, 0);
@@ -204,11 +207,11 @@ static bool first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *
     return !ch_pull_failed(&p);
 }
 
-static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
-                       struct chela_error *err) {
+static int bedrock_decode_begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
+                                      struct chela_error *err) {
     struct ch_sv member, value;
     struct tool_use t;
-    if (!first_member(d, start, &member, &value))
+    if (!bedrock_decode_first_member(d, start, &member, &value))
         return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* an index used again is a new block */
     bool object = value.n >= 2 && *value.p == '{';
@@ -226,8 +229,8 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
                                                                    : CHELA_OK;
 }
 
-static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
-    int rc = is_own(d, key) ? end_own(d) : CHELA_OK;
+static int bedrock_decode_end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
+    int rc = bedrock_decode_is_own(d, key) ? end_own(d) : CHELA_OK;
     ch_fold_close(d->fold, key);
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
@@ -241,7 +244,7 @@ struct pieces {
     unsigned members;
 };
 
-static void take(struct ch_pull *p, struct pieces *x, enum delta kind) {
+static void bedrock_decode_take(struct ch_pull *p, struct pieces *x, enum delta kind) {
     ch_pull_str_raw(p, &x->of[kind], &x->raw);
 }
 
@@ -251,19 +254,19 @@ static void read_inner(struct ch_pull *p, struct pieces *x) {
         while (ch_pull_key(p, &key)) {
             x->members++;
             if (ch_sv_is(key, "input"))
-                take(p, x, D_INPUT);
+                bedrock_decode_take(p, x, D_INPUT);
             else if (ch_sv_is(key, "text"))
-                take(p, x, D_REASONING);
+                bedrock_decode_take(p, x, D_REASONING);
             else if (ch_sv_is(key, "signature"))
-                take(p, x, D_SIGNATURE);
+                bedrock_decode_take(p, x, D_SIGNATURE);
             else if (ch_sv_is(key, "redactedContent"))
-                take(p, x, D_REDACTED);
+                bedrock_decode_take(p, x, D_REDACTED);
             else
                 ch_pull_skip(p);
         }
 }
 
-static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces *x) {
+static bool bedrock_decode_read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces *x) {
     struct ch_pull p;
     struct ch_sv key;
     *x = (struct pieces){0};
@@ -276,7 +279,7 @@ static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces 
             }
             x->members++;
             if (ch_sv_is(key, "text"))
-                take(&p, x, D_TEXT);
+                bedrock_decode_take(&p, x, D_TEXT);
             else if (ch_sv_is(key, "citation"))
                 ch_pull_raw(&p, &x->citation);
             else if (ch_sv_is(key, "toolResult"))
@@ -288,8 +291,9 @@ static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces 
 }
 
 /* A delta that is one string: the next ones will probably look the same. */
-static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const struct pieces *x) {
-    struct state *st = state_of(d);
+static void bedrock_decode_learn(struct ch_decoder *d, struct ch_sv data, unsigned key,
+                                 const struct pieces *x) {
+    struct state *st = bedrock_decode_state_of(d);
     ch_template_clear(&st->template);
     for (int kind = 0; kind < D_KINDS && x->members == 1 && x->raw.p; kind++) {
         if (!x->of[kind].p)
@@ -301,31 +305,31 @@ static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const s
     }
 }
 
-static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
-    struct state *st = state_of(d);
+static bool bedrock_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = bedrock_decode_state_of(d);
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
-    *rc = fold_piece(d, st->key, st->repeats, m.piece);
+    *rc = bedrock_decode_fold_piece(d, st->key, st->repeats, m.piece);
     return true;
 }
 
-static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, struct ch_sv delta,
-                      struct chela_error *err) {
+static int bedrock_decode_fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key,
+                                     struct ch_sv delta, struct chela_error *err) {
     struct pieces x;
     int rc = CHELA_OK;
-    if (!read_pieces(d, delta, &x))
+    if (!bedrock_decode_read_pieces(d, delta, &x))
         return ch_decode_malformed(err);
-    if (is_own(d, key)) {
-        rc = add_own(d, x.of[D_INPUT], x.results);
+    if (bedrock_decode_is_own(d, key)) {
+        rc = bedrock_decode_add_own(d, x.of[D_INPUT], x.results);
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     }
     for (int kind = 0; kind < D_KINDS && rc == CHELA_OK; kind++)
         if (x.of[kind].p)
-            rc = fold_piece(d, key, (enum delta)kind, x.of[kind]);
+            rc = bedrock_decode_fold_piece(d, key, (enum delta)kind, x.of[kind]);
     if (rc == CHELA_OK)
-        rc = cite(d, x.citation);
-    learn(d, data, key, &x);
+        rc = bedrock_decode_cite(d, x.citation);
+    bedrock_decode_learn(d, data, key, &x);
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
@@ -337,7 +341,7 @@ struct event {
     struct ch_sv start, delta, usage, output; /* JSON */
 };
 
-static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+static bool bedrock_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct event, index, "contentBlockIndex", CH_MEMBER_INT),
         CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
@@ -350,40 +354,40 @@ static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e)
     return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
 }
 
-static int block_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
-                       const struct event *e, struct chela_error *err) {
+static int bedrock_decode_block_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                                      const struct event *e, struct chela_error *err) {
     if (e->index < 0 || e->index >= CH_FOLD_KEYS)
         return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(name, "contentBlockDelta"))
-        return fold_delta(d, data, key, e->delta, err);
-    ch_template_clear(&state_of(d)->template);
+        return bedrock_decode_fold_delta(d, data, key, e->delta, err);
+    ch_template_clear(&bedrock_decode_state_of(d)->template);
     if (ch_sv_is(name, "contentBlockStart"))
-        return begin_block(d, key, e->start, err);
-    return ch_sv_is(name, "contentBlockStop") ? end_block(d, key, err) : CHELA_OK;
+        return bedrock_decode_begin_block(d, key, e->start, err);
+    return ch_sv_is(name, "contentBlockStop") ? bedrock_decode_end_block(d, key, err) : CHELA_OK;
 }
 
-static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
-                    struct chela_error *err) {
+static int bedrock_decode_on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                                   struct chela_error *err) {
     struct event e;
     int rc;
-    if (ch_sv_is(name, "contentBlockDelta") && repeat(d, data, &rc))
+    if (ch_sv_is(name, "contentBlockDelta") && bedrock_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     bool block = ch_sv_starts(name, "contentBlock");
     bool stop = ch_sv_is(name, "messageStop"), metadata = ch_sv_is(name, "metadata");
     if (!block && !stop && !metadata && !ch_sv_is(name, "messageStart"))
         return CHELA_OK;
-    if (!read_event(d, data, &e))
+    if (!bedrock_decode_read_event(d, data, &e))
         return ch_decode_malformed(err);
     d->recognised = true;
     if (block)
-        return block_event(d, name, data, &e, err);
+        return bedrock_decode_block_event(d, name, data, &e, err);
     if (stop) {
         d->reply.complete = true;
-        set_stop(d, e.stop);
+        bedrock_decode_set_stop(d, e.stop);
     }
     if (metadata) {
-        read_usage(d, e.usage);
+        bedrock_decode_read_usage(d, e.usage);
         d->stopped = d->reply.complete;
     }
     return CHELA_OK;
@@ -401,7 +405,7 @@ static int fold_cited(struct ch_decoder *d, unsigned key, struct ch_sv json) {
         return CHELA_OK; /* nested too deep: the pull reader has seen that it is JSON */
     for (CH_JSON_EACH(part, ch_json_get(v, "content")))
         if (rc == CHELA_OK)
-            rc = fold_piece(d, key, D_TEXT, ch_json_get_str(part, "text"));
+            rc = bedrock_decode_fold_piece(d, key, D_TEXT, ch_json_get_str(part, "text"));
     const struct ch_json *list = ch_json_get(v, "citations");
     if (rc < 0 || !ch_json_is(list, CH_JSON_ARRAY) || !list->n)
         return rc;
@@ -410,8 +414,8 @@ static int fold_cited(struct ch_decoder *d, unsigned key, struct ch_sv json) {
     return ch_fold_extra(d->fold, key, ch_buf_sv(&citations));
 }
 
-static int fold_call(struct ch_decoder *d, unsigned key, struct ch_sv block, struct ch_sv json,
-                     struct chela_error *err) {
+static int bedrock_decode_fold_call(struct ch_decoder *d, unsigned key, struct ch_sv block,
+                                    struct ch_sv json, struct chela_error *err) {
     struct tool_use t;
     if (!read_tool_use(d, json, &t))
         return ch_decode_malformed(err);
@@ -421,18 +425,18 @@ static int fold_call(struct ch_decoder *d, unsigned key, struct ch_sv block, str
     return rc < 0 ? rc : ch_fold_replace(d->fold, key, t.input);
 }
 
-static int fold_reasoning(struct ch_decoder *d, unsigned key, struct ch_sv json) {
+static int bedrock_decode_fold_reasoning(struct ch_decoder *d, unsigned key, struct ch_sv json) {
     struct ch_sv member, value;
     struct pieces x = {0};
     struct ch_pull p;
-    first_member(d, json, &member, &value);
+    bedrock_decode_first_member(d, json, &member, &value);
     bool text = ch_sv_is(member, "reasoningText");
     ch_pull_init(&p, text ? value : json, &d->scratch);
     read_inner(&p, &x);
     int rc = CHELA_OK;
     for (int kind = D_REASONING; kind < D_KINDS && rc == CHELA_OK; kind++)
         if (x.of[kind].p)
-            rc = fold_piece(d, key, (enum delta)kind, x.of[kind]);
+            rc = bedrock_decode_fold_piece(d, key, (enum delta)kind, x.of[kind]);
     return rc;
 }
 
@@ -441,17 +445,17 @@ static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
     struct ch_sv member, value;
     struct ch_pull p;
     int rc;
-    if (!first_member(d, block, &member, &value))
+    if (!bedrock_decode_first_member(d, block, &member, &value))
         return ch_decode_malformed(err);
     if (ch_sv_is(member, "text")) {
         struct ch_sv text = CH_SV("");
         ch_pull_init(&p, value, &d->scratch);
         ch_pull_str(&p, &text);
-        rc = fold_piece(d, key, D_TEXT, text);
+        rc = bedrock_decode_fold_piece(d, key, D_TEXT, text);
     } else if (ch_sv_is(member, "toolUse")) {
-        rc = fold_call(d, key, block, value, err);
+        rc = bedrock_decode_fold_call(d, key, block, value, err);
     } else if (ch_sv_is(member, "reasoningContent")) {
-        rc = fold_reasoning(d, key, value);
+        rc = bedrock_decode_fold_reasoning(d, key, value);
     } else if (ch_sv_is(member, "citationsContent")) {
         rc = fold_cited(d, key, value);
     } else {
@@ -476,16 +480,17 @@ static struct ch_sv content_of(struct ch_decoder *d, struct ch_sv output) {
     return m.content;
 }
 
-static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+static int bedrock_decode_on_body(struct ch_decoder *d, struct ch_sv body,
+                                  struct chela_error *err) {
     struct event e;
-    if (!read_event(d, body, &e))
+    if (!bedrock_decode_read_event(d, body, &e))
         return ch_decode_malformed(err);
     if (!e.output.n)
         return ch_decode_error(d, body, err);
     d->recognised = true;
     d->reply.complete = true;
-    set_stop(d, e.stop);
-    read_usage(d, e.usage);
+    bedrock_decode_set_stop(d, e.stop);
+    bedrock_decode_read_usage(d, e.usage);
 
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;
@@ -503,12 +508,12 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
 }
 
 /* inputTokens leaves out what the cache served or stored. */
-static void on_end(struct ch_decoder *d) {
-    const struct state *st = state_of(d);
+static void bedrock_decode_on_end(struct ch_decoder *d) {
+    const struct state *st = bedrock_decode_state_of(d);
     int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);
     end_citations(d);
     if (d->reply.stop == CH_STOP_ERROR)
-        fail_by_reason(d);
+        bedrock_decode_fail_by_reason(d);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(st->input) + read + written,
         .output = ch_token_count(st->output),
@@ -517,8 +522,8 @@ static void on_end(struct ch_decoder *d) {
     };
 }
 
-static void on_release(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+static void bedrock_decode_on_release(struct ch_decoder *d) {
+    struct state *st = bedrock_decode_state_of(d);
     ch_template_release(&st->template);
     ch_buf_release(&st->start);
     ch_buf_release(&st->pieces);
@@ -536,9 +541,9 @@ const struct ch_codec ch_codec_bedrock = {
     .message = ch_bedrock_message,
     .tail = ch_bedrock_tail,
     .mark = ch_bedrock_mark,
-    .event = on_event,
-    .body = on_body,
+    .event = bedrock_decode_on_event,
+    .body = bedrock_decode_on_body,
     .takes_schema = ch_bedrock_takes_schema,
-    .end = on_end,
-    .release = on_release,
+    .end = bedrock_decode_on_end,
+    .release = bedrock_decode_on_release,
 };

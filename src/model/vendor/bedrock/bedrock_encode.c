@@ -8,6 +8,8 @@
  * the last message, where the mark is in the tail. What a model takes depends
  * on its maker, which its id names. Whatever is not known to be taken is left
  * out: the service refuses instead of ignoring. */
+#include "model/vendor/bedrock/bedrock_encode.h"
+
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
@@ -32,7 +34,7 @@ enum ch_maker ch_bedrock_maker(struct ch_sv model) {
     return CH_MAKER_OTHER;
 }
 
-static bool marks_cache(const struct ch_model_request *req, enum ch_maker f) {
+static bool bedrock_encode_marks_cache(const struct ch_model_request *req, enum ch_maker f) {
     struct ch_claude c = ch_claude_parse(req->model);
     if (req->endpoint->quirks & CH_Q_NO_CACHE_MARKS || req->cache == CH_CACHE_OFF)
         return false;
@@ -41,7 +43,7 @@ static bool marks_cache(const struct ch_model_request *req, enum ch_maker f) {
     return ch_maker_is_nova(f);
 }
 
-static void write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
+static void bedrock_encode_write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
     bool hour = req->cache == CH_CACHE_LONG && ch_claude_from(ch_claude_parse(req->model), 4, 5);
     ch_jw_raw(w, hour ? CH_SV("{\"cachePoint\":{\"type\":\"default\",\"ttl\":\"1h\"}}")
                       : CH_SV("{\"cachePoint\":{\"type\":\"default\"}}"));
@@ -58,7 +60,7 @@ bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
 /* --- HTTP */
 
 /* An id is one segment of the path, also an ARN with slashes in it. */
-static const char *path_of(const struct ch_model_request *req, struct ch_arena *a) {
+static const char *bedrock_encode_path_of(const struct ch_model_request *req, struct ch_arena *a) {
     CH_BUF_AUTO path = {0};
     CH_BUF_LIT(&path, "/model/");
     for (size_t i = 0; i < req->model.n; i++) {
@@ -81,7 +83,7 @@ int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
          req->no_stream ? CH_SV("application/json") : CH_SV("application/vnd.amazon.eventstream")},
         {CH_SV("authorization"), ch_encode_bearer(a, req->endpoint->api_key)},
     };
-    ch_encode_http(req, a, path_of(req, a), defaults, CH_LEN(defaults), out);
+    ch_encode_http(req, a, bedrock_encode_path_of(req, a), defaults, CH_LEN(defaults), out);
     return CHELA_OK;
 }
 
@@ -94,7 +96,7 @@ static bool has_call(const struct ch_msg *m) {
     return false;
 }
 
-static bool has_calls(const struct ch_model_request *req) {
+static bool bedrock_encode_has_calls(const struct ch_model_request *req) {
     for (size_t i = 0; i < req->nmessages && !req->no_calls; i++)
         if (has_call(req->messages[i]))
             return true;
@@ -125,8 +127,8 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
 }
 
 /* Others refuse to be forced; Mistral's can be told to call, but not what. */
-static void write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
-                              struct ch_jw *w) {
+static void bedrock_encode_write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
+                                             struct ch_jw *w) {
     char name[CH_NAME_ROOM];
     bool taken = f == CH_MAKER_CLAUDE ? ch_claude_takes_forced_choice(ch_claude_parse(req->model))
                                       : ch_maker_is_nova(f) || f == CH_MAKER_MISTRAL;
@@ -145,13 +147,13 @@ static void write_tool_choice(const struct ch_model_request *req, enum ch_maker 
 
 /* There is no choice "none": without calls in the history the tools are left
  * out, with them the service demands that tools be described. */
-static void write_tool_config(const struct ch_model_request *req, enum ch_maker f,
-                              struct ch_jw *w) {
+static void bedrock_encode_write_tool_config(const struct ch_model_request *req, enum ch_maker f,
+                                             struct ch_jw *w) {
     static const struct ch_tool_def stub = {
         .name = {"unavailable", 11},
         .description = {"No tool is available now: answer without one.", 45}};
     bool wanted = req->ntools && req->choice != CH_CHOICE_NONE;
-    if (!wanted && !has_calls(req))
+    if (!wanted && !bedrock_encode_has_calls(req))
         return;
     ch_jw_key(w, "toolConfig");
     ch_jw_begin(w, '{');
@@ -161,10 +163,10 @@ static void write_tool_config(const struct ch_model_request *req, enum ch_maker 
         write_tool(req, &req->tools[i], w);
     if (!req->ntools)
         write_tool(req, &stub, w);
-    if (f == CH_MAKER_CLAUDE && marks_cache(req, f))
-        write_cache_mark(req, w);
+    if (f == CH_MAKER_CLAUDE && bedrock_encode_marks_cache(req, f))
+        bedrock_encode_write_cache_mark(req, w);
     ch_jw_end(w, ']');
-    write_tool_choice(req, f, w);
+    bedrock_encode_write_tool_choice(req, f, w);
     ch_jw_end(w, '}');
 }
 
@@ -179,11 +181,11 @@ int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "text", req->system);
         ch_jw_end(&w, '}');
-        if (marks_cache(req, f))
-            write_cache_mark(req, &w);
+        if (bedrock_encode_marks_cache(req, f))
+            bedrock_encode_write_cache_mark(req, &w);
         ch_jw_end(&w, ']');
     }
-    write_tool_config(req, f, &w);
+    bedrock_encode_write_tool_config(req, f, &w);
     ch_jw_key(&w, "messages");
     ch_buf_add_str(out, "[{\"role\":\"user\",\"content\":[");
     return CHELA_OK;
@@ -273,7 +275,8 @@ static void write_claude_fields(const struct ch_model_request *req, const struct
     write_claude_choice(req, w);
 }
 
-static void write_object(struct ch_jw *w, const char *key, const char *member, const char *value) {
+static void bedrock_encode_write_object(struct ch_jw *w, const char *key, const char *member,
+                                        const char *value) {
     ch_jw_key(w, key);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, member, value);
@@ -285,7 +288,7 @@ static void write_nova_fields(const struct ch_model_request *req, enum ch_maker 
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     if (f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_OFF) {
-        write_object(w, "reasoningConfig", "type", "disabled");
+        bedrock_encode_write_object(w, "reasoningConfig", "type", "disabled");
     } else if (f == CH_MAKER_NOVA_2 && req->effort > CH_EFFORT_OFF) {
         ch_jw_key(w, "reasoningConfig");
         ch_jw_begin(w, '{');
@@ -311,7 +314,7 @@ static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f
     if (f == CH_MAKER_GPT_OSS)
         ch_jw_kcstr(w, "reasoning_effort", efforts[req->effort]);
     else
-        write_object(w, "reasoning", "effort", efforts[req->effort]);
+        bedrock_encode_write_object(w, "reasoning", "effort", efforts[req->effort]);
 }
 
 /* What each maker's models take in words of their own. */
@@ -331,7 +334,8 @@ static void write_fields(const struct ch_model_request *req, enum ch_maker f,
         ch_jw_kraw(w, "additionalModelRequestFields", ch_buf_sv(&fields));
 }
 
-static void write_output_config(const struct ch_model_request *req, struct ch_jw *w) {
+static void bedrock_encode_write_output_config(const struct ch_model_request *req,
+                                               struct ch_jw *w) {
     CH_BUF_AUTO strict = {0};
     if (!req->output_schema.n)
         return;
@@ -352,7 +356,7 @@ static void write_output_config(const struct ch_model_request *req, struct ch_jw
 }
 
 /* The configuration may give a member of its own; then ours is left out. */
-static bool is_given(const struct ch_model_request *req, const char *member) {
+static bool bedrock_encode_is_given(const struct ch_model_request *req, const char *member) {
     struct ch_sv extra = req->endpoint->extra_body;
     return extra.n && memmem(extra.p, extra.n, member, strlen(member));
 }
@@ -361,8 +365,8 @@ static bool is_given(const struct ch_model_request *req, const char *member) {
 size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
                        struct ch_buf *tail) {
     struct ch_jw w = {.out = tail, .comma = true};
-    if (marks_cache(req, ch_bedrock_maker(req->model)) && ends_markable(req))
-        write_cache_mark(req, &w);
+    if (bedrock_encode_marks_cache(req, ch_bedrock_maker(req->model)) && ends_markable(req))
+        bedrock_encode_write_cache_mark(req, &w);
     return 0;
 }
 
@@ -375,12 +379,12 @@ int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
         ch_bedrock_mark(req, CH_SV(""), out);
     ch_buf_add_str(out, "]}]");
     w.comma = true;
-    if (!is_given(req, "\"inferenceConfig\""))
+    if (!bedrock_encode_is_given(req, "\"inferenceConfig\""))
         write_inference(req, f, &t, &w);
-    if (!is_given(req, "\"additionalModelRequestFields\""))
+    if (!bedrock_encode_is_given(req, "\"additionalModelRequestFields\""))
         write_fields(req, f, &t, &w);
-    if (!is_given(req, "\"outputConfig\""))
-        write_output_config(req, &w);
+    if (!bedrock_encode_is_given(req, "\"outputConfig\""))
+        bedrock_encode_write_output_config(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');

@@ -9,11 +9,14 @@
  *
  * Thinking goes back as it came, signature and all, but only to the model that
  * made it; blocks that only this service understands likewise. */
+#include "model/vendor/bedrock/bedrock_message.h"
+
 #include <stdio.h>
 
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
+#include "model/vendor/bedrock/bedrock_encode.h"
 
 #define NO_OUTPUT "(no output)"
 #define SEE_DOCUMENT "See the attached document."
@@ -56,29 +59,29 @@ static void open_message(struct writing *x) {
     x->w.comma = false;
 }
 
-static void begin_block(struct writing *x, const char *member) {
+static void bedrock_message_begin_block(struct writing *x, const char *member) {
     if (!x->blocks++)
         open_message(x);
     ch_jw_begin(&x->w, '{');
     ch_jw_key(&x->w, member);
 }
 
-static void end_block(struct writing *x) {
+static void bedrock_message_end_block(struct writing *x) {
     ch_jw_end(&x->w, '}');
 }
 
-static void write_text(struct writing *x, struct ch_sv text) {
+static void bedrock_message_write_text(struct writing *x, struct ch_sv text) {
     CH_BUF_AUTO room = {0};
     if (ch_is_blank(text))
         return;
-    begin_block(x, "text");
+    bedrock_message_begin_block(x, "text");
     ch_jw_str(&x->w, ch_encode_prefixed(&x->prefix, text, &room));
-    end_block(x);
+    bedrock_message_end_block(x);
     x->texts++;
 }
 
 /* Media that the service takes, by type; NULL: it does not. */
-static const char *format_of(const struct ch_block *b) {
+static const char *bedrock_message_format_of(const struct ch_block *b) {
     static const struct {
         enum ch_block_type type;
         const char *media, *format;
@@ -108,7 +111,7 @@ static const char *format_of(const struct ch_block *b) {
     return NULL;
 }
 
-static void write_source(struct writing *x, const struct ch_block *b) {
+static void bedrock_message_write_source(struct writing *x, const struct ch_block *b) {
     ch_jw_key(&x->w, "source");
     ch_jw_begin(&x->w, '{');
     if (b->flags & CH_F_URL) {
@@ -133,26 +136,26 @@ static void write_media_value(struct writing *x, const struct ch_block *b, const
                  (unsigned long long)ch_hash(ch_hash(0, b->id), b->text));
         ch_jw_kcstr(&x->w, "name", name);
     }
-    write_source(x, b);
+    bedrock_message_write_source(x, b);
     ch_jw_end(&x->w, '}');
 }
 
-static void write_media(struct writing *x, const struct ch_block *b) {
-    const char *format = format_of(b);
+static void bedrock_message_write_media(struct writing *x, const struct ch_block *b) {
+    const char *format = bedrock_message_format_of(b);
     if (!format) {
         CH_BUF_AUTO note = {0};
         ch_encode_note(b, &note);
-        write_text(x, ch_buf_sv(&note));
+        bedrock_message_write_text(x, ch_buf_sv(&note));
         return;
     }
-    begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
+    bedrock_message_begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
     write_media_value(x, b, format);
-    end_block(x);
+    bedrock_message_end_block(x);
     x->documents += b->type == CH_BLOCK_DOCUMENT;
 }
 
-static void write_reasoning(struct writing *x, const struct ch_block *b) {
-    begin_block(x, "reasoningContent");
+static void bedrock_message_write_reasoning(struct writing *x, const struct ch_block *b) {
+    bedrock_message_begin_block(x, "reasoningContent");
     ch_jw_begin(&x->w, '{');
     if (b->flags & CH_F_REDACTED) {
         ch_jw_kstr(&x->w, "redactedContent", b->extra);
@@ -164,7 +167,7 @@ static void write_reasoning(struct writing *x, const struct ch_block *b) {
         ch_jw_end(&x->w, '}');
     }
     ch_jw_end(&x->w, '}');
-    end_block(x);
+    bedrock_message_end_block(x);
 }
 
 /* Members without a name are refused wherever they are. Outside of strings two
@@ -194,19 +197,19 @@ static void name_members(struct ch_buf *json) {
     ch_buf_add_sv(json, ch_buf_sv(&out));
 }
 
-static void write_call(struct writing *x, const struct ch_block *b) {
+static void bedrock_message_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     CH_BUF_AUTO input = {0};
     struct ch_jw w = ch_jw(&input);
     ch_encode_arguments(&w, b->text);
     name_members(&input);
-    begin_block(x, "toolUse");
+    bedrock_message_begin_block(x, "toolUse");
     ch_jw_begin(&x->w, '{');
     ch_jw_kstr(&x->w, "toolUseId", ch_id_for(x->ids, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(CH_BEDROCK_NAME, b->name, name));
     ch_jw_kraw(&x->w, "input", ch_buf_sv(&input));
     ch_jw_end(&x->w, '}');
-    end_block(x);
+    bedrock_message_end_block(x);
 }
 
 static void write_result_text(struct writing *x, struct ch_sv text) {
@@ -219,7 +222,7 @@ static void write_result_text(struct writing *x, struct ch_sv text) {
 static void write_result_part(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO note = {0};
     bool rich = x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker);
-    const char *format = rich ? format_of(b) : NULL;
+    const char *format = rich ? bedrock_message_format_of(b) : NULL;
     if (!format) {
         ch_encode_note(b, &note);
         write_result_text(x, ch_buf_sv(&note));
@@ -233,10 +236,10 @@ static void write_result_part(struct writing *x, const struct ch_block *b) {
 
 /* An error's content is text only: its media follow all results. Makers other
  * than these two refuse the status; what went wrong is in the text. */
-static void write_result(struct writing *x, const struct ch_block *b) {
+static void bedrock_message_write_result(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM];
     bool error = b->flags & CH_F_ERROR, inside = b->span && !error;
-    begin_block(x, "toolResult");
+    bedrock_message_begin_block(x, "toolResult");
     ch_jw_begin(&x->w, '{');
     ch_jw_kstr(&x->w, "toolUseId", ch_id_for(x->ids, b->id, id));
     ch_jw_key(&x->w, "content");
@@ -251,38 +254,38 @@ static void write_result(struct writing *x, const struct ch_block *b) {
     if (error && (x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker)))
         ch_jw_kcstr(&x->w, "status", "error");
     ch_jw_end(&x->w, '}');
-    end_block(x);
+    bedrock_message_end_block(x);
 }
 
-static void write_results(struct writing *x) {
+static void bedrock_message_write_results(struct writing *x) {
     const struct ch_msg *m = x->m;
     for (uint32_t i = 0; i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            write_result(x, &m->blocks[i]);
+            bedrock_message_write_result(x, &m->blocks[i]);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         for (unsigned k = 1; b->flags & CH_F_ERROR && k <= b->span; k++)
-            write_media(x, b + k);
+            bedrock_message_write_media(x, b + k);
     }
 }
 
-static void write_block(struct writing *x, const struct ch_block *b) {
+static void bedrock_message_write_block(struct writing *x, const struct ch_block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
-        write_text(x, b->text);
+        bedrock_message_write_text(x, b->text);
         break;
     case CH_BLOCK_REASONING:
         if (x->thoughts && b->extra.n)
-            write_reasoning(x, b);
+            bedrock_message_write_reasoning(x, b);
         break;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
     case CH_BLOCK_DOCUMENT:
-        write_media(x, b);
+        bedrock_message_write_media(x, b);
         break;
     case CH_BLOCK_TOOL_CALL:
-        write_call(x, b);
+        bedrock_message_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
         if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
@@ -294,21 +297,21 @@ static void write_block(struct writing *x, const struct ch_block *b) {
     }
 }
 
-static void write_message(struct writing *x) {
+static void bedrock_message_write_message(struct writing *x) {
     const struct ch_msg *m = x->m;
-    write_results(x);
+    bedrock_message_write_results(x);
     for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
-        write_block(x, &m->blocks[i]);
+        bedrock_message_write_block(x, &m->blocks[i]);
         i += m->blocks[i].span;
     }
     if (x->documents && !x->texts) /* a document must come with a text */
-        write_text(x, CH_SV(SEE_DOCUMENT));
+        bedrock_message_write_text(x, CH_SV(SEE_DOCUMENT));
 }
 
 int ch_bedrock_message(const struct ch_model_request *req, const struct ch_msg *m,
                        struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     struct writing x = writing_of(req, m, out);
-    write_message(&x);
+    bedrock_message_write_message(&x);
     if (x.blocks && m->kind == CH_MSG_ASSISTANT)
         ch_buf_addc(out, ' ');
     return CHELA_OK;

@@ -47,7 +47,7 @@ static size_t new_node(struct ch_gemini_args *a, size_t parent) {
     return a->n++;
 }
 
-static void begin(struct ch_gemini_args *a) {
+static void gemini_args_begin(struct ch_gemini_args *a) {
     if (a->n)
         return;
     size_t root = new_node(a, 0);
@@ -116,7 +116,7 @@ static size_t find_child(const struct ch_gemini_args *a, size_t parent, const st
 }
 
 /* The child that a segment names, made if need be; 0: it cannot be. */
-static size_t step(struct ch_gemini_args *a, size_t at, const struct segment *s) {
+static size_t gemini_args_step(struct ch_gemini_args *a, size_t at, const struct segment *s) {
     enum kind want = s->index ? ARRAY : OBJECT;
     if (a->nodes[at].kind == EMPTY)
         a->nodes[at].kind = want;
@@ -140,14 +140,15 @@ static size_t step(struct ch_gemini_args *a, size_t at, const struct segment *s)
     return child;
 }
 
-static size_t walk(struct ch_gemini_args *a, struct ch_sv path) {
+static size_t gemini_args_walk(struct ch_gemini_args *a, struct ch_sv path) {
     size_t at = 0, segments = 0;
     if (!ch_sv_starts(path, "$"))
         return 0;
     path = ch_sv(path.p + 1, path.n - 1);
     while (path.n) {
         struct segment s;
-        if (++segments > MAX_SEGMENTS || !take_segment(&path, &s) || !(at = step(a, at, &s)))
+        if (++segments > MAX_SEGMENTS || !take_segment(&path, &s) ||
+            !(at = gemini_args_step(a, at, &s)))
             return 0;
     }
     return at;
@@ -158,7 +159,7 @@ struct piece {
     bool has_string, more;
 };
 
-static void read_piece(struct ch_pull *p, struct piece *x) {
+static void gemini_args_read_piece(struct ch_pull *p, struct piece *x) {
     struct ch_sv key;
     *x = (struct piece){0};
     if (!ch_pull_enter(p, '{'))
@@ -181,12 +182,12 @@ static void read_piece(struct ch_pull *p, struct piece *x) {
     }
 }
 
-static void add_piece(struct ch_gemini_args *a, const struct piece *x) {
+static void gemini_args_add_piece(struct ch_gemini_args *a, const struct piece *x) {
     struct ch_sv value = x->has_string ? x->string : x->literal;
     enum kind kind = x->has_string ? STRING : LITERAL;
     if (!x->has_string && !x->literal.n)
         return;
-    size_t at = walk(a, x->path);
+    size_t at = gemini_args_walk(a, x->path);
     struct ch_gemini_arg *node = &a->nodes[at];
     if (!at || (node->kind != EMPTY && node->kind != kind) || value.n > CH_LIMIT_REPLY - a->bytes) {
         a->bad = true;
@@ -204,14 +205,14 @@ void ch_gemini_args_add(struct ch_gemini_args *a, struct ch_sv array) {
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;
     struct piece x;
-    begin(a);
+    gemini_args_begin(a);
     ch_pull_init(&p, array, &scratch);
     if (!ch_pull_enter(&p, '['))
         return;
     while (ch_pull_item(&p)) {
-        read_piece(&p, &x);
+        gemini_args_read_piece(&p, &x);
         if (!ch_pull_failed(&p))
-            add_piece(a, &x);
+            gemini_args_add_piece(a, &x);
     }
 }
 

@@ -23,6 +23,9 @@
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
+#include "model/vendor/gemini/gemini_encode.h"
+#include "model/vendor/gemini/gemini_errors.h"
+#include "model/vendor/gemini/gemini_http.h"
 
 struct part {
     struct ch_sv text, signature, other; /* other: name of a member of its own kind */
@@ -55,7 +58,7 @@ struct state {
     unsigned growing_key;
 };
 
-static struct state *state_of(struct ch_decoder *d) {
+static struct state *gemini_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
@@ -63,7 +66,7 @@ static struct state *state_of(struct ch_decoder *d) {
 
 /* Clients of the REST API may ask for numbers instead of names; Google AI and
  * Vertex number alike up to OTHER. */
-static enum ch_stop stop_of(struct ch_sv raw) {
+static enum ch_stop gemini_decode_stop_of(struct ch_sv raw) {
     static const struct ch_stop_word stops[] = {
         {"MAX_TOKENS", CH_STOP_LENGTH},
         {"2", CH_STOP_LENGTH},
@@ -93,9 +96,9 @@ static enum ch_stop stop_of(struct ch_sv raw) {
     return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
-static void finish(struct ch_decoder *d, struct ch_sv raw, enum ch_stop stop,
-                   struct ch_sv message) {
-    struct state *st = state_of(d);
+static void gemini_decode_finish(struct ch_decoder *d, struct ch_sv raw, enum ch_stop stop,
+                                 struct ch_sv message) {
+    struct state *st = gemini_decode_state_of(d);
     d->reply.complete = true;
     d->reply.stop = stop;
     if (!ch_sv_eq(raw, d->reply.stop_raw))
@@ -105,8 +108,8 @@ static void finish(struct ch_decoder *d, struct ch_sv raw, enum ch_stop stop,
 
 /* The model wrote a call that the server could not use: asked again it will
  * probably write another. */
-static void fail_by_reason(struct ch_decoder *d) {
-    struct ch_sv raw = d->reply.stop_raw, words = state_of(d)->finish_message;
+static void gemini_decode_fail_by_reason(struct ch_decoder *d) {
+    struct ch_sv raw = d->reply.stop_raw, words = gemini_decode_state_of(d)->finish_message;
     bool call = ch_sv_is(raw, "MALFORMED_FUNCTION_CALL") || ch_sv_is(raw, "UNEXPECTED_TOOL_CALL");
     char *line =
         ch_arena_printf(&d->arena, "the server ended the reply with finishReason \"%.*s\"%s%.*s",
@@ -132,7 +135,7 @@ struct chunk {
 };
 
 /* A name, or the number that stands for it. */
-static void take_word(struct ch_pull *p, struct ch_sv *out) {
+static void gemini_decode_take_word(struct ch_pull *p, struct ch_sv *out) {
     char c = ch_pull_peek(p);
     if (c == '"')
         ch_pull_str(p, out);
@@ -142,7 +145,7 @@ static void take_word(struct ch_pull *p, struct ch_sv *out) {
         ch_pull_skip(p);
 }
 
-static void read_part(struct ch_pull *p, struct part *x) {
+static void gemini_decode_read_part(struct ch_pull *p, struct part *x) {
     struct ch_sv key;
     *x = (struct part){0};
     ch_pull_peek(p);
@@ -167,7 +170,7 @@ static void read_part(struct ch_pull *p, struct part *x) {
     x->json = ch_sv(start, (size_t)(p->at - start));
 }
 
-static void read_parts(struct state *st, struct ch_pull *p, struct chunk *c) {
+static void gemini_decode_read_parts(struct state *st, struct ch_pull *p, struct chunk *c) {
     if (!ch_pull_enter(p, '['))
         return;
     while (ch_pull_item(p)) {
@@ -180,17 +183,17 @@ static void read_parts(struct state *st, struct ch_pull *p, struct chunk *c) {
             st->cap = st->cap ? 2 * st->cap : 8;
             st->parts = ch_realloc(st->parts, st->cap * sizeof(*st->parts));
         }
-        read_part(p, &st->parts[st->nparts++]);
+        gemini_decode_read_part(p, &st->parts[st->nparts++]);
     }
 }
 
-static void read_content(struct state *st, struct ch_pull *p, struct chunk *c) {
+static void gemini_decode_read_content(struct state *st, struct ch_pull *p, struct chunk *c) {
     struct ch_sv key;
     if (!ch_pull_enter(p, '{'))
         return;
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "parts"))
-            read_parts(st, p, c);
+            gemini_decode_read_parts(st, p, c);
         else
             ch_pull_skip(p);
     }
@@ -206,9 +209,9 @@ static void read_candidate(struct state *st, struct ch_pull *p, struct chunk *c)
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "content")) {
             x.has_content = true;
-            read_content(st, p, c);
+            gemini_decode_read_content(st, p, c);
         } else if (ch_sv_is(key, "finishReason")) {
-            take_word(p, &x.reason);
+            gemini_decode_take_word(p, &x.reason);
         } else if (ch_sv_is(key, "finishMessage")) {
             ch_pull_str(p, &x.message);
         } else if (ch_sv_is(key, "index")) {
@@ -234,7 +237,7 @@ static void read_candidates(struct state *st, struct ch_pull *p, struct chunk *c
 }
 
 /* Cumulative, in nearly every chunk: the last one counts. */
-static void read_usage(struct state *st, struct ch_pull *p) {
+static void gemini_decode_read_usage(struct state *st, struct ch_pull *p) {
     struct usage u = {0};
     struct ch_sv key;
     bool any = false;
@@ -264,7 +267,7 @@ static void read_feedback(struct ch_pull *p, struct chunk *c) {
         return;
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "blockReason"))
-            take_word(p, &c->block);
+            gemini_decode_take_word(p, &c->block);
         else if (ch_sv_is(key, "blockReasonMessage"))
             ch_pull_str(p, &c->block_message);
         else
@@ -272,8 +275,8 @@ static void read_feedback(struct ch_pull *p, struct chunk *c) {
     }
 }
 
-static void read_chunk(struct ch_decoder *d, struct ch_pull *p, struct chunk *c) {
-    struct state *st = state_of(d);
+static void gemini_decode_read_chunk(struct ch_decoder *d, struct ch_pull *p, struct chunk *c) {
+    struct state *st = gemini_decode_state_of(d);
     struct ch_sv key;
     *c = (struct chunk){0};
     st->nparts = 0;
@@ -287,7 +290,7 @@ static void read_chunk(struct ch_decoder *d, struct ch_pull *p, struct chunk *c)
         } else if (ch_sv_is(key, "usageMetadata")) {
             ch_pull_peek(p);
             c->usage = ch_sv(p->at, 0);
-            read_usage(st, p);
+            gemini_decode_read_usage(st, p);
             c->usage.n = (size_t)(p->at - c->usage.p);
         } else if (ch_sv_is(key, "modelVersion")) {
             ch_pull_str(p, &c->model);
@@ -310,7 +313,7 @@ struct call {
     bool more;
 };
 
-static void read_call(struct ch_sv json, struct ch_buf *scratch, struct call *x) {
+static void gemini_decode_read_call(struct ch_sv json, struct ch_buf *scratch, struct call *x) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct call, id, "id", CH_MEMBER_STR),
         CH_MEMBER(struct call, name, "name", CH_MEMBER_STR),
@@ -324,7 +327,7 @@ static void read_call(struct ch_sv json, struct ch_buf *scratch, struct call *x)
 
 /* Arguments are an object on the wire, not text that a model wrote: their
  * white space says nothing. */
-static void compact(struct ch_sv json, struct ch_buf *out) {
+static void gemini_decode_compact(struct ch_sv json, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_jw w = ch_jw(out);
@@ -334,7 +337,7 @@ static void compact(struct ch_sv json, struct ch_buf *out) {
 
 /* The call whose arguments came in pieces has all of them. */
 static int end_growing(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+    struct state *st = gemini_decode_state_of(d);
     CH_BUF_AUTO args = {0};
     ch_gemini_args_write(&st->args, &args);
     if (st->args.bad) /* no object, so that nobody runs it */
@@ -349,7 +352,7 @@ static int end_growing(struct ch_decoder *d) {
 /* Nobody said that it has all: a string that was to go on is cut, and the call
  * stays open. */
 static int leave_growing(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+    struct state *st = gemini_decode_state_of(d);
     if (!st->args.growing)
         return end_growing(d);
     ch_gemini_args_clear(&st->args);
@@ -357,20 +360,20 @@ static int leave_growing(struct ch_decoder *d) {
     return CHELA_OK;
 }
 
-static int fold_call(struct ch_decoder *d, const struct part *part) {
-    struct state *st = state_of(d);
+static int gemini_decode_fold_call(struct ch_decoder *d, const struct part *part) {
+    struct state *st = gemini_decode_state_of(d);
     CH_BUF_AUTO scratch = {0};
     CH_BUF_AUTO args = {0};
     struct call x;
     int rc = CHELA_OK;
-    read_call(part->call, &scratch, &x);
+    gemini_decode_read_call(part->call, &scratch, &x);
     if (st->growing && x.name.n)
         rc = leave_growing(d); /* the next one begins */
     bool begins = !st->growing;
     if (rc < 0 || (begins && !x.name.n && !x.args.n))
         return rc; /* the end of one that has ended */
     unsigned key = begins ? st->next++ : st->growing_key;
-    compact(x.args, &args);
+    gemini_decode_compact(x.args, &args);
     rc = ch_fold_call(d->fold, key, x.id, x.name, ch_buf_sv(&args));
     if (rc == CHELA_OK && part->signature.n)
         rc = ch_fold_extra(d->fold, key, part->signature);
@@ -388,8 +391,8 @@ static int fold_call(struct ch_decoder *d, const struct part *part) {
 
 /* --- parts into the fold */
 
-static int fold_text(struct ch_decoder *d, const struct part *part) {
-    struct state *st = state_of(d);
+static int gemini_decode_fold_text(struct ch_decoder *d, const struct part *part) {
+    struct state *st = gemini_decode_state_of(d);
     enum open kind = part->thought ? OPEN_THOUGHT : OPEN_TEXT;
     if (st->open != kind || part->signature.n) {
         st->key = st->next++;
@@ -404,12 +407,12 @@ static int fold_text(struct ch_decoder *d, const struct part *part) {
 }
 
 static int fold_part(struct ch_decoder *d, const struct part *part) {
-    struct state *st = state_of(d);
+    struct state *st = gemini_decode_state_of(d);
     if (part->text.n || (part->thought && part->signature.n && !part->other.n))
-        return fold_text(d, part);
+        return gemini_decode_fold_text(d, part);
     if (part->call.n) {
         st->open = OPEN_NONE;
-        return fold_call(d, part);
+        return gemini_decode_fold_call(d, part);
     }
     if (!part->other.n && !part->signature.n)
         return CHELA_OK;
@@ -421,23 +424,24 @@ static int fold_part(struct ch_decoder *d, const struct part *part) {
 }
 
 static int use_candidate(struct ch_decoder *d, const struct candidate *x) {
-    struct state *st = state_of(d);
+    struct state *st = gemini_decode_state_of(d);
     int rc = CHELA_OK;
     for (size_t i = 0; i < st->nparts && rc == CHELA_OK; i++)
         rc = fold_part(d, &st->parts[i]);
     if (x->reason.n)
-        finish(d, x->reason, stop_of(x->reason), x->message);
+        gemini_decode_finish(d, x->reason, gemini_decode_stop_of(x->reason), x->message);
     return rc;
 }
 
-static int use_chunk(struct ch_decoder *d, const struct chunk *c, struct chela_error *err) {
+static int gemini_decode_use_chunk(struct ch_decoder *d, const struct chunk *c,
+                                   struct chela_error *err) {
     d->recognised |= c->recognised;
     if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, c->model);
     if (c->crowded || (c->has_first && use_candidate(d, &c->first) < 0))
         return ch_decode_too_large(err);
     if (c->block.n)
-        finish(d, c->block, CH_STOP_REFUSAL, c->block_message);
+        gemini_decode_finish(d, c->block, CH_STOP_REFUSAL, c->block_message);
     if (c->has_error || !c->recognised)
         return ch_gemini_read_error(d, c->json) < 0 ? ch_decode_malformed(err) : CHELA_OK;
     return CHELA_OK;
@@ -456,8 +460,8 @@ static struct ch_sv only_text(const struct state *st, const struct chunk *c) {
     return part->source;
 }
 
-static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
-    struct state *st = state_of(d);
+static bool gemini_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = gemini_decode_state_of(d);
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
@@ -473,37 +477,37 @@ static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
 /* --- events and bodies */
 
 /* One chunk, or an array of them. */
-static int read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c, bool *array,
-                    struct chela_error *err) {
+static int gemini_decode_read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
+                                  bool *array, struct chela_error *err) {
     struct ch_pull p;
     int rc = CHELA_OK;
     ch_pull_init(&p, data, &d->scratch);
     *array = ch_pull_peek(&p) == '[';
     if (!*array) {
-        read_chunk(d, &p, c);
-        return ch_pull_failed(&p) ? ch_decode_malformed(err) : use_chunk(d, c, err);
+        gemini_decode_read_chunk(d, &p, c);
+        return ch_pull_failed(&p) ? ch_decode_malformed(err) : gemini_decode_use_chunk(d, c, err);
     }
     ch_pull_enter(&p, '[');
     while (rc == CHELA_OK && ch_pull_item(&p)) {
-        read_chunk(d, &p, c);
+        gemini_decode_read_chunk(d, &p, c);
         if (!ch_pull_failed(&p))
-            rc = use_chunk(d, c, err);
+            rc = gemini_decode_use_chunk(d, c, err);
     }
     return rc == CHELA_OK && ch_pull_failed(&p) ? ch_decode_malformed(err) : rc;
 }
 
-static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
-                    struct chela_error *err) {
-    struct state *st = state_of(d);
+static int gemini_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED,
+                                  struct ch_sv data, struct chela_error *err) {
+    struct state *st = gemini_decode_state_of(d);
     struct chunk c;
     bool array;
     int rc;
-    if (repeat(d, data, &rc))
+    if (gemini_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK; /* proxies add it */
-    rc = read_all(d, data, &c, &array, err);
+    rc = gemini_decode_read_all(d, data, &c, &array, err);
     struct ch_sv text = rc < 0 || array ? ch_sv(NULL, 0) : only_text(st, &c);
     struct ch_template_event e = {.data = data, .piece = text, .figures = c.usage};
     if (text.n)
@@ -513,10 +517,10 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
 
 /* A whole reply has ended even if it does not say why; but with neither
  * content nor reason there is no reply, nor in half of a document. */
-static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+static int gemini_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct chunk c = {0};
     bool array;
-    int rc = read_all(d, body, &c, &array, err);
+    int rc = gemini_decode_read_all(d, body, &c, &array, err);
     if (rc < 0)
         d->reply.complete = false;
     if (rc < 0 || array || d->reply.complete || !d->recognised)
@@ -532,13 +536,13 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
 
 /* candidatesTokenCount leaves thoughts out, promptTokenCount includes what was
  * cached. */
-static void set_usage(struct ch_decoder *d) {
-    const struct usage *u = &state_of(d)->usage;
-    struct ch_sv figures = ch_buf_sv(&state_of(d)->figures);
+static void gemini_decode_set_usage(struct ch_decoder *d) {
+    const struct usage *u = &gemini_decode_state_of(d)->usage;
+    struct ch_sv figures = ch_buf_sv(&gemini_decode_state_of(d)->figures);
     struct ch_pull p;
     ch_pull_init(&p, figures, &d->scratch);
     if (figures.n)
-        read_usage(state_of(d), &p);
+        gemini_decode_read_usage(gemini_decode_state_of(d), &p);
     int64_t thoughts = ch_token_count(u->thoughts);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(u->prompt),
@@ -548,22 +552,22 @@ static void set_usage(struct ch_decoder *d) {
     };
 }
 
-static void on_end(struct ch_decoder *d) {
-    struct state *st = state_of(d);
-    set_usage(d);
+static void gemini_decode_on_end(struct ch_decoder *d) {
+    struct state *st = gemini_decode_state_of(d);
+    gemini_decode_set_usage(d);
     if (st->growing && d->reply.complete && d->reply.stop != CH_STOP_LENGTH)
         leave_growing(d);
     if (d->reply.stop == CH_STOP_ERROR)
-        fail_by_reason(d);
+        gemini_decode_fail_by_reason(d);
     if (d->reply.stop == CH_STOP_REFUSAL && st->finish_message.n)
         ch_fold_refusal(d->fold, st->next, st->finish_message);
 }
 
-static void on_release(struct ch_decoder *d) {
-    ch_free(state_of(d)->parts);
-    ch_template_release(&state_of(d)->template);
-    ch_buf_release(&state_of(d)->figures);
-    ch_gemini_args_release(&state_of(d)->args);
+static void gemini_decode_on_release(struct ch_decoder *d) {
+    ch_free(gemini_decode_state_of(d)->parts);
+    ch_template_release(&gemini_decode_state_of(d)->template);
+    ch_buf_release(&gemini_decode_state_of(d)->figures);
+    ch_gemini_args_release(&gemini_decode_state_of(d)->args);
 }
 
 const struct ch_codec ch_codec_gemini = {
@@ -575,9 +579,9 @@ const struct ch_codec ch_codec_gemini = {
     .head = ch_gemini_head,
     .message = ch_gemini_message,
     .tail = ch_gemini_tail,
-    .event = on_event,
-    .body = on_body,
+    .event = gemini_decode_on_event,
+    .body = gemini_decode_on_body,
     .takes_schema = ch_gemini_takes_schema,
-    .end = on_end,
-    .release = on_release,
+    .end = gemini_decode_on_end,
+    .release = gemini_decode_on_release,
 };

@@ -11,6 +11,8 @@
  * another model wrote gets the word that the service has for this. Before,
  * calls have no ids, and results are paired with them by order and name.
  * There is no switch for parallel calls: no_parallel is not heeded. */
+#include "model/vendor/gemini/gemini_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/gemini_model.h"
@@ -24,7 +26,7 @@
 /* --- head */
 
 /* In the words that are honoured; arguments are checked against the original. */
-static void write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
+static void gemini_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
     CH_BUF_AUTO clean = {0};
     bool said = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
     ch_jw_kraw(w, key, said ? ch_buf_sv(&clean) : schema);
@@ -44,7 +46,7 @@ static bool has_parameters(struct ch_sv schema) {
     return ch_json_is(properties, CH_JSON_OBJECT) && properties->n;
 }
 
-static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+static void gemini_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_key(w, "tools");
     ch_jw_begin(w, '[');
     ch_jw_begin(w, '{');
@@ -57,7 +59,7 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
         if (has_parameters(t->schema))
-            write_schema(w, "parametersJsonSchema", t->schema);
+            gemini_encode_write_schema(w, "parametersJsonSchema", t->schema);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -81,7 +83,7 @@ int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_end(&w, '}');
     }
     if (req->ntools)
-        write_tools(req, &w);
+        gemini_encode_write_tools(req, &w);
     ch_jw_key(&w, "contents");
     ch_jw_begin(&w, '[');
     return CHELA_OK;
@@ -110,7 +112,7 @@ static const char *calling_mode(const struct ch_model_request *req) {
     return any_strict(req) ? "VALIDATED" : NULL;
 }
 
-static void write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
+static void gemini_encode_write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
     const char *mode = calling_mode(req);
     if (!req->ntools || !mode)
         return;
@@ -152,7 +154,7 @@ static void write_stop(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
-static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
+static void gemini_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "maxOutputTokens", req->max_output_tokens);
     if (req->has_temperature) {
@@ -179,10 +181,10 @@ bool ch_gemini_takes_schema(const struct ch_model_request *req) {
 
 /* The members of generationConfig. */
 static void write_generation(const struct ch_model_request *req, struct ch_jw *w) {
-    write_sampling(req, w);
+    gemini_encode_write_sampling(req, w);
     if (req->output_schema.n) {
         ch_jw_kcstr(w, "responseMimeType", "application/json");
-        write_schema(w, "responseJsonSchema", req->output_schema);
+        gemini_encode_write_schema(w, "responseJsonSchema", req->output_schema);
     }
     write_thinking(req, w);
 }
@@ -242,7 +244,7 @@ int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
     if (rc < 0)
         return rc;
     ch_jw_end(&w, ']');
-    write_tool_config(req, &w);
+    gemini_encode_write_tool_config(req, &w);
     write_generation_config(req, extra, &w);
     write_extra(&w, extra);
     ch_jw_end(&w, '}');
@@ -296,7 +298,7 @@ static void end_part(struct writing *x, struct ch_sv signature) {
     ch_jw_end(&x->w, '}');
 }
 
-static void write_text(struct writing *x, struct ch_sv text, struct ch_sv signature) {
+static void gemini_encode_write_text(struct writing *x, struct ch_sv text, struct ch_sv signature) {
     CH_BUF_AUTO room = {0};
     if (ch_is_blank(text) && !signature.n)
         return;
@@ -307,7 +309,7 @@ static void write_text(struct writing *x, struct ch_sv text, struct ch_sv signat
 
 /* --- media */
 
-static bool ends_with(struct ch_sv s, const char *tail) {
+static bool gemini_encode_ends_with(struct ch_sv s, const char *tail) {
     size_t n = strlen(tail);
     return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
 }
@@ -324,14 +326,14 @@ static struct ch_sv media_type(const struct ch_block *b) {
     if (b->name.n)
         return b->name;
     for (size_t i = 0; i < CH_LEN(types); i++)
-        if (b->flags & CH_F_URL && ends_with(b->text, types[i].ending))
+        if (b->flags & CH_F_URL && gemini_encode_ends_with(b->text, types[i].ending))
             return ch_sv_str(types[i].type);
     return b->type == CH_BLOCK_IMAGE   ? CH_SV("image/jpeg")
            : b->type == CH_BLOCK_AUDIO ? CH_SV("audio/wav")
                                        : CH_SV("application/pdf");
 }
 
-static bool is_media(const struct ch_block *b) {
+static bool gemini_encode_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
@@ -350,7 +352,7 @@ static bool as_text(const struct ch_block *b, struct ch_buf *text) {
     return true;
 }
 
-static void write_data(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_data(struct writing *x, const struct ch_block *b) {
     bool url = b->flags & CH_F_URL;
     ch_jw_key(&x->w, url ? "fileData" : "inlineData");
     ch_jw_begin(&x->w, '{');
@@ -359,14 +361,14 @@ static void write_data(struct writing *x, const struct ch_block *b) {
     ch_jw_end(&x->w, '}');
 }
 
-static void write_media(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_media(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
     if (as_text(b, &text)) {
-        write_text(x, ch_buf_sv(&text), CH_SV(""));
+        gemini_encode_write_text(x, ch_buf_sv(&text), CH_SV(""));
         return;
     }
     begin_part(x);
-    write_data(x, b);
+    gemini_encode_write_data(x, b);
     end_part(x, CH_SV(""));
 }
 
@@ -392,14 +394,14 @@ static void write_response_parts(struct writing *x, const struct ch_block *b) {
         }
         any = true;
         ch_jw_begin(&x->w, '{');
-        write_data(x, b + i);
+        gemini_encode_write_data(x, b + i);
         ch_jw_end(&x->w, '}');
     }
     if (any)
         ch_jw_end(&x->w, ']');
 }
 
-static void write_result(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_result(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_sv nothing = b->span ? CH_SV("(follows)") : CH_SV(NO_OUTPUT);
     begin_part(x);
@@ -426,20 +428,20 @@ static void write_rest_of_result(struct writing *x, const struct ch_block *b) {
             continue;
         if (!label.n) {
             ch_buf_addf(&label, "From the result of %.*s:", CH_SV_FMT(b->name));
-            write_text(x, ch_buf_sv(&label), CH_SV(""));
+            gemini_encode_write_text(x, ch_buf_sv(&label), CH_SV(""));
         }
-        write_media(x, b + i);
+        gemini_encode_write_media(x, b + i);
     }
 }
 
 /* All results of a batch are one content. What else there is must not follow
  * them in it: the model would take that for words of its own. */
-static void encode_results(const struct ch_model_request *req, const struct ch_msg *m,
-                           struct ch_buf *out) {
+static void gemini_encode_results(const struct ch_model_request *req, const struct ch_msg *m,
+                                  struct ch_buf *out) {
     struct writing x = begin_content(req, m, out);
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            write_result(&x, &m->blocks[i]);
+            gemini_encode_write_result(&x, &m->blocks[i]);
     end_content(&x);
     x = begin_content(req, m, out);
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
@@ -447,16 +449,16 @@ static void encode_results(const struct ch_model_request *req, const struct ch_m
         if (b->type == CH_BLOCK_TOOL_RESULT)
             write_rest_of_result(&x, b);
         else if (b->type == CH_BLOCK_TEXT)
-            write_text(&x, b->text, CH_SV(""));
-        else if (is_media(b))
-            write_media(&x, b);
+            gemini_encode_write_text(&x, b->text, CH_SV(""));
+        else if (gemini_encode_is_media(b))
+            gemini_encode_write_media(&x, b);
     }
     end_content(&x);
 }
 
 /* --- the rest */
 
-static void write_call(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_sv signature = x->own ? b->extra : CH_SV("");
     if (!signature.n && x->is_3 && !x->called)
@@ -475,7 +477,7 @@ static void write_call(struct writing *x, const struct ch_block *b) {
 }
 
 /* Summaries of thoughts are for people; a signed one is part of the record. */
-static void write_reasoning(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
     if (!x->own || !b->extra.n)
         return;
     begin_part(x);
@@ -484,22 +486,23 @@ static void write_reasoning(struct writing *x, const struct ch_block *b) {
     end_part(x, b->extra);
 }
 
-static void write_block(struct writing *x, const struct ch_block *b) {
+static void gemini_encode_write_block(struct writing *x, const struct ch_block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
-        write_text(x, b->text, x->own && b->type == CH_BLOCK_TEXT ? b->extra : CH_SV(""));
+        gemini_encode_write_text(x, b->text,
+                                 x->own && b->type == CH_BLOCK_TEXT ? b->extra : CH_SV(""));
         break;
     case CH_BLOCK_REASONING:
-        write_reasoning(x, b);
+        gemini_encode_write_reasoning(x, b);
         break;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
     case CH_BLOCK_DOCUMENT:
-        write_media(x, b);
+        gemini_encode_write_media(x, b);
         break;
     case CH_BLOCK_TOOL_CALL:
-        write_call(x, b);
+        gemini_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
         if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
@@ -513,12 +516,12 @@ static void write_block(struct writing *x, const struct ch_block *b) {
 int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m,
                       struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     if (m->kind == CH_MSG_RESULTS) {
-        encode_results(req, m, out);
+        gemini_encode_results(req, m, out);
         return CHELA_OK;
     }
     struct writing x = begin_content(req, m, out);
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
-        write_block(&x, &m->blocks[i]);
+        gemini_encode_write_block(&x, &m->blocks[i]);
     end_content(&x);
     return CHELA_OK;
 }

@@ -7,8 +7,11 @@
  *
  * also as the one element of an array. Whether a 429 is worth waiting for is
  * in the details: a quota of the day is not. */
+#include "model/vendor/gemini/gemini_errors.h"
+
 #include "base/error.h"
 #include "model/codec/errors.h"
+#include "model/codec/retry_after.h"
 #include "model/vendor/gemini/gemini.h"
 
 struct details {
@@ -21,7 +24,7 @@ static bool has_type(const struct ch_json *detail, const char *name) {
     return ch_sv_contains_nocase(ch_json_get_str(detail, "@type"), name);
 }
 
-static struct details read_details(const struct ch_json *error) {
+static struct details gemini_errors_read_details(const struct ch_json *error) {
     struct details x = {0};
     for (CH_JSON_EACH(e, ch_json_get(error, "details"))) {
         if (has_type(e, "RetryInfo"))
@@ -45,7 +48,7 @@ int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
     if (!ch_vendor_error_read(v, &arena, &e) || d->reply.error.cls != CH_ERR_NONE)
         return CHELA_OK;
     const struct ch_json *error = ch_json_get(v, "error");
-    struct details x = read_details(error);
+    struct details x = gemini_errors_read_details(error);
     d->recognised = true;
     e.type = ch_json_get_str(error, "status");
     e.code = x.reason;

@@ -6,10 +6,12 @@
  * The first takes an API key, the second an OAuth token (or, without a
  * project, a key of its express mode). A model may also be given by its whole
  * resource name, "projects/P/locations/L/endpoints/E". */
+#include "model/vendor/gemini/gemini_http.h"
+
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 
-static bool ends_with(struct ch_sv s, const char *tail) {
+static bool gemini_http_ends_with(struct ch_sv s, const char *tail) {
     size_t n = strlen(tail);
     return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
 }
@@ -30,7 +32,7 @@ static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
     const char *version = project || has_version(base) ? "/" : vertex ? "/v1beta1/" : "/v1beta/";
     if (memchr(model.p ? model.p : "", '/', model.n))
         return version;
-    if (project && !ends_with(base, "/publishers/google"))
+    if (project && !gemini_http_ends_with(base, "/publishers/google"))
         return "/publishers/google/models/";
     if (vertex && !project) /* a key of express mode */
         return version[1] ? "/v1beta1/publishers/google/models/" : "/publishers/google/models/";
@@ -38,7 +40,7 @@ static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
 }
 
 /* The model as part of a path: users type it. */
-static void add_model(struct ch_buf *out, struct ch_sv model) {
+static void gemini_http_add_model(struct ch_buf *out, struct ch_sv model) {
     for (size_t i = 0; i < model.n; i++) {
         unsigned char c = (unsigned char)model.p[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -72,7 +74,7 @@ static const char *url_for(const struct ch_model_request *req, struct ch_arena *
     CH_BUF_AUTO url = {0};
     ch_buf_add_sv(&url, base);
     ch_buf_add_str(&url, path_to_model(base, req->model));
-    add_model(&url, req->model);
+    gemini_http_add_model(&url, req->model);
     ch_buf_addf(&url, ":%s%s", method, join);
     ch_buf_add_sv(&url, query);
     return ch_arena_str(a, ch_buf_sv(&url));

@@ -34,7 +34,7 @@ static void read_function(struct ch_pull *p, struct wire_call *c) {
     }
 }
 
-static void read_call(struct ch_pull *p, struct wire_call *c) {
+static void openai_calls_read_call(struct ch_pull *p, struct wire_call *c) {
     struct ch_sv key;
     *c = (struct wire_call){.index = -1};
     if (!ch_pull_enter(p, '{'))
@@ -53,14 +53,14 @@ static void read_call(struct ch_pull *p, struct wire_call *c) {
     }
 }
 
-static uint64_t hash_of(struct ch_sv s) {
+static uint64_t openai_calls_hash_of(struct ch_sv s) {
     return s.n ? ch_hash(0, s) | 1 : 0;
 }
 
 /* A call of its own at an index in use: a name, and another id than before; or
  * another name, where neither has an id. */
 static bool is_another(const struct ch_openai_call *have, const struct wire_call *c) {
-    uint64_t id = hash_of(c->id), name = hash_of(c->name);
+    uint64_t id = openai_calls_hash_of(c->id), name = openai_calls_hash_of(c->name);
     if (!name)
         return false;
     if (id && have->id)
@@ -69,8 +69,8 @@ static bool is_another(const struct ch_openai_call *have, const struct wire_call
 }
 
 /* The call that a fragment goes on with, or -1. */
-static int find_call(const struct ch_openai_calls *calls, const struct wire_call *c) {
-    uint64_t id = hash_of(c->id);
+static int openai_calls_find_call(const struct ch_openai_calls *calls, const struct wire_call *c) {
+    uint64_t id = openai_calls_hash_of(c->id);
     for (int i = (int)calls->n - 1; i >= 0; i--) {
         const struct ch_openai_call *have = &calls->list[i];
         if (c->index >= 0 && have->index == c->index)
@@ -82,7 +82,7 @@ static int find_call(const struct ch_openai_calls *calls, const struct wire_call
     return c->index < 0 && !id && !c->name.n ? (int)calls->n - 1 : -1;
 }
 
-static int new_call(struct ch_openai_calls *calls, int64_t index) {
+static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
     if (calls->n == CH_LIMIT_CALLS_PER_REPLY)
         return -1;
     calls->list[calls->n] = (struct ch_openai_call){.index = index};
@@ -90,14 +90,14 @@ static int new_call(struct ch_openai_calls *calls, int64_t index) {
     return (int)calls->n++;
 }
 
-static int fold_call(struct ch_openai_calls *calls, struct ch_fold *f, const struct wire_call *c,
-                     bool whole) {
-    int at = whole ? -1 : find_call(calls, c);
-    if (at < 0 && (at = new_call(calls, c->index)) < 0)
+static int openai_calls_fold_call(struct ch_openai_calls *calls, struct ch_fold *f,
+                                  const struct wire_call *c, bool whole) {
+    int at = whole ? -1 : openai_calls_find_call(calls, c);
+    if (at < 0 && (at = openai_calls_new_call(calls, c->index)) < 0)
         return CHELA_ELIMIT;
     struct ch_openai_call *call = &calls->list[at];
-    call->id = call->id ? call->id : hash_of(c->id);
-    call->name = call->name ? call->name : hash_of(c->name);
+    call->id = call->id ? call->id : openai_calls_hash_of(c->id);
+    call->name = call->name ? call->name : openai_calls_hash_of(c->name);
     calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
     calls->fragments++;
     calls->said = c->extra.n ? ch_sv(NULL, 0) : c->raw;
@@ -119,8 +119,8 @@ int ch_openai_fold_calls(struct ch_openai_calls *calls, struct ch_fold *f, struc
     ch_pull_init(&p, array, &calls->scratch);
     if (ch_pull_enter(&p, '['))
         while (rc == CHELA_OK && ch_pull_item(&p)) {
-            read_call(&p, &c);
-            rc = fold_call(calls, f, &c, whole);
+            openai_calls_read_call(&p, &c);
+            rc = openai_calls_fold_call(calls, f, &c, whole);
         }
     return rc;
 }

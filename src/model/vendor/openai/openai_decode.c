@@ -14,6 +14,7 @@
 #include "model/codec/fold.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_calls.h"
+#include "model/vendor/openai/openai_encode.h"
 #include "model/vendor/openai/openai_usage.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/openai/reasoning_details.h"
@@ -48,13 +49,13 @@ struct state {
     bool detailed;               /* and for the last of the details */
 };
 
-static struct state *state_of(struct ch_decoder *d) {
+static struct state *openai_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
 /* --- why it ended */
 
-static enum ch_stop stop_of(struct ch_sv raw) {
+static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
     static const struct ch_stop_word stops[] = {
         {"tool_calls", CH_STOP_TOOL_USE},
         {"tool_call", CH_STOP_TOOL_USE},
@@ -74,20 +75,20 @@ static enum ch_stop stop_of(struct ch_sv raw) {
     return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
-static void finish(struct ch_decoder *d, struct ch_sv raw) {
-    struct state *st = state_of(d);
+static void openai_decode_finish(struct ch_decoder *d, struct ch_sv raw) {
+    struct state *st = openai_decode_state_of(d);
     if (!raw.n) {
         st->unnamed = true;
         return;
     }
     st->finished = true;
     d->reply.complete = true;
-    d->reply.stop = stop_of(raw);
+    d->reply.stop = openai_decode_stop_of(raw);
     if (!ch_sv_eq(raw, d->reply.stop_raw))
         d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
 }
 
-static void fail_by_reason(struct ch_decoder *d) {
+static void openai_decode_fail_by_reason(struct ch_decoder *d) {
     char *line =
         ch_arena_printf(&d->arena, "the server ended the reply with finish_reason \"%.*s\"",
                         CH_SV_FMT(d->reply.stop_raw));
@@ -110,14 +111,14 @@ struct delta {
     struct ch_sv parts, calls, details; /* JSON arrays */
 };
 
-static void take(struct ch_pull *p, struct text *out) {
+static void openai_decode_take(struct ch_pull *p, struct text *out) {
     ch_pull_str_raw(p, &out->says, &out->raw);
 }
 
 static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x) {
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
         if (ch_sv_is(key, reasoning_members[i])) {
-            take(p, &x->reasoning[i]);
+            openai_decode_take(p, &x->reasoning[i]);
             return true;
         }
     return false;
@@ -132,7 +133,7 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
             if (ch_pull_peek(p) == '[')
                 ch_pull_raw(p, &x->parts);
             else
-                take(p, &x->content);
+                openai_decode_take(p, &x->content);
         } else if (ch_sv_is(key, "tool_calls")) {
             ch_pull_raw(p, &x->calls);
         } else if (ch_sv_is(key, "refusal")) {
@@ -152,21 +153,22 @@ static void note_again(struct said *s, struct ch_sv raw) {
         s->more = true;
 }
 
-static void note(struct said *s, unsigned key, struct ch_sv raw) {
+static void openai_decode_note(struct said *s, unsigned key, struct ch_sv raw) {
     s->more |= s->n > 0 || !raw.n;
     s->key = key;
     note_again(s, raw);
 }
 
-static int fold_text(struct ch_decoder *d, struct text piece) {
-    note(&state_of(d)->said, KEY_TEXT, piece.raw);
+static int openai_decode_fold_text(struct ch_decoder *d, struct text piece) {
+    openai_decode_note(&openai_decode_state_of(d)->said, KEY_TEXT, piece.raw);
     return ch_fold_text(d->fold, KEY_TEXT, piece.says);
 }
 
-static int fold_reasoning(struct ch_decoder *d, struct text piece, const char *member) {
-    struct state *st = state_of(d);
+static int openai_decode_fold_reasoning(struct ch_decoder *d, struct text piece,
+                                        const char *member) {
+    struct state *st = openai_decode_state_of(d);
     int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece.says);
-    note(&st->said, KEY_REASONING, piece.raw);
+    openai_decode_note(&st->said, KEY_REASONING, piece.raw);
     if (rc < 0 || st->member == member)
         return rc;
     st->member = member;
@@ -180,7 +182,7 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
     int rc = CHELA_OK;
     if (ch_pull_peek(p) == '"') {
         if (ch_pull_str_raw(p, &text.says, &text.raw))
-            rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+            rc = openai_decode_fold_reasoning(d, text, CH_OPENAI_THINKING);
         return rc;
     }
     if (!ch_pull_enter(p, '['))
@@ -192,7 +194,7 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
             if (!ch_sv_is(key, "text"))
                 ch_pull_skip(p);
             else if (ch_pull_str_raw(p, &text.says, &text.raw) && rc == CHELA_OK)
-                rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+                rc = openai_decode_fold_reasoning(d, text, CH_OPENAI_THINKING);
         }
     }
     return rc;
@@ -204,7 +206,7 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
     struct ch_sv key;
     struct text text;
     int rc = CHELA_OK;
-    ch_pull_init(&p, array, &state_of(d)->inner);
+    ch_pull_init(&p, array, &openai_decode_state_of(d)->inner);
     if (!ch_pull_enter(&p, '['))
         return rc;
     while (rc == CHELA_OK && ch_pull_item(&p)) {
@@ -213,7 +215,7 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
         while (ch_pull_key(&p, &key)) {
             if (ch_sv_is(key, "text")) {
                 if (ch_pull_str_raw(&p, &text.says, &text.raw) && text.says.n)
-                    rc = fold_text(d, text);
+                    rc = openai_decode_fold_text(d, text);
             } else if (ch_sv_is(key, "thinking") || ch_sv_is(key, "summary")) {
                 rc = fold_thought(d, &p);
             } else {
@@ -226,7 +228,7 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
 
 /* Details repeat a reasoning member; their text counts only without one. */
 static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
-    struct state *st = state_of(d);
+    struct state *st = openai_decode_state_of(d);
     CH_BUF_AUTO text = {0};
     int rc = ch_details_add(&st->details, array);
     if (told && st->details.said.n)
@@ -236,35 +238,35 @@ static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
     if (rc < 0 || told)
         return rc;
     ch_details_text(array, &text);
-    return fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.said},
-                          reasoning_members[1]);
+    return openai_decode_fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.said},
+                                        reasoning_members[1]);
 }
 
 static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
-    struct state *st = state_of(d);
+    struct state *st = openai_decode_state_of(d);
     st->calls.fragments = 0;
     int rc = ch_openai_fold_calls(&st->calls, d->fold, array, whole);
-    note(&st->said, st->calls.last_key, st->calls.said);
+    openai_decode_note(&st->said, st->calls.last_key, st->calls.said);
     st->said.more |= st->calls.fragments != 1;
     return rc;
 }
 
-static int fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
+static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
     int rc = CHELA_OK;
     bool told = false; /* some send the same reasoning under two names */
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++) {
         if (!x->reasoning[i].says.n)
             continue;
         if (told)
-            note_again(&state_of(d)->said, x->reasoning[i].raw);
+            note_again(&openai_decode_state_of(d)->said, x->reasoning[i].raw);
         else
-            rc = fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
+            rc = openai_decode_fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
         told = true;
     }
     if (rc == CHELA_OK && x->details.n)
         rc = fold_details(d, x->details, told);
     if (rc == CHELA_OK && x->content.says.n)
-        rc = fold_text(d, x->content);
+        rc = openai_decode_fold_text(d, x->content);
     if (rc == CHELA_OK && x->parts.n)
         rc = fold_parts(d, x->parts);
     if (rc == CHELA_OK && x->refusal.n)
@@ -287,7 +289,8 @@ struct choice {
     bool has_delta;
 };
 
-static void read_choice(struct ch_pull *p, struct choice *c, struct ch_template_unread *unread) {
+static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
+                                      struct ch_template_unread *unread) {
     struct ch_sv key;
     if (!ch_pull_enter(p, '{'))
         return;
@@ -320,8 +323,8 @@ static void read_choice(struct ch_pull *p, struct choice *c, struct ch_template_
 }
 
 /* Kept as it came and read at the end: it may come with every chunk. */
-static void set_usage(struct ch_decoder *d, struct ch_sv json) {
-    struct ch_buf *usage = &state_of(d)->usage;
+static void openai_decode_set_usage(struct ch_decoder *d, struct ch_sv json) {
+    struct ch_buf *usage = &openai_decode_state_of(d)->usage;
     if (!json.n || *json.p != '{')
         return;
     ch_buf_clear(usage);
@@ -332,13 +335,13 @@ static void set_usage(struct ch_decoder *d, struct ch_sv json) {
  * when the model was cut, and for an empty reply, which is a failure. */
 static void finish_whole(struct ch_decoder *d, const struct choice *c) {
     d->reply.complete = true;
-    state_of(d)->unexplained = c->null_reason;
+    openai_decode_state_of(d)->unexplained = c->null_reason;
     if (c->null_reason)
         d->reply.stop = CH_STOP_LENGTH;
 }
 
 static int use_choice(struct ch_decoder *d, struct choice *c) {
-    struct state *st = state_of(d);
+    struct state *st = openai_decode_state_of(d);
     CH_BUF_AUTO scratch = {0};
     if (c->index != 0)
         return CHELA_OK; /* of several answers, the first is the reply */
@@ -348,12 +351,12 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
         ch_pull_init(&p, json, &scratch);
         read_delta(&p, &c->delta);
     }
-    int rc = fold_delta(d, &c->delta, !c->has_delta);
-    set_usage(d, c->usage);
+    int rc = openai_decode_fold_delta(d, &c->delta, !c->has_delta);
+    openai_decode_set_usage(d, c->usage);
     st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
                          ch_sv_is(c->native, "MAX_TOKENS");
     if (c->has_reason)
-        finish(d, c->reason);
+        openai_decode_finish(d, c->reason);
     return rc;
 }
 
@@ -372,7 +375,7 @@ static void read_choices(struct ch_pull *p, struct chunk *c) {
     while (ch_pull_item(p)) {
         struct choice *into = c->has_choice ? &other : &c->choice;
         *into = (struct choice){0};
-        read_choice(p, into, &c->unread);
+        openai_decode_read_choice(p, into, &c->unread);
         c->has_choice |= into->index == 0;
     }
 }
@@ -385,7 +388,7 @@ static void read_x_groq(struct ch_pull *p, struct chunk *c) {
     ch_members_pull(p, members, CH_LEN(members), c);
 }
 
-static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c) {
+static bool openai_decode_read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c) {
     struct ch_pull p;
     struct ch_sv key, usage;
     *c = (struct chunk){0};
@@ -411,14 +414,14 @@ static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c)
     return !ch_pull_failed(&p);
 }
 
-static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
-                     struct chela_error *err) {
+static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
+                                   struct chela_error *err) {
     d->recognised |= c->has_choices;
     if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, c->model);
     if (c->has_choice && use_choice(d, &c->choice) < 0)
         return ch_decode_too_large(err);
-    set_usage(d, c->usage);
+    openai_decode_set_usage(d, c->usage);
     if (c->choice.error.n)
         return ch_decode_error(d, c->choice.error, err);
     return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
@@ -426,8 +429,8 @@ static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
 
 /* --- chunks that repeat */
 
-static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
-    struct state *st = state_of(d);
+static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
+    struct state *st = openai_decode_state_of(d);
     const struct said *said = &st->said;
     const struct choice *x = &c->choice;
     struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
@@ -442,13 +445,13 @@ static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c
     ch_template_learn(&st->template, &e);
 }
 
-static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
-    struct state *st = state_of(d);
+static bool openai_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = openai_decode_state_of(d);
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
     struct ch_sv piece = m.piece;
-    set_usage(d, m.figures);
+    openai_decode_set_usage(d, m.figures);
     if (!piece.n)
         *rc = CHELA_OK;
     else if (st->repeats == KEY_TEXT)
@@ -462,12 +465,12 @@ static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
     return true;
 }
 
-static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
-                    struct chela_error *err) {
-    struct state *st = state_of(d);
+static int openai_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED,
+                                  struct ch_sv data, struct chela_error *err) {
+    struct state *st = openai_decode_state_of(d);
     struct chunk c;
     int rc;
-    if (repeat(d, data, &rc))
+    if (openai_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]")) {
@@ -475,22 +478,22 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
         d->stopped = true;
         return CHELA_OK;
     }
-    if (!read_chunk(d, data, &c))
+    if (!openai_decode_read_chunk(d, data, &c))
         return ch_decode_malformed(err);
     st->said = (struct said){0};
-    rc = use_chunk(d, data, &c, err);
+    rc = openai_decode_use_chunk(d, data, &c, err);
     if (rc == CHELA_OK)
-        learn(d, data, &c);
+        openai_decode_learn(d, data, &c);
     return rc;
 }
 
-static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+static int openai_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct chunk c;
     if (*body.p == '[')
         return ch_decode_error(d, body, err);
-    if (!read_chunk(d, body, &c))
+    if (!openai_decode_read_chunk(d, body, &c))
         return ch_decode_malformed(err);
-    int rc = use_chunk(d, body, &c, err);
+    int rc = openai_decode_use_chunk(d, body, &c, err);
     if (rc == CHELA_OK && c.has_choice)
         finish_whole(d, &c.choice);
     return rc;
@@ -498,8 +501,8 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
 
 /* --- the end */
 
-static void on_end(struct ch_decoder *d) {
-    struct state *st = state_of(d);
+static void openai_decode_on_end(struct ch_decoder *d) {
+    struct state *st = openai_decode_state_of(d);
     if (d->reply.complete)
         ch_fold_close_all(d->fold);
     if (st->native_length)
@@ -507,7 +510,7 @@ static void on_end(struct ch_decoder *d) {
     if (st->usage.n)
         d->reply.usage = ch_openai_usage(ch_buf_sv(&st->usage), &st->inner);
     if (d->reply.stop == CH_STOP_ERROR)
-        fail_by_reason(d);
+        openai_decode_fail_by_reason(d);
     if (st->unexplained && !d->reply.usage.output && !st->calls.n &&
         !ch_fold_has(d->fold, CH_BLOCK_TEXT))
         ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
@@ -518,12 +521,12 @@ static void on_end(struct ch_decoder *d) {
     }
 }
 
-static void on_release(struct ch_decoder *d) {
-    ch_details_release(&state_of(d)->details);
-    ch_template_release(&state_of(d)->template);
-    ch_buf_release(&state_of(d)->usage);
-    ch_buf_release(&state_of(d)->inner);
-    ch_buf_release(&state_of(d)->calls.scratch);
+static void openai_decode_on_release(struct ch_decoder *d) {
+    ch_details_release(&openai_decode_state_of(d)->details);
+    ch_template_release(&openai_decode_state_of(d)->template);
+    ch_buf_release(&openai_decode_state_of(d)->usage);
+    ch_buf_release(&openai_decode_state_of(d)->inner);
+    ch_buf_release(&openai_decode_state_of(d)->calls.scratch);
 }
 
 const struct ch_codec ch_codec_openai = {
@@ -537,8 +540,8 @@ const struct ch_codec ch_codec_openai = {
     .close = ch_openai_close,
     .takes_schema = ch_openai_takes_schema,
     .ids = ch_openai_ids,
-    .event = on_event,
-    .body = on_body,
-    .end = on_end,
-    .release = on_release,
+    .event = openai_decode_on_event,
+    .body = openai_decode_on_body,
+    .end = openai_decode_on_end,
+    .release = openai_decode_on_release,
 };

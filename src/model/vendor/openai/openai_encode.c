@@ -8,6 +8,8 @@
  * nowhere else. Tool results are text there: what else a tool returned follows
  * all results in a message from the user. Reasoning goes back under the name
  * it came in, but only to the model that wrote it. */
+#include "model/vendor/openai/openai_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/message/ids.h"
@@ -19,13 +21,13 @@
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
 
-static bool has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
+static bool openai_encode_has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
     return req->endpoint->quirks & q;
 }
 
 /* OpenAI's own service, as far as quirks tell. */
-static bool is_plain(const struct ch_model_request *req) {
-    return !has_quirk(req, CH_Q_NO_DEVELOPER);
+static bool openai_encode_is_plain(const struct ch_model_request *req) {
+    return !openai_encode_has_quirk(req, CH_Q_NO_DEVELOPER);
 }
 
 /* --- models that reason refuse some parameters and take others */
@@ -34,11 +36,11 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF;
-    if (is_plain(req) && !ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) && !ch_gpt_reasons(req->model))
         return;
-    const char *least = is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
+    const char *least = openai_encode_is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
     const char *effort = off ? least : efforts[req->effort];
-    if (!has_quirk(req, CH_Q_REASONING_OBJECT)) {
+    if (!openai_encode_has_quirk(req, CH_Q_REASONING_OBJECT)) {
         ch_jw_kcstr(w, "reasoning_effort", effort);
         return;
     }
@@ -52,12 +54,12 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
 }
 
 static bool is_forced(const struct ch_model_request *req) {
-    return req->ntools && !has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
+    return req->ntools && !openai_encode_has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
            (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
 }
 
 static void write_reasoning_switch(const struct ch_model_request *req, struct ch_jw *w) {
-    bool thinking = has_quirk(req, CH_Q_THINKING);
+    bool thinking = openai_encode_has_quirk(req, CH_Q_THINKING);
     bool refused = thinking && is_forced(req);
     if (req->effort == CH_EFFORT_DEFAULT && !refused)
         return;
@@ -65,14 +67,14 @@ static void write_reasoning_switch(const struct ch_model_request *req, struct ch
     if (thinking)
         ch_jw_kraw(w, "thinking",
                    off ? CH_SV("{\"type\":\"disabled\"}") : CH_SV("{\"type\":\"enabled\"}"));
-    else if (has_quirk(req, CH_Q_TEMPLATE_THINKING))
+    else if (openai_encode_has_quirk(req, CH_Q_TEMPLATE_THINKING))
         ch_jw_kraw(w, "chat_template_kwargs",
                    off ? CH_SV("{\"enable_thinking\":false}")
                        : CH_SV("{\"enable_thinking\":true}"));
-    else if (has_quirk(req, CH_Q_REASONING_SWITCH))
+    else if (openai_encode_has_quirk(req, CH_Q_REASONING_SWITCH))
         ch_jw_kraw(w, "reasoning",
                    off ? CH_SV("{\"enabled\":false}") : CH_SV("{\"enabled\":true}"));
-    else if (!has_quirk(req, CH_Q_NO_EFFORT))
+    else if (!openai_encode_has_quirk(req, CH_Q_NO_EFFORT))
         write_effort(req, w);
 }
 
@@ -86,10 +88,10 @@ int ch_openai_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
-static void write_schema(const struct ch_model_request *req, const struct ch_tool_def *t,
-                         struct ch_jw *w) {
+static void openai_encode_write_schema(const struct ch_model_request *req,
+                                       const struct ch_tool_def *t, struct ch_jw *w) {
     CH_BUF_AUTO strict = {0};
-    bool held = t->strict && !has_quirk(req, CH_Q_NO_STRICT) &&
+    bool held = t->strict && !openai_encode_has_quirk(req, CH_Q_NO_STRICT) &&
                 ch_encode_strict(t->schema, CH_CLEAN_OPENAI_STRICT, &strict);
     struct ch_sv schema =
         t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}");
@@ -98,7 +100,7 @@ static void write_schema(const struct ch_model_request *req, const struct ch_too
         ch_jw_kbool(w, "strict", true);
 }
 
-static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+static void openai_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_key(w, "tools");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < req->ntools; i++) {
@@ -110,7 +112,7 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        write_schema(req, t, w);
+        openai_encode_write_schema(req, t, w);
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
     }
@@ -123,22 +125,23 @@ int ch_openai_head(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "model", req->model);
     if (req->ntools)
-        write_tools(req, &w);
+        openai_encode_write_tools(req, &w);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
     if (ch_is_blank(req->system))
         return CHELA_OK;
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "role", is_plain(req) ? "developer" : "system");
+    ch_jw_kcstr(&w, "role", openai_encode_is_plain(req) ? "developer" : "system");
     ch_jw_kstr(&w, "content", req->system);
     ch_jw_end(&w, '}');
     return CHELA_OK;
 }
 
-static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!req->ntools || has_quirk(req, CH_Q_NO_TOOL_CHOICE))
+static void openai_encode_write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!req->ntools || openai_encode_has_quirk(req, CH_Q_NO_TOOL_CHOICE))
         return;
-    bool one = is_forced(req) && req->choice == CH_CHOICE_ONE && !has_quirk(req, CH_Q_CHOICE_WORD);
+    bool one = is_forced(req) && req->choice == CH_CHOICE_ONE &&
+               !openai_encode_has_quirk(req, CH_Q_CHOICE_WORD);
     if (req->choice == CH_CHOICE_NONE)
         ch_jw_kcstr(w, "tool_choice", "none");
     else if (is_forced(req) && !one)
@@ -157,11 +160,13 @@ static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *
         ch_jw_kbool(w, "parallel_tool_calls", false);
 }
 
-static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
+static void openai_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
-        ch_jw_kint(w, has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens" : "max_completion_tokens",
+        ch_jw_kint(w,
+                   openai_encode_has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens"
+                                                                 : "max_completion_tokens",
                    req->max_output_tokens);
-    if (is_plain(req) && ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) && ch_gpt_reasons(req->model))
         return; /* neither temperature nor stop is taken */
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
@@ -183,10 +188,10 @@ static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) 
 }
 
 bool ch_openai_takes_schema(const struct ch_model_request *req) {
-    return !has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA);
+    return !openai_encode_has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA);
 }
 
-static void write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
+static void openai_encode_write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
     CH_BUF_AUTO strict = {0};
     if (!req->output_schema.n)
         return;
@@ -204,8 +209,8 @@ static void write_output_schema(const struct ch_model_request *req, struct ch_jw
     ch_jw_end(w, '}');
 }
 
-static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!is_plain(req) || req->cache == CH_CACHE_OFF)
+static void openai_encode_write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!openai_encode_is_plain(req) || req->cache == CH_CACHE_OFF)
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
@@ -219,15 +224,15 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_end(&w, ']');
     if (!req->no_stream) {
         ch_jw_kbool(&w, "stream", true);
-        if (!has_quirk(req, CH_Q_NO_STREAM_USAGE))
+        if (!openai_encode_has_quirk(req, CH_Q_NO_STREAM_USAGE))
             ch_jw_kraw(&w, "stream_options", CH_SV("{\"include_usage\":true}"));
     }
-    write_sampling(req, &w);
-    write_tool_choice(req, &w);
-    write_output_schema(req, &w);
+    openai_encode_write_sampling(req, &w);
+    openai_encode_write_tool_choice(req, &w);
+    openai_encode_write_output_schema(req, &w);
     write_reasoning_switch(req, &w);
-    write_cache(req, &w);
-    if (req->ntools && !req->no_stream && has_quirk(req, CH_Q_TOOL_STREAM))
+    openai_encode_write_cache(req, &w);
+    if (req->ntools && !req->no_stream && openai_encode_has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
@@ -239,7 +244,7 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 static struct ch_jw begin_message(const struct ch_model_request *req, struct ch_buf *out,
                                   const char *role) {
-    if (has_quirk(req, CH_Q_ALTERNATE))
+    if (openai_encode_has_quirk(req, CH_Q_ALTERNATE))
         ch_turn_next(out, role);
     ch_encode_begin(out, !out->n && ch_is_blank(req->system));
     struct ch_jw w = ch_jw(out);
@@ -249,14 +254,14 @@ static struct ch_jw begin_message(const struct ch_model_request *req, struct ch_
 }
 
 enum ch_id_rule ch_openai_ids(const struct ch_model_request *req) {
-    return has_quirk(req, CH_Q_ID9) ? CH_ID_9 : CH_ID_40;
+    return openai_encode_has_quirk(req, CH_Q_ID9) ? CH_ID_9 : CH_ID_40;
 }
 
 /* A message of the user's with a string for its content. */
 static void write_as_text(const struct ch_model_request *req, const struct ch_msg *m,
                           struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
-    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    bool turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     ch_openai_join(req, m, &text);
     if (turns && ch_turn_goes_on(out, "user")) {
         ch_turn_add_text(out, ch_buf_sv(&text));
@@ -272,7 +277,7 @@ static void write_as_text(const struct ch_model_request *req, const struct ch_ms
 
 static void write_as_parts(const struct ch_model_request *req, const struct ch_msg *m,
                            struct ch_buf *out) {
-    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    bool turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     struct ch_jw w = ch_jw(out);
     if (turns && ch_turn_goes_on(out, "user")) {
         w.comma = true;
@@ -289,8 +294,8 @@ static void write_as_parts(const struct ch_model_request *req, const struct ch_m
     ch_jw_end(&w, '}');
 }
 
-static void encode_user(const struct ch_model_request *req, const struct ch_msg *m,
-                        struct ch_buf *out) {
+static void openai_encode_user(const struct ch_model_request *req, const struct ch_msg *m,
+                               struct ch_buf *out) {
     size_t content = 0, media = 0;
     for (uint32_t i = 0; i < m->nblocks; i++) {
         content += ch_openai_is_content(&m->blocks[i]);
@@ -300,19 +305,19 @@ static void encode_user(const struct ch_model_request *req, const struct ch_msg 
     if (!content)
         return;
     /* Where more may follow in the same message, that may be an image. */
-    bool plain = content == 1 && !media && !has_quirk(req, CH_Q_ALTERNATE);
-    if (plain || has_quirk(req, CH_Q_STRING_CONTENT))
+    bool plain = content == 1 && !media && !openai_encode_has_quirk(req, CH_Q_ALTERNATE);
+    if (plain || openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
         write_as_text(req, m, out);
     else
         write_as_parts(req, m, out);
 }
 
-static void encode_result(const struct ch_model_request *req, const struct ch_block *b,
-                          struct ch_buf *out) {
+static void openai_encode_result(const struct ch_model_request *req, const struct ch_block *b,
+                                 struct ch_buf *out) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_jw w = begin_message(req, out, "tool");
     ch_jw_kstr(&w, "tool_call_id", ch_id_for(ch_openai_ids(req), b->id, id));
-    if (has_quirk(req, CH_Q_ID9))
+    if (openai_encode_has_quirk(req, CH_Q_ID9))
         ch_jw_kstr(&w, "name", ch_name_for(MAX_NAME, b->name, name));
     struct ch_sv nothing = b->span ? CH_SV("(follows below)") : CH_SV(NO_OUTPUT);
     ch_jw_kstr(&w, "content", ch_is_blank(b->text) ? nothing : b->text);
@@ -338,7 +343,7 @@ static void encode_result_media(const struct ch_model_request *req, const struct
     }
     if (n) {
         struct ch_msg *media = ch_msg_new(CH_MSG_USER, blocks, n, NULL, CH_SV(""), 0);
-        if (has_quirk(req, CH_Q_STRING_CONTENT))
+        if (openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
             write_as_text(req, media, out);
         else
             write_as_parts(req, media, out);
@@ -347,21 +352,21 @@ static void encode_result_media(const struct ch_model_request *req, const struct
     ch_free(blocks);
 }
 
-static void encode_results(const struct ch_model_request *req, const struct ch_msg *m,
-                           struct ch_buf *out) {
+static void openai_encode_results(const struct ch_model_request *req, const struct ch_msg *m,
+                                  struct ch_buf *out) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            encode_result(req, &m->blocks[i], out);
+            openai_encode_result(req, &m->blocks[i], out);
         i += m->blocks[i].span;
     }
     encode_result_media(req, m, out);
-    encode_user(req, m, out); /* what stands beside the results */
+    openai_encode_user(req, m, out); /* what stands beside the results */
 }
 
 /* --- the assistant's */
 
 /* Whether the model that is asked wrote this reply. */
-static bool is_own(const struct ch_model_request *req, const struct ch_msg *m) {
+static bool openai_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m) {
     return m->api && strcmp(m->api, "openai") == 0 && ch_gpt_same(m->model, req->model);
 }
 
@@ -379,8 +384,8 @@ static void join_blocks(const struct ch_msg *m, enum ch_block_type type, struct 
             ch_buf_add_sv(out, m->blocks[i].text);
 }
 
-static void write_calls(const struct ch_model_request *req, const struct ch_msg *m, bool own,
-                        struct ch_jw *w) {
+static void openai_encode_write_calls(const struct ch_model_request *req, const struct ch_msg *m,
+                                      bool own, struct ch_jw *w) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     CH_BUF_AUTO arguments = {0};
     ch_jw_key(w, "tool_calls");
@@ -408,9 +413,9 @@ static void write_calls(const struct ch_model_request *req, const struct ch_msg 
 }
 
 /* Some servers demand the member on every turn, also empty. */
-static void write_reasoning(const struct ch_model_request *req, const struct ch_msg *m, bool own,
-                            struct ch_jw *w) {
-    bool demanded = has_quirk(req, CH_Q_REPLAY_REASONING);
+static void openai_encode_write_reasoning(const struct ch_model_request *req,
+                                          const struct ch_msg *m, bool own, struct ch_jw *w) {
+    bool demanded = openai_encode_has_quirk(req, CH_Q_REPLAY_REASONING);
     const struct ch_block *b = find_reasoning(m);
     bool usable = b && m->api && strcmp(m->api, "openai") == 0 && (own || demanded);
     const char *member = usable && b->name.n && !demanded ? b->name.p : "reasoning_content";
@@ -455,17 +460,17 @@ static struct said said_of(const struct ch_msg *m) {
 
 static void write_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                             const struct said *s, struct ch_buf *out) {
-    bool own = is_own(req, m), turns = has_quirk(req, CH_Q_ALTERNATE);
+    bool own = openai_encode_is_own(req, m), turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     const struct ch_block *reasoning = find_reasoning(m);
     bool parts =
         own && reasoning && reasoning->text.n && ch_sv_is(reasoning->name, CH_OPENAI_THINKING);
     bool open = turns && !parts && !s->calls && !s->refusal.n;
     struct ch_jw w = begin_message(req, out, "assistant");
     if (open)
-        write_reasoning(req, m, own, &w);
+        openai_encode_write_reasoning(req, m, own, &w);
     if (parts)
         write_thinking_content(reasoning, ch_buf_sv(&s->text), &w);
-    else if (!s->silent || has_quirk(req, CH_Q_STRING_CONTENT))
+    else if (!s->silent || openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
         ch_jw_kstr(&w, "content", ch_buf_sv(&s->text));
     else
         ch_jw_kcstr(&w, "content", NULL);
@@ -476,9 +481,9 @@ static void write_assistant(const struct ch_model_request *req, const struct ch_
     if (s->refusal.n)
         ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
     if (!parts)
-        write_reasoning(req, m, own, &w);
+        openai_encode_write_reasoning(req, m, own, &w);
     if (s->calls)
-        write_calls(req, m, own, &w);
+        openai_encode_write_calls(req, m, own, &w);
     ch_jw_end(&w, '}');
 }
 
@@ -494,14 +499,14 @@ static void continue_assistant(const struct ch_model_request *req, const struct 
     if (s->refusal.n)
         ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
     if (s->calls)
-        write_calls(req, m, is_own(req, m), &w);
+        openai_encode_write_calls(req, m, openai_encode_is_own(req, m), &w);
     ch_jw_end(&w, '}');
 }
 
-static void encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
-                             struct ch_buf *out) {
+static void openai_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
+                                    struct ch_buf *out) {
     struct said s = said_of(m);
-    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    bool turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     if (turns && ch_turn_goes_on(out, "assistant"))
         continue_assistant(req, m, &s, out);
     else if (!s.silent || s.calls || s.refusal.n)
@@ -511,17 +516,17 @@ static void encode_assistant(const struct ch_model_request *req, const struct ch
 }
 
 void ch_openai_close(const struct ch_model_request *req, struct ch_buf *out) {
-    if (has_quirk(req, CH_Q_ALTERNATE))
+    if (openai_encode_has_quirk(req, CH_Q_ALTERNATE))
         ch_turn_close(out);
 }
 
 int ch_openai_message(const struct ch_model_request *req, const struct ch_msg *m,
                       struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     if (m->kind == CH_MSG_ASSISTANT)
-        encode_assistant(req, m, out);
+        openai_encode_assistant(req, m, out);
     else if (m->kind == CH_MSG_RESULTS)
-        encode_results(req, m, out);
+        openai_encode_results(req, m, out);
     else
-        encode_user(req, m, out);
+        openai_encode_user(req, m, out);
     return CHELA_OK;
 }

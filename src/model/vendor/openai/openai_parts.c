@@ -11,7 +11,8 @@ void ch_openai_text_part(struct ch_jw *w, struct ch_sv text) {
 }
 
 /* "data:image/png;base64,...": long, so written in place. */
-static void write_data_url(struct ch_jw *w, const char *key, const struct ch_block *b) {
+static void openai_parts_write_data_url(struct ch_jw *w, const char *key,
+                                        const struct ch_block *b) {
     CH_BUF_AUTO url = {0};
     if (b->flags & CH_F_URL) {
         ch_jw_kstr(w, key, b->text);
@@ -22,12 +23,12 @@ static void write_data_url(struct ch_jw *w, const char *key, const struct ch_blo
     ch_jw_kstr(w, key, ch_buf_sv(&url));
 }
 
-static void write_image(struct ch_jw *w, const struct ch_block *b) {
+static void openai_parts_write_image(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "image_url");
     ch_jw_key(w, "image_url");
     ch_jw_begin(w, '{');
-    write_data_url(w, "url", b);
+    openai_parts_write_data_url(w, "url", b);
     if (b->extra.n)
         ch_jw_kstr(w, "detail", b->extra);
     ch_jw_end(w, '}');
@@ -46,13 +47,13 @@ static void write_audio(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_end(w, '}');
 }
 
-static void write_file(struct ch_jw *w, const struct ch_block *b) {
+static void openai_parts_write_file(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "file");
     ch_jw_key(w, "file");
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "filename", b->id.n ? b->id : CH_SV("document.pdf"));
-    write_data_url(w, "file_data", b);
+    openai_parts_write_data_url(w, "file_data", b);
     ch_jw_end(w, '}');
     ch_jw_end(w, '}');
 }
@@ -76,17 +77,17 @@ static bool part_as_text(const struct ch_model_request *req, const struct ch_blo
     return true;
 }
 
-static void write_part(const struct ch_model_request *req, struct ch_jw *w,
-                       const struct ch_block *b) {
+static void openai_parts_write_part(const struct ch_model_request *req, struct ch_jw *w,
+                                    const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
     if (part_as_text(req, b, &text))
         ch_openai_text_part(w, ch_buf_sv(&text));
     else if (b->type == CH_BLOCK_IMAGE)
-        write_image(w, b);
+        openai_parts_write_image(w, b);
     else if (b->type == CH_BLOCK_AUDIO)
         write_audio(w, b);
     else
-        write_file(w, b);
+        openai_parts_write_file(w, b);
 }
 
 bool ch_openai_is_media(const struct ch_block *b) {
@@ -123,7 +124,7 @@ void ch_openai_parts(const struct ch_model_request *req, const struct ch_msg *m,
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (ch_openai_is_media(b))
-            write_part(req, w, b);
+            openai_parts_write_part(req, w, b);
         else if (ch_openai_is_content(b))
             ch_openai_text_part(w, ch_encode_prefixed(&prefix, b->text, &room));
         i += b->span;

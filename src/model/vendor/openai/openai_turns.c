@@ -12,7 +12,7 @@ struct turn {
 
 /* What is open at the end of a message; false: it is no message but something
  * inside of one, since more is closed than was opened. */
-static bool read_message(struct ch_sv s, struct turn *t) {
+static bool openai_turns_read_message(struct ch_sv s, struct turn *t) {
     t->in_string = false;
     t->depth = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -34,7 +34,7 @@ static struct turn last_turn(const struct ch_buf *out) {
     struct turn t = {0};
     for (size_t at = out->n; at-- > 0;) {
         struct ch_sv rest = ch_sv(out->p + at, out->n - at);
-        if (*rest.p != '{' || !ch_sv_starts(rest, mark.p) || !read_message(rest, &t))
+        if (*rest.p != '{' || !ch_sv_starts(rest, mark.p) || !openai_turns_read_message(rest, &t))
             continue;
         rest = ch_sv(rest.p + mark.n, rest.n - mark.n);
         t.role = ch_sv_split(&rest, '"');

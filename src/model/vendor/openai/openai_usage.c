@@ -74,7 +74,8 @@ static void read_figures(struct ch_sv json, struct ch_buf *scratch, int64_t figu
 }
 
 /* The first that was reported; 0 is a report, too. */
-static int64_t first_of(const int64_t figures[FIGURES], const enum figure *order, size_t n) {
+static int64_t openai_usage_first_of(const int64_t figures[FIGURES], const enum figure *order,
+                                     size_t n) {
     for (size_t i = 0; i < n; i++)
         if (figures[order[i]] >= 0)
             return ch_token_count(figures[order[i]]);
@@ -92,9 +93,9 @@ struct ch_usage ch_openai_usage(struct ch_sv json, struct ch_buf *scratch) {
     struct ch_usage u = {
         .input = ch_token_count(figures[PROMPT]),
         .output = ch_token_count(figures[COMPLETION]),
-        .cache_read = first_of(figures, cached, CH_LEN(cached)),
+        .cache_read = openai_usage_first_of(figures, cached, CH_LEN(cached)),
         .cache_write = ch_token_count(figures[WRITE]),
-        .reasoning = first_of(figures, reasoning, CH_LEN(reasoning)),
+        .reasoning = openai_usage_first_of(figures, reasoning, CH_LEN(reasoning)),
     };
     int64_t total = ch_token_count(figures[TOTAL]);
     if (u.reasoning && u.input + u.output + u.reasoning == total)

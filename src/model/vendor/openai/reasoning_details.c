@@ -31,7 +31,7 @@ void ch_details_release(struct ch_details *d) {
     *d = (struct ch_details){0};
 }
 
-static struct piece read_piece(struct ch_sv json, struct ch_buf *scratch) {
+static struct piece reasoning_details_read_piece(struct ch_sv json, struct ch_buf *scratch) {
     struct piece piece = {.index = -1};
     struct ch_pull p;
     struct ch_sv key;
@@ -55,7 +55,7 @@ static struct piece read_piece(struct ch_sv json, struct ch_buf *scratch) {
     return piece;
 }
 
-static bool is_text(const struct piece *p) {
+static bool reasoning_details_is_text(const struct piece *p) {
     return ch_sv_is(p->type, "reasoning.text");
 }
 
@@ -73,15 +73,16 @@ static struct ch_detail *new_detail(struct ch_details *d, const struct piece *p,
     }
     struct ch_detail *item = &d->items[d->n++];
     *item = (struct ch_detail){.summary = is_summary(p), .index = p->index};
-    item->joins = is_text(p) || is_summary(p);
+    item->joins = reasoning_details_is_text(p) || is_summary(p);
     ch_buf_add_sv(&item->first, json);
     return item;
 }
 
-static int add_piece(struct ch_details *d, const struct piece *p, struct ch_sv json) {
+static int reasoning_details_add_piece(struct ch_details *d, const struct piece *p,
+                                       struct ch_sv json) {
     struct ch_detail *last = d->n ? &d->items[d->n - 1] : NULL;
     bool joins = last && last->joins && last->index == p->index &&
-                 (last->summary ? is_summary(p) : is_text(p));
+                 (last->summary ? is_summary(p) : reasoning_details_is_text(p));
     if (json.n > CH_LIMIT_REPLY - d->bytes)
         return CHELA_ELIMIT;
     d->bytes += json.n;
@@ -112,8 +113,8 @@ int ch_details_add(struct ch_details *d, struct ch_sv array) {
     ch_pull_init(&p, array, &outer);
     if (ch_pull_enter(&p, '['))
         for (; rc == CHELA_OK && ch_pull_item(&p) && ch_pull_raw(&p, &json); n++) {
-            struct piece piece = read_piece(json, &inner);
-            rc = add_piece(d, &piece, json);
+            struct piece piece = reasoning_details_read_piece(json, &inner);
+            rc = reasoning_details_add_piece(d, &piece, json);
         }
     if (n != 1)
         d->said = ch_sv(NULL, 0);
@@ -161,7 +162,7 @@ void ch_details_text(struct ch_sv array, struct ch_buf *out) {
     if (!ch_pull_enter(&p, '['))
         return;
     while (ch_pull_item(&p) && ch_pull_raw(&p, &json)) {
-        struct piece piece = read_piece(json, &inner);
+        struct piece piece = reasoning_details_read_piece(json, &inner);
         ch_buf_add_sv(out, piece.text.n ? piece.text : piece.summary);
     }
 }

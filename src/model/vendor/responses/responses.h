@@ -6,13 +6,4 @@
 
 #define CH_RESPONSES "openai-responses"
 
-int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
-                      struct ch_http_request *out, struct chela_error *err);
-int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err);
-int ch_responses_message(const struct ch_model_request *req, const struct ch_msg *m,
-                         struct ch_buf *out, struct chela_error *err);
-int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err);
-
 #endif

@@ -17,6 +17,7 @@
 #include "model/codec/errors.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/responses/responses.h"
+#include "model/vendor/responses/responses_encode.h"
 #include "model/vendor/responses/responses_items.h"
 #include "json/members.h"
 #include "json/pull.h"
@@ -29,7 +30,7 @@ struct state {
     unsigned key;                    /* for the block with this key */
 };
 
-static struct state *state_of(struct ch_decoder *d) {
+static struct state *responses_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
@@ -58,7 +59,7 @@ static void read_response(struct ch_pull *p, struct response *r) {
     r->json.n = (size_t)(p->at - r->json.p);
 }
 
-static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+static void responses_decode_read_usage(struct ch_decoder *d, struct ch_sv json) {
     static const struct ch_member details[] = {
         CH_MEMBER(struct ch_usage, cache_read, "cached_tokens", CH_MEMBER_INT),
         CH_MEMBER(struct ch_usage, cache_write, "cache_write_tokens", CH_MEMBER_INT),
@@ -73,7 +74,8 @@ static void read_usage(struct ch_decoder *d, struct ch_sv json) {
     struct ch_usage u = {0};
     if (!json.n)
         return;
-    ch_members_read(json, &state_of(d)->items.scratch, members, CH_LEN(members), &u);
+    ch_members_read(json, &responses_decode_state_of(d)->items.scratch, members, CH_LEN(members),
+                    &u);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(u.input),
         .output = ch_token_count(u.output),
@@ -83,7 +85,7 @@ static void read_usage(struct ch_decoder *d, struct ch_sv json) {
     };
 }
 
-static void set_model(struct ch_decoder *d, struct ch_sv model) {
+static void responses_decode_set_model(struct ch_decoder *d, struct ch_sv model) {
     if (model.n && !ch_sv_eq(model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
@@ -91,8 +93,8 @@ static void set_model(struct ch_decoder *d, struct ch_sv model) {
 /* --- errors */
 
 /* `fallback` is said where the vendor's error says nothing. */
-static int read_error(struct ch_decoder *d, struct ch_sv json, struct ch_sv fallback,
-                      struct chela_error *err) {
+static int responses_decode_read_error(struct ch_decoder *d, struct ch_sv json,
+                                       struct ch_sv fallback, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
@@ -112,7 +114,7 @@ static int read_error(struct ch_decoder *d, struct ch_sv json, struct ch_sv fall
 
 /* --- the end */
 
-static enum ch_stop stop_of(struct ch_sv reason) {
+static enum ch_stop responses_decode_stop_of(struct ch_sv reason) {
     if (ch_sv_is(reason, "content_filter"))
         return CH_STOP_REFUSAL;
     return ch_sv_is(reason, "steered") ? CH_STOP_PAUSE : CH_STOP_LENGTH;
@@ -122,17 +124,17 @@ static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_s
                           struct chela_error *err) {
     char *line = ch_arena_printf(&d->arena, "the server ended the reply with status \"%.*s\"",
                                  CH_SV_FMT(status));
-    return read_error(d, json, ch_sv_str(line), err);
+    return responses_decode_read_error(d, json, ch_sv_str(line), err);
 }
 
 /* The reply as a whole. `said` is its status by the event that carried it. */
 static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
                         struct chela_error *err) {
-    struct state *st = state_of(d);
+    struct state *st = responses_decode_state_of(d);
     struct ch_sv status = r->status.n ? r->status : said;
     bool completed = ch_sv_is(status, "completed"), incomplete = ch_sv_is(status, "incomplete");
-    set_model(d, r->model);
-    read_usage(d, r->usage);
+    responses_decode_set_model(d, r->model);
+    responses_decode_read_usage(d, r->usage);
     d->reply.stop_raw =
         incomplete && r->reason.n
             ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r->reason)))
@@ -143,7 +145,7 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
         return fail_by_status(d, status, r->json, err);
     if (completed)
         ch_responses_close(&st->items, d->fold);
-    d->reply.stop = completed ? CH_STOP_STOP : stop_of(r->reason);
+    d->reply.stop = completed ? CH_STOP_STOP : responses_decode_stop_of(r->reason);
     d->reply.complete = d->stopped = true;
     return CHELA_OK;
 }
@@ -158,7 +160,7 @@ struct event {
     struct response response;
 };
 
-static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     struct ch_pull p;
     struct ch_sv key;
     memset(e, 0, offsetof(struct event, response)); /* a delta has none: save its zeros */
@@ -190,7 +192,7 @@ static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e)
     return !ch_pull_failed(&p);
 }
 
-static bool ends(struct ch_sv s, struct ch_sv tail) {
+static bool responses_decode_ends(struct ch_sv s, struct ch_sv tail) {
     return s.n >= tail.n && memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0;
 }
 
@@ -232,9 +234,9 @@ static bool find_piece(struct ch_sv data, struct ch_sv *piece) {
     return true;
 }
 
-static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
-                  enum ch_responses_delta kind, unsigned key) {
-    struct state *st = state_of(d);
+static void responses_decode_learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
+                                   enum ch_responses_delta kind, unsigned key) {
+    struct state *st = responses_decode_state_of(d);
     if (!piece.n || kind == CH_DELTA_REFUSAL || !find_piece(data, &piece))
         return;
     st->repeats = kind;
@@ -242,8 +244,8 @@ static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
     ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = piece});
 }
 
-static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
-    struct state *st = state_of(d);
+static bool responses_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = responses_decode_state_of(d);
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
@@ -258,7 +260,7 @@ static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
 
 static int item_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
                       struct ch_sv data) {
-    struct state *st = state_of(d);
+    struct state *st = responses_decode_state_of(d);
     struct ch_responses_items *items = &st->items;
     bool added = ch_sv_is(name, "output_item.added");
     int64_t next = added && items->n ? st->last + 1 : st->last;
@@ -273,8 +275,8 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
 
     enum ch_responses_delta kind;
     unsigned key;
-    bool delta = ends(name, CH_SV(".delta"));
-    size_t tail = delta ? 6 : ends(name, CH_SV(".done")) ? 5 : 0;
+    bool delta = responses_decode_ends(name, CH_SV(".delta"));
+    size_t tail = delta ? 6 : responses_decode_ends(name, CH_SV(".done")) ? 5 : 0;
     if (!tail || !find_stream(ch_sv(name.p, name.n - tail), &kind))
         return CHELA_OK;
     if (!delta) /* of reasoning, this is one part: the item's end has them all */
@@ -283,7 +285,7 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
                    : ch_responses_settle(items, d->fold, st->last, e->part, kind, e->text);
     int rc = ch_responses_add(items, d->fold, st->last, e->part, kind, e->delta, &key);
     if (rc == CHELA_OK)
-        learn(d, data, e->delta, kind, key);
+        responses_decode_learn(d, data, e->delta, kind, key);
     return rc;
 }
 
@@ -302,27 +304,27 @@ static int reply_event(struct ch_decoder *d, struct ch_sv name, const struct eve
     struct ch_sv status = final_status(name);
     if (status.n)
         return use_response(d, &e->response, status, err);
-    set_model(d, e->response.model);
+    responses_decode_set_model(d, e->response.model);
     return CHELA_OK;
 }
 
-static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
-                    struct chela_error *err) {
+static int responses_decode_on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                                     struct chela_error *err) {
     static const struct ch_sv prefix = CH_SV("response.");
     struct event e;
     int rc;
-    if (repeat(d, data, &rc))
+    if (responses_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
-    ch_template_clear(&state_of(d)->template);
+    ch_template_clear(&responses_decode_state_of(d)->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
-    if (!read_event(d, data, &e))
+    if (!responses_decode_read_event(d, data, &e))
         return ch_decode_malformed(err);
     struct ch_sv type = e.type.n ? e.type : name;
     bool known = ch_sv_starts(type, "response.");
     if (ch_sv_is(type, "error") || (e.has_error && !known))
-        return read_error(d, data, CH_SV("the server reported an error and did not say which"),
-                          err);
+        return responses_decode_read_error(
+            d, data, CH_SV("the server reported an error and did not say which"), err);
     if (!known)
         return CHELA_OK;
     d->recognised = true;
@@ -332,24 +334,25 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
     return item_event(d, type, &e, data) < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
-static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+static int responses_decode_on_body(struct ch_decoder *d, struct ch_sv body,
+                                    struct chela_error *err) {
     struct ch_pull p;
     struct response r;
     if (*body.p == '[')
-        return read_error(d, body, CH_SV(""), err);
+        return responses_decode_read_error(d, body, CH_SV(""), err);
     ch_pull_init(&p, body, &d->scratch);
     read_response(&p, &r);
     if (ch_pull_failed(&p))
         return ch_decode_malformed(err);
     if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
-        return read_error(d, body, CH_SV(""), err);
+        return responses_decode_read_error(d, body, CH_SV(""), err);
     d->recognised = true;
     return use_response(d, &r, CH_SV("completed"), err);
 }
 
-static void on_release(struct ch_decoder *d) {
-    ch_responses_items_release(&state_of(d)->items);
-    ch_template_release(&state_of(d)->template);
+static void responses_decode_on_release(struct ch_decoder *d) {
+    ch_responses_items_release(&responses_decode_state_of(d)->items);
+    ch_template_release(&responses_decode_state_of(d)->template);
 }
 
 const struct ch_codec ch_codec_responses = {
@@ -360,7 +363,7 @@ const struct ch_codec ch_codec_responses = {
     .head = ch_responses_head,
     .message = ch_responses_message,
     .tail = ch_responses_tail,
-    .event = on_event,
-    .body = on_body,
-    .release = on_release,
+    .event = responses_decode_on_event,
+    .body = responses_decode_on_body,
+    .release = responses_decode_on_release,
 };

@@ -9,6 +9,8 @@
  * back as it came, but only to the model that wrote it, and only in front of
  * the item it led to: the server refuses the one without the other. Ids of
  * items are sent only where their reasoning is, for the same reason. */
+#include "model/vendor/responses/responses_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/message/ids.h"
@@ -19,13 +21,13 @@
 #define MAX_ITEM_ID 64
 #define MIN_OUTPUT_TOKENS 16 /* the least the API takes */
 
-static bool has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
+static bool responses_encode_has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
     return req->endpoint->quirks & q;
 }
 
 /* OpenAI's own service, as far as quirks tell. */
-static bool is_plain(const struct ch_model_request *req) {
-    return !has_quirk(req, CH_Q_NO_DEVELOPER);
+static bool responses_encode_is_plain(const struct ch_model_request *req) {
+    return !responses_encode_has_quirk(req, CH_Q_NO_DEVELOPER);
 }
 
 /* Models of OpenAI's that are known not to reason refuse what has to do with
@@ -39,7 +41,7 @@ static bool may_reason(const struct ch_model_request *req) {
     bool gpt = ch_sv_starts(model, "gpt-3") || ch_sv_starts(model, "gpt-4") ||
                (ch_sv_starts(model, "gpt-") && ch_sv_contains_nocase(model, "chat")) ||
                ch_sv_starts(model, "chatgpt");
-    return !gpt && !has_quirk(req, CH_Q_API_KEY);
+    return !gpt && !responses_encode_has_quirk(req, CH_Q_API_KEY);
 }
 
 /* --- HTTP */
@@ -53,14 +55,15 @@ int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
 /* --- head and tail */
 
 /* Left out, the server would try strict mode by itself: it is always said. */
-static void write_schema(struct ch_jw *w, const char *key, struct ch_sv schema, bool strict) {
+static void responses_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema,
+                                          bool strict) {
     CH_BUF_AUTO clean = {0};
     strict = strict && ch_encode_strict(schema, CH_CLEAN_OPENAI_STRICT, &clean);
     ch_jw_kraw(w, key, strict ? ch_buf_sv(&clean) : schema);
     ch_jw_kbool(w, "strict", strict);
 }
 
-static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+static void responses_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_key(w, "tools");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < req->ntools; i++) {
@@ -70,9 +73,9 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        write_schema(w, "parameters",
-                     t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"),
-                     t->strict);
+        responses_encode_write_schema(
+            w, "parameters",
+            t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"), t->strict);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -86,14 +89,15 @@ int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
     if (!ch_is_blank(req->system))
         ch_jw_kstr(&w, "instructions", req->system);
     if (req->ntools)
-        write_tools(req, &w);
+        responses_encode_write_tools(req, &w);
     ch_jw_key(&w, "input");
     ch_jw_begin(&w, '[');
     return CHELA_OK;
 }
 
-static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!req->ntools || has_quirk(req, CH_Q_NO_TOOL_CHOICE))
+static void responses_encode_write_tool_choice(const struct ch_model_request *req,
+                                               struct ch_jw *w) {
+    if (!req->ntools || responses_encode_has_quirk(req, CH_Q_NO_TOOL_CHOICE))
         return;
     if (req->choice == CH_CHOICE_NONE || req->choice == CH_CHOICE_ANY)
         ch_jw_kcstr(w, "tool_choice", req->choice == CH_CHOICE_NONE ? "none" : "required");
@@ -109,7 +113,7 @@ static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *
 }
 
 /* There is none for stop sequences, nor for a seed. */
-static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
+static void responses_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
     if (ch_gpt_reasons(req->model))
@@ -124,8 +128,9 @@ static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) 
     }
 }
 
-static void write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!req->output_schema.n || has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA))
+static void responses_encode_write_output_schema(const struct ch_model_request *req,
+                                                 struct ch_jw *w) {
+    if (!req->output_schema.n || responses_encode_has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA))
         return;
     ch_jw_key(w, "text");
     ch_jw_begin(w, '{');
@@ -133,14 +138,14 @@ static void write_output_schema(const struct ch_model_request *req, struct ch_jw
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "json_schema");
     ch_jw_kcstr(w, "name", "answer");
-    write_schema(w, "schema", req->output_schema, true);
+    responses_encode_write_schema(w, "schema", req->output_schema, true);
     ch_jw_end(w, '}');
     ch_jw_end(w, '}');
 }
 
 /* A summary is what people get to see of the reasoning; not everybody may have
  * one, so only who asks for reasoning asks for it. */
-static void write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
+static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_reasons(req->model);
@@ -160,8 +165,8 @@ static void write_reasoning(const struct ch_model_request *req, struct ch_jw *w)
     ch_jw_end(w, '}');
 }
 
-static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!is_plain(req) || req->cache == CH_CACHE_OFF)
+static void responses_encode_write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!responses_encode_is_plain(req) || req->cache == CH_CACHE_OFF)
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
@@ -176,11 +181,11 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
     ch_jw_kbool(&w, "store", false);
-    write_sampling(req, &w);
-    write_tool_choice(req, &w);
-    write_output_schema(req, &w);
-    write_reasoning(req, &w);
-    write_cache(req, &w);
+    responses_encode_write_sampling(req, &w);
+    responses_encode_write_tool_choice(req, &w);
+    responses_encode_write_output_schema(req, &w);
+    responses_encode_write_reasoning(req, &w);
+    responses_encode_write_cache(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');
@@ -189,12 +194,12 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- parts */
 
-static bool is_media(const struct ch_block *b) {
+static bool responses_encode_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
 static bool is_content(const struct ch_block *b) {
-    return is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+    return responses_encode_is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
 }
 
 static void write_text_part(struct ch_jw *w, struct ch_sv text) {
@@ -204,47 +209,48 @@ static void write_text_part(struct ch_jw *w, struct ch_sv text) {
     ch_jw_end(w, '}');
 }
 
-static void write_data_url(struct ch_jw *w, const char *key, const struct ch_block *b) {
+static void responses_encode_write_data_url(struct ch_jw *w, const char *key,
+                                            const struct ch_block *b) {
     CH_BUF_AUTO url = {0};
     ch_buf_addf(&url, "data:%.*s;base64,", CH_SV_FMT(b->name));
     ch_buf_add_sv(&url, b->text);
     ch_jw_kstr(w, key, ch_buf_sv(&url));
 }
 
-static void write_image(struct ch_jw *w, const struct ch_block *b) {
+static void responses_encode_write_image(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "input_image");
     if (b->flags & CH_F_URL)
         ch_jw_kstr(w, "image_url", b->text);
     else
-        write_data_url(w, "image_url", b);
+        responses_encode_write_data_url(w, "image_url", b);
     ch_jw_kstr(w, "detail", b->extra.n ? b->extra : CH_SV("auto"));
     ch_jw_end(w, '}');
 }
 
-static void write_file(struct ch_jw *w, const struct ch_block *b) {
+static void responses_encode_write_file(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "input_file");
     if (b->flags & CH_F_URL) {
         ch_jw_kstr(w, "file_url", b->text);
     } else {
         ch_jw_kstr(w, "filename", b->id.n ? b->id : CH_SV("document.pdf"));
-        write_data_url(w, "file_data", b);
+        responses_encode_write_data_url(w, "file_data", b);
     }
     ch_jw_end(w, '}');
 }
 
 /* Documents of text go as text; of the others PDF is sure to be taken. */
-static void write_media(struct ch_jw *w, const struct ch_block *b) {
+static void responses_encode_write_media(struct ch_jw *w, const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
     bool pdf = b->type == CH_BLOCK_DOCUMENT &&
                (b->flags & CH_F_URL || ch_sv_is(b->name, "application/pdf"));
     if (b->type == CH_BLOCK_IMAGE) {
-        write_image(w, b);
+        responses_encode_write_image(w, b);
         return;
     }
     if (pdf) {
-        write_file(w, b);
+        responses_encode_write_file(w, b);
         return;
     }
     if (b->id.n)
@@ -258,14 +264,14 @@ static void write_media(struct ch_jw *w, const struct ch_block *b) {
 
 /* --- items of the user and of tools */
 
-static struct ch_jw begin_item(struct ch_buf *out) {
+static struct ch_jw responses_encode_begin_item(struct ch_buf *out) {
     ch_encode_begin(out, !out->n);
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     return w;
 }
 
-static void encode_user(const struct ch_msg *m, struct ch_buf *out) {
+static void responses_encode_user(const struct ch_msg *m, struct ch_buf *out) {
     CH_BUF_AUTO room = {0};
     const char *prefix = ch_msg_kind_prefix(m->kind);
     size_t content = 0, media = 0;
@@ -273,14 +279,14 @@ static void encode_user(const struct ch_msg *m, struct ch_buf *out) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         content += is_content(b);
-        media += is_media(b);
+        media += responses_encode_is_media(b);
         if (is_content(b))
             only = b->text;
         i += b->span;
     }
     if (!content)
         return;
-    struct ch_jw w = begin_item(out);
+    struct ch_jw w = responses_encode_begin_item(out);
     ch_jw_kcstr(&w, "role", "user");
     if (content == 1 && !media) {
         ch_jw_kstr(&w, "content", ch_encode_prefixed(&prefix, only, &room));
@@ -291,8 +297,8 @@ static void encode_user(const struct ch_msg *m, struct ch_buf *out) {
     ch_jw_begin(&w, '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (is_media(b))
-            write_media(&w, b);
+        if (responses_encode_is_media(b))
+            responses_encode_write_media(&w, b);
         else if (is_content(b))
             write_text_part(&w, ch_encode_prefixed(&prefix, b->text, &room));
         i += b->span;
@@ -301,9 +307,9 @@ static void encode_user(const struct ch_msg *m, struct ch_buf *out) {
     ch_jw_end(&w, '}');
 }
 
-static void encode_result(const struct ch_block *b, struct ch_buf *out) {
+static void responses_encode_result(const struct ch_block *b, struct ch_buf *out) {
     char id[CH_ID_ROOM];
-    struct ch_jw w = begin_item(out);
+    struct ch_jw w = responses_encode_begin_item(out);
     ch_jw_kcstr(&w, "type", "function_call_output");
     ch_jw_kstr(&w, "call_id", ch_id_for(CH_ID_64, b->id, id));
     if (!b->span) {
@@ -316,21 +322,21 @@ static void encode_result(const struct ch_block *b, struct ch_buf *out) {
     if (!ch_is_blank(b->text))
         write_text_part(&w, b->text);
     for (unsigned k = 1; k <= b->span; k++)
-        if (is_media(b + k))
-            write_media(&w, b + k);
+        if (responses_encode_is_media(b + k))
+            responses_encode_write_media(&w, b + k);
         else if (is_content(b + k))
             write_text_part(&w, b[k].text);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
 }
 
-static void encode_results(const struct ch_msg *m, struct ch_buf *out) {
+static void responses_encode_results(const struct ch_msg *m, struct ch_buf *out) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            encode_result(&m->blocks[i], out);
+            responses_encode_result(&m->blocks[i], out);
         i += m->blocks[i].span;
     }
-    encode_user(m, out); /* what stands beside the results */
+    responses_encode_user(m, out); /* what stands beside the results */
 }
 
 /* --- the assistant's items */
@@ -412,7 +418,7 @@ static void write_output_text(struct ch_jw *w, const struct ch_block *b, const s
     ch_jw_end(w, '}');
 }
 
-static bool has_id(const struct ch_block *b, struct ch_sv id) {
+static bool responses_encode_has_id(const struct ch_block *b, struct ch_sv id) {
     struct extra x = read_extra(b);
     bool same = b->type == CH_BLOCK_TEXT && ch_sv_eq(ch_json_get_str(x.v, "id"), id);
     ch_arena_release(&x.arena);
@@ -432,7 +438,7 @@ static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool 
     const struct ch_block *b = &m->blocks[at];
     struct extra x = own ? read_extra(b) : (struct extra){0};
     struct ch_sv id = ids ? item_id(&x, "msg_") : CH_SV("");
-    struct ch_jw w = begin_item(out);
+    struct ch_jw w = responses_encode_begin_item(out);
     if (!id.n) {
         ch_jw_kcstr(&w, "role", "assistant");
         ch_jw_kstr(&w, "content", b->text);
@@ -446,7 +452,7 @@ static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool 
         ch_jw_key(&w, "content");
         ch_jw_begin(&w, '[');
         write_output_text(&w, b, &x);
-        for (; at + 1 < m->nblocks && has_id(&m->blocks[at + 1], id); at++) {
+        for (; at + 1 < m->nblocks && responses_encode_has_id(&m->blocks[at + 1], id); at++) {
             struct extra next = read_extra(&m->blocks[at + 1]);
             write_output_text(&w, &m->blocks[at + 1], &next);
             ch_arena_release(&next.arena);
@@ -463,7 +469,7 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
     CH_BUF_AUTO arguments = {0};
     struct extra x = own ? read_extra(b) : (struct extra){0};
     struct ch_sv id = ids ? item_id(&x, "fc_") : CH_SV("");
-    struct ch_jw aw = ch_jw(&arguments), w = begin_item(out);
+    struct ch_jw aw = ch_jw(&arguments), w = responses_encode_begin_item(out);
     ch_encode_arguments(&aw, b->text);
     ch_jw_kcstr(&w, "type", "function_call");
     if (id.n)
@@ -482,8 +488,8 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
     ch_arena_release(&x.arena);
 }
 
-static void encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
-                             struct ch_buf *out) {
+static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
+                                       struct ch_buf *out) {
     bool own = m->api && strcmp(m->api, CH_RESPONSES) == 0;
     bool same = own && ch_gpt_same(m->model, req->model); /* the model wrote it itself */
     bool ids = same && sends_ids(m);
@@ -508,10 +514,10 @@ static void encode_assistant(const struct ch_model_request *req, const struct ch
 int ch_responses_message(const struct ch_model_request *req, const struct ch_msg *m,
                          struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     if (m->kind == CH_MSG_ASSISTANT)
-        encode_assistant(req, m, out);
+        responses_encode_assistant(req, m, out);
     else if (m->kind == CH_MSG_RESULTS)
-        encode_results(m, out);
+        responses_encode_results(m, out);
     else
-        encode_user(m, out);
+        responses_encode_user(m, out);
     return CHELA_OK;
 }

@@ -34,7 +34,8 @@ static struct ch_responses_item *item_at(struct ch_responses_items *x, unsigned 
 
 /* The key of a part of an item; false: there are too many. Deltas come for the
  * part that was opened last, so that is where the search begins. */
-static bool key_of(struct ch_responses_items *x, unsigned index, int64_t part, unsigned *key) {
+static bool responses_items_key_of(struct ch_responses_items *x, unsigned index, int64_t part,
+                                   unsigned *key) {
     *key = index;
     if (part <= 0)
         return true;
@@ -58,7 +59,8 @@ struct wire_item {
     struct ch_sv summary, content, namespace, caller; /* JSON */
 };
 
-static bool read_item(struct ch_responses_items *x, struct ch_sv json, struct wire_item *w) {
+static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv json,
+                                      struct wire_item *w) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, id, "id", CH_MEMBER_STR),
@@ -78,7 +80,7 @@ static bool read_item(struct ch_responses_items *x, struct ch_sv json, struct wi
     return ch_members_read(json, &x->scratch, members, CH_LEN(members), w) && w->type.n;
 }
 
-static enum ch_responses_kind kind_of(struct ch_sv type) {
+static enum ch_responses_kind responses_items_kind_of(struct ch_sv type) {
     static const struct {
         const char *type;
         enum ch_responses_kind kind;
@@ -94,14 +96,14 @@ static enum ch_responses_kind kind_of(struct ch_sv type) {
     return CH_ITEM_UNKNOWN;
 }
 
-static bool is_call(enum ch_responses_kind kind) {
+static bool responses_items_is_call(enum ch_responses_kind kind) {
     return kind == CH_ITEM_CALL || kind == CH_ITEM_CUSTOM_CALL;
 }
 
 /* --- pieces */
 
-static int fold_piece(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
-                      struct ch_sv piece) {
+static int responses_items_fold_piece(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
+                                      struct ch_sv piece) {
     switch (kind) {
     case CH_DELTA_TEXT:
         return ch_fold_text(f, key, piece);
@@ -119,7 +121,7 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
                      enum ch_responses_delta kind, struct ch_sv piece, unsigned *key) {
     struct ch_responses_item *item = item_at(x, index);
     bool parted = kind == CH_DELTA_TEXT || kind == CH_DELTA_REFUSAL;
-    if (!item || !key_of(x, index, parted ? part : 0, key))
+    if (!item || !responses_items_key_of(x, index, parted ? part : 0, key))
         return CHELA_ELIMIT;
     item->known = true;
     if (kind == CH_DELTA_REASONING && part != item->part) {
@@ -127,18 +129,18 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
         if (ch_fold_block_text(f, *key).n && ch_fold_reasoning(f, *key, CH_SV("\n\n")) < 0)
             return CHELA_ELIMIT;
     }
-    return fold_piece(f, *key, kind, piece);
+    return responses_items_fold_piece(f, *key, kind, piece);
 }
 
 /* Empty says nothing: some servers leave out at the end what they streamed. */
-static int settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
-                  struct ch_sv text) {
+static int responses_items_settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
+                                  struct ch_sv text) {
     struct ch_sv have = ch_fold_block_text(f, key);
     if (!text.n)
         return CHELA_OK;
     if (have.n > text.n || (have.n && memcmp(have.p, text.p, have.n) != 0))
         return ch_fold_replace(f, key, text);
-    return fold_piece(f, key, kind, ch_sv(text.p + have.n, text.n - have.n));
+    return responses_items_fold_piece(f, key, kind, ch_sv(text.p + have.n, text.n - have.n));
 }
 
 int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
@@ -146,11 +148,11 @@ int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigne
     struct ch_responses_item *item = item_at(x, index);
     bool call = kind == CH_DELTA_CALL;
     unsigned key;
-    if (!item || !key_of(x, index, call ? 0 : part, &key))
+    if (!item || !responses_items_key_of(x, index, call ? 0 : part, &key))
         return CHELA_ELIMIT;
     item->known = true;
     item->arguments_done |= call;
-    return settle(f, key, kind, text);
+    return responses_items_settle(f, key, kind, text);
 }
 
 int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
@@ -159,13 +161,13 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
     struct ch_responses_item *item = item_at(x, index);
     if (!item)
         return CHELA_ELIMIT;
-    if (!read_item(x, json, &w))
+    if (!responses_items_read_item(x, json, &w))
         return CHELA_OK;
     item->known = true;
-    item->kind = (uint8_t)kind_of(w.type);
+    item->kind = (uint8_t)responses_items_kind_of(w.type);
     if (item->kind == CH_ITEM_REASONING)
         return ch_fold_reasoning(f, index, CH_SV(""));
-    if (!is_call(item->kind))
+    if (!responses_items_is_call(item->kind))
         return CHELA_OK;
     return ch_fold_call(f, index, w.call_id.n ? w.call_id : w.id, w.name, CH_SV(""));
 }
@@ -178,7 +180,7 @@ struct wire_part {
 };
 
 /* The parts of an array one after the other; p walks it. */
-static bool next_part(struct ch_pull *p, struct wire_part *w) {
+static bool responses_items_next_part(struct ch_pull *p, struct wire_part *w) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct wire_part, type, "type", CH_MEMBER_STR),
         CH_MEMBER(struct wire_part, text, "text", CH_MEMBER_STR),
@@ -218,15 +220,16 @@ static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigne
     ch_pull_init(&p, item->content, &x->inner);
     if (!ch_pull_enter(&p, '['))
         return CHELA_OK;
-    for (int64_t i = 0; rc == CHELA_OK && next_part(&p, &part); i++) {
+    for (int64_t i = 0; rc == CHELA_OK && responses_items_next_part(&p, &part); i++) {
         unsigned key;
         if (!part.text.n && !part.refusal.n)
             continue;
-        if (!key_of(x, index, i, &key))
+        if (!responses_items_key_of(x, index, i, &key))
             return CHELA_ELIMIT;
         if (!part.text.n)
-            rc = settle(f, key, CH_DELTA_REFUSAL, part.refusal);
-        else if ((rc = settle(f, key, CH_DELTA_TEXT, part.text)) == CHELA_OK && keep)
+            rc = responses_items_settle(f, key, CH_DELTA_REFUSAL, part.refusal);
+        else if ((rc = responses_items_settle(f, key, CH_DELTA_TEXT, part.text)) == CHELA_OK &&
+                 keep)
             rc = keep_text_extra(f, key, item, &part);
     }
     return rc;
@@ -239,7 +242,7 @@ static void join_parts(struct ch_responses_items *x, struct ch_sv array) {
     ch_pull_init(&p, array, &x->inner);
     if (!ch_pull_enter(&p, '['))
         return;
-    while (next_part(&p, &part)) {
+    while (responses_items_next_part(&p, &part)) {
         if (x->text.n && part.text.n)
             CH_BUF_LIT(&x->text, "\n\n");
         ch_buf_add_sv(&x->text, part.text);
@@ -255,7 +258,7 @@ static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsig
     if (!summary)
         join_parts(x, item->content);
     bool open = !summary && x->text.n; /* the reasoning itself, not a summary */
-    int rc = settle(f, index, CH_DELTA_REASONING, ch_buf_sv(&x->text));
+    int rc = responses_items_settle(f, index, CH_DELTA_REASONING, ch_buf_sv(&x->text));
     if (rc < 0 || state->kept || (!item->encrypted.n && !open))
         return rc;
     state->kept = true;
@@ -299,7 +302,7 @@ static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     int rc =
         ch_fold_call(f, index, item->call_id.n ? item->call_id : item->id, item->name, CH_SV(""));
     if (rc == CHELA_OK)
-        rc = settle(f, index, CH_DELTA_CALL, text);
+        rc = responses_items_settle(f, index, CH_DELTA_CALL, text);
     if (rc == CHELA_OK && !state->kept && !custom)
         rc = keep_call_extra(f, index, item);
     state->kept = true;
@@ -316,11 +319,11 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     struct ch_responses_item *item = item_at(x, index);
     if (!item)
         return CHELA_ELIMIT;
-    if (!read_item(x, json, &w))
+    if (!responses_items_read_item(x, json, &w))
         return CHELA_OK;
     bool first = !item->done;
     item->known = item->done = true;
-    item->kind = (uint8_t)kind_of(w.type);
+    item->kind = (uint8_t)responses_items_kind_of(w.type);
     switch ((enum ch_responses_kind)item->kind) {
     case CH_ITEM_MESSAGE:
         return done_message(x, f, index, &w, first);
@@ -340,7 +343,8 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
 /* Of an item that is done, the end of a reply may still add its encrypted form
  * (Azure). Of a reply whose items all came, nothing is new: indices there may
  * not be those of the stream. */
-static bool is_news(const struct ch_responses_items *x, size_t at, size_t total, size_t known) {
+static bool responses_items_is_news(const struct ch_responses_items *x, size_t at, size_t total,
+                                    size_t known) {
     if (at >= x->n || !x->list[at].known)
         return known < total;
     const struct ch_responses_item *item = &x->list[at];
@@ -356,7 +360,7 @@ static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_s
     if (at >= x->n || !x->list[at].known)
         return true;
     ch_members_read(json, &scratch, members, CH_LEN(members), &item);
-    return kind_of(item.type) == x->list[at].kind;
+    return responses_items_kind_of(item.type) == x->list[at].kind;
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {
@@ -375,7 +379,7 @@ int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct 
         return CHELA_ELIMIT;
     for (size_t at = 0; rc == CHELA_OK && at < total; at++) {
         memcpy(&json, slices.p + at * sizeof(json), sizeof(json));
-        if (is_news(x, at, total, known) && same_kind(x, at, json))
+        if (responses_items_is_news(x, at, total, known) && same_kind(x, at, json))
             rc = ch_responses_done(x, f, (unsigned)at, json);
     }
     return rc;

@@ -3,11 +3,13 @@
  * There is nothing to run: the call is handed to the host, which shows the
  * question and gives the answer (chela/session.h); until then the run waits.
  * What is here sees to it that there is a question worth showing. */
+#include "tool/builtin/chat/ask_user.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "json/json.h"
+#include "tool/call/call_view.h"
 
 static const char *const question_names[] = {"question", "prompt", "message", NULL};
 static const char *const choice_names[] = {"choices", "options", NULL};

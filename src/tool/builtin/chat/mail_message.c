@@ -1,6 +1,7 @@
 /* mail_message.c -- see mail_message.h. */
 #include "tool/builtin/chat/mail_message.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,12 +12,12 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define LINE 76       /* columns, of headers and of base64 */
+#define LINE 76       /* columns of a header */
 #define SAFE_LINE 900 /* bytes of a body's line that every server takes (RFC 5321: 998) */
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static bool is_alnum(char c) {
+static bool mail_message_is_alnum(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -30,13 +31,13 @@ static bool is_dotted(struct ch_sv s, const char *others, size_t most) {
         if (atom.n == 0 || atom.n > most)
             return false;
         for (size_t i = 0; i < atom.n; i++)
-            if (!is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
+            if (!mail_message_is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
                 return false;
     } while (rest.p);
     return true;
 }
 
-static bool is_address(struct ch_sv s) {
+static bool mail_message_is_address(struct ch_sv s) {
     const char *at = s.n ? memrchr(s.p, '@', s.n) : NULL;
 
     if (!at || s.n > CH_LIMIT_MAIL_ADDRESS)
@@ -46,7 +47,7 @@ static bool is_address(struct ch_sv s) {
            host.p[0] != '-';
 }
 
-static bool has_control(struct ch_sv s) {
+static bool mail_message_has_control(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
             return true;
@@ -66,24 +67,25 @@ static struct ch_sv next_mailbox(struct ch_sv *rest) {
     return ch_sv_trim(one);
 }
 
-static struct ch_sv unquote(struct ch_sv s) {
+static struct ch_sv mail_message_unquote(struct ch_sv s) {
     s = ch_sv_trim(s);
     return s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"' ? ch_sv(s.p + 1, s.n - 2) : s;
 }
 
-static int add_one(struct ch_mailboxes *list, struct ch_sv text, struct chela_error *err) {
+static int mail_message_add_one(struct ch_mailboxes *list, struct ch_sv text,
+                                struct chela_error *err) {
     struct ch_sv addr = text, name = CH_SV("");
     const char *open = text.n ? memrchr(text.p, '<', text.n) : NULL;
 
     if (open && text.p[text.n - 1] == '>') {
         addr = ch_sv(open + 1, (size_t)(text.p + text.n - open) - 2);
-        name = unquote(ch_sv(text.p, (size_t)(open - text.p)));
+        name = mail_message_unquote(ch_sv(text.p, (size_t)(open - text.p)));
     }
     struct ch_sv shown = ch_utf8_cut(text, 80);
-    if (!is_address(addr))
+    if (!mail_message_is_address(addr))
         return ch_fail(err, CHELA_EINVAL, "\"%.*s\" is not an e-mail address (user@host, ASCII)",
                        CH_SV_FMT(shown));
-    if (has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
+    if (mail_message_has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
         return ch_fail(err, CHELA_EINVAL, "the name of %.*s cannot be in a header",
                        CH_SV_FMT(addr));
     if (list->n == CH_LIMIT_MAIL_RECIPIENTS)
@@ -99,7 +101,7 @@ int ch_mailboxes_add(struct ch_mailboxes *list, struct ch_sv text, struct chela_
 
     do {
         struct ch_sv one = next_mailbox(&text);
-        rc = add_one(list, one, err);
+        rc = mail_message_add_one(list, one, err);
     } while (rc == 0 && text.p);
     return rc;
 }
@@ -115,7 +117,7 @@ void ch_mailboxes_release(struct ch_mailboxes *list) {
 
 /* --- headers --------------------------------------------------------------------------- */
 
-static bool is_ascii(struct ch_sv s) {
+static bool mail_message_is_ascii(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] >= 0x80)
             return false;
@@ -123,7 +125,7 @@ static bool is_ascii(struct ch_sv s) {
 }
 
 /* Words of RFC 2047 with spaces between them, each whole characters. */
-static void add_encoded(struct ch_buf *out, struct ch_sv s) {
+static void mail_message_add_encoded(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
     ch_utf8_add_valid(&valid, s);
@@ -148,43 +150,55 @@ static size_t longest_word(struct ch_sv s) {
 }
 
 /* Text as a header may have it: as it is, or encoded. */
-static void add_text(struct ch_buf *out, struct ch_sv s) {
-    bool plain = is_ascii(s) && longest_word(s) < LINE / 2 && ch_sv_eq(ch_sv_trim(s), s) &&
-                 !(s.n && memmem(s.p, s.n, "=?", 2)) && !(s.n && memmem(s.p, s.n, "  ", 2));
+static void mail_message_add_text(struct ch_buf *out, struct ch_sv s) {
+    bool plain = mail_message_is_ascii(s) && longest_word(s) < LINE / 2 &&
+                 ch_sv_eq(ch_sv_trim(s), s) && !(s.n && memmem(s.p, s.n, "=?", 2)) &&
+                 !(s.n && memmem(s.p, s.n, "  ", 2));
 
     if (plain)
         ch_buf_add_sv(out, s);
     else
-        add_encoded(out, s);
+        mail_message_add_encoded(out, s);
 }
+
+enum { MOST_HEADERS = 8 };
+
+struct headers {
+    const char *lines[MOST_HEADERS + 1]; /* ended by NULL */
+    size_t n;
+    struct ch_arena *arena;
+    struct chela_error *err;
+};
 
 /* The one place that writes a header. Folded at spaces; refuses what could end
  * it early. */
-static int add_header(struct ch_buf *out, const char *name, struct ch_sv value,
-                      struct chela_error *err) {
+static int mail_message_add_header(struct headers *h, const char *name, struct ch_sv value) {
     size_t column = strlen(name) + 1;
+    CH_BUF_AUTO line = {0};
 
-    if (has_control(value) || !is_ascii(value))
-        return ch_fail(err, CHELA_EINVAL, "the header %s would hold a control character", name);
-    ch_buf_addf(out, "%s:", name);
+    if (mail_message_has_control(value) || !mail_message_is_ascii(value))
+        return ch_fail(h->err, CHELA_EINVAL, "the header %s would hold a control character", name);
+    ch_buf_addf(&line, "%s:", name);
     while (value.n) {
         struct ch_sv word = ch_sv_split(&value, ' ');
         if (word.n == 0)
             continue;
         bool fold = column + 1 + word.n > LINE && column > strlen(name) + 1;
-        ch_buf_add_str(out, fold ? "\r\n " : " ");
+        ch_buf_add_str(&line, fold ? "\r\n " : " ");
         column = (fold ? 0 : column) + 1 + word.n;
-        ch_buf_add_sv(out, word);
+        ch_buf_add_sv(&line, word);
     }
-    ch_buf_add_str(out, "\r\n");
+    assert(h->n < MOST_HEADERS);
+    h->lines[h->n++] = ch_arena_str(h->arena, ch_buf_sv(&line));
     return 0;
 }
 
-static void add_name(struct ch_buf *out, struct ch_sv name) {
+static void mail_message_add_name(struct ch_buf *out, struct ch_sv name) {
     static const char specials[] = "()<>[]:;@\\,.\"";
 
-    if (!is_ascii(name) || longest_word(name) >= LINE / 2 || memmem(name.p, name.n, "=?", 2)) {
-        add_encoded(out, name);
+    if (!mail_message_is_ascii(name) || longest_word(name) >= LINE / 2 ||
+        memmem(name.p, name.n, "=?", 2)) {
+        mail_message_add_encoded(out, name);
         return;
     }
     bool quote = false;
@@ -204,32 +218,29 @@ static void add_mailbox(struct ch_buf *out, const struct ch_mailbox *m) {
         ch_buf_add_str(out, m->addr);
         return;
     }
-    add_name(out, ch_sv_str(m->name));
+    mail_message_add_name(out, ch_sv_str(m->name));
     ch_buf_addf(out, " <%s>", m->addr);
 }
 
-static int add_mailboxes(struct ch_buf *out, const char *name, const struct ch_mailboxes *list,
-                         struct chela_error *err) {
+static int add_mailboxes(struct headers *h, const char *name, const struct ch_mailboxes *list) {
     CH_BUF_AUTO value = {0};
 
     for (size_t i = 0; i < list->n; i++) {
         ch_buf_add_str(&value, i ? ", " : "");
         add_mailbox(&value, &list->at[i]);
     }
-    return list->n ? add_header(out, name, ch_buf_sv(&value), err) : 0;
+    return list->n ? mail_message_add_header(h, name, ch_buf_sv(&value)) : 0;
 }
 
-static int add_date(struct ch_buf *out, int64_t ms, struct chela_error *err) {
+static void add_date(struct ch_buf *out, int64_t ms) {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     time_t t = (time_t)(ms / 1000);
     struct tm tm;
-    CH_BUF_AUTO value = {0};
 
     gmtime_r(&t, &tm); /* not strftime: its names depend on the locale */
-    ch_buf_addf(&value, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
+    ch_buf_addf(out, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
                 months + tm.tm_mon * 3, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    return add_header(out, "Date", ch_buf_sv(&value), err);
 }
 
 void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
@@ -237,40 +248,28 @@ void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
                 strrchr(m->from->addr, '@'));
 }
 
-static int add_headers(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
-    CH_BUF_AUTO from = {0}, subject = {0}, id = {0};
+static int mail_message_add_headers(const struct ch_mail *m, struct headers *h) {
+    CH_BUF_AUTO from = {0}, subject = {0}, id = {0}, date = {0};
 
     add_mailbox(&from, m->from);
-    add_text(&subject, m->subject);
+    mail_message_add_text(&subject, m->subject);
     ch_mail_id(m, &id);
-    int rc = add_date(out, m->date_ms, err);
+    add_date(&date, m->date_ms);
+    int rc = mail_message_add_header(h, "Date", ch_buf_sv(&date));
     if (rc == 0)
-        rc = add_header(out, "From", ch_buf_sv(&from), err);
+        rc = mail_message_add_header(h, "From", ch_buf_sv(&from));
     if (rc == 0)
-        rc = add_mailboxes(out, "To", &m->to, err);
+        rc = add_mailboxes(h, "To", &m->to);
     if (rc == 0)
-        rc = add_mailboxes(out, "Cc", &m->cc, err);
+        rc = add_mailboxes(h, "Cc", &m->cc);
     if (rc == 0)
-        rc = add_header(out, "Subject", ch_buf_sv(&subject), err);
+        rc = mail_message_add_header(h, "Subject", ch_buf_sv(&subject));
     if (rc == 0)
-        rc = add_header(out, "Message-ID", ch_buf_sv(&id), err);
-    if (rc == 0)
-        rc = add_header(out, "Auto-Submitted", CH_SV("auto-generated"), err);
-    if (rc == 0)
-        rc = add_header(out, "MIME-Version", CH_SV("1.0"), err);
-    return rc;
+        rc = mail_message_add_header(h, "Message-ID", ch_buf_sv(&id));
+    return rc < 0 ? rc : mail_message_add_header(h, "Auto-Submitted", CH_SV("auto-generated"));
 }
 
-/* --- body and files ---------------------------------------------------------------------- */
-
-static void add_base64_lines(struct ch_buf *out, struct ch_sv data) {
-    size_t step = LINE / 4 * 3;
-
-    for (size_t i = 0; i < data.n; i += step) {
-        ch_base64_add(out, ch_sv(data.p + i, CH_MIN(step, data.n - i)));
-        ch_buf_add_str(out, "\r\n");
-    }
-}
+/* --- text and files ---------------------------------------------------------------------- */
 
 /* Lines ended by CR LF, whatever ended them before. */
 static void add_crlf(struct ch_buf *out, struct ch_sv s) {
@@ -284,8 +283,6 @@ static void add_crlf(struct ch_buf *out, struct ch_sv s) {
             i++;
         ch_buf_add_str(out, "\r\n");
     }
-    if (s.n && s.p[s.n - 1] != '\n' && s.p[s.n - 1] != '\r')
-        ch_buf_add_str(out, "\r\n");
 }
 
 static bool is_seven_bit(struct ch_sv s) {
@@ -294,28 +291,22 @@ static bool is_seven_bit(struct ch_sv s) {
     while (rest.n)
         if (ch_sv_split(&rest, '\n').n > SAFE_LINE)
             return false;
-    return is_ascii(s) && !memchr(s.p, '\0', s.n);
+    return mail_message_is_ascii(s) && !(s.n && memchr(s.p, '\0', s.n));
 }
 
-static void add_body(struct ch_buf *out, struct ch_sv body) {
-    bool plain = body.n == 0 || is_seven_bit(body);
-    CH_BUF_AUTO valid = {0};
+static struct chela_mail_part text_part(struct ch_sv body, struct ch_arena *a) {
+    CH_BUF_AUTO valid = {0}, lines = {0};
 
-    ch_buf_addf(out,
-                "Content-Type: text/plain; charset=utf-8\r\n"
-                "Content-Transfer-Encoding: %s\r\n\r\n",
-                plain ? "7bit" : "base64");
-    if (plain) {
-        add_crlf(out, body);
-        return;
-    }
     ch_utf8_add_valid(&valid, body);
-    CH_BUF_AUTO lines = {0};
     add_crlf(&lines, ch_buf_sv(&valid));
-    add_base64_lines(out, ch_buf_sv(&lines));
+    struct ch_sv data = ch_arena_sv(a, ch_buf_sv(&lines));
+    return (struct chela_mail_part){.type = "text/plain; charset=utf-8",
+                                    .encoding = is_seven_bit(data) ? "7bit" : "base64",
+                                    .data = data.p,
+                                    .length = data.n};
 }
 
-static const char *type_of(const char *name) {
+static const char *mail_message_type_of(const char *name) {
     static const struct {
         const char *ending, *type;
     } types[] = {
@@ -342,56 +333,42 @@ static const char *type_of(const char *name) {
 }
 
 /* RFC 2231, which leaves nothing in a name that could be read as something else. */
-static int add_file(struct ch_buf *out, const struct ch_mail_file *f, struct chela_error *err) {
-    CH_BUF_AUTO where = {0};
+static const char *disposition_of(const char *name, struct ch_arena *a) {
+    CH_BUF_AUTO out = {0};
 
-    ch_buf_add_str(&where, "attachment; filename*=UTF-8''");
-    for (const char *c = f->name; *c; c++)
-        if (is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
-            ch_buf_addc(&where, *c);
+    ch_buf_add_str(&out, "attachment; filename*=UTF-8''");
+    for (const char *c = name; *c; c++)
+        if (mail_message_is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
+            ch_buf_addc(&out, *c);
         else
-            ch_buf_addf(&where, "%%%02X", (unsigned char)*c);
-    int rc = add_header(out, "Content-Type", ch_sv_str(type_of(f->name)), err);
-    if (rc == 0)
-        rc = add_header(out, "Content-Disposition", ch_buf_sv(&where), err);
-    if (rc == 0)
-        rc = add_header(out, "Content-Transfer-Encoding", CH_SV("base64"), err);
-    if (rc < 0)
-        return rc;
-    ch_buf_add_str(out, "\r\n");
-    add_base64_lines(out, f->data);
-    return 0;
+            ch_buf_addf(&out, "%%%02X", (unsigned char)*c);
+    return ch_arena_str(a, ch_buf_sv(&out));
 }
 
-static int add_parts(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
-    CH_BUF_AUTO boundary = {0};
-
-    /* Nobody knew it when the texts were written, and "_" is in no base64. */
-    ch_buf_addf(&boundary, "chela_%016" PRIx64 "%016" PRIx64, m->id[1], m->id[0]);
-    ch_buf_addf(out, "Content-Type: multipart/mixed; boundary=%s\r\n\r\n--%s\r\n", boundary.p,
-                boundary.p);
-    add_body(out, m->body);
-    for (size_t i = 0; i < m->nfiles; i++) {
-        ch_buf_addf(out, "--%s\r\n", boundary.p);
-        int rc = add_file(out, &m->files[i], err);
-        if (rc < 0)
-            return rc;
-    }
-    ch_buf_addf(out, "--%s--\r\n", boundary.p);
-    return 0;
+static struct chela_mail_part file_part(const struct ch_mail_file *f, struct ch_arena *a) {
+    return (struct chela_mail_part){.type = mail_message_type_of(f->name),
+                                    .disposition = disposition_of(f->name, a),
+                                    .encoding = "base64",
+                                    .data = f->data.p,
+                                    .length = f->data.n};
 }
 
-int ch_mail_build(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
-    if (has_control(m->subject))
+int ch_mail_compose(const struct ch_mail *m, struct ch_arena *a, struct chela_mail *out,
+                    struct chela_error *err) {
+    struct chela_mail_part *parts = ch_arena_alloc(a, (1 + m->nfiles) * sizeof(*parts));
+    struct headers *h = CH_ARENA_NEW(a, struct headers);
+
+    *h = (struct headers){.arena = a, .err = err};
+    if (mail_message_has_control(m->subject))
         return ch_fail(err, CHELA_EINVAL, "the subject must be one line of text");
-    int rc = add_headers(m, out, err);
+    int rc = mail_message_add_headers(m, h);
     if (rc < 0)
         return rc;
-    if (m->nfiles)
-        rc = add_parts(m, out, err);
-    else
-        add_body(out, m->body);
-    if (rc == 0 && out->overflow)
-        rc = ch_fail(err, CHELA_ELIMIT, "the message is too large");
-    return rc;
+    parts[0] = text_part(m->body, a);
+    for (size_t i = 0; i < m->nfiles; i++)
+        parts[1 + i] = file_part(&m->files[i], a);
+    out->headers = h->lines;
+    out->parts = parts;
+    out->nparts = 1 + m->nfiles;
+    return 0;
 }

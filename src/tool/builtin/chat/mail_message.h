@@ -1,4 +1,5 @@
-/* mail_message.h -- addresses and messages as mail has them: RFC 5322, MIME.
+/* mail_message.h -- addresses, headers and parts of a mail: RFC 5322, RFC 2047,
+ * RFC 2231. A mail module (chela/sys/mail.h) makes MIME of them.
  *
  * Whatever a model writes into a subject, a name or a file name, no header can
  * be added: every header goes through one function, which refuses control
@@ -7,8 +8,9 @@
 #define CH_TOOL_MAIL_MESSAGE_H
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
-#include "chela/error.h"
+#include "chela/sys/mail.h"
 
 struct ch_mailbox {
     char *name; /* owned; for people, UTF-8, may be "" */
@@ -32,7 +34,7 @@ struct ch_mail {
     const struct ch_mail_file *files;
     size_t nfiles;
     int64_t date_ms;
-    uint64_t id[2]; /* random: makes the Message-ID and the boundary */
+    uint64_t id[2]; /* random: makes the Message-ID */
 };
 
 /* Add the mailboxes of a text: "a@x", "Name <a@x>", several with commas
@@ -43,8 +45,9 @@ void ch_mailboxes_release(struct ch_mailboxes *list);
 /* "<number@host of the sender>" */
 void ch_mail_id(const struct ch_mail *m, struct ch_buf *out);
 
-/* Append the whole message, lines ended by CR LF. CHELA_EINVAL if a header would
- * hold a control character. */
-int ch_mail_build(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err);
+/* Set headers and parts of *out, in the arena; files are borrowed. CHELA_EINVAL if a
+ * header would hold a control character. */
+int ch_mail_compose(const struct ch_mail *m, struct ch_arena *a, struct chela_mail *out,
+                    struct chela_error *err);
 
 #endif

@@ -5,6 +5,9 @@
  * quoted: it is given as data, with its source. A note is one line more in a
  * file that people can read and change; the same line is not written twice, so
  * a call that is made again does no harm. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/chat/memory.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +18,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/writer.h"
-#include "tool/builtin/builtins.h"
 #include "base/calendar.h"
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
@@ -39,7 +41,8 @@ int ch_memory_search_check(chela_call *call, void *user) {
     return rc;
 }
 
-static void describe(chela_call *call, const struct ch_notes *found, const char *warning) {
+static void chat_memory_describe(chela_call *call, const struct ch_notes *found,
+                                 const char *warning) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
@@ -54,7 +57,7 @@ static void describe(chela_call *call, const struct ch_notes *found, const char 
     chela_result_details(call, ch_buf_str(&json));
 }
 
-static void answer(const struct ch_notes *found, const char *warning, void *user) {
+static void chat_memory_answer(const struct ch_notes *found, const char *warning, void *user) {
     chela_call *call = user;
     CH_BUF_AUTO text = {0};
     chela_call_on_cancel(call, NULL, NULL);
@@ -65,7 +68,7 @@ static void answer(const struct ch_notes *found, const char *warning, void *user
         chela_result_printf(call, "Nothing is written down about that.");
     if (warning)
         ch_log(CH_LOG_WARN, "tool", "memory_search: %s", warning);
-    describe(call, found, warning);
+    chat_memory_describe(call, found, warning);
     chela_call_finish(call);
 }
 
@@ -74,7 +77,7 @@ static void cancel_search(chela_call *call, void *seeking) {
     chela_call_finish(call);
 }
 
-static void count(int64_t tokens, void *user) {
+static void chat_memory_count(int64_t tokens, void *user) {
     chela_call *call = user;
     if (call->env && call->env->used)
         call->env->used(call, tokens);
@@ -99,10 +102,10 @@ int ch_memory_search_run(chela_call *call, void *user) {
                                 .query = ch_utf8_cut(ch_sv_str(query), LONGEST_QUERY),
                                 .notes = (size_t)limit,
                                 .turns = (size_t)limit,
-                                .used = count,
+                                .used = chat_memory_count,
                                 .used_user = call};
     chela_call_defer(call);
-    chela_call_on_cancel(call, cancel_search, ch_seek_start(&opts, answer, call));
+    chela_call_on_cancel(call, cancel_search, ch_seek_start(&opts, chat_memory_answer, call));
     return 0;
 }
 
@@ -131,7 +134,7 @@ static int choose_file(chela_call *call, struct ch_buf *path) {
     return rc;
 }
 
-static bool has_line(struct ch_sv text, struct ch_sv line) {
+static bool chat_memory_has_line(struct ch_sv text, struct ch_sv line) {
     while (text.n)
         if (ch_sv_eq(ch_sv_trim(ch_sv_split(&text, '\n')), line))
             return true;
@@ -139,7 +142,7 @@ static bool has_line(struct ch_sv text, struct ch_sv line) {
 }
 
 /* One list item a line of text, but for those that are there. */
-static size_t add_lines(struct ch_buf *file, struct ch_sv text) {
+static size_t chat_memory_add_lines(struct ch_buf *file, struct ch_sv text) {
     size_t added = 0;
     while (text.n) {
         struct ch_sv line = ch_sv_trim(ch_sv_split(&text, '\n'));
@@ -147,7 +150,7 @@ static size_t add_lines(struct ch_buf *file, struct ch_sv text) {
         if (!line.n)
             continue;
         ch_buf_addf(&item, "%s%.*s", ch_sv_starts(line, "- ") ? "" : "- ", CH_SV_FMT(line));
-        if (has_line(ch_buf_sv(file), ch_buf_sv(&item)))
+        if (chat_memory_has_line(ch_buf_sv(file), ch_buf_sv(&item)))
             continue;
         if (file->n && file->p[file->n - 1] != '\n')
             ch_buf_addc(file, '\n');
@@ -182,17 +185,17 @@ int ch_memory_write_run(chela_call *call, void *user) {
     if (rc < 0)
         return rc;
     int there = read_old(call, ch_buf_str(&path), &st, &file);
-    size_t added = there < 0 ? 0 : add_lines(&file, ch_sv_str(text));
+    size_t added = there < 0 ? 0 : chat_memory_add_lines(&file, ch_sv_str(text));
     rc = there < 0 ? there : 0;
     if (rc == 0 && file.n > CH_LIMIT_NOTE_FILE)
         rc = -EFBIG;
     if (rc == 0 && added)
-        rc = ch_call_place(call, ch_buf_str(&path), CH_MAKING_FILE, true, &place);
+        rc = ch_call_path_place(call, ch_buf_str(&path), CH_MAKING_FILE, true, &place);
     if (rc == 0 && added)
         rc = ch_file_replace(call, &place, there ? &st : NULL, ch_buf_sv(&file));
     ch_place_release(&place);
     if (rc < 0)
-        return ch_path_refuse(call, "write", ch_buf_str(&path), rc);
+        return ch_call_path_refuse(call, "write", ch_buf_str(&path), rc);
     chela_result_printf(call, added ? "Noted in %s." : "%s has that already.", ch_buf_str(&path));
     return 0;
 }

@@ -4,12 +4,13 @@
  * The channel answers the call; what is here reads the arguments, refuses what
  * makes no sense before anything is sent, and notes the texts that went to the
  * run's own conversation (delivery.h). */
+#include "tool/builtin/chat/message.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "chela/channel.h"
-#include "tool/builtin/builtin.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/delivery.h"
 
 static const char *const target_names[] = {"target", "to", "recipient", NULL};
@@ -20,13 +21,14 @@ static const char *const emoji_names[] = {"emoji", "reaction", NULL};
 enum action { SEND, REPLY, REACT };
 static const char *const actions[] = {"send", "reply", "react"};
 
-static int refuse(chela_call *call, const char *why) {
+static int chat_message_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
 
 /* Absent and empty are the same: models fill in what they do not need. */
-static int read_text(chela_call *call, const char *const *names, size_t most, const char **out) {
+static int chat_message_read_text(chela_call *call, const char *const *names, size_t most,
+                                  const char **out) {
     int rc = chela_arg_string_opt(call, ch_arg_name(call, names), out);
 
     if (rc < 0)
@@ -43,7 +45,7 @@ static int read_text(chela_call *call, const char *const *names, size_t most, co
     return 0;
 }
 
-static int read_action(chela_call *call, enum action *out) {
+static int chat_message_read_action(chela_call *call, enum action *out) {
     const char *name;
 
     int rc = chela_arg_string(call, "action", &name);
@@ -54,26 +56,28 @@ static int read_action(chela_call *call, enum action *out) {
             *out = (enum action)i;
             return 0;
         }
-    return refuse(call, "The argument \"action\" must be send, reply or react.");
+    return chat_message_refuse(call, "The argument \"action\" must be send, reply or react.");
 }
 
-static int read_message(chela_call *call, enum action *action, struct chela_message *m) {
+static int chat_message_read_message(chela_call *call, enum action *action,
+                                     struct chela_message *m) {
     *m = (struct chela_message){.key = chela_call_key(call)};
-    int rc = read_action(call, action);
+    int rc = chat_message_read_action(call, action);
     if (rc == 0)
-        rc = read_text(call, target_names, CH_LIMIT_MESSAGE_NAME, &m->target);
+        rc = chat_message_read_text(call, target_names, CH_LIMIT_MESSAGE_NAME, &m->target);
     if (rc == 0)
-        rc = read_text(call, id_names, CH_LIMIT_MESSAGE_NAME, &m->message_id);
+        rc = chat_message_read_text(call, id_names, CH_LIMIT_MESSAGE_NAME, &m->message_id);
     if (rc == 0)
-        rc = read_text(call, text_names, CH_LIMIT_MESSAGE_TEXT, &m->text);
+        rc = chat_message_read_text(call, text_names, CH_LIMIT_MESSAGE_TEXT, &m->text);
     if (rc == 0)
-        rc = read_text(call, emoji_names, CH_LIMIT_MESSAGE_NAME, &m->emoji);
+        rc = chat_message_read_text(call, emoji_names, CH_LIMIT_MESSAGE_NAME, &m->emoji);
     if (rc < 0)
         return rc;
     if (*action != REACT && !m->text)
-        return refuse(call, "The argument \"message\" is missing: the text to deliver.");
+        return chat_message_refuse(call,
+                                   "The argument \"message\" is missing: the text to deliver.");
     if (*action == REACT && !m->emoji)
-        return refuse(call, "The argument \"emoji\" is missing: what to react with.");
+        return chat_message_refuse(call, "The argument \"emoji\" is missing: what to react with.");
     if (*action == REACT)
         m->text = NULL;
     else
@@ -86,7 +90,7 @@ int ch_message_check(chela_call *call, void *user) {
     enum action action;
 
     (void)user;
-    return read_message(call, &action, &m);
+    return chat_message_read_message(call, &action, &m);
 }
 
 static bool goes_here(const struct chela_channel *c, const struct chela_message *m) {
@@ -99,7 +103,7 @@ int ch_message_run(chela_call *call, void *user) {
     enum action action;
 
     (void)user;
-    int rc = read_message(call, &action, &m);
+    int rc = chat_message_read_message(call, &action, &m);
     if (rc < 0)
         return rc;
     if (!c)

@@ -5,6 +5,9 @@
  * settings; the model gives the words and names files of the workspace. Sending
  * cannot be taken back, so it is never repeated by itself, and when the server's
  * answer is lost the result says so. Runs on a thread of its own. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/chat/send_email.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -16,7 +19,6 @@
 #include "base/utf8.h"
 #include "chela/sys/mail.h"
 #include "io/module.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/chat/mail_message.h"
 #include "tool/call/call.h"
@@ -34,7 +36,7 @@ struct job {
     size_t nfiles;
 };
 
-static void release(struct job *j) {
+static void send_email_release(struct job *j) {
     ch_mailboxes_release(&j->from);
     ch_mailboxes_release(&j->mail.to);
     ch_mailboxes_release(&j->mail.cc);
@@ -45,7 +47,7 @@ static void release(struct job *j) {
 
 /* --- arguments -------------------------------------------------------------------------- */
 
-static int refuse(chela_call *call, const char *why) {
+static int send_email_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
@@ -92,16 +94,17 @@ static int add_cc(struct job *j, struct ch_sv text) {
     return add_recipient(j, &j->mail.cc, text);
 }
 
-static int add_path(struct job *j, struct ch_sv text) {
+static int send_email_add_path(struct job *j, struct ch_sv text) {
     if (j->nfiles == CH_LIMIT_MAIL_FILES)
-        return refuse(j->call, "At most 10 files can be attached.");
+        return send_email_refuse(j->call, "At most 10 files can be attached.");
     if (text.n == 0 || memchr(text.p, '\0', text.n))
-        return refuse(j->call, "The path of an attachment is empty or holds a NUL character.");
+        return send_email_refuse(j->call,
+                                 "The path of an attachment is empty or holds a NUL character.");
     j->paths[j->nfiles++] = ch_arena_str(&j->call->arena, text);
     return 0;
 }
 
-static void lower(char *s) {
+static void send_email_lower(char *s) {
     for (; *s; s++)
         if (*s >= 'A' && *s <= 'Z')
             *s += 'a' - 'A';
@@ -111,10 +114,10 @@ static int check_allowed(const struct job *j, const struct ch_mailboxes *list) {
     if (!j->settings->mail_allow_to)
         return 0;
     CH_AUTOFREE char *patterns = ch_strdup(j->settings->mail_allow_to);
-    lower(patterns);
+    send_email_lower(patterns);
     for (size_t i = 0; i < list->n; i++) {
         CH_AUTOFREE char *addr = ch_strdup(list->at[i].addr);
-        lower(addr);
+        send_email_lower(addr);
         if (ch_tool_matches(ch_sv_str(patterns), ch_sv_str(addr)))
             continue;
         chela_result_error(j->call, "permission_denied",
@@ -125,24 +128,25 @@ static int check_allowed(const struct job *j, const struct ch_mailboxes *list) {
     return 0;
 }
 
-static int check_words(const struct job *j) {
+static int send_email_check_words(const struct job *j) {
     const struct ch_mail *m = &j->mail;
 
     for (size_t i = 0; i < m->subject.n; i++)
         if ((unsigned char)m->subject.p[i] < ' ' || m->subject.p[i] == 0x7f)
-            return refuse(j->call, "The subject must be one line, without control characters.");
+            return send_email_refuse(j->call,
+                                     "The subject must be one line, without control characters.");
     if (m->subject.n > CH_LIMIT_MAIL_SUBJECT)
-        return refuse(j->call, "The subject is longer than 1000 bytes.");
+        return send_email_refuse(j->call, "The subject is longer than 1000 bytes.");
     if (m->body.n > CH_LIMIT_MAIL_BODY)
-        return refuse(j->call, "The body is longer than 1 MB; attach a file instead.");
+        return send_email_refuse(j->call, "The body is longer than 1 MB; attach a file instead.");
     if (m->to.n == 0)
-        return refuse(j->call, "There is no recipient in \"to\".");
+        return send_email_refuse(j->call, "There is no recipient in \"to\".");
     if (m->to.n + m->cc.n > CH_LIMIT_MAIL_RECIPIENTS)
-        return refuse(j->call, "There are more than 50 recipients.");
+        return send_email_refuse(j->call, "There are more than 50 recipients.");
     return 0;
 }
 
-static int read_arguments(struct job *j) {
+static int send_email_read_arguments(struct job *j) {
     chela_call *call = j->call;
     const char *subject, *body;
     int rc = chela_arg_string(call, "subject", &subject);
@@ -154,12 +158,12 @@ static int read_arguments(struct job *j) {
     if (rc == 0)
         rc = each_text(call, "cc", add_cc, j);
     if (rc == 0)
-        rc = each_text(call, "attachments", add_path, j);
+        rc = each_text(call, "attachments", send_email_add_path, j);
     if (rc < 0)
         return rc;
     j->mail.subject = ch_sv_str(subject);
     j->mail.body = ch_sv_str(body);
-    rc = check_words(j);
+    rc = send_email_check_words(j);
     if (rc == 0)
         rc = check_allowed(j, &j->mail.to);
     return rc < 0 ? rc : check_allowed(j, &j->mail.cc);
@@ -175,15 +179,15 @@ static struct job *new_job(chela_call *call, void *user) {
 
 int ch_send_email_check(chela_call *call, void *user) {
     struct job *j = new_job(call, user);
-    int rc = read_arguments(j);
+    int rc = send_email_read_arguments(j);
 
-    release(j);
+    send_email_release(j);
     return rc;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-static const char *name_of(const char *path) {
+static const char *send_email_name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
@@ -202,25 +206,26 @@ static int read_files(struct job *j) {
             chela_result_error(j->call, "invalid_arguments",
                                "Cannot attach %s: all files together may have 20 MB.", j->paths[i]);
         else if (rc < 0)
-            ch_path_missing(j->call, "attach", j->paths[i], rc);
+            ch_call_path_missing(j->call, "attach", j->paths[i], rc);
         if (rc < 0)
             return 1;
         left -= j->data[i].n;
-        j->files[i] = (struct ch_mail_file){name_of(j->paths[i]), ch_buf_sv(&j->data[i])};
+        j->files[i] =
+            (struct ch_mail_file){send_email_name_of(j->paths[i]), ch_buf_sv(&j->data[i])};
     }
     j->mail.files = j->files;
     j->mail.nfiles = j->nfiles;
     return 0;
 }
 
-static void describe(const struct job *j, size_t bytes) {
+static void send_email_describe(const struct job *j, int64_t bytes) {
     CH_BUF_AUTO id = {0}, who = {0}, json = {0};
     struct ch_jw w = ch_jw(&json);
 
     ch_mail_id(&j->mail, &id);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "messageId", ch_buf_str(&id));
-    ch_jw_kint(&w, "bytes", (int64_t)bytes);
+    ch_jw_kint(&w, "bytes", bytes);
     ch_jw_key(&w, "recipients");
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < j->mail.to.n + j->mail.cc.n; i++) {
@@ -235,7 +240,7 @@ static void describe(const struct job *j, size_t bytes) {
     chela_result_details(j->call, ch_buf_str(&json));
 }
 
-static const char *type_of(int code) {
+static const char *send_email_type_of(int code) {
     switch (code) {
     case CHELA_EPERM:
     case CHELA_EAUTH:
@@ -255,12 +260,12 @@ static const char *type_of(int code) {
     return "internal";
 }
 
-static int stop(void *user) {
+static int send_email_stop(void *user) {
     return chela_call_cancelled(user);
 }
 
-static int hand_over(struct job *j, struct ch_sv message, struct chela_mail_outcome *out,
-                     struct chela_error *err) {
+static int send_email_hand_over(struct job *j, struct chela_mail_outcome *out,
+                                struct chela_error *err) {
     const struct ch_tool_settings *s = j->settings;
     const char *to[CH_LIMIT_MAIL_RECIPIENTS + 1] = {NULL};
     CH_BUF_AUTO server = {0};
@@ -283,34 +288,31 @@ static int hand_over(struct job *j, struct ch_sv message, struct chela_mail_outc
                               .helo = strrchr(j->from.at->addr, '@') + 1,
                               .from = j->from.at->addr,
                               .to = to,
-                              .message = message.p,
-                              .length = message.n,
                               .timeout_ms = CH_DEFAULT_MAIL_MS,
-                              .stop = stop,
+                              .stop = send_email_stop,
                               .user_data = j->call};
     if (mail.password && !mail.user)
         mail.user = j->from.at->addr;
-    int rc = ch_module_load("mail", "mail", s->module_path, &ops, err);
+    int rc = ch_mail_compose(&j->mail, &j->call->arena, &mail, err);
+    if (rc == 0)
+        rc = ch_module_load("mail", "mail", s->module_path, &ops, err);
     return rc < 0 ? rc : ((const struct chela_mail_ops *)ops)->send(&mail, out, err);
 }
 
-static int deliver(struct job *j) {
+static int send_email_deliver(struct job *j) {
     struct chela_mail_outcome outcome = {0};
     struct chela_error err = {0};
-    CH_BUF_AUTO message = {0};
 
     if (getrandom(j->mail.id, sizeof(j->mail.id), 0) != (ssize_t)sizeof(j->mail.id))
         abort();
     j->mail.date_ms = ch_now_ms(&ch_clock_system);
     j->mail.from = j->from.at;
-    int rc = ch_mail_build(&j->mail, &message, &err);
-    if (rc == 0)
-        rc = hand_over(j, ch_buf_sv(&message), &outcome, &err);
+    int rc = send_email_hand_over(j, &outcome, &err);
     if (rc == 0) {
-        describe(j, message.n);
+        send_email_describe(j, outcome.bytes);
         return 0;
     }
-    return chela_result_error(j->call, type_of(rc), "%s: %s.%s",
+    return chela_result_error(j->call, send_email_type_of(rc), "%s: %s.%s",
                               outcome.unknown ? "It is not known whether the message was sent"
                                               : "The message was not sent",
                               err.message,
@@ -320,7 +322,7 @@ static int deliver(struct job *j) {
 int ch_send_email_run(chela_call *call, void *user) {
     struct job *j = new_job(call, user);
     struct chela_error err = {0};
-    int rc = read_arguments(j);
+    int rc = send_email_read_arguments(j);
 
     if (rc < 0)
         ;
@@ -332,7 +334,7 @@ int ch_send_email_run(chela_call *call, void *user) {
     else if (ch_mailboxes_add(&j->from, ch_sv_str(j->settings->mail_from), &err) < 0)
         rc = chela_result_error(call, "internal", "mail.from: %s.", err.message);
     else if (!read_files(j))
-        rc = deliver(j);
-    release(j);
+        rc = send_email_deliver(j);
+    send_email_release(j);
     return rc;
 }

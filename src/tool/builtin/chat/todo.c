@@ -3,14 +3,17 @@
  * A plan that is written down survives a long conversation. The list belongs
  * to the session; every result shows all of it, so the model need not remember
  * what it looked like. Calls that are refused change nothing. */
+#include "tool/builtin/chat/todo.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/state.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 static const char *const list_names[] = {"todos", "items", "list", NULL};
 static const char *const text_names[] = {"content", "text", "title", "task", NULL};
@@ -39,7 +42,7 @@ struct todo {
     int64_t last_id;
 };
 
-static void clear(struct todo *t) {
+static void todo_clear(struct todo *t) {
     for (size_t i = 0; i < t->n; i++)
         ch_free(t->items[i].text);
     t->n = 0;
@@ -50,7 +53,7 @@ static void *make_todo(void) {
 }
 
 static void free_todo(void *value) {
-    clear(value);
+    todo_clear(value);
     ch_free(value);
 }
 
@@ -74,7 +77,7 @@ struct order {
     size_t n;
 };
 
-static int refuse(chela_call *call, const char *why) {
+static int todo_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
@@ -88,7 +91,7 @@ static int read_status(chela_call *call, const struct ch_json *v, struct wish *w
             w->has_status = true;
             return 0;
         }
-    return refuse(call, "A status must be pending, in_progress, completed or cancelled.");
+    return todo_refuse(call, "A status must be pending, in_progress, completed or cancelled.");
 }
 
 /* Some models number the entries with strings. */
@@ -113,7 +116,7 @@ static int read_wish(chela_call *call, const struct ch_json *v, struct wish *w) 
         w->text = ch_sv_trim(ch_json_str(v));
     }
     if (w->has_text && w->text.n == 0)
-        return refuse(call, "An entry has no text.");
+        return todo_refuse(call, "An entry has no text.");
     const struct ch_json *status = ch_json_get(v, "status");
     return status && status->type != CH_JSON_NULL ? read_status(call, status, w) : 0;
 }
@@ -125,7 +128,8 @@ static int read_wishes(chela_call *call, struct order *o) {
         ch_json_parse(&call->arena, ch_json_str(list), CH_JSON_STRICT, &inner, NULL, NULL) == 0)
         list = inner;
     if (!ch_json_is(list, CH_JSON_ARRAY))
-        return list && list->type != CH_JSON_NULL ? refuse(call, "todos must be an array.") : 0;
+        return list && list->type != CH_JSON_NULL ? todo_refuse(call, "todos must be an array.")
+                                                  : 0;
     if (list->n > CH_LIMIT_STEPS) {
         chela_result_error(call, "invalid_arguments", "A list has at most %d entries.",
                            CH_LIMIT_STEPS);
@@ -139,7 +143,7 @@ static int read_wishes(chela_call *call, struct order *o) {
     return 0;
 }
 
-static int read_action(chela_call *call, struct order *o, bool has_list) {
+static int todo_read_action(chela_call *call, struct order *o, bool has_list) {
     const char *action = has_list ? "replace" : "list";
 
     int rc = chela_arg_string_opt(call, "action", &action);
@@ -152,9 +156,9 @@ static int read_action(chela_call *call, struct order *o, bool has_list) {
     else if (strcmp(action, "update") == 0)
         o->action = UPDATE;
     else
-        return refuse(call, "The argument \"action\" must be replace, update or list.");
+        return todo_refuse(call, "The argument \"action\" must be replace, update or list.");
     if (o->action != LIST && !has_list)
-        return refuse(call, "The argument \"todos\" is missing: an array of entries.");
+        return todo_refuse(call, "The argument \"todos\" is missing: an array of entries.");
     return 0;
 }
 
@@ -162,15 +166,15 @@ static int read_order(chela_call *call, struct order *o) {
     const struct ch_json *list = ch_json_get(call->args, ch_arg_name(call, list_names));
     bool has_list = list && list->type != CH_JSON_NULL;
 
-    int rc = read_action(call, o, has_list);
+    int rc = todo_read_action(call, o, has_list);
     if (rc == 0)
         rc = read_wishes(call, o);
     for (size_t i = 0; i < o->n && rc == 0; i++) {
         const struct wish *w = &o->wishes[i];
         if (o->action == REPLACE && !w->has_text)
-            rc = refuse(call, "Every entry needs its text in content.");
+            rc = todo_refuse(call, "Every entry needs its text in content.");
         if (o->action == UPDATE && w->id <= 0 && !w->has_text)
-            rc = refuse(call, "An entry to update needs the id that the list shows.");
+            rc = todo_refuse(call, "An entry to update needs the id that the list shows.");
     }
     return rc;
 }
@@ -195,7 +199,7 @@ static char *make_text(struct ch_sv text) {
     return clean.n ? ch_buf_take(&clean) : ch_strdup("");
 }
 
-static void append(struct todo *t, const struct wish *w) {
+static void todo_append(struct todo *t, const struct wish *w) {
     t->items[t->n++] = (struct item){
         .id = ++t->last_id,
         .text = make_text(w->text),
@@ -203,14 +207,14 @@ static void append(struct todo *t, const struct wish *w) {
     };
 }
 
-static void replace(struct todo *t, const struct order *o) {
-    clear(t);
+static void todo_replace(struct todo *t, const struct order *o) {
+    todo_clear(t);
     t->last_id = 0;
     for (size_t i = 0; i < o->n; i++)
-        append(t, &o->wishes[i]);
+        todo_append(t, &o->wishes[i]);
 }
 
-static struct item *find(struct todo *t, int64_t id) {
+static struct item *todo_find(struct todo *t, int64_t id) {
     for (size_t i = 0; i < t->n; i++)
         if (t->items[i].id == id)
             return &t->items[i];
@@ -221,7 +225,7 @@ static int check_update(chela_call *call, struct todo *t, const struct order *o)
     size_t more = 0;
 
     for (size_t i = 0; i < o->n; i++) {
-        if (o->wishes[i].id > 0 && !find(t, o->wishes[i].id)) {
+        if (o->wishes[i].id > 0 && !todo_find(t, o->wishes[i].id)) {
             chela_result_error(call, "not_found", "There is no entry %lld; the list has %zu.",
                                (long long)o->wishes[i].id, t->n);
             return CHELA_EINVAL;
@@ -229,7 +233,7 @@ static int check_update(chela_call *call, struct todo *t, const struct order *o)
         more += o->wishes[i].id <= 0;
     }
     if (t->n + more > CH_LIMIT_STEPS)
-        return refuse(call, "The list is full; replace it by a shorter one.");
+        return todo_refuse(call, "The list is full; replace it by a shorter one.");
     return 0;
 }
 
@@ -238,9 +242,9 @@ static int update(chela_call *call, struct todo *t, const struct order *o) {
 
     for (size_t i = 0; i < o->n && rc == 0; i++) {
         const struct wish *w = &o->wishes[i];
-        struct item *item = w->id > 0 ? find(t, w->id) : NULL;
+        struct item *item = w->id > 0 ? todo_find(t, w->id) : NULL;
         if (!item) {
-            append(t, w);
+            todo_append(t, w);
             continue;
         }
         if (w->has_text) {
@@ -253,7 +257,7 @@ static int update(chela_call *call, struct todo *t, const struct order *o) {
     return rc;
 }
 
-static void show(chela_call *call, const struct todo *t) {
+static void todo_show(chela_call *call, const struct todo *t) {
     CH_BUF_AUTO text = {0}, json = {0};
     struct ch_jw w = ch_jw(&json);
     size_t done = 0;
@@ -290,10 +294,10 @@ int ch_todo_run(chela_call *call, void *user) {
     if (rc < 0)
         return rc;
     if (o->action == REPLACE)
-        replace(t, o);
+        todo_replace(t, o);
     else if (o->action == UPDATE)
         rc = update(call, t, o);
     if (rc == 0)
-        show(call, t);
+        todo_show(call, t);
     return rc;
 }

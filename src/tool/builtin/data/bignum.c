@@ -11,7 +11,7 @@ static const uint32_t powers[] = {1,      10,      100,      1000,      10000,
                                   100000, 1000000, 10000000, 100000000, 1000000000};
 
 /* Pay for an operation of this cost whose result has n limbs. */
-static uint32_t *begin(struct ch_big_ctx *c, uint64_t cost, size_t n) {
+static uint32_t *bignum_begin(struct ch_big_ctx *c, uint64_t cost, size_t n) {
     if (cost > c->work || c->arena->total > MEMORY_MAX) {
         c->exhausted = true;
         return NULL;
@@ -22,7 +22,7 @@ static uint32_t *begin(struct ch_big_ctx *c, uint64_t cost, size_t n) {
     return ch_arena_zalloc(c->arena, (n ? n : 1) * sizeof(uint32_t));
 }
 
-static struct ch_big finish(const uint32_t *limbs, size_t n, bool negative) {
+static struct ch_big bignum_finish(const uint32_t *limbs, size_t n, bool negative) {
     while (n > 0 && limbs[n - 1] == 0)
         n--;
     return (struct ch_big){.negative = negative && n > 0, .n = (uint32_t)n, .limbs = limbs};
@@ -30,7 +30,7 @@ static struct ch_big finish(const uint32_t *limbs, size_t n, bool negative) {
 
 bool ch_big_from_digits(struct ch_big_ctx *c, struct ch_sv digits, struct ch_big *out) {
     size_t n = (digits.n + CH_BIG_DIGITS - 1) / CH_BIG_DIGITS;
-    uint32_t *limbs = begin(c, digits.n, n);
+    uint32_t *limbs = bignum_begin(c, digits.n, n);
 
     if (!limbs)
         return false;
@@ -40,7 +40,7 @@ bool ch_big_from_digits(struct ch_big_ctx *c, struct ch_sv digits, struct ch_big
         for (size_t k = from; k < end; k++)
             limbs[i] = limbs[i] * 10 + (uint32_t)(digits.p[k] - '0');
     }
-    *out = finish(limbs, n, false);
+    *out = bignum_finish(limbs, n, false);
     return true;
 }
 
@@ -48,7 +48,7 @@ struct ch_big ch_big_small(struct ch_big_ctx *c, uint32_t v) {
     uint32_t *limb = ch_arena_alloc(c->arena, sizeof(*limb));
 
     *limb = v;
-    return finish(limb, 1, false);
+    return bignum_finish(limb, 1, false);
 }
 
 struct ch_big ch_big_negate(struct ch_big a) {
@@ -56,7 +56,7 @@ struct ch_big ch_big_negate(struct ch_big a) {
     return a;
 }
 
-static int compare_magnitude(struct ch_big a, struct ch_big b) {
+static int bignum_compare_magnitude(struct ch_big a, struct ch_big b) {
     if (a.n != b.n)
         return a.n < b.n ? -1 : 1;
     for (size_t i = a.n; i > 0; i--)
@@ -68,13 +68,13 @@ static int compare_magnitude(struct ch_big a, struct ch_big b) {
 int ch_big_compare(struct ch_big a, struct ch_big b) {
     if (a.negative != b.negative)
         return a.negative ? -1 : 1;
-    return a.negative ? -compare_magnitude(a, b) : compare_magnitude(a, b);
+    return a.negative ? -bignum_compare_magnitude(a, b) : bignum_compare_magnitude(a, b);
 }
 
 static bool add_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, bool negative,
                            struct ch_big *out) {
     size_t n = CH_MAX(a.n, b.n) + (size_t)1;
-    uint32_t *sum = begin(c, n, n), carry = 0;
+    uint32_t *sum = bignum_begin(c, n, n), carry = 0;
 
     if (!sum)
         return false;
@@ -83,14 +83,14 @@ static bool add_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big 
         carry = v >= CH_BIG_BASE;
         sum[i] = carry ? v - CH_BIG_BASE : v;
     }
-    *out = finish(sum, n, negative);
+    *out = bignum_finish(sum, n, negative);
     return true;
 }
 
 /* |a| >= |b| */
 static bool sub_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, bool negative,
                            struct ch_big *out) {
-    uint32_t *diff = begin(c, a.n, a.n), borrow = 0;
+    uint32_t *diff = bignum_begin(c, a.n, a.n), borrow = 0;
 
     if (!diff)
         return false;
@@ -99,14 +99,14 @@ static bool sub_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big 
         borrow = a.limbs[i] < take;
         diff[i] = a.limbs[i] + (borrow ? CH_BIG_BASE : 0) - take;
     }
-    *out = finish(diff, a.n, negative);
+    *out = bignum_finish(diff, a.n, negative);
     return true;
 }
 
 bool ch_big_add(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct ch_big *out) {
     if (a.negative == b.negative)
         return add_magnitudes(c, a, b, a.negative, out);
-    if (compare_magnitude(a, b) >= 0)
+    if (bignum_compare_magnitude(a, b) >= 0)
         return sub_magnitudes(c, a, b, a.negative, out);
     return sub_magnitudes(c, b, a, b.negative, out);
 }
@@ -117,7 +117,7 @@ bool ch_big_sub(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct c
 
 bool ch_big_mul(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct ch_big *out) {
     size_t n = (size_t)a.n + b.n;
-    uint32_t *prod = begin(c, (uint64_t)a.n * b.n + 1, n);
+    uint32_t *prod = bignum_begin(c, (uint64_t)a.n * b.n + 1, n);
 
     if (!prod)
         return false;
@@ -130,7 +130,7 @@ bool ch_big_mul(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct c
         }
         prod[i + b.n] = (uint32_t)carry;
     }
-    *out = finish(prod, n, a.negative != b.negative);
+    *out = bignum_finish(prod, n, a.negative != b.negative);
     return true;
 }
 
@@ -138,7 +138,7 @@ bool ch_big_shift(struct ch_big_ctx *c, struct ch_big a, uint32_t k, struct ch_b
     size_t whole = k / CH_BIG_DIGITS, n = a.n + whole + 1;
     uint32_t factor = powers[k % CH_BIG_DIGITS];
     uint64_t carry = 0;
-    uint32_t *limbs = begin(c, n, n);
+    uint32_t *limbs = bignum_begin(c, n, n);
 
     if (!limbs)
         return false;
@@ -148,7 +148,7 @@ bool ch_big_shift(struct ch_big_ctx *c, struct ch_big a, uint32_t k, struct ch_b
         carry = v / CH_BIG_BASE;
     }
     limbs[a.n + whole] = (uint32_t)carry;
-    *out = finish(limbs, n, a.negative);
+    *out = bignum_finish(limbs, n, a.negative);
     return true;
 }
 
@@ -229,8 +229,8 @@ static bool div_long(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, str
                      struct ch_big *rem) {
     size_t n = b.n, m = a.n - b.n;
     uint32_t f = CH_BIG_BASE / (b.limbs[n - 1] + 1);
-    uint32_t *q = begin(c, (uint64_t)(m + 1) * n, m + 1);
-    uint32_t *u = begin(c, a.n, (size_t)a.n + 1), *v = begin(c, n, n + 1);
+    uint32_t *q = bignum_begin(c, (uint64_t)(m + 1) * n, m + 1);
+    uint32_t *u = bignum_begin(c, a.n, (size_t)a.n + 1), *v = bignum_begin(c, n, n + 1);
 
     if (!q || !u || !v)
         return false;
@@ -238,26 +238,26 @@ static bool div_long(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, str
     scale_up(v, b, f);
     long_division(u, v, q, n, m);
     div_small((struct ch_big){.n = (uint32_t)n, .limbs = u}, f, u);
-    *quot = finish(q, m + 1, a.negative != b.negative);
-    *rem = finish(u, n, a.negative);
+    *quot = bignum_finish(q, m + 1, a.negative != b.negative);
+    *rem = bignum_finish(u, n, a.negative);
     return true;
 }
 
 bool ch_big_divmod(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct ch_big *quot,
                    struct ch_big *rem) {
-    if (compare_magnitude(a, b) < 0) {
+    if (bignum_compare_magnitude(a, b) < 0) {
         *quot = (struct ch_big){0};
         *rem = a;
         return true;
     }
     if (b.n > 1)
         return div_long(c, a, b, quot, rem);
-    uint32_t *q = begin(c, a.n, a.n), *r = begin(c, 1, 1);
+    uint32_t *q = bignum_begin(c, a.n, a.n), *r = bignum_begin(c, 1, 1);
     if (!q || !r)
         return false;
     *r = div_small(a, b.limbs[0], q);
-    *quot = finish(q, a.n, a.negative != b.negative);
-    *rem = finish(r, 1, a.negative);
+    *quot = bignum_finish(q, a.n, a.negative != b.negative);
+    *rem = bignum_finish(r, 1, a.negative);
     return true;
 }
 

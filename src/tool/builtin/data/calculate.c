@@ -1,6 +1,7 @@
 /* calculate.c -- the tool `calculate`. */
+#include "tool/builtin/data/calculate.h"
+
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/data/expression.h"
 #include "json/writer.h"
 
@@ -11,7 +12,7 @@ int ch_calculate_check(chela_call *call, void *user) {
     return chela_arg_string(call, "expression", &text);
 }
 
-static void set_details(chela_call *call, struct ch_sv value, bool exact) {
+static void calculate_set_details(chela_call *call, struct ch_sv value, bool exact) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -35,6 +36,6 @@ int ch_calculate_run(chela_call *call, void *user) {
     if (ch_expression(ch_sv_str(text), &value, &exact, &err) < 0)
         return chela_result_error(call, "invalid_arguments", "Cannot calculate: %s.", err.message);
     chela_result_printf(call, "%s%s", ch_buf_str(&value), exact ? "" : " (approximate)");
-    set_details(call, ch_buf_sv(&value), exact);
+    calculate_set_details(call, ch_buf_sv(&value), exact);
     return 0;
 }

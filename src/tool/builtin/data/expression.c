@@ -28,11 +28,11 @@ struct calc {
     struct chela_error *err;
 };
 
-static struct ch_number sum(struct calc *c);
+static struct ch_number expression_sum(struct calc *c);
 
 /* --- failing ------------------------------------------------------------- */
 
-static unsigned column(const struct calc *c, size_t at) {
+static unsigned expression_column(const struct calc *c, size_t at) {
     unsigned n = 1;
 
     for (size_t i = 0; i < at; i++)
@@ -40,9 +40,9 @@ static unsigned column(const struct calc *c, size_t at) {
     return n;
 }
 
-static void fail(struct calc *c, size_t at, const char *what) {
+static void expression_fail(struct calc *c, size_t at, const char *what) {
     if (!c->wrong)
-        ch_fail(c->err, CHELA_EINVAL, "%s at column %u", what, column(c, at));
+        ch_fail(c->err, CHELA_EINVAL, "%s at column %u", what, expression_column(c, at));
     c->wrong = true;
     c->at = c->text.n; /* so that every loop ends */
 }
@@ -51,20 +51,20 @@ static void fail_at_word(struct calc *c, size_t at, const char *what, struct ch_
     CH_BUF_AUTO text = {0};
 
     ch_buf_addf(&text, "%s '%.*s'", what, (int)CH_MIN(word.n, 40), word.p);
-    fail(c, at, ch_buf_str(&text));
+    expression_fail(c, at, ch_buf_str(&text));
 }
 
 /* The outcome of an operation of number.h, which left its result in *n. */
 static struct ch_number checked(struct calc *c, size_t at, const char *wrong,
                                 const struct ch_number *n) {
     if (wrong)
-        fail(c, at, wrong);
+        expression_fail(c, at, wrong);
     return wrong ? (struct ch_number){0} : *n;
 }
 
 /* --- reading ------------------------------------------------------------- */
 
-static void skip_blanks(struct calc *c) {
+static void expression_skip_blanks(struct calc *c) {
     while (c->at < c->text.n) {
         struct ch_sv rest = ch_sv(c->text.p + c->at, c->text.n - c->at);
         if (rest.p[0] == ' ' || (rest.p[0] >= '\t' && rest.p[0] <= '\r'))
@@ -76,8 +76,8 @@ static void skip_blanks(struct calc *c) {
     }
 }
 
-static bool take(struct calc *c, const char *word) {
-    skip_blanks(c);
+static bool expression_take(struct calc *c, const char *word) {
+    expression_skip_blanks(c);
     if (!ch_sv_starts(ch_sv(c->text.p + c->at, c->text.n - c->at), word))
         return false;
     c->at += strlen(word);
@@ -86,14 +86,14 @@ static bool take(struct calc *c, const char *word) {
 
 /* The typographic forms of an operator mean the same. */
 static bool take_any(struct calc *c, const char *a, const char *b) {
-    return take(c, a) || take(c, b);
+    return expression_take(c, a) || expression_take(c, b);
 }
 
-static bool is_digit(const struct calc *c, size_t at) {
+static bool expression_is_digit(const struct calc *c, size_t at) {
     return at < c->text.n && c->text.p[at] >= '0' && c->text.p[at] <= '9';
 }
 
-static bool is_letter(const struct calc *c, size_t at) {
+static bool expression_is_letter(const struct calc *c, size_t at) {
     if (at >= c->text.n)
         return false;
     char ch = c->text.p[at];
@@ -101,12 +101,12 @@ static bool is_letter(const struct calc *c, size_t at) {
 }
 
 static size_t skip_digits(const struct calc *c, size_t at) {
-    while (is_digit(c, at))
+    while (expression_is_digit(c, at))
         at++;
     return at;
 }
 
-static struct ch_number number(struct calc *c) {
+static struct ch_number expression_number(struct calc *c) {
     size_t from = c->at, end = skip_digits(c, from), exponent;
     struct ch_number n = {0};
 
@@ -116,7 +116,7 @@ static struct ch_number number(struct calc *c) {
         exponent = end + 1;
         if (exponent < c->text.n && (c->text.p[exponent] == '+' || c->text.p[exponent] == '-'))
             exponent++;
-        if (is_digit(c, exponent))
+        if (expression_is_digit(c, exponent))
             end = skip_digits(c, exponent);
     }
     c->at = end;
@@ -143,7 +143,7 @@ static const char *real(struct calc *c, double (*f)(double), struct ch_number a,
 }
 
 /* A double that may be the exact answer: the number it is written as. */
-static bool guess(struct calc *c, double d, struct ch_number *out) {
+static bool expression_guess(struct calc *c, double d, struct ch_number *out) {
     struct ch_number approx;
     CH_BUF_AUTO text = {0};
 
@@ -181,7 +181,7 @@ static const char *f_sqrt(struct calc *c, struct ch_number a, struct ch_number *
     if (ch_number_is_negative(a))
         return "sqrt of a negative number";
     double d = square_root(a);
-    if (a.exact && guess(c, d, &root) && !ch_number_mul(&c->big, root, root, &square) &&
+    if (a.exact && expression_guess(c, d, &root) && !ch_number_mul(&c->big, root, root, &square) &&
         ch_number_same(square, a)) {
         *out = root;
         return NULL;
@@ -203,8 +203,9 @@ static const char *f_log_base(struct calc *c, struct ch_number a, struct ch_numb
     double d = plain && b == 10  ? log10(x)
                : plain && b == 2 ? log2(x)
                                  : natural_log(a) / natural_log(base);
-    if (a.exact && base.exact && fabs(d) < CH_LIMIT_CALC_DIGITS && guess(c, round(d), &e) &&
-        !ch_number_pow(&c->big, base, e, &to_the_e) && ch_number_same(to_the_e, a)) {
+    if (a.exact && base.exact && fabs(d) < CH_LIMIT_CALC_DIGITS &&
+        expression_guess(c, round(d), &e) && !ch_number_pow(&c->big, base, e, &to_the_e) &&
+        ch_number_same(to_the_e, a)) {
         *out = e;
         return NULL;
     }
@@ -328,12 +329,12 @@ static const struct function *find_function(struct ch_sv name) {
 }
 
 /* The arguments after "(", up to and with ")". */
-static struct ch_number apply(struct calc *c, const struct function *f, size_t at) {
-    struct ch_number result = sum(c), next;
+static struct ch_number expression_apply(struct calc *c, const struct function *f, size_t at) {
+    struct ch_number result = expression_sum(c), next;
     unsigned n = 1;
 
-    for (; take(c, ","); n++) {
-        next = sum(c);
+    for (; expression_take(c, ","); n++) {
+        next = expression_sum(c);
         if (c->wrong)
             break;
         if (!f->two || (n > 1 && !f->many))
@@ -341,8 +342,8 @@ static struct ch_number apply(struct calc *c, const struct function *f, size_t a
         else
             result = checked(c, at, f->two(c, result, next, &next), &next);
     }
-    if (!c->wrong && !take(c, ")"))
-        fail(c, c->at, "expected ')'");
+    if (!c->wrong && !expression_take(c, ")"))
+        expression_fail(c, c->at, "expected ')'");
     if (!c->wrong && n == 1 && !f->one && !f->many)
         fail_at_word(c, at, "too few arguments for", ch_sv_str(f->name));
     if (!c->wrong && n == 1 && f->one)
@@ -354,13 +355,13 @@ static struct ch_number name(struct calc *c) {
     size_t from = c->at, end = from;
     struct ch_number n = {0};
 
-    while (is_letter(c, end) || (end > from && is_digit(c, end)))
+    while (expression_is_letter(c, end) || (end > from && expression_is_digit(c, end)))
         end++;
     struct ch_sv word = ch_sv(c->text.p + from, end - from);
     c->at = end;
     const struct function *f = find_function(word);
-    if (f && take(c, "("))
-        return apply(c, f, from);
+    if (f && expression_take(c, "("))
+        return expression_apply(c, f, from);
     if (f)
         fail_at_word(c, end, "expected '(' after", word);
     else if (ch_sv_eq_nocase(word, CH_SV("pi")))
@@ -378,7 +379,7 @@ static void fail_here(struct calc *c) {
     struct ch_sv rest = ch_sv(c->text.p + c->at, c->text.n - c->at);
 
     if (rest.n == 0)
-        fail(c, c->at, "the expression ends too early");
+        expression_fail(c, c->at, "the expression ends too early");
     else
         fail_at_word(c, c->at, "unexpected", ch_sv(rest.p, CH_MAX(ch_utf8_next(rest, NULL), 1u)));
 }
@@ -386,30 +387,30 @@ static void fail_here(struct calc *c) {
 static struct ch_number primary(struct calc *c) {
     struct ch_number n = {0};
 
-    skip_blanks(c);
-    if (is_digit(c, c->at) ||
-        (c->at < c->text.n && c->text.p[c->at] == '.' && is_digit(c, c->at + 1)))
-        return number(c);
-    if (is_letter(c, c->at))
+    expression_skip_blanks(c);
+    if (expression_is_digit(c, c->at) ||
+        (c->at < c->text.n && c->text.p[c->at] == '.' && expression_is_digit(c, c->at + 1)))
+        return expression_number(c);
+    if (expression_is_letter(c, c->at))
         return name(c);
-    if (take(c, "\xcf\x80")) { /* the Greek letter */
+    if (expression_take(c, "\xcf\x80")) { /* the Greek letter */
         ch_number_approx(M_PI, &n);
         return n;
     }
-    if (!take(c, "(")) {
+    if (!expression_take(c, "(")) {
         fail_here(c);
         return n;
     }
-    n = sum(c);
-    if (!c->wrong && !take(c, ")"))
-        fail(c, c->at, "expected ')'");
+    n = expression_sum(c);
+    if (!c->wrong && !expression_take(c, ")"))
+        expression_fail(c, c->at, "expected ')'");
     return n;
 }
 
 static struct ch_number postfix(struct calc *c) {
     struct ch_number n = primary(c);
 
-    for (size_t at; !c->wrong && (at = c->at, take(c, "!"));)
+    for (size_t at; !c->wrong && (at = c->at, expression_take(c, "!"));)
         n = checked(c, at, ch_number_factorial(&c->big, n, &n), &n);
     return n;
 }
@@ -432,11 +433,11 @@ static struct ch_number signed_power(struct calc *c) {
     bool negative = false;
 
     if (++c->depth > CH_LIMIT_CALC_DEPTH)
-        fail(c, c->at, "too deeply nested");
+        expression_fail(c, c->at, "too deeply nested");
     for (;;) {
         if (take_any(c, "-", "\xe2\x88\x92"))
             negative = !negative;
-        else if (!take(c, "+"))
+        else if (!expression_take(c, "+"))
             break;
     }
     struct ch_number n = power(c);
@@ -448,7 +449,7 @@ static struct ch_number product(struct calc *c) {
     struct ch_number left = signed_power(c), right;
 
     while (!c->wrong) {
-        skip_blanks(c);
+        expression_skip_blanks(c);
         size_t at = c->at;
         const char *(*op)(struct ch_big_ctx *, struct ch_number, struct ch_number,
                           struct ch_number *) = NULL;
@@ -456,7 +457,7 @@ static struct ch_number product(struct calc *c) {
             op = ch_number_mul;
         else if (take_any(c, "/", "\xc3\xb7"))
             op = ch_number_div;
-        else if (take(c, "%"))
+        else if (expression_take(c, "%"))
             op = ch_number_mod;
         if (!op)
             break;
@@ -467,14 +468,14 @@ static struct ch_number product(struct calc *c) {
     return left;
 }
 
-static struct ch_number sum(struct calc *c) {
+static struct ch_number expression_sum(struct calc *c) {
     struct ch_number left = product(c), right;
 
     while (!c->wrong) {
-        skip_blanks(c);
+        expression_skip_blanks(c);
         size_t at = c->at;
         bool minus = take_any(c, "-", "\xe2\x88\x92");
-        if (!minus && !take(c, "+"))
+        if (!minus && !expression_take(c, "+"))
             break;
         right = product(c);
         if (!c->wrong)
@@ -490,9 +491,9 @@ static void fail_at_rest(struct calc *c) {
     char next = c->text.p[c->at];
 
     if (next == ',')
-        fail(c, c->at, "unexpected ',' (write numbers without thousands separators)");
-    else if (next == '(' || is_letter(c, c->at) || is_digit(c, c->at))
-        fail(c, c->at, "expected an operator (write * to multiply)");
+        expression_fail(c, c->at, "unexpected ',' (write numbers without thousands separators)");
+    else if (next == '(' || expression_is_letter(c, c->at) || expression_is_digit(c, c->at))
+        expression_fail(c, c->at, "expected an operator (write * to multiply)");
     else
         fail_here(c);
 }
@@ -508,8 +509,8 @@ int ch_expression(struct ch_sv text, struct ch_buf *out, bool *exact, struct che
     if (text.n > CH_LIMIT_CALC_TEXT)
         return ch_fail(err, CHELA_EINVAL, "the expression is longer than %d characters",
                        CH_LIMIT_CALC_TEXT);
-    struct ch_number result = sum(&c);
-    skip_blanks(&c);
+    struct ch_number result = expression_sum(&c);
+    expression_skip_blanks(&c);
     if (!c.wrong && c.at < text.n)
         fail_at_rest(&c);
     if (c.wrong)

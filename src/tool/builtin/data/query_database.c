@@ -4,12 +4,14 @@
  * That nothing can be changed is the modules' business (chela/sys/database.h);
  * here arguments become bound parameters, never text of the query, and rows
  * become a table that fits. Runs on a thread of its own. */
+#include "tool/builtin/data/query_database.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "io/module.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/data/table.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -20,12 +22,12 @@ struct ask {
     const struct ch_database_setting *database; /* borrowed from the settings */
     struct chela_db_query query;
     bool json;
-    struct ch_table table;
+    struct ch_result_table table;
 };
 
 /* --- arguments -------------------------------------------------------------------- */
 
-static int refuse(chela_call *call, const char *why) {
+static int query_database_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
@@ -49,7 +51,8 @@ static int find_database(struct ask *a, const struct ch_tool_settings *s) {
 }
 
 /* Numbers keep their text for a database that takes text. */
-static void read_value(struct ch_arena *arena, const struct ch_json *v, struct chela_db_value *to) {
+static void query_database_read_value(struct ch_arena *arena, const struct ch_json *v,
+                                      struct chela_db_value *to) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     struct ch_sv text = ch_json_str(v);
@@ -87,23 +90,25 @@ static int read_params(struct ask *a) {
     if (!list || list->type == CH_JSON_NULL)
         return 0;
     if (list->type != CH_JSON_ARRAY)
-        return refuse(a->call, "The argument \"params\" must be an array of values.");
+        return query_database_refuse(a->call,
+                                     "The argument \"params\" must be an array of values.");
     if (list->n > CH_LIMIT_SQL_PARAMS)
-        return refuse(a->call, "There are too many params: 100 at most.");
+        return query_database_refuse(a->call, "There are too many params: 100 at most.");
     struct chela_db_value *values =
         ch_arena_alloc(&a->call->arena, (list->n + 1) * sizeof(*values));
     for (CH_JSON_EACH(e, list)) {
         struct ch_sv s = ch_json_str(e);
         if (s.n && memchr(s.p, '\0', s.n))
-            return refuse(a->call, "Values of \"params\" must not contain NUL characters.");
-        read_value(&a->call->arena, e, &values[n++]);
+            return query_database_refuse(a->call,
+                                         "Values of \"params\" must not contain NUL characters.");
+        query_database_read_value(&a->call->arena, e, &values[n++]);
     }
     a->query.params = values;
     a->query.nparams = n;
     return 0;
 }
 
-static int read_arguments(struct ask *a, const struct ch_tool_settings *s) {
+static int query_database_read_arguments(struct ask *a, const struct ch_tool_settings *s) {
     static const char *const names[] = {"query", "sql", NULL};
     const char *format = "table";
     int64_t limit = CH_LIMIT_SQL_ROWS;
@@ -113,13 +118,14 @@ static int read_arguments(struct ask *a, const struct ch_tool_settings *s) {
         chela_arg_string_opt(a->call, "format", &format) < 0 || find_database(a, s) < 0)
         return CHELA_EINVAL;
     if (ch_sv_trim(ch_sv_str(a->query.sql)).n == 0)
-        return refuse(a->call, "The query is empty.");
+        return query_database_refuse(a->call, "The query is empty.");
     if (strlen(a->query.sql) > CH_LIMIT_SQL)
-        return refuse(a->call, "The query is longer than 64 KB.");
+        return query_database_refuse(a->call, "The query is longer than 64 KB.");
     if (limit < 1)
-        return refuse(a->call, "The argument \"limit\" must be at least 1.");
+        return query_database_refuse(a->call, "The argument \"limit\" must be at least 1.");
     if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
-        return refuse(a->call, "The argument \"format\" must be \"table\" or \"json\".");
+        return query_database_refuse(a->call,
+                                     "The argument \"format\" must be \"table\" or \"json\".");
     a->json = strcmp(format, "json") == 0;
     a->query.max_rows = (size_t)CH_MIN(limit, CH_LIMIT_SQL_ROWS);
     return read_params(a);
@@ -127,24 +133,24 @@ static int read_arguments(struct ask *a, const struct ch_tool_settings *s) {
 
 int ch_query_database_check(chela_call *call, void *user) {
     struct ask a = {.call = call};
-    return read_arguments(&a, user);
+    return query_database_read_arguments(&a, user);
 }
 
 /* --- the answer ---------------------------------------------------------------------- */
 
-static int stop(void *user) {
+static int query_database_stop(void *user) {
     return chela_call_cancelled(((struct ask *)user)->call);
 }
 
 static void columns(const char *const *names, size_t n, void *user) {
-    ch_table_columns(&((struct ask *)user)->table, names, n);
+    ch_result_table_columns(&((struct ask *)user)->table, names, n);
 }
 
-static void row(const struct chela_db_value *values, size_t n, void *user) {
-    ch_table_row(&((struct ask *)user)->table, values, n);
+static void query_database_row(const struct chela_db_value *values, size_t n, void *user) {
+    ch_result_table_row(&((struct ask *)user)->table, values, n);
 }
 
-static const char *type_of(int code) {
+static const char *query_database_type_of(int code) {
     switch (code) {
     case CHELA_EPERM:
     case CHELA_EAUTH:
@@ -165,8 +171,8 @@ static const char *type_of(int code) {
     return "internal"; /* a damaged file, a missing module: trying again is no use */
 }
 
-static void add_summary(struct ch_buf *out, const struct ask *a, size_t shown,
-                        const struct chela_db_outcome *o) {
+static void query_database_add_summary(struct ch_buf *out, const struct ask *a, size_t shown,
+                                       const struct chela_db_outcome *o) {
     unsigned long long total = o->rows;
 
     if (o->more)
@@ -179,7 +185,8 @@ static void add_summary(struct ch_buf *out, const struct ask *a, size_t shown,
         ch_buf_addf(out, "(%zu of %zu columns shown)\n", a->table.ncolumns, a->table.nall);
 }
 
-static void add_details(const struct ask *a, size_t shown, const struct chela_db_outcome *o) {
+static void query_database_add_details(const struct ask *a, size_t shown,
+                                       const struct chela_db_outcome *o) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -197,17 +204,17 @@ static void add_details(const struct ask *a, size_t shown, const struct chela_db
     chela_result_details(a->call, ch_buf_str(&json));
 }
 
-static void answer(const struct ask *a, const struct chela_db_outcome *o) {
+static void query_database_answer(const struct ask *a, const struct chela_db_outcome *o) {
     CH_BUF_AUTO text = {0};
 
-    size_t shown = a->json ? ch_table_json(&a->table, TEXT_MAX, &text)
-                           : ch_table_text(&a->table, TEXT_MAX, &text);
-    add_summary(&text, a, shown, o);
+    size_t shown = a->json ? ch_result_table_json(&a->table, TEXT_MAX, &text)
+                           : ch_result_table_text(&a->table, TEXT_MAX, &text);
+    query_database_add_summary(&text, a, shown, o);
     chela_result_text(a->call, ch_buf_str(&text), text.n);
-    add_details(a, shown, o);
+    query_database_add_details(a, shown, o);
 }
 
-static int run(struct ask *a, const struct ch_tool_settings *s) {
+static int query_database_run(struct ask *a, const struct ch_tool_settings *s) {
     const struct ch_database_setting *d = a->database;
     struct chela_db_outcome outcome = {0};
     struct chela_error err = {0};
@@ -222,25 +229,26 @@ static int run(struct ask *a, const struct ch_tool_settings *s) {
     if (rc == 0)
         rc = ((const struct chela_database_ops *)ops)->query(d->target, &a->query, &outcome, &err);
     if (rc < 0)
-        return chela_result_error(a->call, type_of(rc), "%s: %s.", d->name, err.message);
-    answer(a, &outcome);
+        return chela_result_error(a->call, query_database_type_of(rc), "%s: %s.", d->name,
+                                  err.message);
+    query_database_answer(a, &outcome);
     return 0;
 }
 
 int ch_query_database_run(chela_call *call, void *user) {
     struct ask a = {.call = call};
 
-    if (read_arguments(&a, user) < 0)
+    if (query_database_read_arguments(&a, user) < 0)
         return CHELA_EINVAL;
     a.query.size = sizeof(a.query);
     a.query.max_count = CH_LIMIT_SQL_COUNT;
     a.query.max_value = CH_LIMIT_SQL_VALUE;
     a.query.timeout_ms = CH_DEFAULT_SQL_MS;
     a.query.user = &a;
-    a.query.stop = stop;
+    a.query.stop = query_database_stop;
     a.query.columns = columns;
-    a.query.row = row;
-    int rc = run(&a, user);
-    ch_table_release(&a.table);
+    a.query.row = query_database_row;
+    int rc = query_database_run(&a, user);
+    ch_result_table_release(&a.table);
     return rc;
 }

@@ -13,16 +13,16 @@
 #define WIDEST 40    /* columns that a value can push the next one away */
 #define BLOB_HEAD 16 /* bytes of a blob that are shown */
 
-void ch_table_release(struct ch_table *t) {
+void ch_result_table_release(struct ch_result_table *t) {
     ch_free(t->rows);
     ch_arena_release(&t->arena);
-    *t = (struct ch_table){0};
+    *t = (struct ch_result_table){0};
 }
 
 /* --- one value ----------------------------------------------------------------- */
 
 /* At most CH_LIMIT_SQL_CELL characters of s; *left gets the bytes left out. */
-static struct ch_sv cut(struct ch_sv s, size_t *left) {
+static struct ch_sv data_table_cut(struct ch_sv s, size_t *left) {
     size_t n = 0;
 
     for (size_t chars = 0; n < s.n && chars < CH_LIMIT_SQL_CELL; chars++) {
@@ -34,7 +34,7 @@ static struct ch_sv cut(struct ch_sv s, size_t *left) {
 }
 
 /* Valid, and what would break a line or a column made visible. */
-static void add_line(struct ch_buf *out, struct ch_sv s) {
+static void data_table_add_line(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
     ch_utf8_add_valid(&valid, s);
@@ -47,12 +47,12 @@ static void add_line(struct ch_buf *out, struct ch_sv s) {
     }
 }
 
-static void set_text(struct ch_table *t, struct ch_cell *cell, struct ch_sv s) {
+static void data_table_set_text(struct ch_result_table *t, struct ch_cell *cell, struct ch_sv s) {
     CH_BUF_AUTO line = {0}, json = {0}, whole = {0};
     size_t left;
-    struct ch_sv shown = cut(s, &left);
+    struct ch_sv shown = data_table_cut(s, &left);
 
-    add_line(&line, shown);
+    data_table_add_line(&line, shown);
     ch_buf_add_sv(&whole, shown);
     if (left) {
         ch_buf_addf(&line, "… (%zu more bytes)", left);
@@ -63,17 +63,18 @@ static void set_text(struct ch_table *t, struct ch_cell *cell, struct ch_sv s) {
     cell->json = ch_arena_sv(&t->arena, ch_buf_sv(&json));
 }
 
-static void set_blob(struct ch_table *t, struct ch_cell *cell, struct ch_sv bytes) {
+static void set_blob(struct ch_result_table *t, struct ch_cell *cell, struct ch_sv bytes) {
     CH_BUF_AUTO text = {0};
 
     ch_buf_addf(&text, "(%zu bytes: ", bytes.n);
     for (size_t i = 0; i < CH_MIN(bytes.n, BLOB_HEAD); i++)
         ch_buf_addf(&text, "%02x", (unsigned char)bytes.p[i]);
     ch_buf_add_str(&text, bytes.n > BLOB_HEAD ? "...)" : ")");
-    set_text(t, cell, ch_buf_sv(&text));
+    data_table_set_text(t, cell, ch_buf_sv(&text));
 }
 
-static void set_plain(struct ch_table *t, struct ch_cell *cell, struct ch_sv text) {
+static void data_table_set_plain(struct ch_result_table *t, struct ch_cell *cell,
+                                 struct ch_sv text) {
     cell->text = cell->json = ch_arena_sv(&t->arena, text);
 }
 
@@ -86,7 +87,8 @@ static bool is_json_number(struct ch_sv s) {
     return ch_json_parse(&a, s, CH_JSON_STRICT, &v, NULL, NULL) == 0 && v->type == CH_JSON_NUMBER;
 }
 
-static void set_number(struct ch_table *t, struct ch_cell *cell, const struct chela_db_value *v) {
+static void data_table_set_number(struct ch_result_table *t, struct ch_cell *cell,
+                                  const struct chela_db_value *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
 
@@ -97,13 +99,14 @@ static void set_number(struct ch_table *t, struct ch_cell *cell, const struct ch
     else
         ch_buf_add(&text, v->text, v->length);
     if (text.n > CH_LIMIT_SQL_CELL || !is_json_number(ch_buf_sv(&text)))
-        set_text(t, cell, ch_buf_sv(&text));
+        data_table_set_text(t, cell, ch_buf_sv(&text));
     else
-        set_plain(t, cell, ch_buf_sv(&text));
+        data_table_set_plain(t, cell, ch_buf_sv(&text));
     cell->number = true;
 }
 
-static void set_value(struct ch_table *t, struct ch_cell *cell, const struct chela_db_value *v) {
+static void data_table_set_value(struct ch_result_table *t, struct ch_cell *cell,
+                                 const struct chela_db_value *v) {
     *cell = (struct ch_cell){0};
     switch (v->type) {
     case CHELA_DB_NULL:
@@ -116,10 +119,10 @@ static void set_value(struct ch_table *t, struct ch_cell *cell, const struct che
     case CHELA_DB_INT:
     case CHELA_DB_REAL:
     case CHELA_DB_NUMBER:
-        set_number(t, cell, v);
+        data_table_set_number(t, cell, v);
         return;
     case CHELA_DB_TEXT:
-        set_text(t, cell, ch_sv(v->text, v->length));
+        data_table_set_text(t, cell, ch_sv(v->text, v->length));
         return;
     case CHELA_DB_BLOB:
         set_blob(t, cell, ch_sv(v->text, v->length));
@@ -129,7 +132,7 @@ static void set_value(struct ch_table *t, struct ch_cell *cell, const struct che
 
 /* --- filling --------------------------------------------------------------------- */
 
-static bool is_taken(const struct ch_table *t, size_t before, struct ch_sv name) {
+static bool data_table_is_taken(const struct ch_result_table *t, size_t before, struct ch_sv name) {
     for (size_t i = 0; i < before; i++)
         if (ch_sv_eq(t->names[i].text, name))
             return true;
@@ -137,16 +140,16 @@ static bool is_taken(const struct ch_table *t, size_t before, struct ch_sv name)
 }
 
 /* Two columns "id" of a join become "id" and "id_2". */
-static void set_name(struct ch_table *t, size_t i, const char *name) {
-    set_text(t, &t->names[i], ch_sv_str(name && *name ? name : "?"));
-    for (size_t k = 2; is_taken(t, i, t->names[i].text); k++) {
+static void set_name(struct ch_result_table *t, size_t i, const char *name) {
+    data_table_set_text(t, &t->names[i], ch_sv_str(name && *name ? name : "?"));
+    for (size_t k = 2; data_table_is_taken(t, i, t->names[i].text); k++) {
         CH_BUF_AUTO other = {0};
         ch_buf_addf(&other, "%s_%zu", name && *name ? name : "?", k);
-        set_text(t, &t->names[i], ch_buf_sv(&other));
+        data_table_set_text(t, &t->names[i], ch_buf_sv(&other));
     }
 }
 
-void ch_table_columns(struct ch_table *t, const char *const *names, size_t n) {
+void ch_result_table_columns(struct ch_result_table *t, const char *const *names, size_t n) {
     t->nall = n;
     t->ncolumns = CH_MIN(n, CH_LIMIT_SQL_COLUMNS);
     t->names = ch_arena_zalloc(&t->arena, (t->ncolumns + 1) * sizeof(*t->names));
@@ -154,11 +157,11 @@ void ch_table_columns(struct ch_table *t, const char *const *names, size_t n) {
         set_name(t, i, names[i]);
 }
 
-void ch_table_row(struct ch_table *t, const struct chela_db_value *values, size_t n) {
+void ch_result_table_row(struct ch_result_table *t, const struct chela_db_value *values, size_t n) {
     struct ch_cell *cells = ch_arena_zalloc(&t->arena, (t->ncolumns + 1) * sizeof(*cells));
 
     for (size_t i = 0; i < CH_MIN(n, t->ncolumns); i++)
-        set_value(t, &cells[i], &values[i]);
+        data_table_set_value(t, &cells[i], &values[i]);
     if (t->nrows == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 16;
         t->rows = ch_realloc(t->rows, t->cap * sizeof(struct ch_cell *));
@@ -183,7 +186,7 @@ static bool is_wide(uint32_t c) {
 }
 
 /* Characters, and columns on a screen. */
-static size_t measure(struct ch_sv s, size_t *columns) {
+static size_t data_table_measure(struct ch_sv s, size_t *columns) {
     size_t chars = 0;
     uint32_t c;
 
@@ -198,16 +201,16 @@ static size_t measure(struct ch_sv s, size_t *columns) {
 
 static size_t width_of(struct ch_sv s) {
     size_t columns;
-    measure(s, &columns);
+    data_table_measure(s, &columns);
     return columns;
 }
 
 static size_t chars_of(struct ch_sv s) {
     size_t columns;
-    return measure(s, &columns);
+    return data_table_measure(s, &columns);
 }
 
-static size_t *column_widths(const struct ch_table *t) {
+static size_t *column_widths(const struct ch_result_table *t) {
     size_t *widths = ch_alloc((t->ncolumns + 1) * sizeof(*widths));
 
     for (size_t i = 0; i < t->ncolumns; i++) {
@@ -223,8 +226,8 @@ static void add_spaces(struct ch_buf *out, size_t n) {
         ch_buf_addc(out, ' ');
 }
 
-static void add_cells(const struct ch_table *t, const struct ch_cell *cells, const size_t *widths,
-                      struct ch_buf *out) {
+static void add_cells(const struct ch_result_table *t, const struct ch_cell *cells,
+                      const size_t *widths, struct ch_buf *out) {
     for (size_t i = 0; i < t->ncolumns; i++) {
         size_t wide = width_of(cells[i].text), room = widths[i] - CH_MIN(wide, widths[i]);
         ch_buf_add_str(out, i ? " | " : "");
@@ -237,7 +240,8 @@ static void add_cells(const struct ch_table *t, const struct ch_cell *cells, con
     ch_buf_addc(out, '\n');
 }
 
-static void add_rule(const struct ch_table *t, const size_t *widths, struct ch_buf *out) {
+static void data_table_add_rule(const struct ch_result_table *t, const size_t *widths,
+                                struct ch_buf *out) {
     for (size_t i = 0; i < t->ncolumns; i++) {
         ch_buf_add_str(out, i ? "-+-" : "");
         for (size_t k = 0; k < widths[i]; k++)
@@ -246,12 +250,12 @@ static void add_rule(const struct ch_table *t, const size_t *widths, struct ch_b
     ch_buf_addc(out, '\n');
 }
 
-size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out) {
+size_t ch_result_table_text(const struct ch_result_table *t, size_t max, struct ch_buf *out) {
     CH_AUTOFREE size_t *widths = column_widths(t);
     size_t shown = 0, used;
 
     add_cells(t, t->names, widths, out);
-    add_rule(t, widths, out);
+    data_table_add_rule(t, widths, out);
     used = chars_of(ch_buf_sv(out));
     for (; shown < t->nrows; shown++) {
         CH_BUF_AUTO line = {0};
@@ -264,7 +268,7 @@ size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out) {
     return shown;
 }
 
-size_t ch_table_json(const struct ch_table *t, size_t max, struct ch_buf *out) {
+size_t ch_result_table_json(const struct ch_result_table *t, size_t max, struct ch_buf *out) {
     size_t shown = 0, used = 2;
 
     ch_buf_addc(out, '[');

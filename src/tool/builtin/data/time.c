@@ -3,16 +3,19 @@
  * Models do not know what time it is and are bad at time zones. A zone is the
  * name of a file of the system's database, read each time: no state of the
  * process is touched. Names are forgiving ("shanghai", "new york", "UTC+8"). */
+#include "tool/builtin/data/time.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "base/calendar.h"
 #include "base/zone.h"
+#include "base/zone_file.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/result/similar.h"
 #include "json/writer.h"
 
@@ -29,7 +32,7 @@ struct clock_zone {
     char *name;           /* owned */
 };
 
-static void release(struct clock_zone *z) {
+static void time_release(struct clock_zone *z) {
     ch_zone_free(z->zone);
     ch_free(z->name);
     *z = (struct clock_zone){0};
@@ -87,7 +90,8 @@ static bool search_list(int database, const char *given, struct ch_similar *clos
 
 /* --- zones by name ------------------------------------------------------- */
 
-static int unknown(chela_call *call, const char *name, const struct ch_similar *s, bool database) {
+static int time_unknown(chela_call *call, const char *name, const struct ch_similar *s,
+                        bool database) {
     CH_BUF_AUTO names = {0};
 
     ch_similar_list(s, &names);
@@ -119,7 +123,7 @@ static int find_named(chela_call *call, const char *name, struct clock_zone *out
         close(database);
     }
     if (!out->zone)
-        return unknown(call, name, &similar, database >= 0);
+        return time_unknown(call, name, &similar, database >= 0);
     out->name = ch_strdup(found.n ? ch_buf_str(&found) : name);
     return 0;
 }
@@ -278,7 +282,7 @@ static int add_zones(chela_call *call, const char *list, int64_t utc, struct ch_
         struct clock_zone z = {0};
         find_local(&z);
         add_zone(text, w, &z, utc);
-        release(&z);
+        time_release(&z);
     }
     while (rest.n) {
         struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
@@ -293,14 +297,14 @@ static int add_zones(chela_call *call, const char *list, int64_t utc, struct ch_
         int rc = find_zone(call, ch_arena_str(&call->arena, name), &z);
         if (rc == 0)
             add_zone(text, w, &z, utc);
-        release(&z);
+        time_release(&z);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int answer(chela_call *call, const struct question *q, const struct clock_zone *from) {
+static int time_answer(chela_call *call, const struct question *q, const struct clock_zone *from) {
     CH_BUF_AUTO text = {0}, notes = {0}, json = {0}, stamp = {0};
     struct ch_jw w = ch_jw(&json);
     int64_t utc;
@@ -340,7 +344,7 @@ int ch_time_run(chela_call *call, void *user) {
     else
         find_local(&from);
     if (rc == 0)
-        rc = answer(call, &q, &from);
-    release(&from);
+        rc = time_answer(call, &q, &from);
+    time_release(&from);
     return rc;
 }

@@ -4,16 +4,20 @@
  * order (a file may be named twice), and only if every hunk has its place the
  * files are changed, through a stage that puts everything back if one of them
  * cannot be. */
+#include "tool/builtin/files/patch_apply.h"
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/apply_patch.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/stage.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
 #include "json/writer.h"
 
@@ -41,7 +45,7 @@ struct job {
     size_t tolerant;
 };
 
-static void release(struct job *j) {
+static void apply_patch_release(struct job *j) {
     for (size_t i = 0; i < j->n; i++) {
         ch_free(j->slots[i].path);
         ch_buf_release(&j->slots[i].text);
@@ -52,7 +56,7 @@ static void release(struct job *j) {
     ch_buf_release(&j->json);
 }
 
-static int read_input(chela_call *call, struct ch_patch *patch) {
+static int apply_patch_read_input(chela_call *call, struct ch_patch *patch) {
     struct chela_error err = {0};
     const char *text;
 
@@ -69,7 +73,7 @@ int ch_apply_patch_check(chela_call *call, void *user) {
     struct ch_patch patch = {0};
 
     (void)user;
-    int rc = read_input(call, &patch);
+    int rc = apply_patch_read_input(call, &patch);
     ch_patch_release(&patch);
     return rc;
 }
@@ -92,16 +96,16 @@ void ch_apply_patch_uses(chela_call *call, void *user) {
 
 /* All of these return CHELA_EINVAL after setting the error result. */
 static int refuse_path(struct job *j, const char *verb, const char *path, int error) {
-    ch_path_missing(j->call, verb, path, error);
+    ch_call_path_missing(j->call, verb, path, error);
     return CHELA_EINVAL;
 }
 
-static int refuse(struct job *j, const char *path, const char *why) {
+static int apply_patch_refuse(struct job *j, const char *path, const char *why) {
     chela_result_error(j->call, "invalid_arguments", "Nothing was changed: %s %s.", path, why);
     return CHELA_EINVAL;
 }
 
-static int load(struct job *j, struct slot *s, const char *verb) {
+static int apply_patch_load(struct job *j, struct slot *s, const char *verb) {
     int fd = ch_file_open(chela_call_workspace(j->call), s->path, &s->st);
 
     if (fd == -ENOENT)
@@ -115,7 +119,8 @@ static int load(struct job *j, struct slot *s, const char *verb) {
     s->was = s->is = true;
     j->bytes += s->text.n;
     if (j->bytes > CH_LIMIT_PATCH_BYTES)
-        return refuse(j, s->path, "and the files before it are too large for one patch");
+        return apply_patch_refuse(j, s->path,
+                                  "and the files before it are too large for one patch");
     return 0;
 }
 
@@ -134,12 +139,13 @@ static int find_slot(struct job *j, const char *verb, const char *given, struct 
     struct slot *s = &j->slots[j->n++];
     *s = (struct slot){.path = ch_strdup(ch_buf_str(&rel))};
     *out = s;
-    return load(j, s, verb);
+    return apply_patch_load(j, s, verb);
 }
 
 /* --- one file of the patch ----------------------------------------------- */
 
-static void tell(struct job *j, const struct ch_patch_file *f, const struct ch_patch_stat *st) {
+static void apply_patch_tell(struct job *j, const struct ch_patch_file *f,
+                             const struct ch_patch_stat *st) {
     static const char *const actions[] = {"added", "updated", "deleted"};
 
     ch_buf_addf(&j->report, "%c %s", "AMD"[f->kind], f -> path);
@@ -159,22 +165,23 @@ static void tell(struct job *j, const struct ch_patch_file *f, const struct ch_p
     j->tolerant += st->tolerant;
 }
 
-static int apply(struct job *j, const struct ch_patch_file *f, struct slot *s, struct ch_buf *out) {
+static int apply_patch_apply(struct job *j, const struct ch_patch_file *f, struct slot *s,
+                             struct ch_buf *out) {
     struct ch_patch_stat st;
     struct chela_error err = {0};
 
     if (s->is && !ch_file_is_text(ch_buf_sv(&s->text)))
-        return refuse(j, s->path, "is not text");
+        return apply_patch_refuse(j, s->path, "is not text");
     struct ch_sv old = s->is ? ch_buf_sv(&s->text) : CH_SV("");
     if (ch_patch_apply(&j->patch, f, old, out, &st, &err) < 0) {
         chela_result_error(j->call, "invalid_arguments", "Nothing was changed: %s.", err.message);
         return CHELA_EINVAL;
     }
-    tell(j, f, &st);
+    apply_patch_tell(j, f, &st);
     return 0;
 }
 
-static void set_text(struct job *j, struct slot *s, struct ch_buf *text) {
+static void apply_patch_set_text(struct job *j, struct slot *s, struct ch_buf *text) {
     j->bytes += text->n;
     ch_buf_release(&s->text);
     s->text = *text;
@@ -187,15 +194,15 @@ static void set_gone(struct slot *s) {
     s->touched = true;
 }
 
-static int add_file(struct job *j, const struct ch_patch_file *f, struct slot *s,
-                    struct ch_buf *text) {
+static int apply_patch_add_file(struct job *j, const struct ch_patch_file *f, struct slot *s,
+                                struct ch_buf *text) {
     if (s->is)
-        return refuse(j, s->path,
-                      "is to be added but is there already; update it, or use write "
-                      "to replace it");
-    int rc = apply(j, f, s, text);
+        return apply_patch_refuse(j, s->path,
+                                  "is to be added but is there already; update it, or use write "
+                                  "to replace it");
+    int rc = apply_patch_apply(j, f, s, text);
     if (rc == 0)
-        set_text(j, s, text);
+        apply_patch_set_text(j, s, text);
     return rc;
 }
 
@@ -203,13 +210,14 @@ static int add_file(struct job *j, const struct ch_patch_file *f, struct slot *s
 static int delete_file(struct job *j, const struct ch_patch_file *f, struct slot *s,
                        struct ch_buf *text) {
     if (f->nhunks == 0) {
-        tell(j, f, &(struct ch_patch_stat){0});
+        apply_patch_tell(j, f, &(struct ch_patch_stat){0});
     } else {
-        int rc = apply(j, f, s, text);
+        int rc = apply_patch_apply(j, f, s, text);
         if (rc < 0)
             return rc;
         if (text->n)
-            return refuse(j, s->path, "is to be deleted but has more lines than the patch shows");
+            return apply_patch_refuse(j, s->path,
+                                      "is to be deleted but has more lines than the patch shows");
     }
     set_gone(s);
     return 0;
@@ -219,23 +227,23 @@ static int update_file(struct job *j, const struct ch_patch_file *f, struct slot
                        struct ch_buf *text) {
     struct slot *to = s;
 
-    int rc = apply(j, f, s, text);
+    int rc = apply_patch_apply(j, f, s, text);
     if (rc == 0 && f->to)
         rc = find_slot(j, "write", f->to, &to);
     if (rc < 0)
         return rc;
     if (to != s && to->is)
-        return refuse(j, to->path, "is there already, so no file can be moved to it");
+        return apply_patch_refuse(j, to->path, "is there already, so no file can be moved to it");
     if (to != s) {
         to->moved = true;
         to->like = s->moved ? s->like : s->st;
         set_gone(s);
     }
-    set_text(j, to, text);
+    apply_patch_set_text(j, to, text);
     return 0;
 }
 
-static int carry_out(struct job *j, const struct ch_patch_file *f) {
+static int apply_patch_carry_out(struct job *j, const struct ch_patch_file *f) {
     static const char *const verbs[] = {"write", "update", "delete"};
     CH_BUF_AUTO text = {0};
     struct slot *s;
@@ -244,7 +252,7 @@ static int carry_out(struct job *j, const struct ch_patch_file *f) {
     if (rc < 0)
         return rc;
     if (f->kind == CH_PATCH_ADD)
-        return add_file(j, f, s, &text);
+        return apply_patch_add_file(j, f, s, &text);
     if (!s->is)
         return refuse_path(j, verbs[f->kind], f->path, -ENOENT);
     return f->kind == CH_PATCH_DELETE ? delete_file(j, f, s, &text) : update_file(j, f, s, &text);
@@ -288,11 +296,11 @@ static int write_files(struct job *j) {
     ch_stage_release(&stage);
     if (rc == 0)
         return 0;
-    ch_path_refuse(j->call, order[at]->is ? "write" : "delete", order[at]->path, rc);
+    ch_call_path_refuse(j->call, order[at]->is ? "write" : "delete", order[at]->path, rc);
     return CHELA_EINVAL;
 }
 
-static void report(struct job *j) {
+static void apply_patch_report(struct job *j) {
     size_t n = j->patch.nfiles;
 
     ch_jw_end(&j->w, ']');
@@ -312,17 +320,18 @@ int ch_apply_patch_run(chela_call *call, void *user) {
     ch_jw_begin(&j.w, '{');
     ch_jw_key(&j.w, "files");
     ch_jw_begin(&j.w, '[');
-    int rc = read_input(call, &j.patch);
+    int rc = apply_patch_read_input(call, &j.patch);
     j.slots = ch_alloc((2 * j.patch.nfiles + 1) * sizeof(*j.slots));
     for (size_t i = 0; i < j.patch.nfiles && rc == 0; i++) {
-        rc = carry_out(&j, &j.patch.files[i]);
+        rc = apply_patch_carry_out(&j, &j.patch.files[i]);
         if (rc == 0 && j.bytes > CH_LIMIT_PATCH_BYTES)
-            rc = refuse(&j, j.patch.files[i].path, "and others are too large for one patch");
+            rc = apply_patch_refuse(&j, j.patch.files[i].path,
+                                    "and others are too large for one patch");
     }
     if (rc == 0)
         rc = write_files(&j);
     if (rc == 0)
-        report(&j);
-    release(&j);
+        apply_patch_report(&j);
+    apply_patch_release(&j);
     return rc;
 }

@@ -1,13 +1,15 @@
 /* edit.c -- the tool `edit`: reads a file, lets replace.c do the work on the
  * text, and puts the result in its place if nobody changed the file meanwhile.
  * A byte order mark is kept and is no part of the text. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/edit.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/files/replace.h"
 #include "tool/call/call.h"
@@ -20,13 +22,14 @@ static const char *const old_names[] = {"old_text", "old_string", "oldText", "ol
 static const char *const new_names[] = {"new_text", "new_string", "newText", "newString", NULL};
 
 struct job {
-    struct ch_edit edits[CH_LIMIT_EDITS];
+    struct ch_replacement edits[CH_LIMIT_EDITS];
     size_t n;
 };
 
 /* --- arguments ----------------------------------------------------------- */
 
-static const struct ch_json *member(const struct ch_json *object, const char *const *names) {
+static const struct ch_json *files_edit_member(const struct ch_json *object,
+                                               const char *const *names) {
     for (size_t i = 0; names[i]; i++) {
         const struct ch_json *v = ch_json_get(object, names[i]);
         if (ch_json_is(v, CH_JSON_STRING))
@@ -35,8 +38,9 @@ static const struct ch_json *member(const struct ch_json *object, const char *co
     return NULL;
 }
 
-static int add_edit(chela_call *call, struct job *job, const struct ch_json *item) {
-    const struct ch_json *old = member(item, old_names), *new = member(item, new_names);
+static int files_edit_add_edit(chela_call *call, struct job *job, const struct ch_json *item) {
+    const struct ch_json *old = files_edit_member(item, old_names),
+                         *new = files_edit_member(item, new_names);
 
     if (job->n == CH_LIMIT_EDITS) {
         chela_result_error(call, "invalid_arguments", "More than %d edits in one call.",
@@ -48,7 +52,7 @@ static int add_edit(chela_call *call, struct job *job, const struct ch_json *ite
                            "Edit %zu needs the strings old_text and new_text.", job->n + 1);
         return CHELA_EINVAL;
     }
-    job->edits[job->n++] = (struct ch_edit){
+    job->edits[job->n++] = (struct ch_replacement){
         .old_text = ch_json_str(old),
         .new_text = ch_json_str(new),
     };
@@ -70,10 +74,11 @@ static int read_edits(chela_call *call, struct job *job) {
     int rc = 0;
 
     if (!ch_json_is(edits, CH_JSON_ARRAY)) /* one edit, spelt out beside file_path */
-        return add_edit(call, job, ch_json_is(edits, CH_JSON_OBJECT) ? edits : call->args);
+        return files_edit_add_edit(call, job,
+                                   ch_json_is(edits, CH_JSON_OBJECT) ? edits : call->args);
     for (CH_JSON_EACH(item, edits))
         if (rc == 0)
-            rc = add_edit(call, job, item);
+            rc = files_edit_add_edit(call, job, item);
     if (rc == 0 && job->n == 0) {
         chela_result_error(call, "invalid_arguments", "edits is empty.");
         return CHELA_EINVAL;
@@ -90,7 +95,8 @@ int ch_edit_check(chela_call *call, void *user) {
 
 /* --- the work ------------------------------------------------------------ */
 
-static int load(chela_call *call, const char *path, struct ch_buf *file, struct stat *st) {
+static int files_edit_load(chela_call *call, const char *path, struct ch_buf *file,
+                           struct stat *st) {
     int fd = ch_file_open(chela_call_workspace(call), path, st);
 
     if (fd < 0)
@@ -104,7 +110,7 @@ static int load(chela_call *call, const char *path, struct ch_buf *file, struct 
 
 static int save(chela_call *call, const char *path, const struct stat *st, struct ch_sv content) {
     struct ch_place place;
-    int rc = ch_call_place(call, path, CH_MAKING_FILE, false, &place);
+    int rc = ch_call_path_place(call, path, CH_MAKING_FILE, false, &place);
 
     if (rc == 0)
         rc = ch_file_replace(call, &place, st, content);
@@ -112,8 +118,8 @@ static int save(chela_call *call, const char *path, const struct stat *st, struc
     return rc;
 }
 
-static void report(chela_call *call, const char *path, struct ch_sv text, const struct job *job,
-                   size_t bytes) {
+static void files_edit_report(chela_call *call, const char *path, struct ch_sv text,
+                              const struct job *job, size_t bytes) {
     CH_BUF_AUTO diff = {0}, json = {0};
     struct ch_jw w = ch_jw(&json);
     size_t tolerant = 0;
@@ -134,14 +140,14 @@ static void report(chela_call *call, const char *path, struct ch_sv text, const 
     chela_result_details(call, ch_buf_str(&json));
 }
 
-static int edit(chela_call *call, const char *path, struct job *job) {
+static int files_edit_edit(chela_call *call, const char *path, struct job *job) {
     CH_BUF_AUTO file = {0}, out = {0};
     struct chela_error err = {0};
     struct stat st;
 
-    int rc = load(call, path, &file, &st);
+    int rc = files_edit_load(call, path, &file, &st);
     if (rc < 0)
-        return ch_path_missing(call, "edit", path, rc);
+        return ch_call_path_missing(call, "edit", path, rc);
     struct ch_sv text = ch_buf_sv(&file);
     if (!ch_file_is_text(text))
         return chela_result_error(call, "invalid_arguments", "Cannot edit %s: it is not text.",
@@ -155,8 +161,8 @@ static int edit(chela_call *call, const char *path, struct job *job) {
                                   err.message);
     rc = save(call, path, &st, ch_buf_sv(&out));
     if (rc < 0)
-        return ch_path_refuse(call, "edit", path, rc);
-    report(call, path, text, job, out.n);
+        return ch_call_path_refuse(call, "edit", path, rc);
+    files_edit_report(call, path, text, job, out.n);
     return 0;
 }
 
@@ -169,7 +175,7 @@ int ch_edit_run(chela_call *call, void *user) {
     if (rc == 0)
         rc = read_edits(call, job);
     if (rc == 0)
-        rc = edit(call, path, job);
+        rc = files_edit_edit(call, path, job);
     ch_edits_release(job->edits, job->n);
     return rc;
 }

@@ -8,8 +8,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
 #include "json/json.h"
 
@@ -134,7 +134,7 @@ static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode
     return -EEXIST;
 }
 
-static int write_all(const chela_call *call, int fd, struct ch_sv s) {
+static int files_file_write_all(const chela_call *call, int fd, struct ch_sv s) {
     while (s.n > 0) {
         if (chela_call_cancelled(call))
             return -ECANCELED;
@@ -156,7 +156,7 @@ static int copy_mode(int fd, const struct stat *old) {
 }
 
 static int fill_temp(const chela_call *call, int fd, struct ch_sv content, const struct stat *old) {
-    int rc = write_all(call, fd, content);
+    int rc = files_file_write_all(call, fd, content);
 
     if (rc == 0 && old)
         rc = copy_mode(fd, old);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "chela/tool.h"
+#include "tool/call/resource_locks.h"
 #include "tool/process/path.h"
 
 /* The file a tool is to work on, under any of the names models use for it.
@@ -38,5 +39,8 @@ bool ch_file_same(const struct stat *a, const struct stat *b); /* and not change
 
 /* Is this text a program could show? Looks for what no text contains. */
 bool ch_file_is_text(struct ch_sv head);
+
+/* Hooks `resources` of tools with a file_path: the file shared or alone, the tree below it. */
+ch_resources_fn ch_file_shared, ch_file_alone, ch_tree_shared;
 
 #endif

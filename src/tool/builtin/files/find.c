@@ -1,15 +1,17 @@
 /* find.c -- the tool `find`: names below a directory that fit a pattern. */
+#include "tool/builtin/files/find.h"
+
 #include <errno.h>
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/glob.h"
 #include "tool/builtin/files/page.h"
 #include "tool/builtin/files/walk.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define NOTES 600 /* characters kept for what is said after the names */
 
@@ -63,7 +65,7 @@ static bool names_hidden(struct ch_sv pattern) {
     return false;
 }
 
-static int read_pattern(chela_call *call, struct search *s) {
+static int find_read_pattern(chela_call *call, struct search *s) {
     struct ch_sv p = ch_sv_str(s->pattern);
     CH_BUF_AUTO rel = {0};
 
@@ -77,7 +79,7 @@ static int read_pattern(chela_call *call, struct search *s) {
     if (p.n && p.p[0] == '/') { /* some models write whole paths */
         int rc = ch_path_inside(chela_call_workspace(call), p.p, &rel);
         if (rc < 0) {
-            ch_path_refuse(call, "search", s->pattern, rc);
+            ch_call_path_refuse(call, "search", s->pattern, rc);
             return CHELA_EINVAL;
         }
         p = ch_arena_sv(&call->arena, ch_buf_sv(&rel));
@@ -114,7 +116,7 @@ static int read_search(chela_call *call, struct search *s) {
     if (s->path[0] == '\0')
         s->path = ".";
     s->limit = s->limit < 1 ? 1 : CH_MIN(s->limit, CH_LIMIT_FIND_RESULTS);
-    return read_pattern(call, s);
+    return find_read_pattern(call, s);
 }
 
 int ch_find_check(chela_call *call, void *user) {
@@ -126,7 +128,7 @@ int ch_find_check(chela_call *call, void *user) {
 
 /* --- the work ------------------------------------------------------------ */
 
-static bool is_wanted(const struct search *s, const struct ch_walk_entry *e) {
+static bool find_is_wanted(const struct search *s, const struct ch_walk_entry *e) {
     bool dir = e->kind == CH_WALK_DIR;
 
     if ((s->type == FILES && dir) || (s->type == DIRS && !dir))
@@ -134,7 +136,7 @@ static bool is_wanted(const struct search *s, const struct ch_walk_entry *e) {
     return ch_globs_match(&s->globs, s->from_top ? e->path : e->below);
 }
 
-static bool add(struct ch_page *page, struct ch_jw *json, const struct ch_walk_entry *e) {
+static bool find_add(struct ch_page *page, struct ch_jw *json, const struct ch_walk_entry *e) {
     CH_BUF_AUTO line = {0};
 
     ch_buf_add_sv(&line, e->path);
@@ -146,8 +148,8 @@ static bool add(struct ch_page *page, struct ch_jw *json, const struct ch_walk_e
     return true;
 }
 
-static void add_notes(struct ch_page *page, const struct search *s, const struct ch_walk *w,
-                      bool more, size_t found) {
+static void find_add_notes(struct ch_page *page, const struct search *s, const struct ch_walk *w,
+                           bool more, size_t found) {
     struct ch_buf *out = &page->text;
 
     if (found == 0 && !more)
@@ -161,7 +163,7 @@ static void add_notes(struct ch_page *page, const struct search *s, const struct
     ch_walk_notes(w, out);
 }
 
-static int search(chela_call *call, const struct search *s, struct ch_walk *w) {
+static int find_search(chela_call *call, const struct search *s, struct ch_walk *w) {
     struct ch_walk_entry e;
     struct ch_page page;
     CH_BUF_AUTO json = {0};
@@ -175,20 +177,20 @@ static int search(chela_call *call, const struct search *s, struct ch_walk *w) {
     ch_jw_key(&out, "matches");
     ch_jw_begin(&out, '[');
     while (!more && (rc = ch_walk_next(w, &e)) > 0) {
-        if (!is_wanted(s, &e))
+        if (!find_is_wanted(s, &e))
             continue;
-        more = found == s->limit || !add(&page, &out, &e);
+        more = found == s->limit || !find_add(&page, &out, &e);
         found += !more;
     }
     ch_jw_end(&out, ']');
     ch_jw_kbool(&out, "truncated", more);
     ch_jw_end(&out, '}');
     if (more || rc == 0) {
-        add_notes(&page, s, w, more, (size_t)found);
+        find_add_notes(&page, s, w, more, (size_t)found);
         chela_result_text(call, ch_buf_str(&page.text), page.text.n);
         chela_result_details(call, ch_buf_str(&json));
     } else {
-        ch_path_refuse(call, "search", s->path, rc);
+        ch_call_path_refuse(call, "search", s->path, rc);
     }
     ch_page_release(&page);
     return 0;
@@ -207,8 +209,8 @@ int ch_find_run(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot search %s: it is not a directory.", s.path);
     if (rc < 0)
-        return ch_path_missing(call, "search", s.path, rc);
-    rc = search(call, &s, w);
+        return ch_call_path_missing(call, "search", s.path, rc);
+    rc = find_search(call, &s, w);
     ch_walk_free(w);
     return rc;
 }

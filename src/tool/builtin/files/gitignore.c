@@ -60,7 +60,7 @@ static bool has_any(struct ch_sv s, const char *set) {
     return false;
 }
 
-static bool read_rule(struct ch_arena *arena, struct ch_sv line, struct rule *r) {
+static bool gitignore_read_rule(struct ch_arena *arena, struct ch_sv line, struct rule *r) {
     *r = (struct rule){0};
     if (line.n == 0 || line.p[0] == '#')
         return false;
@@ -79,7 +79,7 @@ static bool read_rule(struct ch_arena *arena, struct ch_sv line, struct rule *r)
     return p.n > 0;
 }
 
-static void add(struct ch_ignore *ig, const struct rule *r) {
+static void gitignore_add(struct ch_ignore *ig, const struct rule *r) {
     if (ig->n == ig->cap) {
         ig->cap = ig->cap ? 2 * ig->cap : 16;
         ig->rules = ch_realloc(ig->rules, ig->cap * sizeof(*ig->rules));
@@ -95,13 +95,13 @@ struct ch_ignore *ch_ignore_new(struct ch_sv text) {
         text = ch_sv(text.p + strlen(BOM), text.n - strlen(BOM));
     while (text.n) {
         struct ch_sv line = trim_end(ch_sv_split(&text, '\n'));
-        if (!read_rule(&ig->arena, line, &r))
+        if (!gitignore_read_rule(&ig->arena, line, &r))
             continue;
         if (ig->n == CH_LIMIT_IGNORE_RULES) {
             ig->cut = true;
             break;
         }
-        add(ig, &r);
+        gitignore_add(ig, &r);
     }
     return ig;
 }
@@ -118,7 +118,7 @@ bool ch_ignore_cut(const struct ch_ignore *ig) {
     return ig->cut;
 }
 
-static bool matches(const struct rule *r, struct ch_sv path, struct ch_sv name) {
+static bool gitignore_matches(const struct rule *r, struct ch_sv path, struct ch_sv name) {
     struct ch_sv s = r->anchored ? path : name;
 
     if (r->plain)
@@ -133,7 +133,7 @@ enum ch_ignored ch_ignore_ask(const struct ch_ignore *ig, struct ch_sv path, boo
 
     for (size_t i = ig->n; i > 0; i--) {
         const struct rule *r = &ig->rules[i - 1];
-        if ((is_dir || !r->dirs_only) && matches(r, path, name))
+        if ((is_dir || !r->dirs_only) && gitignore_matches(r, path, name))
             return r->keep ? CH_IGNORE_NO : CH_IGNORE_YES;
     }
     return CH_IGNORE_SILENT;

@@ -26,40 +26,40 @@ static uint32_t next_character(struct ch_sv *s) {
     return c;
 }
 
-static bool in_range(uint32_t c, uint32_t from, uint32_t to) {
+static bool glob_in_range(uint32_t c, uint32_t from, uint32_t to) {
     return c >= from && c <= to;
 }
 
-static bool is_alpha(uint32_t c) {
-    return in_range(c | 0x20, 'a', 'z');
+static bool glob_is_alpha(uint32_t c) {
+    return glob_in_range(c | 0x20, 'a', 'z');
 }
 
-static bool is_digit(uint32_t c) {
-    return in_range(c, '0', '9');
+static bool glob_is_digit(uint32_t c) {
+    return glob_in_range(c, '0', '9');
 }
 
-static bool is_space(uint32_t c) {
-    return c == ' ' || in_range(c, '\t', '\r');
+static bool glob_is_space(uint32_t c) {
+    return c == ' ' || glob_in_range(c, '\t', '\r');
 }
 
 static bool is_graph(uint32_t c) {
-    return in_range(c, 0x21, 0x7e);
+    return glob_in_range(c, 0x21, 0x7e);
 }
 
 /* 1 or 0, -1 for a name that does not exist. ASCII, whatever the locale. */
 static int in_class(struct ch_sv name, uint32_t c) {
-    return ch_sv_is(name, "alpha")    ? is_alpha(c)
-           : ch_sv_is(name, "digit")  ? is_digit(c)
-           : ch_sv_is(name, "alnum")  ? is_alpha(c) || is_digit(c)
-           : ch_sv_is(name, "upper")  ? in_range(c, 'A', 'Z')
-           : ch_sv_is(name, "lower")  ? in_range(c, 'a', 'z')
-           : ch_sv_is(name, "space")  ? is_space(c)
+    return ch_sv_is(name, "alpha")    ? glob_is_alpha(c)
+           : ch_sv_is(name, "digit")  ? glob_is_digit(c)
+           : ch_sv_is(name, "alnum")  ? glob_is_alpha(c) || glob_is_digit(c)
+           : ch_sv_is(name, "upper")  ? glob_in_range(c, 'A', 'Z')
+           : ch_sv_is(name, "lower")  ? glob_in_range(c, 'a', 'z')
+           : ch_sv_is(name, "space")  ? glob_is_space(c)
            : ch_sv_is(name, "blank")  ? c == ' ' || c == '\t'
-           : ch_sv_is(name, "punct")  ? is_graph(c) && !is_alpha(c) && !is_digit(c)
+           : ch_sv_is(name, "punct")  ? is_graph(c) && !glob_is_alpha(c) && !glob_is_digit(c)
            : ch_sv_is(name, "graph")  ? is_graph(c)
            : ch_sv_is(name, "print")  ? is_graph(c) || c == ' '
            : ch_sv_is(name, "cntrl")  ? c < 0x20 || c == 0x7f
-           : ch_sv_is(name, "xdigit") ? is_digit(c) || in_range(c | 0x20, 'a', 'f')
+           : ch_sv_is(name, "xdigit") ? glob_is_digit(c) || glob_in_range(c | 0x20, 'a', 'f')
                                       : -1;
 }
 
@@ -75,7 +75,7 @@ static int read_class(struct ch_sv *p, uint32_t c) {
 }
 
 /* A character that stands for itself in a bracket; false at the end. */
-static bool read_literal(struct ch_sv *p, uint32_t *out) {
+static bool glob_read_literal(struct ch_sv *p, uint32_t *out) {
     if (p->n && p->p[0] == '\\')
         *p = ch_sv(p->p + 1, p->n - 1);
     if (p->n == 0)
@@ -85,19 +85,19 @@ static bool read_literal(struct ch_sv *p, uint32_t *out) {
 }
 
 /* One item of a bracket: 1 or 0 for c, -1 when it cannot be read. */
-static int read_item(struct ch_sv *p, uint32_t c) {
+static int glob_read_item(struct ch_sv *p, uint32_t c) {
     uint32_t from, to;
 
     if (ch_sv_starts(*p, "[:")) {
         *p = ch_sv(p->p + 2, p->n - 2);
         return read_class(p, c);
     }
-    if (!read_literal(p, &from))
+    if (!glob_read_literal(p, &from))
         return -1;
     if (p->n < 2 || p->p[0] != '-' || p->p[1] == ']')
         return c == from;
     *p = ch_sv(p->p + 1, p->n - 1);
-    return read_literal(p, &to) ? in_range(c, from, to) : -1;
+    return glob_read_literal(p, &to) ? glob_in_range(c, from, to) : -1;
 }
 
 /* p is after "[" and, when the bracket could be read, ends after its "]". */
@@ -108,7 +108,7 @@ static int read_bracket(struct ch_sv *p, uint32_t c) {
     if (negated)
         *p = ch_sv(p->p + 1, p->n - 1);
     for (bool first = true; first || (p->n && p->p[0] != ']'); first = false) {
-        int hit = read_item(p, c);
+        int hit = glob_read_item(p, c);
         if (hit < 0)
             return -1;
         found |= hit;
@@ -121,7 +121,7 @@ static int read_bracket(struct ch_sv *p, uint32_t c) {
 
 /* Does the first element of p, which is not "*", take character c? Then p is
  * behind it. */
-static bool take(struct ch_sv *p, uint32_t c) {
+static bool glob_take(struct ch_sv *p, uint32_t c) {
     uint32_t own;
 
     switch (p->p[0]) {
@@ -132,7 +132,7 @@ static bool take(struct ch_sv *p, uint32_t c) {
         *p = ch_sv(p->p + 1, p->n - 1);
         return read_bracket(p, c) > 0;
     default:
-        return read_literal(p, &own) && own == c;
+        return glob_read_literal(p, &own) && own == c;
     }
 }
 
@@ -147,7 +147,7 @@ bool ch_glob_name(struct ch_sv pattern, struct ch_sv name) {
         }
         struct ch_sv rest = name;
         uint32_t c = next_character(&rest);
-        if (pattern.n && take(&pattern, c)) {
+        if (pattern.n && glob_take(&pattern, c)) {
             name = rest;
             continue;
         }
@@ -244,7 +244,8 @@ static struct ch_sv next_alternative(struct ch_sv *s) {
     return one;
 }
 
-static struct ch_sv join(struct ch_arena *arena, struct ch_sv a, struct ch_sv b, struct ch_sv c) {
+static struct ch_sv glob_join(struct ch_arena *arena, struct ch_sv a, struct ch_sv b,
+                              struct ch_sv c) {
     char *p = ch_arena_bytes(arena, a.n + b.n + c.n + 1);
 
     memcpy(p, a.p, a.n);
@@ -254,7 +255,8 @@ static struct ch_sv join(struct ch_arena *arena, struct ch_sv a, struct ch_sv b,
 }
 
 /* Replace list[i], whose braces are at open and close, by its alternatives. */
-static int expand(struct ch_globs *g, struct ch_arena *arena, size_t i, size_t open, size_t close) {
+static int glob_expand(struct ch_globs *g, struct ch_arena *arena, size_t i, size_t open,
+                       size_t close) {
     struct ch_sv p = g->list[i];
     struct ch_sv before = ch_sv(p.p, open), inside = ch_sv(p.p + open + 1, close - open - 1);
     struct ch_sv after = ch_sv(p.p + close + 1, p.n - close - 1);
@@ -262,7 +264,7 @@ static int expand(struct ch_globs *g, struct ch_arena *arena, size_t i, size_t o
     for (bool first = true; inside.p; first = false) {
         if (!first && g->n == CH_LIMIT_GLOBS)
             return CHELA_ELIMIT;
-        struct ch_sv one = join(arena, before, next_alternative(&inside), after);
+        struct ch_sv one = glob_join(arena, before, next_alternative(&inside), after);
         g->list[first ? i : g->n++] = one;
     }
     return 0;
@@ -276,7 +278,7 @@ int ch_globs_read(struct ch_globs *g, struct ch_arena *arena, struct ch_sv patte
     g->n = 1;
     for (size_t i = 0; i < g->n; i++)
         while (find_braces(g->list[i], &open, &close)) {
-            int rc = expand(g, arena, i, open, close);
+            int rc = glob_expand(g, arena, i, open, close);
             if (rc < 0)
                 return rc;
         }

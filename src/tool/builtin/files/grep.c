@@ -4,6 +4,8 @@
  * so a pattern cannot match across lines. What is printed has grep's form, as
  * models know it: "path:12:text", "path-13-text" for the lines around it, "--"
  * between pieces that do not touch. */
+#include "tool/builtin/files/grep.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,15 +14,15 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/files/glob.h"
 #include "tool/builtin/files/page.h"
 #include "tool/builtin/files/regex.h"
 #include "tool/builtin/files/walk.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define NOTES 700        /* characters kept for what is said after the lines */
 #define LINE_BEFORE 120  /* bytes shown before the match of a long line */
@@ -149,7 +151,7 @@ static int read_query(chela_call *call, struct query *q) {
     return rc;
 }
 
-static int read_pattern(chela_call *call, const struct query *q, struct ch_regex **out) {
+static int grep_read_pattern(chela_call *call, const struct query *q, struct ch_regex **out) {
     struct chela_error err = {0};
     unsigned flags = (q->ignore_case ? CH_REGEX_NOCASE : 0) | (q->literal ? CH_REGEX_LITERAL : 0);
 
@@ -175,7 +177,7 @@ int ch_grep_check(chela_call *call, void *user) {
     (void)user;
     int rc = read_query(call, &q);
     if (rc == 0)
-        rc = read_pattern(call, &q, &regex);
+        rc = grep_read_pattern(call, &q, &regex);
     ch_regex_free(regex);
     return rc;
 }
@@ -197,7 +199,7 @@ struct file { /* of which `text` is looked at */
 };
 
 /* A long line is shown around its match. */
-static void add_text(struct ch_buf *out, struct ch_sv line, size_t match) {
+static void grep_add_text(struct ch_buf *out, struct ch_sv line, size_t match) {
     if (line.n && line.p[line.n - 1] == '\r')
         line.n--;
     size_t from = 0;
@@ -211,13 +213,13 @@ static void add_text(struct ch_buf *out, struct ch_sv line, size_t match) {
     ch_buf_add_str(out, from + shown.n < line.n ? "..." : "");
 }
 
-static bool show_line(struct search *s, struct file *f, const struct line *l, char sign,
-                      size_t match) {
+static bool grep_show_line(struct search *s, struct file *f, const struct line *l, char sign,
+                           size_t match) {
     CH_BUF_AUTO text = {0};
 
     ch_buf_add_sv(&text, f->path);
     ch_buf_addf(&text, "%c%lld%c", sign, (long long)l->number, sign);
-    add_text(&text, ch_sv(f->text.p + l->from, l->to - l->from), match);
+    grep_add_text(&text, ch_sv(f->text.p + l->from, l->to - l->from), match);
     f->shown_to = l->to + 1;
     f->shown_lines = l->number;
     return ch_page_add(&s->page, ch_buf_sv(&text));
@@ -240,7 +242,7 @@ static bool show_before(struct search *s, struct file *f, const struct line *l) 
     if (apart && (s->q->before || s->q->after) && !ch_page_add(&s->page, CH_SV("--")))
         return false;
     while (n-- > 0)
-        if (!show_line(s, f, &at[n], '-', 0))
+        if (!grep_show_line(s, f, &at[n], '-', 0))
             return false;
     return true;
 }
@@ -256,7 +258,8 @@ static void on_match(struct search *s, struct file *f, const struct line *l, siz
     f->count++;
     if (s->q->mode != CONTENT)
         return;
-    if (s->matches == s->q->limit || !show_before(s, f, l) || !show_line(s, f, l, ':', match)) {
+    if (s->matches == s->q->limit || !show_before(s, f, l) ||
+        !grep_show_line(s, f, l, ':', match)) {
         s->full = true;
         return;
     }
@@ -268,7 +271,7 @@ static void on_match(struct search *s, struct file *f, const struct line *l, siz
 static void on_other(struct search *s, struct file *f, const struct line *l) {
     if (f->after > 0) {
         f->after--;
-        s->full |= !show_line(s, f, l, '-', 0);
+        s->full |= !grep_show_line(s, f, l, '-', 0);
     }
 }
 
@@ -303,7 +306,7 @@ static int look_at_lines(struct search *s, struct file *f) {
     return 0;
 }
 
-static void add_file(struct search *s, struct file *f) {
+static void grep_add_file(struct search *s, struct file *f) {
     CH_BUF_AUTO line = {0};
 
     s->files++;
@@ -344,13 +347,13 @@ static int look_at_file(struct search *s, struct ch_sv path, int fd) {
         return 0;
     rc = look_at_lines(s, &f);
     if (f.count)
-        add_file(s, &f);
+        grep_add_file(s, &f);
     return rc;
 }
 
 /* --- all of them --------------------------------------------------------- */
 
-static bool is_wanted(const struct query *q, const struct ch_walk_entry *e) {
+static bool grep_is_wanted(const struct query *q, const struct ch_walk_entry *e) {
     if (e->kind != CH_WALK_FILE)
         return false;
     return q->globs.n == 0 || ch_globs_match(&q->globs, e->below) != q->not_glob;
@@ -362,7 +365,7 @@ static int look_below(struct search *s, struct ch_walk *w) {
     int rc = 1;
 
     while (!s->full && (rc = ch_walk_next(w, &e)) > 0) {
-        if (!is_wanted(s->q, &e))
+        if (!grep_is_wanted(s->q, &e))
             continue;
         rc = look_at_file(s, e.path, openat(e.dir, e.name, flags));
         if (rc < 0)
@@ -371,7 +374,7 @@ static int look_below(struct search *s, struct ch_walk *w) {
     return CH_MIN(rc, 0);
 }
 
-static void add_notes(struct search *s, const struct ch_walk *w) {
+static void grep_add_notes(struct search *s, const struct ch_walk *w) {
     struct ch_buf *out = &s->page.text;
 
     if (s->matches == 0 && !s->full)
@@ -398,18 +401,18 @@ static void add_notes(struct search *s, const struct ch_walk *w) {
         ch_walk_notes(w, out);
 }
 
-static void finish(struct search *s, const struct ch_walk *w) {
+static void grep_finish(struct search *s, const struct ch_walk *w) {
     ch_jw_end(&s->out, ']');
     ch_jw_kint(&s->out, "files", s->files);
     ch_jw_kbool(&s->out, "truncated", s->full);
     ch_jw_end(&s->out, '}');
-    add_notes(s, w);
+    grep_add_notes(s, w);
     chela_result_text(s->call, ch_buf_str(&s->page.text), s->page.text.n);
     chela_result_details(s->call, ch_buf_str(&s->json));
 }
 
 /* 0, or a negative errno for the place the model named. */
-static int look(struct search *s) {
+static int grep_look(struct search *s) {
     struct ch_walk *w = NULL;
     int rc = ch_walk_new(s->call, s->q->path, &s->q->walk, &w);
 
@@ -422,7 +425,7 @@ static int look(struct search *s) {
         rc = fd < 0 ? fd : look_at_file(s, ch_buf_sv(&rel), fd);
     }
     if (rc == 0)
-        finish(s, w);
+        grep_finish(s, w);
     ch_walk_free(w);
     return rc;
 }
@@ -434,7 +437,7 @@ int ch_grep_run(chela_call *call, void *user) {
     (void)user;
     int rc = read_query(call, &q);
     if (rc == 0)
-        rc = read_pattern(call, &q, &s.regex);
+        rc = grep_read_pattern(call, &q, &s.regex);
     if (rc < 0)
         return rc;
     ch_page_init(&s.page, ch_call_room(call), NOTES);
@@ -442,13 +445,13 @@ int ch_grep_run(chela_call *call, void *user) {
     ch_jw_begin(&s.out, '{');
     ch_jw_key(&s.out, "matches");
     ch_jw_begin(&s.out, '[');
-    rc = look(&s);
+    rc = grep_look(&s);
     if (rc == -ETIME)
         chela_result_error(call, "invalid_arguments",
                            "The search was given up: the pattern takes too long on too many "
                            "lines. Use one without nested repetition, or literal text.");
     else if (rc < 0)
-        ch_path_missing(call, "search", q.path, rc);
+        ch_call_path_missing(call, "search", q.path, rc);
     ch_page_release(&s.page);
     ch_buf_release(&s.json);
     ch_buf_release(&s.file);

@@ -1,4 +1,6 @@
 /* ls.c -- the tool `ls`: the names in one directory. */
+#include "tool/builtin/files/ls.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -8,11 +10,11 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/page.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define NOTES 200 /* characters kept for what is said after the names */
 
@@ -33,7 +35,7 @@ struct listing {
     bool more; /* than CH_LIMIT_LS_SCAN */
 };
 
-static enum kind kind_of(int dir, const struct dirent *e) {
+static enum kind ls_kind_of(int dir, const struct dirent *e) {
     struct stat st;
     unsigned char type = e->d_type;
 
@@ -45,18 +47,18 @@ static enum kind kind_of(int dir, const struct dirent *e) {
                             : KIND_OTHER;
 }
 
-static void add(struct listing *l, int dir, const struct dirent *e) {
+static void ls_add(struct listing *l, int dir, const struct dirent *e) {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
         l->entries = ch_realloc(l->entries, l->cap * sizeof(*l->entries));
     }
     l->entries[l->n++] = (struct entry){
         .name = ch_arena_str(&l->arena, ch_sv_str(e->d_name)),
-        .kind = kind_of(dir, e),
+        .kind = ls_kind_of(dir, e),
     };
 }
 
-static int read_names(const chela_call *call, DIR *d, struct listing *l) {
+static int ls_read_names(const chela_call *call, DIR *d, struct listing *l) {
     struct dirent *e;
 
     for (;;) {
@@ -72,15 +74,15 @@ static int read_names(const chela_call *call, DIR *d, struct listing *l) {
             l->more = true;
             return 0;
         }
-        add(l, dirfd(d), e);
+        ls_add(l, dirfd(d), e);
     }
 }
 
-static int by_name(const void *a, const void *b) {
+static int ls_by_name(const void *a, const void *b) {
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-static int list(chela_call *call, const char *path, struct listing *l) {
+static int ls_list(chela_call *call, const char *path, struct listing *l) {
     int fd = ch_path_open(chela_call_workspace(call), path, O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
@@ -90,14 +92,14 @@ static int list(chela_call *call, const char *path, struct listing *l) {
             close(fd);
         return rc;
     }
-    int rc = read_names(call, d, l);
+    int rc = ls_read_names(call, d, l);
     closedir(d);
     if (rc == 0 && l->n > 0)
-        qsort(l->entries, l->n, sizeof(*l->entries), by_name);
+        qsort(l->entries, l->n, sizeof(*l->entries), ls_by_name);
     return rc;
 }
 
-static bool add_line(struct ch_page *page, const struct entry *e) {
+static bool ls_add_line(struct ch_page *page, const struct entry *e) {
     CH_BUF_AUTO line = {0};
 
     ch_buf_add_str(&line, e->name);
@@ -106,14 +108,14 @@ static bool add_line(struct ch_page *page, const struct entry *e) {
     return ch_page_add(page, ch_buf_sv(&line));
 }
 
-static void add_entry(struct ch_jw *w, const struct entry *e) {
+static void ls_add_entry(struct ch_jw *w, const struct entry *e) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", e->name);
     ch_jw_kcstr(w, "type", kind_names[e->kind]);
     ch_jw_end(w, '}');
 }
 
-static void show(chela_call *call, const struct listing *l) {
+static void ls_show(chela_call *call, const struct listing *l) {
     struct ch_page page;
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
@@ -124,9 +126,9 @@ static void show(chela_call *call, const struct listing *l) {
     ch_jw_key(&w, "entries");
     ch_jw_begin(&w, '[');
     for (; shown < l->n && shown < CH_LIMIT_LS_ENTRIES; shown++) {
-        if (!add_line(&page, &l->entries[shown]))
+        if (!ls_add_line(&page, &l->entries[shown]))
             break;
-        add_entry(&w, &l->entries[shown]);
+        ls_add_entry(&w, &l->entries[shown]);
     }
     ch_jw_end(&w, ']');
     if (shown < l->n)
@@ -153,14 +155,14 @@ int ch_ls_run(chela_call *call, void *user) {
         return rc;
     if (path[0] == '\0')
         path = ".";
-    rc = list(call, path, &l);
+    rc = ls_list(call, path, &l);
     if (rc == 0)
-        show(call, &l);
+        ls_show(call, &l);
     else if (rc == -ENOTDIR)
         chela_result_error(call, "invalid_arguments",
                            "Cannot list %s: it is not a directory; use read for files.", path);
     else
-        ch_path_missing(call, "list", path, rc);
+        ch_call_path_missing(call, "list", path, rc);
     ch_free(l.entries);
     ch_arena_release(&l.arena);
     return 0;

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-void ch_page_init(struct ch_page *p, struct ch_room room, uint64_t notes) {
+void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes) {
     *p = (struct ch_page){.left = ch_room_less(room, notes)};
 }
 
@@ -12,7 +12,7 @@ void ch_page_release(struct ch_page *p) {
     ch_buf_release(&p->text);
 }
 
-static bool is_control(char c) {
+static bool page_is_control(char c) {
     return ((unsigned char)c < 0x20 && c != '\t') || c == 0x7f;
 }
 
@@ -21,10 +21,10 @@ bool ch_page_add(struct ch_page *p, struct ch_sv line) {
 
     ch_utf8_add_valid(&p->text, line);
     for (size_t i = from; i < p->text.n; i++)
-        if (is_control(p->text.p[i]))
+        if (page_is_control(p->text.p[i]))
             p->text.p[i] = '?';
     ch_buf_addc(&p->text, '\n');
-    struct ch_room size = ch_room_needed(ch_sv(p->text.p + from, p->text.n - from));
+    struct ch_shape_room size = ch_room_needed(ch_sv(p->text.p + from, p->text.n - from));
     if (p->full || !ch_room_holds(p->left, size)) {
         p->full = true;
         p->text.n = from;

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tool/builtin/files/patch_diff.h"
+#include "tool/builtin/files/patch_star.h"
 
 void ch_patch_release(struct ch_patch *p) {
     ch_free(p->files);
@@ -15,7 +17,7 @@ void ch_patch_release(struct ch_patch *p) {
 }
 
 /* Room for one more in an array that doubles. */
-static void *grow(void *array, size_t n, size_t *cap, size_t size) {
+static void *files_patch_grow(void *array, size_t n, size_t *cap, size_t size) {
     if (n < *cap)
         return array;
     *cap = *cap ? 2 * *cap : 16;
@@ -63,7 +65,7 @@ struct ch_patch_file *ch_patch_add_file(struct ch_patch_reader *r, enum ch_patch
                                                           : "the path has a NUL character");
         return NULL;
     }
-    p->files = grow(p->files, p->nfiles, &p->cap_files, sizeof(*p->files));
+    p->files = files_patch_grow(p->files, p->nfiles, &p->cap_files, sizeof(*p->files));
     struct ch_patch_file *f = &p->files[p->nfiles++];
     *f = (struct ch_patch_file){
         .kind = kind,
@@ -77,7 +79,7 @@ struct ch_patch_file *ch_patch_add_file(struct ch_patch_reader *r, enum ch_patch
 struct ch_hunk *ch_patch_add_hunk(struct ch_patch_reader *r) {
     struct ch_patch *p = r->patch;
 
-    p->hunks = grow(p->hunks, p->nhunks, &p->cap_hunks, sizeof(*p->hunks));
+    p->hunks = files_patch_grow(p->hunks, p->nhunks, &p->cap_hunks, sizeof(*p->hunks));
     struct ch_hunk *h = &p->hunks[p->nhunks++];
     *h = (struct ch_hunk){.lines = p->nlines, .hints = p->nhints, .where = r->line};
     p->files[p->nfiles - 1].nhunks++;
@@ -87,7 +89,7 @@ struct ch_hunk *ch_patch_add_hunk(struct ch_patch_reader *r) {
 void ch_patch_add_hint(struct ch_patch_reader *r, struct ch_sv hint) {
     struct ch_patch *p = r->patch;
 
-    p->hints = grow(p->hints, p->nhints, &p->cap_hints, sizeof(*p->hints));
+    p->hints = files_patch_grow(p->hints, p->nhints, &p->cap_hints, sizeof(*p->hints));
     p->hints[p->nhints++] = hint;
     p->hunks[p->nhunks - 1].nhints++;
 }
@@ -104,7 +106,7 @@ bool ch_patch_add_line(struct ch_patch_reader *r, struct ch_sv line) {
     }
     if (sign != ' ' && sign != '-' && sign != '+')
         return false;
-    p->lines = grow(p->lines, p->nlines, &p->cap_lines, sizeof(*p->lines));
+    p->lines = files_patch_grow(p->lines, p->nlines, &p->cap_lines, sizeof(*p->lines));
     p->lines[p->nlines++] = (struct ch_patch_line){
         .text = line.n ? ch_sv(line.p + 1, line.n - 1) : CH_SV(""),
         .sign = sign,

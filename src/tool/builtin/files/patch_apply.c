@@ -5,6 +5,8 @@
  * compared for real. Hunks come in the order of the file: each is looked for
  * behind the one before it. What a hunk leaves alone is copied from the file,
  * not from the patch. */
+#include "tool/builtin/files/patch_apply.h"
+
 #include <stdint.h>
 
 #include "base/error.h"
@@ -32,7 +34,7 @@ static void lines_release(struct lines *l) {
 }
 
 /* FNV-1a. */
-static uint32_t hash_of(struct ch_sv s) {
+static uint32_t patch_apply_hash_of(struct ch_sv s) {
     uint32_t h = 2166136261u;
 
     for (size_t i = 0; i < s.n; i++)
@@ -71,7 +73,7 @@ static void lines_init(struct lines *l, struct ch_sv text) {
     }
     l->starts[n] = (uint32_t)text.n;
     for (size_t i = 0; i < n; i++)
-        l->hashes[i] = hash_of(line_at(l, i));
+        l->hashes[i] = patch_apply_hash_of(line_at(l, i));
 }
 
 /* --- the lines of a hunk ------------------------------------------------- */
@@ -95,7 +97,7 @@ static void wanted_prepare(struct wanted *w) {
     size_t k = 0;
 
     for (size_t i = 0; i < w->n; i++)
-        w->hashes[i] = hash_of(w->text[i]);
+        w->hashes[i] = patch_apply_hash_of(w->text[i]);
     if (w->n)
         w->back[0] = 0;
     for (size_t i = 1; i < w->n; i++) {
@@ -174,7 +176,7 @@ struct applying {
     struct chela_error *err;
 };
 
-static int refuse(const struct applying *a, const struct ch_hunk *h, const char *why) {
+static int patch_apply_refuse(const struct applying *a, const struct ch_hunk *h, const char *why) {
     return ch_fail(a->err, CHELA_EINVAL, "%s: the change at line %u of the patch %s", a->file->path,
                    h->where, why);
 }
@@ -209,8 +211,8 @@ static size_t find_hints(const struct applying *a, const struct ch_hunk *h, size
     return at;
 }
 
-static int ambiguous(const struct applying *a, const struct ch_hunk *h, const struct lines *l,
-                     const struct wanted *w, size_t first) {
+static int patch_apply_ambiguous(const struct applying *a, const struct ch_hunk *h,
+                                 const struct lines *l, const struct wanted *w, size_t first) {
     CH_BUF_AUTO why = {0};
     size_t n = 0, at = first;
 
@@ -219,12 +221,12 @@ static int ambiguous(const struct applying *a, const struct ch_hunk *h, const st
         ch_buf_addf(&why, "%s%zu", n ? ", " : "", at + 1);
     ch_buf_addf(&why, "%s); add unchanged lines around it%s", at == NOWHERE ? "" : ", ...",
                 h->nhints ? "" : ", or a line \"@@ \" with a line above it that is unique");
-    return refuse(a, h, ch_buf_str(&why));
+    return patch_apply_refuse(a, h, ch_buf_str(&why));
 }
 
 /* Of the places in l one must be meant. 1 and *at, 0 if there is none. */
-static int choose(const struct applying *a, const struct ch_hunk *h, const struct lines *l,
-                  const struct wanted *w, size_t *at) {
+static int patch_apply_choose(const struct applying *a, const struct ch_hunk *h,
+                              const struct lines *l, const struct wanted *w, size_t *at) {
     size_t from = find_hints(a, h, a->cursor);
     if (from == NOWHERE)
         return 0;
@@ -245,18 +247,19 @@ static int choose(const struct applying *a, const struct ch_hunk *h, const struc
     size_t second = next_place(l, w, first + 1);
     size_t again = second != NOWHERE && h->nhints ? find_hints(a, h, first + 1) : NOWHERE;
     if (second != NOWHERE && (!h->nhints || again <= second))
-        return ambiguous(a, h, l, w, first);
+        return patch_apply_ambiguous(a, h, l, w, first);
     *at = first;
     return 1;
 }
 
-static int not_found(const struct applying *a, const struct ch_hunk *h, const struct wanted *w) {
+static int patch_apply_not_found(const struct applying *a, const struct ch_hunk *h,
+                                 const struct wanted *w) {
     CH_BUF_AUTO why = {0};
 
     if (find_hints(a, h, a->cursor) == NOWHERE)
-        return refuse(a, h,
-                      "has an \"@@\" line that is not in the file (or only before the "
-                      "change above)");
+        return patch_apply_refuse(a, h,
+                                  "has an \"@@\" line that is not in the file (or only before the "
+                                  "change above)");
     size_t i = 0;
     while (i + 1 < w->n && ch_sv_trim(w->text[i]).n == 0)
         i++;
@@ -270,7 +273,7 @@ static int not_found(const struct applying *a, const struct ch_hunk *h, const st
     else
         ch_buf_add_str(&why, "does not fit: its lines are not in the file (or only before the "
                              "change above). Read the file again and copy them exactly");
-    return refuse(a, h, ch_buf_str(&why));
+    return patch_apply_refuse(a, h, ch_buf_str(&why));
 }
 
 /* Where a hunk goes that has no old lines. */
@@ -278,14 +281,14 @@ static int place_insertion(const struct applying *a, const struct ch_hunk *h, si
     if (h->nhints) {
         size_t hint = find_hints(a, h, a->cursor);
         if (hint == NOWHERE)
-            return refuse(a, h, "has an \"@@\" line that is not in the file");
+            return patch_apply_refuse(a, h, "has an \"@@\" line that is not in the file");
         *at = hint + 1;
         return 0;
     }
     if (!h->at_end && a->lines.n > a->cursor)
-        return refuse(a, h,
-                      "only adds lines and does not say where; give it unchanged lines "
-                      "around them");
+        return patch_apply_refuse(a, h,
+                                  "only adds lines and does not say where; give it unchanged lines "
+                                  "around them");
     *at = a->lines.n;
     return 0;
 }
@@ -297,18 +300,18 @@ static void make_plain_lines(struct applying *a) {
     lines_init(&a->plain, ch_buf_sv(&a->plain_text));
 }
 
-static int find_place(struct applying *a, const struct ch_hunk *h, size_t *at) {
+static int patch_apply_find_place(struct applying *a, const struct ch_hunk *h, size_t *at) {
     struct wanted w;
 
     wanted_init(&w, a->patch, h);
-    int rc = w.n == 0 ? place_insertion(a, h, at) : choose(a, h, &a->lines, &w, at);
+    int rc = w.n == 0 ? place_insertion(a, h, at) : patch_apply_choose(a, h, &a->lines, &w, at);
     if (w.n && rc == 0) {
         make_plain_lines(a);
         wanted_make_plain(&w);
-        rc = choose(a, h, &a->plain, &w, at);
+        rc = patch_apply_choose(a, h, &a->plain, &w, at);
         a->stat->tolerant += rc > 0;
         if (rc == 0)
-            rc = not_found(a, h, &w);
+            rc = patch_apply_not_found(a, h, &w);
     }
     wanted_release(&w);
     return CH_MIN(rc, 0);
@@ -317,15 +320,15 @@ static int find_place(struct applying *a, const struct ch_hunk *h, size_t *at) {
 /* --- writing ------------------------------------------------------------- */
 
 /* The last line of a file may lack its end; what follows needs one. */
-static void put(struct applying *a, struct ch_sv s) {
+static void patch_apply_put(struct applying *a, struct ch_sv s) {
     if (a->crossed)
         ch_buf_add_str(a->out, a->newline);
     ch_buf_add_sv(a->out, s);
     a->crossed = s.n && s.p[s.n - 1] != '\n';
 }
 
-static void put_new(struct applying *a, const struct ch_patch_line *line) {
-    put(a, line->text);
+static void patch_apply_put_new(struct applying *a, const struct ch_patch_line *line) {
+    patch_apply_put(a, line->text);
     a->crossed = line->no_end;
     if (!line->no_end)
         ch_buf_add_str(a->out, a->newline);
@@ -334,7 +337,7 @@ static void put_new(struct applying *a, const struct ch_patch_line *line) {
 
 static void copy_to(struct applying *a, size_t line) {
     for (; a->cursor < line; a->cursor++)
-        put(a, whole_line(&a->lines, a->cursor));
+        patch_apply_put(a, whole_line(&a->lines, a->cursor));
 }
 
 static void write_hunk(struct applying *a, const struct ch_hunk *h, size_t at) {
@@ -342,7 +345,7 @@ static void write_hunk(struct applying *a, const struct ch_hunk *h, size_t at) {
     for (size_t i = 0; i < h->nlines; i++) {
         const struct ch_patch_line *line = &a->patch->lines[h->lines + i];
         if (line->sign == '+') {
-            put_new(a, line);
+            patch_apply_put_new(a, line);
         } else if (line->sign == '-') {
             a->cursor++;
             a->stat->removed++;
@@ -365,11 +368,11 @@ static bool mostly_crlf(struct ch_sv text) {
     return crlf > lf;
 }
 
-static int apply_all(struct applying *a) {
+static int patch_apply_all(struct applying *a) {
     for (size_t i = 0; i < a->file->nhunks; i++) {
         const struct ch_hunk *h = &a->patch->hunks[a->file->hunks + i];
         size_t at;
-        int rc = find_place(a, h, &at);
+        int rc = patch_apply_find_place(a, h, &at);
         if (rc < 0)
             return rc;
         write_hunk(a, h, at);
@@ -390,7 +393,7 @@ int ch_patch_apply(const struct ch_patch *p, const struct ch_patch_file *f, stru
     }
     a.newline = mostly_crlf(old) ? "\r\n" : "\n";
     lines_init(&a.lines, old);
-    int rc = apply_all(&a);
+    int rc = patch_apply_all(&a);
     if (rc < 0 && out->p) {
         out->n = before;
         out->p[before] = '\0';

@@ -3,6 +3,8 @@
  * a removed line from "--- x" that begins the next file, and are not held
  * against the patch when they are wrong. Text before the first file is passed
  * by. Binary patches and copies are refused. */
+#include "tool/builtin/files/patch_diff.h"
+
 #include "tool/builtin/files/patch.h"
 
 #define NONE "/dev/null"
@@ -30,7 +32,7 @@ static int octal(const char *p) {
 }
 
 /* git writes "\303\251.txt" in quotes for a name that is not ASCII. */
-static struct ch_sv unquote(struct ch_arena *arena, struct ch_sv s) {
+static struct ch_sv patch_diff_unquote(struct ch_arena *arena, struct ch_sv s) {
     static const char letters[] = "abtnvfr\"\\", meant[] = "\a\b\t\n\v\f\r\"\\";
     char *out = ch_arena_bytes(arena, s.n + 1);
     size_t n = 0;
@@ -53,10 +55,10 @@ static struct ch_sv unquote(struct ch_arena *arena, struct ch_sv s) {
 }
 
 /* A name as it stands after "--- ": up to the tab before a date. */
-static struct ch_sv read_name(struct ch_patch_reader *r, struct ch_sv s) {
+static struct ch_sv patch_diff_read_name(struct ch_patch_reader *r, struct ch_sv s) {
     s = ch_sv_trim(ch_sv_split(&s, '\t'));
     if (s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"')
-        return unquote(&r->patch->arena, s);
+        return patch_diff_unquote(&r->patch->arena, s);
     return s;
 }
 
@@ -64,7 +66,7 @@ static bool is_none(struct ch_sv name) {
     return ch_sv_is(name, NONE);
 }
 
-static struct ch_sv strip(struct ch_sv name) {
+static struct ch_sv patch_diff_strip(struct ch_sv name) {
     return name.n > 2 && name.p[1] == '/' ? ch_sv(name.p + 2, name.n - 2) : name;
 }
 
@@ -75,8 +77,8 @@ static void strip_both(struct header *h) {
 
     if (!old || !new)
         return;
-    h->old = is_none(h->old) ? h->old : strip(h->old);
-    h->new = is_none(h->new) ? h->new : strip(h->new);
+    h->old = is_none(h->old) ? h->old : patch_diff_strip(h->old);
+    h->new = is_none(h->new) ? h->new : patch_diff_strip(h->new);
 }
 
 /* The name in "a/x b/x", for a file without lines: the halves are equal. */
@@ -86,7 +88,7 @@ static struct ch_sv name_of_empty(struct ch_patch_reader *r, const struct header
 
     if (s.n < 5 || s.n % 2 == 0 || s.p[half] != ' ')
         return CH_SV("");
-    return strip(read_name(r, ch_sv(s.p, half)));
+    return patch_diff_strip(patch_diff_read_name(r, ch_sv(s.p, half)));
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -119,7 +121,7 @@ struct counts {
     bool known;
 };
 
-static bool read_number(struct ch_sv *s, unsigned *out) {
+static bool patch_diff_read_number(struct ch_sv *s, unsigned *out) {
     unsigned v = 0;
     size_t i = 0;
 
@@ -131,28 +133,28 @@ static bool read_number(struct ch_sv *s, unsigned *out) {
 }
 
 /* "3,4" or "3", which means one line. */
-static bool read_range(struct ch_sv *s, char sign, unsigned *line, unsigned *count) {
+static bool patch_diff_read_range(struct ch_sv *s, char sign, unsigned *line, unsigned *count) {
     if (s->n == 0 || s->p[0] != sign)
         return false;
     *s = ch_sv(s->p + 1, s->n - 1);
-    if (!read_number(s, line))
+    if (!patch_diff_read_number(s, line))
         return false;
     *count = 1;
     if (s->n == 0 || s->p[0] != ',')
         return true;
     *s = ch_sv(s->p + 1, s->n - 1);
-    return read_number(s, count);
+    return patch_diff_read_number(s, count);
 }
 
-static struct counts read_counts(struct ch_sv line) {
+static struct counts patch_diff_read_counts(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(ch_sv(line.p + 2, line.n - 2));
     struct counts c = {0};
     unsigned new_line;
 
-    if (!read_range(&s, '-', &c.old_line, &c.old))
+    if (!patch_diff_read_range(&s, '-', &c.old_line, &c.old))
         return (struct counts){0};
     s = ch_sv_trim(s);
-    c.known = read_range(&s, '+', &new_line, &c.new);
+    c.known = patch_diff_read_range(&s, '+', &new_line, &c.new);
     return c;
 }
 
@@ -168,7 +170,7 @@ static bool next_file_begins(const struct ch_patch_reader *r, const struct count
     return !c->known || (c->old == 0 && c->new == 0) || ch_sv_starts(ch_patch_peek(r, 2), "@@");
 }
 
-static void count_line(struct counts *c, struct ch_sv line) {
+static void patch_diff_count_line(struct counts *c, struct ch_sv line) {
     char sign = line.n ? line.p[0] : ' ';
 
     if (sign != '+' && sign != '\\' && c->old)
@@ -184,7 +186,7 @@ static bool is_signature(const struct counts *c, struct ch_sv line) {
 }
 
 static int read_hunk(struct ch_patch_reader *r) {
-    struct counts c = read_counts(ch_patch_peek(r, 0));
+    struct counts c = patch_diff_read_counts(ch_patch_peek(r, 0));
     struct ch_hunk *h = ch_patch_add_hunk(r);
 
     h->line = c.known ? c.old_line : 0;
@@ -200,7 +202,7 @@ static int read_hunk(struct ch_patch_reader *r) {
             return ch_patch_fail(r, r->line,
                                  "a line of a hunk must begin with \" \" (unchanged), \"-\" or "
                                  "\"+\"");
-        count_line(&c, line);
+        patch_diff_count_line(&c, line);
     }
     ch_patch_end_hunk(r);
     if (h->nlines == 0)
@@ -210,7 +212,7 @@ static int read_hunk(struct ch_patch_reader *r) {
 
 /* --- headers ------------------------------------------------------------- */
 
-static bool take(struct ch_sv line, const char *start, struct ch_sv *out) {
+static bool patch_diff_take(struct ch_sv line, const char *start, struct ch_sv *out) {
     size_t n = strlen(start);
 
     if (!ch_sv_starts(line, start))
@@ -220,11 +222,11 @@ static bool take(struct ch_sv line, const char *start, struct ch_sv *out) {
 }
 
 /* The lines of a file up to its hunks; they may be few or none. */
-static int read_header(struct ch_patch_reader *r, struct header *h) {
+static int patch_diff_read_header(struct ch_patch_reader *r, struct header *h) {
     struct ch_sv s;
 
     *h = (struct header){.where = r->line};
-    h->is_git = take(ch_patch_peek(r, 0), "diff --git ", &h->git);
+    h->is_git = patch_diff_take(ch_patch_peek(r, 0), "diff --git ", &h->git);
     for (;; ch_patch_skip(r)) {
         struct ch_sv line = ch_patch_peek(r, 0);
         if (!line.p || ch_sv_starts(line, "@@"))
@@ -235,16 +237,16 @@ static int read_header(struct ch_patch_reader *r, struct header *h) {
             return ch_patch_fail(r, r->line, "binary files cannot be patched");
         if (ch_sv_starts(line, "copy from "))
             return ch_patch_fail(r, r->line, "copies are not supported; add the file instead");
-        if (take(line, "rename from ", &s))
-            h->from = read_name(r, s);
-        else if (take(line, "rename to ", &s))
-            h->to = read_name(r, s);
+        if (patch_diff_take(line, "rename from ", &s))
+            h->from = patch_diff_read_name(r, s);
+        else if (patch_diff_take(line, "rename to ", &s))
+            h->to = patch_diff_read_name(r, s);
         h->is_new |= ch_sv_starts(line, "new file mode");
         h->is_gone |= ch_sv_starts(line, "deleted file mode");
-        if (take(line, "--- ", &s) && ch_sv_starts(ch_patch_peek(r, 1), "+++ ")) {
-            h->old = read_name(r, s);
-            take(ch_patch_peek(r, 1), "+++ ", &s);
-            h->new = read_name(r, s);
+        if (patch_diff_take(line, "--- ", &s) && ch_sv_starts(ch_patch_peek(r, 1), "+++ ")) {
+            h->old = patch_diff_read_name(r, s);
+            patch_diff_take(ch_patch_peek(r, 1), "+++ ", &s);
+            h->new = patch_diff_read_name(r, s);
             ch_patch_skip(r);
             ch_patch_skip(r);
             return 0;
@@ -252,10 +254,10 @@ static int read_header(struct ch_patch_reader *r, struct header *h) {
     }
 }
 
-static int read_file(struct ch_patch_reader *r) {
+static int patch_diff_read_file(struct ch_patch_reader *r) {
     struct header h;
 
-    int rc = read_header(r, &h);
+    int rc = patch_diff_read_header(r, &h);
     if (rc < 0)
         return rc;
     bool says_something = h.old.p || (h.from.p && h.to.p) || h.is_new || h.is_gone;
@@ -279,6 +281,6 @@ int ch_patch_read_diff(struct ch_patch_reader *r) {
     int rc = 0;
 
     while (rc == 0 && ch_patch_peek(r, 0).p)
-        rc = read_file(r);
+        rc = patch_diff_read_file(r);
     return rc;
 }

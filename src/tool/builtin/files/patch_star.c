@@ -13,10 +13,12 @@
  *   *** End Patch
  *
  * A patch without its last line was cut off and is refused. */
+#include "tool/builtin/files/patch_star.h"
+
 #include "tool/builtin/files/patch.h"
 
 /* The rest of a line "*** Add File: x", trimmed; p NULL if it is another. */
-static struct ch_sv after(struct ch_sv line, const char *marker) {
+static struct ch_sv patch_star_after(struct ch_sv line, const char *marker) {
     if (!ch_sv_starts(line, marker))
         return (struct ch_sv){0};
     size_t n = strlen(marker);
@@ -28,7 +30,7 @@ static bool is_marker(struct ch_sv line) {
     return ch_sv_starts(line, "***") && (line.n == 3 || line.p[3] == ' ');
 }
 
-static bool is_blank(struct ch_sv line) {
+static bool patch_star_is_blank(struct ch_sv line) {
     return ch_sv_trim(line).n == 0;
 }
 
@@ -40,7 +42,7 @@ static int read_new_lines(struct ch_patch_reader *r) {
         struct ch_sv line = ch_patch_peek(r, 0);
         if (!line.p || is_marker(line))
             return 0;
-        if (is_blank(line))
+        if (patch_star_is_blank(line))
             continue;
         if (line.p[0] != '+')
             return ch_patch_fail(r, r->line, "every line of a new file must begin with \"+\"");
@@ -52,7 +54,7 @@ static int read_new_lines(struct ch_patch_reader *r) {
 
 /* "@@", "@@ class A", "@@ -3,4 +3,5 @@ f()", "@@ f() @@". */
 static void read_hint(struct ch_patch_reader *r, struct ch_sv line) {
-    struct ch_sv hint = after(line, "@@");
+    struct ch_sv hint = patch_star_after(line, "@@");
 
     if (hint.n > 1 && hint.p[0] == '-' && hint.p[1] >= '0' && hint.p[1] <= '9')
         return; /* numbers of a unified diff: the lines will do */
@@ -68,7 +70,7 @@ static int read_update_line(struct ch_patch_reader *r, struct ch_hunk **hunk) {
 
     if (!line.p)
         return 0;
-    if (after(line, "*** End of File").p) {
+    if (patch_star_after(line, "*** End of File").p) {
         if (!*hunk)
             return ch_patch_fail(r, r->line, "\"*** End of File\" must follow a change");
         ch_patch_end_hunk(r);
@@ -83,7 +85,7 @@ static int read_update_line(struct ch_patch_reader *r, struct ch_hunk **hunk) {
         ch_patch_end_hunk(r);
         *hunk = NULL;
     }
-    if (!*hunk && !hint && is_blank(line))
+    if (!*hunk && !hint && patch_star_is_blank(line))
         return 1;
     if (!*hunk)
         *hunk = ch_patch_add_hunk(r);
@@ -112,7 +114,7 @@ static int read_update(struct ch_patch_reader *r) {
     struct ch_hunk *hunk = NULL;
     int rc;
 
-    struct ch_sv to = after(ch_patch_peek(r, 0), "*** Move to:");
+    struct ch_sv to = patch_star_after(ch_patch_peek(r, 0), "*** Move to:");
     if (to.p) {
         if (to.n == 0)
             return ch_patch_fail(r, r->line, "the path is empty");
@@ -139,7 +141,7 @@ static int read_section(struct ch_patch_reader *r, struct ch_sv line) {
     };
 
     for (size_t i = 0; i < CH_LEN(sections); i++) {
-        struct ch_sv path = after(line, sections[i].marker);
+        struct ch_sv path = patch_star_after(line, sections[i].marker);
         if (!path.p)
             continue;
         if (!ch_patch_add_file(r, sections[i].kind, path))
@@ -156,7 +158,7 @@ static int read_section(struct ch_patch_reader *r, struct ch_sv line) {
 }
 
 /* After the patch only what wraps it may come: a fence, the end of a heredoc. */
-static int read_rest(struct ch_patch_reader *r) {
+static int patch_star_read_rest(struct ch_patch_reader *r) {
     for (ch_patch_skip(r);; ch_patch_skip(r)) {
         struct ch_sv line = ch_patch_peek(r, 0);
         if (!line.p)
@@ -176,9 +178,9 @@ int ch_patch_read_star(struct ch_patch_reader *r) {
         if (!line.p)
             return ch_patch_fail(r, r->line,
                                  "\"*** End Patch\" is missing; was the patch cut off?");
-        if (after(line, "*** End Patch").p)
-            return read_rest(r);
-        if (is_blank(line)) {
+        if (patch_star_after(line, "*** End Patch").p)
+            return patch_star_read_rest(r);
+        if (patch_star_is_blank(line)) {
             ch_patch_skip(r);
             continue;
         }

@@ -3,15 +3,18 @@
  * The file is read in pieces and only the lines asked for are kept, so a large
  * file costs time but no memory. What is returned fits the cap on results: the
  * model always knows which lines it has and how to get the next ones. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/read.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define CHUNK (64 * CH_KB)
 #define SNIFF (8 * CH_KB)
@@ -20,7 +23,7 @@
 struct reading {
     int64_t first, limit; /* lines wanted */
     int64_t line;         /* the line being read, from 1 */
-    struct ch_room room;  /* left for more */
+    struct ch_shape_room room; /* left for more */
     size_t characters;    /* kept so far */
     int64_t last;         /* last line kept in full, 0: none */
     size_t last_end;      /* where it ends in text */
@@ -69,7 +72,7 @@ static bool is_kind(const struct kind *k, struct ch_sv head) {
     return !k->also || (head.n >= 12 && memcmp(head.p + 8, k->also, 4) == 0);
 }
 
-static const struct kind *kind_of(struct ch_sv head) {
+static const struct kind *files_read_kind_of(struct ch_sv head) {
     const struct kind *k = kinds;
 
     while (!is_kind(k, head))
@@ -77,8 +80,8 @@ static const struct kind *kind_of(struct ch_sv head) {
     return k;
 }
 
-static int show_image(chela_call *call, const char *path, int fd, const struct stat *st,
-                      const char *type) {
+static int files_read_show_image(chela_call *call, const char *path, int fd, const struct stat *st,
+                                 const char *type) {
     CH_BUF_AUTO data = {0};
 
     if ((uint64_t)st->st_size > CH_LIMIT_IMAGE_READ)
@@ -88,7 +91,7 @@ static int show_image(chela_call *call, const char *path, int fd, const struct s
     int rc =
         lseek(fd, 0, SEEK_SET) < 0 ? -errno : ch_file_read(call, fd, CH_LIMIT_IMAGE_READ, &data);
     if (rc < 0)
-        return ch_path_refuse(call, "read", path, rc);
+        return ch_call_path_refuse(call, "read", path, rc);
     chela_result_printf(call, "%s: %s, %zu bytes", path, type, data.n);
     chela_result_media(call, type, data.p, data.n);
     return 0;
@@ -104,7 +107,7 @@ static int refuse_binary(chela_call *call, const char *path, const struct stat *
 /* --- lines --------------------------------------------------------------- */
 
 /* Keep a piece of the current line as far as there is room. */
-static void keep(struct reading *r, struct ch_sv piece) {
+static void files_read_keep(struct reading *r, struct ch_sv piece) {
     size_t n = 0;
 
     while (n < piece.n) {
@@ -119,7 +122,7 @@ static void keep(struct reading *r, struct ch_sv piece) {
     ch_buf_add(&r->text, piece.p, n);
 }
 
-static void end_line(struct reading *r) {
+static void files_read_end_line(struct reading *r) {
     if (r->line >= r->first && !r->full) {
         r->last = r->line;
         r->last_end = r->text.n;
@@ -129,21 +132,21 @@ static void end_line(struct reading *r) {
     r->line++;
 }
 
-static void feed(struct reading *r, struct ch_sv data) {
+static void files_read_feed(struct reading *r, struct ch_sv data) {
     r->bytes += data.n;
     while (data.n > 0) {
         const char *nl = memchr(data.p, '\n', data.n);
         size_t n = nl ? (size_t)(nl - data.p) + 1 : data.n;
         if (r->line >= r->first && !r->full)
-            keep(r, ch_sv(data.p, n));
+            files_read_keep(r, ch_sv(data.p, n));
         r->open_line = !nl;
         if (nl)
-            end_line(r);
+            files_read_end_line(r);
         data = ch_sv(data.p + n, data.n - n);
     }
 }
 
-static int read_lines(const chela_call *call, int fd, struct reading *r) {
+static int files_read_lines(const chela_call *call, int fd, struct reading *r) {
     CH_AUTOFREE char *chunk = ch_malloc(CHUNK);
 
     while (r->bytes < CH_LIMIT_FILE_READ) {
@@ -156,16 +159,16 @@ static int read_lines(const chela_call *call, int fd, struct reading *r) {
             return -errno;
         if (n == 0)
             break;
-        feed(r, ch_sv(chunk, (size_t)n));
+        files_read_feed(r, ch_sv(chunk, (size_t)n));
     }
     if (r->open_line)
-        end_line(r);
+        files_read_end_line(r);
     if (r->last) /* half a line is of use only if it is the only one */
         r->text.n = r->last_end;
     return 0;
 }
 
-static void add_note(struct reading *r, const struct stat *st) {
+static void files_read_add_note(struct reading *r, const struct stat *st) {
     int64_t lines = r->line - 1;
     const char *of = r->bytes < (uint64_t)st->st_size ? "at least " : "";
     CH_BUF_AUTO note = {0};
@@ -201,7 +204,7 @@ static int show_text(chela_call *call, const char *path, struct reading *r, cons
         return chela_result_error(call, "invalid_arguments",
                                   "offset %lld is past the end: %s has %lld lines.",
                                   (long long)r->first, path, (long long)r->line - 1);
-    add_note(r, st);
+    files_read_add_note(r, st);
     chela_result_text(call, ch_buf_str(&r->text), r->text.n);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "path", path);
@@ -215,7 +218,7 @@ static int show_text(chela_call *call, const char *path, struct reading *r, cons
 
 /* --- the tool ------------------------------------------------------------ */
 
-static int read_range(chela_call *call, struct reading *r) {
+static int files_read_range(chela_call *call, struct reading *r) {
     r->first = 1;
     r->limit = CH_LIMIT_READ_LINES;
     int rc = chela_arg_int_opt(call, "offset", &r->first);
@@ -237,25 +240,25 @@ int ch_read_check(chela_call *call, void *user) {
     struct reading r;
     int rc = ch_file_check(call, user);
 
-    return rc < 0 ? rc : read_range(call, &r);
+    return rc < 0 ? rc : files_read_range(call, &r);
 }
 
-static int read_file(chela_call *call, const char *path, int fd, const struct stat *st,
-                     struct reading *r) {
+static int files_read_file(chela_call *call, const char *path, int fd, const struct stat *st,
+                           struct reading *r) {
     CH_AUTOFREE char *head = ch_malloc(SNIFF);
     ssize_t n = pread(fd, head, SNIFF, 0);
 
     if (n < 0)
-        return ch_path_refuse(call, "read", path, -errno);
+        return ch_call_path_refuse(call, "read", path, -errno);
     struct ch_sv start = ch_sv(head, (size_t)n);
-    const struct kind *kind = kind_of(start);
+    const struct kind *kind = files_read_kind_of(start);
     if (kind->sort == IMAGE)
-        return show_image(call, path, fd, st, kind->type);
+        return files_read_show_image(call, path, fd, st, kind->type);
     if (kind->sort == BINARY || !ch_file_is_text(start))
         return refuse_binary(call, path, st, kind->type);
-    int rc = read_lines(call, fd, r);
+    int rc = files_read_lines(call, fd, r);
     if (rc < 0)
-        return ch_path_refuse(call, "read", path, rc);
+        return ch_call_path_refuse(call, "read", path, rc);
     return show_text(call, path, r, st);
 }
 
@@ -267,7 +270,7 @@ int ch_read_run(chela_call *call, void *user) {
     (void)user;
     int rc = ch_file_arg(call, &path);
     if (rc == 0)
-        rc = read_range(call, &r);
+        rc = files_read_range(call, &r);
     if (rc < 0)
         return rc;
     int fd = ch_file_open(chela_call_workspace(call), path, &st);
@@ -275,8 +278,8 @@ int ch_read_run(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot read %s: it is a directory; use ls.", path);
     if (fd < 0)
-        return ch_path_missing(call, "read", path, fd);
-    rc = read_file(call, path, fd, &st, &r);
+        return ch_call_path_missing(call, "read", path, fd);
+    rc = files_read_file(call, path, fd, &st, &r);
     close(fd);
     ch_buf_release(&r.text);
     return rc;

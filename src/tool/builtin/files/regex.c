@@ -16,18 +16,18 @@ struct ch_regex {
     pcre2_code *code;
 };
 
-static void *take(size_t n, void *user) {
+static void *regex_take(size_t n, void *user) {
     (void)user;
     return ch_malloc(n);
 }
 
-static void give(void *p, void *user) {
+static void regex_give(void *p, void *user) {
     (void)user;
     ch_free(p);
 }
 
-static int compile(struct ch_regex *r, struct ch_sv pattern, unsigned flags,
-                   struct chela_error *err) {
+static int regex_compile(struct ch_regex *r, struct ch_sv pattern, unsigned flags,
+                         struct chela_error *err) {
     uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
     unsigned char why[128];
     size_t at;
@@ -51,8 +51,8 @@ static int compile(struct ch_regex *r, struct ch_sv pattern, unsigned flags,
     return 0;
 }
 
-static void open_contexts(struct ch_regex *r) {
-    r->general = pcre2_general_context_create(take, give, NULL);
+static void regex_open_contexts(struct ch_regex *r) {
+    r->general = pcre2_general_context_create(regex_take, regex_give, NULL);
     r->match = pcre2_match_context_create(r->general);
     pcre2_set_match_limit(r->match, CH_LIMIT_PATTERN_STEPS);
     pcre2_set_depth_limit(r->match, CH_LIMIT_PATTERN_DEPTH);
@@ -68,8 +68,8 @@ int ch_regex_new(struct ch_sv pattern, unsigned flags, struct ch_regex **out,
     if (flags == CH_REGEX_LITERAL) {
         r->literal = ch_sv(ch_strndup(pattern.p, pattern.n), pattern.n);
     } else {
-        open_contexts(r);
-        int rc = compile(r, pattern, flags, err);
+        regex_open_contexts(r);
+        int rc = regex_compile(r, pattern, flags, err);
         if (rc < 0)
             return rc;
     }

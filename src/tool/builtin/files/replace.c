@@ -33,7 +33,7 @@ static void plain_release(struct plain *p) {
     ch_free(p->origin);
 }
 
-static void put(struct plain *p, char c, size_t origin) {
+static void replace_put(struct plain *p, char c, size_t origin) {
     if (p->text.n == p->cap) {
         p->cap = p->cap ? p->cap + p->cap / 2 : 256;
         p->origin = ch_realloc(p->origin, p->cap * sizeof(*p->origin));
@@ -80,9 +80,9 @@ static void make_plain(struct plain *p, struct ch_sv s) {
         if (c == '\n')
             drop_blanks_at_end(p);
         if (c)
-            put(p, (char)c, i);
+            replace_put(p, (char)c, i);
         for (unsigned k = 0; !c && k < n; k++)
-            put(p, s.p[i + k], i + k);
+            replace_put(p, s.p[i + k], i + k);
         i += n;
     }
     drop_blanks_at_end(p);
@@ -136,8 +136,8 @@ static unsigned line_of(struct ch_sv text, size_t at) {
     return line;
 }
 
-static int ambiguous(struct ch_sv text, const struct found *f, size_t number,
-                     struct chela_error *err) {
+static int replace_ambiguous(struct ch_sv text, const struct found *f, size_t number,
+                             struct chela_error *err) {
     CH_BUF_AUTO lines = {0};
 
     for (size_t i = 0; i < f->count && i < LINES_NAMED; i++)
@@ -150,7 +150,8 @@ static int ambiguous(struct ch_sv text, const struct found *f, size_t number,
 }
 
 /* Often only the first line was copied right: say where that is. */
-static int not_found(struct ch_sv text, struct ch_sv old, size_t number, struct chela_error *err) {
+static int replace_not_found(struct ch_sv text, struct ch_sv old, size_t number,
+                             struct chela_error *err) {
     struct ch_sv first = {NULL, 0};
 
     while (old.n && first.n == 0)
@@ -168,8 +169,8 @@ static int not_found(struct ch_sv text, struct ch_sv old, size_t number, struct 
                    number);
 }
 
-static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
-                         struct chela_error *err) {
+static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_replacement *e,
+                         size_t number, struct chela_error *err) {
     struct plain old = {0};
     int rc = 0;
 
@@ -179,9 +180,9 @@ static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *
     size_t n = old.text.n;
     struct found f = find_all(ch_buf_sv(&file->text), ch_buf_sv(&old.text));
     if (f.count == 0) {
-        rc = not_found(text, e->old_text, number, err);
+        rc = replace_not_found(text, e->old_text, number, err);
     } else if (f.count > 1) {
-        rc = ambiguous(ch_buf_sv(&file->text), &f, number, err);
+        rc = replace_ambiguous(ch_buf_sv(&file->text), &f, number, err);
     } else {
         e->from = file->origin[f.at[0]];
         e->to = origin_end(file, text, f.at[0] + n - 1);
@@ -191,14 +192,14 @@ static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *
     return rc;
 }
 
-static int find(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
-                struct chela_error *err) {
+static int replace_find(struct ch_sv text, struct plain *file, struct ch_replacement *e,
+                        size_t number, struct chela_error *err) {
     if (e->old_text.n == 0)
         return ch_fail(err, CHELA_EINVAL,
                        "the old text of edit %zu is empty; use write to create a file", number);
     struct found f = find_all(text, e->old_text);
     if (f.count > 1)
-        return ambiguous(text, &f, number, err);
+        return replace_ambiguous(text, &f, number, err);
     if (f.count == 0)
         return find_tolerant(text, file, e, number, err);
     e->from = f.at[0];
@@ -238,13 +239,13 @@ static void add_with_ends(struct ch_buf *out, struct ch_sv s, enum line_ends end
     }
 }
 
-static int by_place(const void *a, const void *b) {
-    const struct ch_edit *x = a, *y = b;
+static int replace_by_place(const void *a, const void *b) {
+    const struct ch_replacement *x = a, *y = b;
 
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static int check_overlaps(struct ch_sv text, const struct ch_edit *edits, size_t n,
+static int check_overlaps(struct ch_sv text, const struct ch_replacement *edits, size_t n,
                           struct chela_error *err) {
     for (size_t i = 1; i < n; i++)
         if (edits[i].from < edits[i - 1].to)
@@ -253,32 +254,32 @@ static int check_overlaps(struct ch_sv text, const struct ch_edit *edits, size_t
     return 0;
 }
 
-static int find_all_edits(struct ch_sv text, struct ch_edit *edits, size_t n,
+static int find_all_edits(struct ch_sv text, struct ch_replacement *edits, size_t n,
                           struct chela_error *err) {
     struct plain file = {0};
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = find(text, &file, &edits[i], i + 1, err);
+        rc = replace_find(text, &file, &edits[i], i + 1, err);
     plain_release(&file);
     return rc;
 }
 
-int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf *out,
+int ch_replace(struct ch_sv text, struct ch_replacement *edits, size_t n, struct ch_buf *out,
                struct chela_error *err) {
     enum line_ends ends = line_ends_of(text);
     size_t at = 0;
 
     int rc = find_all_edits(text, edits, n, err);
     if (rc == 0) {
-        qsort(edits, n, sizeof(*edits), by_place);
+        qsort(edits, n, sizeof(*edits), replace_by_place);
         rc = check_overlaps(text, edits, n, err);
     }
     if (rc < 0)
         return rc;
     size_t before = out->n;
     for (size_t i = 0; i < n; i++) {
-        struct ch_edit *e = &edits[i];
+        struct ch_replacement *e = &edits[i];
         e->line = line_of(text, e->from);
         add_with_ends(&e->with, e->new_text, ends);
         ch_buf_add(out, text.p + at, e->from - at);
@@ -293,14 +294,14 @@ int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf
     return 0;
 }
 
-void ch_edits_release(struct ch_edit *edits, size_t n) {
+void ch_edits_release(struct ch_replacement *edits, size_t n) {
     for (size_t i = 0; i < n; i++)
         ch_buf_release(&edits[i].with);
 }
 
 /* --- the diff ------------------------------------------------------------ */
 
-static void add_lines(struct ch_buf *out, char sign, struct ch_sv lines) {
+static void replace_add_lines(struct ch_buf *out, char sign, struct ch_sv lines) {
     for (unsigned i = 0; lines.n; i++) {
         struct ch_sv line = ch_sv_split(&lines, '\n');
         if (i == DIFF_LINES) {
@@ -317,7 +318,8 @@ static void add_lines(struct ch_buf *out, char sign, struct ch_sv lines) {
 }
 
 /* The edit widened to whole lines, before and after. */
-static void add_edit(struct ch_buf *out, struct ch_sv text, const struct ch_edit *e) {
+static void replace_add_edit(struct ch_buf *out, struct ch_sv text,
+                             const struct ch_replacement *e) {
     size_t from = e->from, to = e->to;
     CH_BUF_AUTO after = {0};
 
@@ -329,11 +331,12 @@ static void add_edit(struct ch_buf *out, struct ch_sv text, const struct ch_edit
     ch_buf_add_sv(&after, ch_buf_sv(&e->with));
     ch_buf_add(&after, text.p + e->to, to - e->to);
     ch_buf_addf(out, "@@ line %u @@\n", e->line);
-    add_lines(out, '-', ch_sv(text.p + from, to - from));
-    add_lines(out, '+', ch_buf_sv(&after));
+    replace_add_lines(out, '-', ch_sv(text.p + from, to - from));
+    replace_add_lines(out, '+', ch_buf_sv(&after));
 }
 
-void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, struct ch_buf *out) {
+void ch_replace_diff(struct ch_sv text, const struct ch_replacement *edits, size_t n,
+                     struct ch_buf *out) {
     size_t limit = out->n + DIFF_MAX;
 
     for (size_t i = 0; i < n; i++) {
@@ -341,6 +344,6 @@ void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, s
             ch_buf_addf(out, "@@ %zu more @@\n", n - i);
             return;
         }
-        add_edit(out, text, &edits[i]);
+        replace_add_edit(out, text, &edits[i]);
     }
 }

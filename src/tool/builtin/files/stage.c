@@ -1,4 +1,5 @@
 /* stage.c -- see stage.h. */
+#include "tool/call/call_path.h"
 #include "tool/builtin/files/stage.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ struct ch_change {
 
 /* --- directories --------------------------------------------------------- */
 
-static int make_directory(struct ch_stage *s, const char *path) {
+static int stage_make_directory(struct ch_stage *s, const char *path) {
     struct ch_place place;
 
     int fd = ch_path_open(chela_call_workspace(s->call), path, O_DIRECTORY);
@@ -27,7 +28,7 @@ static int make_directory(struct ch_stage *s, const char *path) {
         close(fd);
     if (fd != -ENOENT)
         return fd < 0 ? fd : 0;
-    int rc = ch_call_place(s->call, path, CH_MAKING_DIRECTORY, false, &place);
+    int rc = ch_call_path_place(s->call, path, CH_MAKING_DIRECTORY, false, &place);
     if (rc == 0 && mkdirat(place.dir, place.leaf, 0777) < 0)
         rc = -errno;
     ch_place_release(&place);
@@ -37,7 +38,7 @@ static int make_directory(struct ch_stage *s, const char *path) {
 }
 
 /* Those above path that are missing, one by one, so that each can go again. */
-static int make_directories(struct ch_stage *s, const char *path) {
+static int stage_make_directories(struct ch_stage *s, const char *path) {
     CH_BUF_AUTO rel = {0}, part = {0};
 
     int rc = ch_path_inside(chela_call_workspace(s->call), path, &rel);
@@ -47,7 +48,7 @@ static int make_directories(struct ch_stage *s, const char *path) {
         if (!rest.p)
             return 0;
         ch_buf_addf(&part, "%s%.*s", part.n ? "/" : "", CH_SV_FMT(name));
-        rc = make_directory(s, ch_buf_str(&part));
+        rc = stage_make_directory(s, ch_buf_str(&part));
     }
     return rc;
 }
@@ -55,7 +56,7 @@ static int make_directories(struct ch_stage *s, const char *path) {
 static void remove_directory(struct ch_stage *s, const char *path) {
     struct ch_place place;
 
-    if (ch_call_place(s->call, path, CH_MAKING_DIRECTORY, false, &place) == 0)
+    if (ch_call_path_place(s->call, path, CH_MAKING_DIRECTORY, false, &place) == 0)
         unlinkat(place.dir, place.leaf, AT_REMOVEDIR);
     ch_place_release(&place);
 }
@@ -73,7 +74,7 @@ static void remove_directories(struct ch_stage *s) {
 
 /* --- preparing ----------------------------------------------------------- */
 
-static struct ch_change *add(struct ch_stage *s) {
+static struct ch_change *stage_add(struct ch_stage *s) {
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 8;
         s->changes = ch_realloc(s->changes, s->cap * sizeof(*s->changes));
@@ -84,7 +85,7 @@ static struct ch_change *add(struct ch_stage *s) {
 }
 
 /* Is what is there what should be? */
-static int check(const struct ch_change *c) {
+static int stage_check(const struct ch_change *c) {
     struct stat now;
     int there = ch_file_look(&c->place, &now);
 
@@ -95,21 +96,21 @@ static int check(const struct ch_change *c) {
     return there && ch_file_same(&now, &c->expect) ? 0 : -EBUSY;
 }
 
-static int begin(struct ch_stage *s, struct ch_change *c, const char *path,
-                 const struct stat *expect) {
+static int stage_begin(struct ch_stage *s, struct ch_change *c, const char *path,
+                       const struct stat *expect) {
     c->fresh = !expect;
     if (expect)
         c->expect = *expect;
-    int rc = expect ? 0 : make_directories(s, path);
+    int rc = expect ? 0 : stage_make_directories(s, path);
     if (rc == 0)
-        rc = ch_call_place(s->call, path, CH_MAKING_FILE, false, &c->place);
-    return rc < 0 ? rc : check(c);
+        rc = ch_call_path_place(s->call, path, CH_MAKING_FILE, false, &c->place);
+    return rc < 0 ? rc : stage_check(c);
 }
 
 int ch_stage_write(struct ch_stage *s, const char *path, const struct stat *expect,
                    const struct stat *like, struct ch_sv content) {
-    struct ch_change *c = add(s);
-    int rc = begin(s, c, path, expect);
+    struct ch_change *c = stage_add(s);
+    int rc = stage_begin(s, c, path, expect);
 
     if (rc == 0)
         rc = ch_file_temp(s->call, &c->place, like, content, c->temp);
@@ -119,7 +120,7 @@ int ch_stage_write(struct ch_stage *s, const char *path, const struct stat *expe
 }
 
 int ch_stage_remove(struct ch_stage *s, const char *path, const struct stat *expect) {
-    return begin(s, add(s), path, expect);
+    return stage_begin(s, stage_add(s), path, expect);
 }
 
 /* --- doing and undoing --------------------------------------------------- */
@@ -142,7 +143,7 @@ static int keep_old(struct ch_change *c) {
     return rc;
 }
 
-static int put_new(struct ch_change *c) {
+static int stage_put_new(struct ch_change *c) {
     const struct ch_place *p = &c->place;
     int rc = renameat2(p->dir, c->temp, p->dir, p->leaf, c->fresh ? RENAME_NOREPLACE : 0);
 
@@ -154,7 +155,7 @@ static int put_new(struct ch_change *c) {
     return 0;
 }
 
-static void undo(struct ch_change *c) {
+static void stage_undo(struct ch_change *c) {
     const struct ch_place *p = &c->place;
 
     if (c->kept[0] && renameat(p->dir, c->kept, p->dir, p->leaf) == 0) {
@@ -167,12 +168,12 @@ static void undo(struct ch_change *c) {
 }
 
 static int commit(struct ch_change *c) {
-    int rc = check(c);
+    int rc = stage_check(c);
 
     if (rc == 0 && !c->fresh)
         rc = keep_old(c);
     if (rc == 0 && c->temp[0])
-        rc = put_new(c);
+        rc = stage_put_new(c);
     c->done = rc == 0;
     return rc;
 }
@@ -192,7 +193,7 @@ int ch_stage_commit(struct ch_stage *s, size_t *failed) {
     }
     *failed = i;
     for (size_t k = CH_MIN(i + 1, s->n); k > 0; k--)
-        undo(&s->changes[k - 1]);
+        stage_undo(&s->changes[k - 1]);
     return rc;
 }
 

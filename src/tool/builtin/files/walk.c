@@ -64,7 +64,7 @@ static void push_level(struct ch_walk *w, struct ch_ignore *rules, size_t base) 
 }
 
 /* Takes fd. NULL when it is no file of rules that can be read. */
-static struct ch_ignore *read_rules(struct ch_walk *w, int fd) {
+static struct ch_ignore *walk_read_rules(struct ch_walk *w, int fd) {
     struct ch_ignore *rules = NULL;
     CH_BUF_AUTO text = {0};
     struct stat st;
@@ -84,7 +84,7 @@ static struct ch_ignore *read_rules(struct ch_walk *w, int fd) {
 
 static bool load_rules(struct ch_walk *w, int dir, const char *name, size_t base) {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    struct ch_ignore *rules = read_rules(w, ch_beneath_open(dir, name, flags));
+    struct ch_ignore *rules = walk_read_rules(w, ch_beneath_open(dir, name, flags));
 
     if (!rules)
         return false;
@@ -126,7 +126,7 @@ static bool is_ignored(const struct ch_walk *w, bool is_dir) {
 
 /* --- one directory ------------------------------------------------------- */
 
-static enum ch_walk_kind kind_of(int dir, const struct dirent *e) {
+static enum ch_walk_kind walk_kind_of(int dir, const struct dirent *e) {
     struct stat st;
     unsigned char type = e->d_type;
 
@@ -138,7 +138,7 @@ static enum ch_walk_kind kind_of(int dir, const struct dirent *e) {
                             : CH_WALK_OTHER;
 }
 
-static bool is_wanted(const struct ch_walk *w, const char *name) {
+static bool walk_is_wanted(const struct ch_walk *w, const char *name) {
     if (name[0] != '.')
         return true;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, ".git") == 0)
@@ -146,22 +146,22 @@ static bool is_wanted(const struct ch_walk *w, const char *name) {
     return w->opts.hidden;
 }
 
-static void add_name(struct frame *f, const struct dirent *e) {
+static void walk_add_name(struct frame *f, const struct dirent *e) {
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 32;
         f->names = ch_realloc(f->names, f->cap * sizeof(*f->names));
     }
     f->names[f->n++] = (struct name){
         .text = ch_arena_str(&f->arena, ch_sv_str(e->d_name)),
-        .kind = kind_of(dirfd(f->dir), e),
+        .kind = walk_kind_of(dirfd(f->dir), e),
     };
 }
 
-static int by_text(const void *a, const void *b) {
+static int walk_by_text(const void *a, const void *b) {
     return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
-static int read_names(struct ch_walk *w, struct frame *f) {
+static int walk_read_names(struct ch_walk *w, struct frame *f) {
     for (;;) {
         errno = 0;
         struct dirent *e = readdir(f->dir);
@@ -171,21 +171,21 @@ static int read_names(struct ch_walk *w, struct frame *f) {
         }
         if (chela_call_cancelled(w->call))
             return -ECANCELED;
-        if (!is_wanted(w, e->d_name))
+        if (!walk_is_wanted(w, e->d_name))
             continue;
         if (++w->seen > CH_LIMIT_WALK_ENTRIES) {
             w->cut = true;
             break;
         }
-        add_name(f, e);
+        walk_add_name(f, e);
     }
     if (f->n > 1)
-        qsort(f->names, f->n, sizeof(*f->names), by_text);
+        qsort(f->names, f->n, sizeof(*f->names), walk_by_text);
     return 0;
 }
 
 /* Begin with a directory; takes fd. */
-static int push(struct ch_walk *w, int fd) {
+static int walk_push(struct ch_walk *w, int fd) {
     struct frame *f = &w->frames[w->nframes];
 
     *f = (struct frame){.dir = fdopendir(fd), .path_n = w->path.n};
@@ -197,10 +197,10 @@ static int push(struct ch_walk *w, int fd) {
     w->nframes++;
     if (!w->opts.ignored)
         f->has_level = load_rules(w, dirfd(f->dir), RULES_NAME, f->path_n);
-    return read_names(w, f);
+    return walk_read_names(w, f);
 }
 
-static void pop(struct ch_walk *w) {
+static void walk_pop(struct ch_walk *w) {
     struct frame *f = &w->frames[--w->nframes];
 
     if (f->has_level)
@@ -212,7 +212,7 @@ static void pop(struct ch_walk *w) {
 
 /* --- the walk ------------------------------------------------------------ */
 
-static int begin(struct ch_walk *w, const char *given) {
+static int walk_begin(struct ch_walk *w, const char *given) {
     const char *workspace = chela_call_workspace(w->call);
     CH_BUF_AUTO rel = {0};
 
@@ -234,7 +234,7 @@ static int begin(struct ch_walk *w, const char *given) {
         close(fd);
         return rc;
     }
-    return push(w, fd);
+    return walk_push(w, fd);
 }
 
 int ch_walk_new(const chela_call *call, const char *given, const struct ch_walk_opts *opts,
@@ -243,7 +243,7 @@ int ch_walk_new(const chela_call *call, const char *given, const struct ch_walk_
 
     w->call = call;
     w->opts = *opts;
-    int rc = begin(w, given);
+    int rc = walk_begin(w, given);
     if (rc < 0)
         ch_walk_free(w);
     else
@@ -255,7 +255,7 @@ void ch_walk_free(struct ch_walk *w) {
     if (!w)
         return;
     while (w->nframes)
-        pop(w);
+        walk_pop(w);
     while (w->nlevels)
         ch_ignore_free(w->levels[--w->nlevels].rules);
     ch_free(w->levels);
@@ -265,7 +265,7 @@ void ch_walk_free(struct ch_walk *w) {
 
 /* Go into the directory that was returned last. What cannot be opened is
  * counted and passed by. */
-static int enter(struct ch_walk *w) {
+static int walk_enter(struct ch_walk *w) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct frame *f = &w->frames[w->nframes - 1];
 
@@ -276,14 +276,14 @@ static int enter(struct ch_walk *w) {
     }
     int fd = openat(dirfd(f->dir), f->names[f->next - 1].text, flags);
     ch_buf_addc(&w->path, '/');
-    int rc = fd < 0 ? -errno : push(w, fd);
+    int rc = fd < 0 ? -errno : walk_push(w, fd);
     if (rc == 0 || rc == -ECANCELED)
         return rc;
     w->unreadable++;
     return 0;
 }
 
-static bool take(struct ch_walk *w, struct frame *f, struct ch_walk_entry *e) {
+static bool walk_take(struct ch_walk *w, struct frame *f, struct ch_walk_entry *e) {
     const struct name *name = &f->names[f->next++];
 
     w->path.n = f->path_n;
@@ -302,7 +302,7 @@ static bool take(struct ch_walk *w, struct frame *f, struct ch_walk_entry *e) {
 }
 
 int ch_walk_next(struct ch_walk *w, struct ch_walk_entry *e) {
-    int rc = w->enter ? enter(w) : 0;
+    int rc = w->enter ? walk_enter(w) : 0;
 
     if (rc < 0)
         return rc;
@@ -311,8 +311,8 @@ int ch_walk_next(struct ch_walk *w, struct ch_walk_entry *e) {
         if (chela_call_cancelled(w->call))
             return -ECANCELED;
         if (f->next == f->n)
-            pop(w);
-        else if (take(w, f, e))
+            walk_pop(w);
+        else if (walk_take(w, f, e))
             return 1;
     }
     return 0;

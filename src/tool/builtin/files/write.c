@@ -1,6 +1,8 @@
 /* write.c -- the tool `write`: a whole file at once, atomically. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/write.h"
+
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "json/writer.h"
 
@@ -11,7 +13,7 @@ int ch_write_check(chela_call *call, void *user) {
     return rc < 0 ? rc : chela_arg_string(call, "content", &content);
 }
 
-static void set_details(chela_call *call, const char *path, size_t bytes) {
+static void write_set_details(chela_call *call, const char *path, size_t bytes) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -33,13 +35,13 @@ int ch_write_run(chela_call *call, void *user) {
     if (rc < 0)
         return rc;
     struct ch_sv text = ch_sv_str(content);
-    rc = ch_call_place(call, path, CH_MAKING_FILE, true, &place);
+    rc = ch_call_path_place(call, path, CH_MAKING_FILE, true, &place);
     if (rc == 0)
         rc = ch_file_replace(call, &place, NULL, text);
     ch_place_release(&place);
     if (rc < 0)
-        return ch_path_refuse(call, "write", path, rc);
+        return ch_call_path_refuse(call, "write", path, rc);
     chela_result_printf(call, "Wrote %s (%zu bytes)", path, text.n);
-    set_details(call, path, text.n);
+    write_set_details(call, path, text.n);
     return 0;
 }

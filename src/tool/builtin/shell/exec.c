@@ -4,10 +4,11 @@
  * the end: exit code 0 gives the output, any other an error result with it. In
  * the background it is a job of the session (jobs.h) from the start, and the
  * call is answered as soon as that runs. */
+#include "tool/builtin/shell/exec.h"
+
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
 #include "tool/result/head_tail.h"
@@ -16,6 +17,7 @@
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* What a program is told about its terminal, or that it has none. */
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
@@ -37,7 +39,7 @@ struct exec {
     struct ch_job_watch watch;
 };
 
-static int64_t now(const struct exec *x) {
+static int64_t exec_now(const struct exec *x) {
     return ch_mono_ms(ch_loop_clock(x->loop));
 }
 
@@ -48,7 +50,7 @@ static void free_exec(struct exec *x) {
     ch_free(x);
 }
 
-static void conclude(struct ch_work *w) {
+static void exec_conclude(struct ch_work *w) {
     chela_call *call = CH_CONTAINER(w, chela_call, work);
 
     ch_answer_conclude(&call->answer, 0, &call->made);
@@ -63,7 +65,7 @@ static void on_concluded(struct ch_work *w) {
 }
 
 /* A long output is cut and put into a file: not on the loop. */
-static void finish(struct exec *x) {
+static void exec_finish(struct exec *x) {
     bool large = x->output.total > CH_LIMIT_RESULT_CHARS;
     chela_call *call = x->call;
 
@@ -71,7 +73,7 @@ static void finish(struct exec *x) {
     if (large) {
         ch_call_ref(call);
         call->work =
-            (struct ch_work){.run = conclude, .done = on_concluded, .dropped = on_concluded};
+            (struct ch_work){.run = exec_conclude, .done = on_concluded, .dropped = on_concluded};
         ch_work_submit(call->env->workers, &call->work);
         return;
     }
@@ -87,9 +89,9 @@ static const char *sandbox_word(const struct ch_program_result *r) {
 
 /* The start and, because that is where a failure is explained, more of the end
  * of an output that goes into an error. Quoting may double it. */
-static void add_cut(struct ch_buf *out, struct ch_sv text, struct ch_room room) {
-    struct ch_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
-    struct ch_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
+static void exec_add_cut(struct ch_buf *out, struct ch_sv text, struct ch_shape_room room) {
+    struct ch_shape_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
+    struct ch_shape_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
 
     if (ch_room_holds(half, ch_room_needed(text))) {
         ch_buf_add_sv(out, text);
@@ -105,7 +107,8 @@ static void add_cut(struct ch_buf *out, struct ch_sv text, struct ch_room room) 
     ch_buf_add(out, text.p + at, text.n - at);
 }
 
-static void set_details(struct exec *x, const struct ch_program_result *r, struct ch_sv output) {
+static void exec_set_details(struct exec *x, const struct ch_program_result *r,
+                             struct ch_sv output) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -117,34 +120,34 @@ static void set_details(struct exec *x, const struct ch_program_result *r, struc
     if (output.n)
         ch_jw_kstr(&w, "output", output);
     ch_jw_kint(&w, "output_bytes", (int64_t)x->output.total);
-    ch_jw_kint(&w, "duration_ms", now(x) - x->started_ms);
+    ch_jw_kint(&w, "duration_ms", exec_now(x) - x->started_ms);
     ch_jw_kcstr(&w, "sandbox", sandbox_word(r));
     ch_jw_end(&w, '}');
     ch_answer_details(&x->call->answer, ch_buf_sv(&json));
 }
 
-static void set_failure(struct exec *x, const struct ch_program_result *r) {
+static void exec_set_failure(struct exec *x, const struct ch_program_result *r) {
     CH_BUF_AUTO text = {0}, clean = {0}, cut = {0};
 
     ch_ends_text(&x->output, &text);
     ch_text_clean(&clean, ch_buf_sv(&text));
-    add_cut(&cut, ch_buf_sv(&clean), ch_room_of(x->call->answer.shape.window));
-    set_details(x, r, ch_buf_sv(&cut));
+    exec_add_cut(&cut, ch_buf_sv(&clean), ch_room_of(x->call->answer.shape.window));
+    exec_set_details(x, r, ch_buf_sv(&cut));
 }
 
 static void set_success(struct exec *x, const struct ch_program_result *r) {
     CH_BUF_AUTO text = {.max = 3 * CH_LIMIT_OUTPUT_END};
 
-    ch_buf_addf(&text, "[exit code 0, %.1f s]\n", (double)(now(x) - x->started_ms) / 1000);
+    ch_buf_addf(&text, "[exit code 0, %.1f s]\n", (double)(exec_now(x) - x->started_ms) / 1000);
     if (x->output.total == 0)
         ch_buf_add_str(&text, "(no output)");
     ch_ends_text(&x->output, &text);
     x->call->answer.shape.tail = true;
     ch_answer_text(&x->call->answer, ch_buf_sv(&text));
-    set_details(x, r, CH_SV(""));
+    exec_set_details(x, r, CH_SV(""));
 }
 
-static void on_done(const struct ch_program_result *r, void *user) {
+static void exec_on_done(const struct ch_program_result *r, void *user) {
     struct exec *x = user;
     const struct ch_child_result *c = r->child;
 
@@ -163,29 +166,29 @@ static void on_done(const struct ch_program_result *r, void *user) {
         chela_result_error(x->call, "internal", "The command failed with exit code %d.",
                            c->exit_code);
     if (x->call->answer.error_type)
-        set_failure(x, r);
+        exec_set_failure(x, r);
     else
         set_success(x, r);
-    finish(x);
+    exec_finish(x);
 }
 
 /* --- running it ---------------------------------------------------------- */
 
-static void on_output(int stream, struct ch_sv data, void *user) {
+static void exec_on_output(int stream, struct ch_sv data, void *user) {
     struct exec *x = user;
 
     (void)stream;
     ch_ends_add(&x->output, data);
 }
 
-static size_t add_words(const char **to, size_t n, const char *const *from) {
+static size_t exec_add_words(const char **to, size_t n, const char *const *from) {
     while (*from)
         to[n++] = *from++;
     to[n] = NULL;
     return n;
 }
 
-static bool is_set(const char *const *list, const char *entry) {
+static bool exec_is_set(const char *const *list, const char *entry) {
     size_t n = (size_t)(strchr(entry, '=') - entry) + 1;
 
     for (; *list; list++)
@@ -195,19 +198,19 @@ static bool is_set(const char *const *list, const char *entry) {
 }
 
 /* Ours, then what fits the terminal, then the model's; a later one wins. */
-static const char *const *make_env(struct exec *x, const struct exec_tool *tool) {
+static const char *const *exec_make_env(struct exec *x, const struct exec_tool *tool) {
     enum { ROOM = CH_PROGRAM_ENV + CH_LEN(tty_env) + CH_LIMIT_EXEC_VARIABLES + 1 };
     const char **env = ch_arena_alloc(&x->call->arena, ROOM * sizeof(*env));
     const char *const *terminal = x->request.tty ? tty_env : no_tty_env;
     size_t n = 0;
 
     for (size_t i = 0; tool->env[i]; i++)
-        if (!is_set(terminal, tool->env[i]) && !is_set(x->request.env, tool->env[i]))
+        if (!exec_is_set(terminal, tool->env[i]) && !exec_is_set(x->request.env, tool->env[i]))
             env[n++] = tool->env[i];
     for (size_t i = 0; terminal[i]; i++)
-        if (!is_set(x->request.env, terminal[i]))
+        if (!exec_is_set(x->request.env, terminal[i]))
             env[n++] = terminal[i];
-    add_words(env, n, x->request.env);
+    exec_add_words(env, n, x->request.env);
     return env;
 }
 
@@ -215,7 +218,7 @@ static struct ch_program_opts program_opts(struct exec *x) {
     return (struct ch_program_opts){
         .policy = x->call->env->sandbox,
         .argv = x->request.argv,
-        .env = make_env(x, x->call->tool->impl),
+        .env = exec_make_env(x, x->call->tool->impl),
         .workspace = x->call->workspace,
         .cwd = x->request.cwd,
         .merge = true,
@@ -243,7 +246,7 @@ static void answer_started(struct exec *x) {
     ch_jw_kcstr(&w, "id", id);
     ch_jw_end(&w, '}');
     ch_answer_details(&x->call->answer, ch_buf_sv(&json));
-    finish(x);
+    exec_finish(x);
 }
 
 static void on_news(struct ch_job_watch *w) {
@@ -263,20 +266,20 @@ static void start_job(struct exec *x) {
     if (!jobs) {
         chela_result_error(x->call, "unavailable",
                            "Nothing can be run in the background here; run it without.");
-        finish(x);
+        exec_finish(x);
         return;
     }
     if (ch_job_start(jobs, &opts, ch_exec_line(x->call, x->request.text), &x->job, &err) < 0) {
         chela_result_error(x->call, "unavailable", "%s: wait for one to end, or kill one.",
                            err.message);
-        finish(x);
+        exec_finish(x);
         return;
     }
     x->watch.fn = on_news;
     ch_job_watch(x->job, &x->watch);
 }
 
-static void start(chela_call *call) {
+static void exec_start(chela_call *call) {
     struct exec *x = ch_alloc(sizeof(*x));
 
     x->call = call;
@@ -284,19 +287,20 @@ static void start(chela_call *call) {
     call->doing = x;
     atomic_store(&call->begun, true);
     if (ch_exec_read(call, &x->request) < 0) {
-        finish(x); /* checked before, so a hook changed it */
+        exec_finish(x); /* checked before, so a hook changed it */
         return;
     }
-    x->started_ms = now(x);
+    x->started_ms = exec_now(x);
     if (x->request.background) {
         start_job(x);
         return;
     }
     struct ch_program_opts opts = program_opts(x);
-    x->program = ch_program_start(x->loop, call->env->workers, &opts, on_output, on_done, x);
+    x->program =
+        ch_program_start(x->loop, call->env->workers, &opts, exec_on_output, exec_on_done, x);
 }
 
-static void cancel(chela_call *call) {
+static void exec_cancel(chela_call *call) {
     struct exec *x = call->doing;
 
     if (x && x->program)
@@ -305,7 +309,7 @@ static void cancel(chela_call *call) {
         ch_job_kill(x->job);
 }
 
-static void abandon(chela_call *call) {
+static void exec_abandon(chela_call *call) {
     struct exec *x = call->doing;
 
     if (!x)
@@ -327,9 +331,9 @@ static void free_tool(void *impl) {
 
 static const struct ch_tool_ops ops = {
     .name = "exec",
-    .start = start,
-    .cancel = cancel,
-    .abandon = abandon,
+    .start = exec_start,
+    .cancel = exec_cancel,
+    .abandon = exec_abandon,
     .free = free_tool,
 };
 
@@ -342,7 +346,7 @@ int ch_exec_check(chela_call *call, void *user) {
     return ch_exec_read(call, &request);
 }
 
-static void plan(chela_call *call, struct ch_plan *out) {
+static void exec_plan(chela_call *call, struct ch_plan *out) {
     const struct exec_tool *tool = call->tool->impl;
     struct ch_exec_request r;
     CH_BUF_AUTO rel = {0};
@@ -367,6 +371,6 @@ int ch_exec_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     if (rc < 0)
         free_tool(tool);
     else
-        ch_registry_find(r, ch_sv_str(opts->name))->plan = plan;
+        ch_registry_find(r, ch_sv_str(opts->name))->plan = exec_plan;
     return rc;
 }

@@ -13,6 +13,8 @@
 #include "base/utf8.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
+#include "tool/result/sanitize.h"
 
 #define LINE_BYTES 120
 
@@ -21,7 +23,7 @@ static const char *const timeout_names[] = {"timeout", "timeout_seconds", "timeo
 static const char *const background_names[] = {"background", "run_in_background", NULL};
 static const char *const tty_names[] = {"pty", "tty", NULL};
 
-static int refuse(chela_call *call, const char *problem) {
+static int exec_request_refuse(chela_call *call, const char *problem) {
     chela_result_error(call, "invalid_arguments", "%s", problem);
     return CHELA_EINVAL;
 }
@@ -43,7 +45,7 @@ static bool is_plain_word(struct ch_sv word) {
 }
 
 /* One word as a shell would need it written. */
-static void add_quoted(struct ch_buf *out, struct ch_sv word) {
+static void exec_request_add_quoted(struct ch_buf *out, struct ch_sv word) {
     if (out->n)
         ch_buf_addc(out, ' ');
     if (is_plain_word(word)) {
@@ -59,21 +61,24 @@ static void add_quoted(struct ch_buf *out, struct ch_sv word) {
     ch_buf_addc(out, '\'');
 }
 
-static int read_words(chela_call *call, const struct ch_json *list, struct ch_exec_request *out) {
+static int exec_request_read_words(chela_call *call, const struct ch_json *list,
+                                   struct ch_exec_request *out) {
     size_t n = list->n, i = 0;
     CH_BUF_AUTO text = {0};
 
     if (n == 0 || n > CH_LIMIT_EXEC_WORDS)
-        return refuse(call, "argv must hold the program and its arguments, at most 1024 words.");
+        return exec_request_refuse(
+            call, "argv must hold the program and its arguments, at most 1024 words.");
     const char **argv = ch_arena_alloc(&call->arena, (n + 1) * sizeof(*argv));
     for (CH_JSON_EACH(item, list)) {
         struct ch_sv word = ch_json_str(item);
         if (item->type != CH_JSON_STRING || (word.n && memchr(word.p, '\0', word.n)))
-            return refuse(call, "Every word of argv must be a string without NUL characters.");
+            return exec_request_refuse(
+                call, "Every word of argv must be a string without NUL characters.");
         if (i == 0 && word.n == 0)
-            return refuse(call, "argv begins with an empty word: name the program.");
+            return exec_request_refuse(call, "argv begins with an empty word: name the program.");
         argv[i++] = ch_arena_str(&call->arena, word);
-        add_quoted(&text, word);
+        exec_request_add_quoted(&text, word);
     }
     argv[n] = NULL;
     out->argv = argv;
@@ -81,22 +86,23 @@ static int read_words(chela_call *call, const struct ch_json *list, struct ch_ex
     return 0;
 }
 
-static int read_command(chela_call *call, struct ch_exec_request *out) {
+static int exec_request_read_command(chela_call *call, struct ch_exec_request *out) {
     const struct ch_json *argv = ch_json_get(call->args, "argv");
     const struct ch_json *command = ch_json_get(call->args, "command");
 
     if (ch_json_is(command, CH_JSON_ARRAY)) /* some models know no other name */
         argv = command;
     else if (argv && command)
-        return refuse(call, "Give either command, for a shell, or argv, without one.");
+        return exec_request_refuse(call, "Give either command, for a shell, or argv, without one.");
     if (argv && argv->type != CH_JSON_NULL)
-        return argv->type == CH_JSON_ARRAY ? read_words(call, argv, out)
-                                           : refuse(call, "argv must be a list of strings.");
+        return argv->type == CH_JSON_ARRAY
+                   ? exec_request_read_words(call, argv, out)
+                   : exec_request_refuse(call, "argv must be a list of strings.");
     int rc = chela_arg_string(call, "command", &out->text);
     if (rc < 0)
         return rc;
     if (ch_sv_trim(ch_sv_str(out->text)).n == 0)
-        return refuse(call, "The command is empty.");
+        return exec_request_refuse(call, "The command is empty.");
     const char **words = ch_arena_alloc(&call->arena, 4 * sizeof(*words));
     words[0] = "/bin/sh";
     words[1] = "-c";
@@ -178,7 +184,7 @@ static const char *const telling_variables[] = {
     "PIP_*",
 };
 
-static bool is_name(struct ch_sv s) {
+static bool exec_request_is_name(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -191,20 +197,21 @@ static bool is_name(struct ch_sv s) {
 static int check_variable(chela_call *call, const char *name, const struct ch_json *value) {
     struct ch_sv text = ch_json_str(value);
 
-    if (!is_name(ch_sv_str(name)))
-        return refuse(call, "env holds a name that no variable can have.");
+    if (!exec_request_is_name(ch_sv_str(name)))
+        return exec_request_refuse(call, "env holds a name that no variable can have.");
     for (size_t i = 0; i < CH_LEN(telling_variables); i++)
         if (fnmatch(telling_variables[i], name, 0) == 0)
-            return refuse(call, printed(call,
-                                        "env may not set %s: it decides which code runs. "
-                                        "Write it into the command.",
-                                        name));
+            return exec_request_refuse(call,
+                                       printed(call,
+                                               "env may not set %s: it decides which code runs. "
+                                               "Write it into the command.",
+                                               name));
     if (value->type != CH_JSON_STRING || (text.n && memchr(text.p, '\0', text.n)))
-        return refuse(call, printed(call, "The variable %s must be a string.", name));
+        return exec_request_refuse(call, printed(call, "The variable %s must be a string.", name));
     return 0;
 }
 
-static int read_variables(chela_call *call, struct ch_exec_request *out) {
+static int exec_request_read_variables(chela_call *call, struct ch_exec_request *out) {
     const struct ch_json *env = ch_json_get(call->args, "env");
     const char **list = ch_arena_alloc(&call->arena, (CH_LIMIT_EXEC_VARIABLES + 1) * sizeof(*list));
     size_t n = 0;
@@ -214,11 +221,11 @@ static int read_variables(chela_call *call, struct ch_exec_request *out) {
     if (!env || env->type == CH_JSON_NULL)
         return 0;
     if (env->type != CH_JSON_OBJECT)
-        return refuse(call, "env must be an object of names and values.");
+        return exec_request_refuse(call, "env must be an object of names and values.");
     for (CH_JSON_MEMBERS(key, value, env)) {
         const char *name = ch_arena_str(&call->arena, ch_json_str(key));
         if (n == CH_LIMIT_EXEC_VARIABLES)
-            return refuse(call, "env sets more than 64 variables.");
+            return exec_request_refuse(call, "env sets more than 64 variables.");
         int rc = check_variable(call, name, value);
         if (rc < 0)
             return rc;
@@ -237,8 +244,9 @@ static int read_timeout(chela_call *call, struct ch_exec_request *out) {
     if (rc < 0)
         return rc;
     if (seconds < 0 || seconds > CH_LIMIT_EXEC_S)
-        return refuse(call, "timeout is in seconds, at most 3600. For what takes longer, set "
-                            "background.");
+        return exec_request_refuse(
+            call, "timeout is in seconds, at most 3600. For what takes longer, set "
+                  "background.");
     if (seconds == 0 && !out->background)
         seconds = CH_DEFAULT_EXEC_S;
     out->timeout_ms = (int64_t)ceil(seconds * 1000);
@@ -247,9 +255,9 @@ static int read_timeout(chela_call *call, struct ch_exec_request *out) {
 
 int ch_exec_read(chela_call *call, struct ch_exec_request *out) {
     *out = (struct ch_exec_request){0};
-    int rc = read_command(call, out);
+    int rc = exec_request_read_command(call, out);
     if (rc == 0)
-        rc = read_variables(call, out);
+        rc = exec_request_read_variables(call, out);
     if (rc == 0)
         rc = refuse_approval(call, out);
     if (rc == 0)

@@ -1,9 +1,11 @@
 /* process.c -- the tool `process`: the session's background jobs, looked at,
  * talked to, ended. */
+#include "tool/builtin/shell/process.h"
+
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/process/jobs.h"
 #include "json/writer.h"
 
@@ -26,7 +28,7 @@ struct process {
 
 /* --- telling ------------------------------------------------------------- */
 
-static void add_state(struct ch_buf *out, const struct ch_job *job) {
+static void process_add_state(struct ch_buf *out, const struct ch_job *job) {
     struct ch_job_end s = ch_job_state(job);
 
     if (ch_job_running(job))
@@ -41,7 +43,7 @@ static void add_state(struct ch_buf *out, const struct ch_job *job) {
                     (double)s.duration_ms / 1000);
 }
 
-static void set_details(chela_call *call, const struct ch_job *job) {
+static void process_set_details(chela_call *call, const struct ch_job *job) {
     struct ch_job_end s = ch_job_state(job);
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
@@ -61,10 +63,10 @@ static void say_state(chela_call *call, const struct ch_job *job) {
     CH_BUF_AUTO text = {0};
 
     ch_buf_addf(&text, "[%s: ", ch_job_id(job));
-    add_state(&text, job);
+    process_add_state(&text, job);
     ch_buf_add_str(&text, "]\n");
     ch_answer_text(&call->answer, ch_buf_sv(&text));
-    set_details(call, job);
+    process_set_details(call, job);
 }
 
 static void say_news(chela_call *call, struct ch_job *job) {
@@ -78,14 +80,14 @@ static void say_news(chela_call *call, struct ch_job *job) {
     ch_answer_text(&call->answer, news.n ? news : CH_SV("(no new output)"));
 }
 
-static int list(chela_call *call, struct ch_jobs *jobs) {
+static int process_list(chela_call *call, struct ch_jobs *jobs) {
     struct ch_job *all[CH_LIMIT_JOBS + CH_LIMIT_JOBS_ENDED];
     size_t n = ch_jobs_list(jobs, all, CH_LEN(all));
     CH_BUF_AUTO text = {0};
 
     for (size_t i = 0; i < n; i++) {
         ch_buf_addf(&text, "%s  ", ch_job_id(all[i]));
-        add_state(&text, all[i]);
+        process_add_state(&text, all[i]);
         ch_buf_addf(&text, "  %s\n", ch_job_state(all[i]).command);
     }
     ch_answer_text(&call->answer,
@@ -95,7 +97,7 @@ static int list(chela_call *call, struct ch_jobs *jobs) {
 
 /* --- log ----------------------------------------------------------------- */
 
-static size_t count_lines(struct ch_sv text) {
+static size_t process_count_lines(struct ch_sv text) {
     size_t n = 0;
 
     for (size_t i = 0; i < text.n; i++)
@@ -104,7 +106,7 @@ static size_t count_lines(struct ch_sv text) {
 }
 
 /* Lines `from` (counted from 1) to `from + count - 1`. */
-static struct ch_sv cut_lines(struct ch_sv text, size_t from, size_t count) {
+static struct ch_sv process_cut_lines(struct ch_sv text, size_t from, size_t count) {
     size_t line = 1, start = text.n, end = text.n;
 
     for (size_t i = 0; i < text.n; i++) {
@@ -123,7 +125,7 @@ static int show_log(chela_call *call, struct ch_job *job) {
     int64_t offset = 0, limit = LOG_LINES;
     uint64_t dropped;
     struct ch_sv log = ch_job_log(job, &dropped);
-    size_t lines = count_lines(log);
+    size_t lines = process_count_lines(log);
 
     int rc = chela_arg_int_opt(call, "offset", &offset);
     if (rc == 0)
@@ -138,21 +140,21 @@ static int show_log(chela_call *call, struct ch_job *job) {
     }
     size_t count = (size_t)CH_MIN(limit, (int64_t)lines + 1);
     size_t from = offset > 0 ? (size_t)offset : lines > count ? lines - count + 1 : 1;
-    struct ch_sv shown = cut_lines(log, from, count);
+    struct ch_sv shown = process_cut_lines(log, from, count);
     say_state(call, job);
     if (dropped)
         chela_result_printf(call, "[%llu bytes before these lines were not kept]\n",
                             (unsigned long long)dropped);
     if (shown.n)
         chela_result_printf(call, "[lines %zu to %zu of %zu]\n", from,
-                            from + count_lines(shown) - 1, lines);
+                            from + process_count_lines(shown) - 1, lines);
     ch_answer_text(&call->answer, shown.n ? shown : CH_SV("(no output there)"));
     return 0;
 }
 
 /* --- write --------------------------------------------------------------- */
 
-static int write_data(chela_call *call, struct ch_job *job) {
+static int process_write_data(chela_call *call, struct ch_job *job) {
     const char *data = "";
     bool eof = false;
 
@@ -176,7 +178,7 @@ static int write_data(chela_call *call, struct ch_job *job) {
                                   ch_job_id(job));
     chela_result_printf(call, "Wrote %zu bytes%s.", strlen(data),
                         eof ? " and closed the input" : "");
-    set_details(call, job);
+    process_set_details(call, job);
     return 0;
 }
 
@@ -189,7 +191,7 @@ static void free_process(struct process *p) {
     ch_free(p);
 }
 
-static void finish(struct process *p) {
+static void process_finish(struct process *p) {
     chela_call *call = p->call;
 
     if (!chela_call_cancelled(call))
@@ -205,14 +207,14 @@ static void on_watch(struct ch_job_watch *w) {
     if (p->until_end && ch_job_running(p->job))
         ch_job_watch(p->job, w);
     else
-        finish(p);
+        process_finish(p);
 }
 
-static void on_time(struct ch_timer *t) {
-    finish(CH_CONTAINER(t, struct process, timer));
+static void process_on_time(struct ch_timer *t) {
+    process_finish(CH_CONTAINER(t, struct process, timer));
 }
 
-static void wait_for(chela_call *call, struct ch_job *job, int64_t ms, bool until_end) {
+static void process_wait_for(chela_call *call, struct ch_job *job, int64_t ms, bool until_end) {
     struct process *p = ch_alloc(sizeof(*p));
 
     p->call = call;
@@ -222,7 +224,7 @@ static void wait_for(chela_call *call, struct ch_job *job, int64_t ms, bool unti
     p->watch.fn = on_watch;
     call->doing = p;
     ch_job_watch(job, &p->watch);
-    ch_timer_start(p->loop, &p->timer, ms, on_time);
+    ch_timer_start(p->loop, &p->timer, ms, process_on_time);
 }
 
 /* True: the call waits. */
@@ -239,7 +241,7 @@ static bool poll_job(chela_call *call, struct ch_job *job, int *rc) {
         return false;
     }
     if (!ch_job_has_news(job) && ch_job_running(job) && seconds > 0) {
-        wait_for(call, job, (int64_t)(seconds * 1000), false);
+        process_wait_for(call, job, (int64_t)(seconds * 1000), false);
         return true;
     }
     say_news(call, job);
@@ -252,7 +254,7 @@ static bool kill_job(chela_call *call, struct ch_job *job) {
         return false;
     }
     ch_job_kill(job);
-    wait_for(call, job, KILL_WAIT_MS, true);
+    process_wait_for(call, job, KILL_WAIT_MS, true);
     return true;
 }
 
@@ -261,7 +263,7 @@ static bool kill_job(chela_call *call, struct ch_job *job) {
 enum action { LIST, POLL, LOG, WRITE, KILL, ACTIONS };
 static const char *const action_names[] = {"list", "poll", "log", "write", "kill"};
 
-static int read_action(chela_call *call, enum action *out) {
+static int process_read_action(chela_call *call, enum action *out) {
     const char *word;
     int rc = chela_arg_string(call, "action", &word);
 
@@ -294,17 +296,17 @@ static int find_job(chela_call *call, struct ch_jobs *jobs, struct ch_job **out)
 }
 
 /* True: the call waits, and is finished later. */
-static bool act(chela_call *call, int *rc) {
+static bool process_act(chela_call *call, int *rc) {
     struct ch_jobs *jobs = call->env->jobs;
     enum action action = LIST;
     struct ch_job *job;
 
-    *rc = read_action(call, &action);
+    *rc = process_read_action(call, &action);
     if (*rc < 0)
         return false;
     if (!jobs || action == LIST) {
         if (jobs)
-            *rc = list(call, jobs);
+            *rc = process_list(call, jobs);
         else
             chela_result_text(call, "There are no background processes.", 34);
         return false;
@@ -319,7 +321,7 @@ static bool act(chela_call *call, int *rc) {
         *rc = show_log(call, job);
         return false;
     case WRITE:
-        *rc = write_data(call, job);
+        *rc = process_write_data(call, job);
         return false;
     case KILL:
         return kill_job(call, job);
@@ -330,30 +332,30 @@ static bool act(chela_call *call, int *rc) {
     return false;
 }
 
-static void start(chela_call *call) {
+static void process_start(chela_call *call) {
     int rc = 0;
 
     atomic_store(&call->begun, true);
-    if (act(call, &rc))
+    if (process_act(call, &rc))
         return;
     ch_answer_conclude(&call->answer, rc, &call->made);
     ch_call_worked(call);
 }
 
-static void cancel(chela_call *call) {
+static void process_cancel(chela_call *call) {
     if (call->doing)
-        finish(call->doing);
+        process_finish(call->doing);
 }
 
-static void abandon(chela_call *call) {
+static void process_abandon(chela_call *call) {
     free_process(call->doing);
 }
 
 static const struct ch_tool_ops ops = {
     .name = "process",
-    .start = start,
-    .cancel = cancel,
-    .abandon = abandon,
+    .start = process_start,
+    .cancel = process_cancel,
+    .abandon = process_abandon,
 };
 
 /* What is written to a program may be an approval as well as what is run. */
@@ -362,7 +364,7 @@ int ch_process_check(chela_call *call, void *user) {
     enum action action;
 
     (void)user;
-    int rc = read_action(call, &action);
+    int rc = process_read_action(call, &action);
     if (rc == 0)
         rc = chela_arg_string_opt(call, ch_arg_name(call, data_names), &data);
     if (rc < 0 || !ch_exec_approves(data))
@@ -373,7 +375,22 @@ int ch_process_check(chela_call *call, void *user) {
     return CHELA_EINVAL;
 }
 
+/* Listing and reading change nothing; ending a command needs no new consent. */
+static bool process_only_looks(const chela_call *call) {
+    static const char *const actions[] = {"list", "poll", "log", "kill"};
+    struct ch_sv action = ch_json_get_str(call->args, "action");
+
+    for (size_t i = 0; i < CH_LEN(actions); i++)
+        if (ch_sv_is(action, actions[i]))
+            return true;
+    return false;
+}
+
 int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                    struct chela_error *err) {
-    return ch_registry_add(r, opts, &ops, NULL, err);
+    int rc = ch_registry_add(r, opts, &ops, NULL, err);
+
+    if (rc == 0)
+        ch_registry_find(r, ch_sv_str(opts->name))->only_looks = process_only_looks;
+    return rc;
 }

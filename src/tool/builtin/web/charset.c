@@ -86,7 +86,7 @@ static const struct label *find_label(struct ch_sv text) {
 
 /* --- what the headers say ------------------------------------------------------------ */
 
-static struct ch_sv unquote(struct ch_sv s) {
+static struct ch_sv charset_unquote(struct ch_sv s) {
     s = ch_sv_trim(s);
     if (s.n && (s.p[0] == '"' || s.p[0] == '\'')) {
         const char *end = memchr(s.p + 1, s.p[0], s.n - 1);
@@ -101,7 +101,7 @@ struct ch_sv ch_header_param(struct ch_sv header, const char *name) {
         struct ch_sv value = ch_sv_split(&header, ';');
         struct ch_sv key = ch_sv_trim(ch_sv_split(&value, '='));
         if (value.p && ch_sv_eq_nocase(key, ch_sv_str(name)))
-            return unquote(value);
+            return charset_unquote(value);
     }
     return ch_sv(NULL, 0);
 }
@@ -153,7 +153,7 @@ static const struct label *declared(struct ch_sv bytes) {
 }
 
 /* Cuts the mark off. */
-static const struct label *marked(struct ch_sv *bytes) {
+static const struct label *charset_marked(struct ch_sv *bytes) {
     static const struct {
         const char *mark;
         size_t n;
@@ -171,7 +171,7 @@ static const struct label *marked(struct ch_sv *bytes) {
 
 /* --- decoding ---------------------------------------------------------------------------- */
 
-static void decode(iconv_t cd, struct ch_sv bytes, size_t unit, struct ch_buf *out) {
+static void charset_decode(iconv_t cd, struct ch_sv bytes, size_t unit, struct ch_buf *out) {
     char *in = (char *)(uintptr_t)bytes.p;
     size_t left = bytes.n;
 
@@ -197,7 +197,7 @@ static bool decode_as(const char *name, struct ch_sv bytes, struct ch_buf *out) 
 
     if (cd == (iconv_t)-1)
         return false; /* libc was installed without this table */
-    decode(cd, bytes, strncmp(name, "UTF-16", 6) == 0 ? 2 : 1, out);
+    charset_decode(cd, bytes, strncmp(name, "UTF-16", 6) == 0 ? 2 : 1, out);
     iconv_close(cd);
     return true;
 }
@@ -209,7 +209,7 @@ static void no_nul(struct ch_buf *out, size_t from) {
 }
 
 const char *ch_charset_decode(struct ch_sv bytes, struct ch_sv content_type, struct ch_buf *out) {
-    const struct label *l = marked(&bytes);
+    const struct label *l = charset_marked(&bytes);
     size_t from = out->n;
 
     if (!l)

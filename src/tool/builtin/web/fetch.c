@@ -4,7 +4,7 @@
  *                              \--2xx, wanted--> body -> done
  *                               \--else-------------------> done with an error
  *
- * finish() is the only end, and acts once. */
+ * fetch_finish() is the only end, and acts once. */
 #include "tool/builtin/web/fetch.h"
 
 #include <netinet/in.h>
@@ -18,24 +18,24 @@
 
 /* --- rules ------------------------------------------------------------------------- */
 
-static bool ends_with(struct ch_sv s, struct ch_sv tail) {
+static bool fetch_ends_with(struct ch_sv s, struct ch_sv tail) {
     return s.n >= tail.n && ch_sv_eq_nocase(ch_sv(s.p + s.n - tail.n, tail.n), tail);
 }
 
-static bool name_matches(struct ch_sv pattern, struct ch_sv host) {
+static bool fetch_name_matches(struct ch_sv pattern, struct ch_sv host) {
     if (ch_sv_is(pattern, "*"))
         return true;
     if (ch_sv_starts(pattern, "*."))
-        return host.n > pattern.n - 1 && ends_with(host, ch_sv(pattern.p + 1, pattern.n - 1));
+        return host.n > pattern.n - 1 && fetch_ends_with(host, ch_sv(pattern.p + 1, pattern.n - 1));
     if (ch_sv_starts(pattern, "."))
-        return ends_with(host, pattern) ||
+        return fetch_ends_with(host, pattern) ||
                ch_sv_eq_nocase(host, ch_sv(pattern.p + 1, pattern.n - 1));
     return ch_sv_eq_nocase(pattern, host);
 }
 
 enum match { MATCH_NONE, MATCH_HOST, MATCH_PORT /* the pattern names the port too */ };
 
-static enum match match(struct ch_sv pattern, const struct ch_url *u) {
+static enum match fetch_match(struct ch_sv pattern, const struct ch_url *u) {
     struct ch_sv host = pattern, port = ch_sv(NULL, 0);
     const char *close = memchr(pattern.p, ']', pattern.n);
     const char *colon = memrchr(pattern.p, ':', pattern.n);
@@ -46,7 +46,7 @@ static enum match match(struct ch_sv pattern, const struct ch_url *u) {
     }
     if (close && host.n > 2 && host.p[0] == '[')
         host = ch_sv(host.p + 1, host.n - 2);
-    if (!name_matches(host, u->host))
+    if (!fetch_name_matches(host, u->host))
         return MATCH_NONE;
     if (!port.p)
         return MATCH_HOST;
@@ -61,7 +61,7 @@ static enum match match_any(const char *patterns, const struct ch_url *u) {
 
     while (rest.n) {
         struct ch_sv pattern = ch_sv_trim(ch_sv_split(&rest, ','));
-        enum match m = pattern.n ? match(pattern, u) : MATCH_NONE;
+        enum match m = pattern.n ? fetch_match(pattern, u) : MATCH_NONE;
         best = CH_MAX(best, m);
     }
     return best;
@@ -135,7 +135,7 @@ const char *ch_fetch_error_type(const struct chela_error *err, int status) {
 
 /* --- the end ------------------------------------------------------------------------ */
 
-static void release(struct ch_fetch *f) {
+static void fetch_release(struct ch_fetch *f) {
     if (f->call)
         ch_transport_cancel(f->opts.transport, f->call);
     ch_task_cancel(f->opts.loop, &f->failing);
@@ -145,28 +145,28 @@ static void release(struct ch_fetch *f) {
     ch_free(f);
 }
 
-static void finish(struct ch_fetch *f, const struct chela_error *err) {
+static void fetch_finish(struct ch_fetch *f, const struct chela_error *err) {
     if (f->call)
         ch_transport_cancel(f->opts.transport, CH_TAKE(f->call));
     f->done(f, err, f->user);
-    release(f);
+    fetch_release(f);
 }
 
-static void fail_now(struct ch_task *task) {
+static void fetch_fail_now(struct ch_task *task) {
     struct ch_fetch *f = CH_CONTAINER(task, struct ch_fetch, failing);
-    finish(f, &f->failure);
+    fetch_finish(f, &f->failure);
 }
 
 void ch_fetch_cancel(struct ch_fetch *f) {
     if (f)
-        release(f);
+        fetch_release(f);
 }
 
 /* --- one request ---------------------------------------------------------------------- */
 
-static void ask(struct ch_fetch *f);
+static void fetch_ask(struct ch_fetch *f);
 
-static void follow(struct ch_fetch *f, struct ch_sv location) {
+static void fetch_follow(struct ch_fetch *f, struct ch_sv location) {
     struct chela_error err = {0};
     CH_BUF_AUTO next = {0};
     struct ch_url url, before;
@@ -182,20 +182,20 @@ static void follow(struct ch_fetch *f, struct ch_sv location) {
         rc = ch_fail(&err, CHELA_EPERM, "redirected from https to http, which is not followed");
     if (rc < 0) {
         ch_fail(&err, rc, "redirected: %s", err.message);
-        finish(f, &err);
+        fetch_finish(f, &err);
         return;
     }
     ch_buf_clear(&f->url);
     ch_buf_add_sv(&f->url, ch_buf_sv(&next));
-    ask(f);
+    fetch_ask(f);
 }
 
-static bool is_wanted(const char *const *types, struct ch_sv type) {
+static bool fetch_is_wanted(const char *const *types, struct ch_sv type) {
     if (type.n == 0)
         return true; /* nothing said: what comes will show */
     for (; *types; types++) {
         struct ch_sv want = ch_sv_str(*types);
-        if (want.p[0] == '+' ? ends_with(type, want)
+        if (want.p[0] == '+' ? fetch_ends_with(type, want)
             : want.p[want.n - 1] == '/'
                 ? type.n >= want.n && ch_sv_eq_nocase(ch_sv(type.p, want.n), want)
                 : ch_sv_eq_nocase(type, want))
@@ -229,7 +229,7 @@ static int judge_head(struct ch_fetch *f, const struct ch_http_head *head,
         err->http_status = head->status;
         return ch_fail(err, CHELA_EPROTO, "the server answered with status %d", head->status);
     }
-    if (!is_wanted(f->opts.types, plain))
+    if (!fetch_is_wanted(f->opts.types, plain))
         return ch_fail(err, CHELA_EINVAL, "content of type %.*s cannot be shown as text",
                        CH_SV_FMT(plain));
     if (coding.n && !ch_sv_eq_nocase(coding, CH_SV("identity")))
@@ -237,37 +237,37 @@ static int judge_head(struct ch_fetch *f, const struct ch_http_head *head,
     return 0;
 }
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void fetch_on_head(const struct ch_http_head *head, void *user) {
     struct ch_fetch *f = user;
     struct chela_error err = {0};
     struct ch_sv location = ch_header_find(head->headers, head->nheaders, "location");
 
     f->status = head->status;
     if (is_redirect(head->status) && location.n)
-        follow(f, location);
+        fetch_follow(f, location);
     else if (judge_head(f, head, &err) < 0)
-        finish(f, &err);
+        fetch_finish(f, &err);
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void fetch_on_data(struct ch_sv data, void *user) {
     struct ch_fetch *f = user;
     size_t room = f->opts.max_bytes - CH_MIN(f->body.n, f->opts.max_bytes);
 
     f->cut = data.n > room;
     ch_buf_add(&f->body, data.p, CH_MIN(data.n, room));
     if (f->cut)
-        finish(f, NULL);
+        fetch_finish(f, NULL);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
+static void fetch_on_done(const struct chela_error *err, void *user) {
     struct ch_fetch *f = user;
 
     f->call = NULL;
-    finish(f, err);
+    fetch_finish(f, err);
 }
 
-static void ask(struct ch_fetch *f) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+static void fetch_ask(struct ch_fetch *f) {
+    static const struct ch_http_handler handler = {fetch_on_head, fetch_on_data, fetch_on_done};
     int64_t left = CH_MAX(f->due - ch_mono_ms(ch_loop_clock(f->opts.loop)), 1);
 
     ch_buf_clear(&f->type);
@@ -293,10 +293,10 @@ struct ch_fetch *ch_fetch_start(struct ch_sv url, const struct ch_fetch_opts *op
         .method = "GET", .headers = f->headers, .nheaders = 2, .filter = &f->filter};
     ch_url_join(&f->url, CH_SV(""), url);
     if (ch_fetch_check(ch_buf_sv(&f->url), &opts->rules, NULL, &f->failure) < 0) {
-        f->failing.fn = fail_now;
+        f->failing.fn = fetch_fail_now;
         ch_task_defer(opts->loop, &f->failing);
     } else {
-        ask(f);
+        fetch_ask(f);
     }
     return f;
 }

@@ -144,12 +144,12 @@ struct ch_html_reader {
     unsigned articles;
 };
 
-static int by_name(const void *key, const void *row) {
+static int html_text_by_name(const void *key, const void *row) {
     return strcmp(key, ((const struct tag *)row)->name);
 }
 
 static const struct tag *find_tag(const char *name) {
-    return bsearch(name, tags, CH_LEN(tags), sizeof(tags[0]), by_name);
+    return bsearch(name, tags, CH_LEN(tags), sizeof(tags[0]), html_text_by_name);
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static void add_prefix(struct ch_html_reader *r) {
 }
 
 /* Bring out what is due before text. */
-static void flush(struct ch_html_reader *r) {
+static void html_text_flush(struct ch_html_reader *r) {
     struct row *row = current_row(r);
     bool fresh = at_start(r);
 
@@ -208,7 +208,7 @@ static void flush(struct ch_html_reader *r) {
     r->unwritten = 0;
 }
 
-static bool is_due(const struct ch_html_reader *r) {
+static bool html_text_is_due(const struct ch_html_reader *r) {
     return r->lines || r->space || r->bullet[0] || r->unwritten || r->out->n == 0 ||
            (r->nrows && !r->rows[r->nrows - 1].begun);
 }
@@ -237,7 +237,7 @@ static size_t blank(struct ch_sv s, bool *space) {
     return 0;
 }
 
-static void add_words(struct ch_html_reader *r, struct ch_sv s) {
+static void html_text_add_words(struct ch_html_reader *r, struct ch_sv s) {
     bool space = false;
 
     while (s.n) {
@@ -246,8 +246,8 @@ static void add_words(struct ch_html_reader *r, struct ch_sv s) {
         if (n) {
             r->space = r->space || space;
         } else {
-            if (is_due(r))
-                flush(r);
+            if (html_text_is_due(r))
+                html_text_flush(r);
             n = CH_MAX(ch_utf8_next(s, NULL), 1u);
             ch_buf_add(r->out, s.p, n);
         }
@@ -255,14 +255,14 @@ static void add_words(struct ch_html_reader *r, struct ch_sv s) {
     }
 }
 
-static void add_lines(struct ch_html_reader *r, struct ch_sv s) {
+static void html_text_add_lines(struct ch_html_reader *r, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '\r')
             continue;
         if (s.p[i] == '\n' && r->lines)
             continue; /* the first line break of the element */
-        if (is_due(r))
-            flush(r);
+        if (html_text_is_due(r))
+            html_text_flush(r);
         ch_buf_addc(r->out, s.p[i]);
         if (s.p[i] != '\n')
             continue;
@@ -338,7 +338,7 @@ static bool style_hides(const char *style) {
            ch_sv_contains_nocase(ch_buf_sv(&tight), "visibility:hidden");
 }
 
-static bool is_hidden(const struct tag *tag, const char *const *attributes) {
+static bool html_text_is_hidden(const struct tag *tag, const char *const *attributes) {
     const char *aria, *role;
 
     if (tag && tag->what == DROPPED)
@@ -458,7 +458,7 @@ static void open_heading(struct ch_html_reader *r, int level) {
 static void open_preformatted(struct ch_html_reader *r) {
     break_lines(r, 2);
     if (r->opts.markdown && r->preformatted == 0) {
-        flush(r);
+        html_text_flush(r);
         ch_buf_add_str(r->out, "```");
         r->lines = 1;
     }
@@ -468,20 +468,20 @@ static void open_preformatted(struct ch_html_reader *r) {
 static void close_preformatted(struct ch_html_reader *r) {
     if (--r->preformatted == 0 && r->opts.markdown) {
         r->lines = at_start(r) ? 0 : 1;
-        flush(r);
+        html_text_flush(r);
         ch_buf_add_str(r->out, "```");
     }
     break_lines(r, 2);
 }
 
-static void show_image(struct ch_html_reader *r, const char *const *attributes) {
+static void html_text_show_image(struct ch_html_reader *r, const char *const *attributes) {
     const char *alt = attribute(attributes, "alt");
     CH_BUF_AUTO text = {0};
 
     if (!alt || !*alt)
         return;
     ch_buf_addf(&text, "[image: %s]", alt);
-    add_words(r, ch_buf_sv(&text));
+    html_text_add_words(r, ch_buf_sv(&text));
 }
 
 static void set_base(struct ch_html_reader *r, const char *href) {
@@ -494,7 +494,7 @@ static void set_base(struct ch_html_reader *r, const char *href) {
     ch_buf_add_sv(&r->base, ch_buf_sv(&url));
 }
 
-static bool is_void(const struct tag *tag) {
+static bool html_text_is_void(const struct tag *tag) {
     return tag && (tag->what == NOTHING || tag->what == BREAK || tag->what == IMAGE ||
                    tag->what == RULE || tag->what == BASE);
 }
@@ -507,7 +507,7 @@ static void open_void(struct ch_html_reader *r, enum what what, const char *cons
     case RULE:
         break_lines(r, 2);
         if (r->opts.markdown)
-            add_words(r, CH_SV("---"));
+            html_text_add_words(r, CH_SV("---"));
         break_lines(r, 2);
         return;
     case BREAK:
@@ -517,14 +517,15 @@ static void open_void(struct ch_html_reader *r, enum what what, const char *cons
             break_lines(r, r->lines + 1 > 2 ? 2 : r->lines + 1);
         return;
     case IMAGE:
-        show_image(r, attributes);
+        html_text_show_image(r, attributes);
         return;
     default:
         return;
     }
 }
 
-static void enter(struct ch_html_reader *r, struct element *e, const char *const *attributes) {
+static void html_text_enter(struct ch_html_reader *r, struct element *e,
+                            const char *const *attributes) {
     const char *role = attribute(attributes, "role");
 
     e->main = role && strcasecmp(role, "main") == 0;
@@ -605,7 +606,7 @@ static void note_main(struct ch_html_reader *r, const struct element *e) {
     }
 }
 
-static void leave(struct ch_html_reader *r, const struct element *e) {
+static void html_text_leave(struct ch_html_reader *r, const struct element *e) {
     if (e->marked)
         pop_mark(r);
     switch (e->tag ? e->tag->what : INLINE) {
@@ -653,11 +654,11 @@ static void leave(struct ch_html_reader *r, const struct element *e) {
 
 /* --- events ------------------------------------------------------------------------ */
 
-static void on_open(const char *name, const char *const *attributes, void *user) {
+static void html_text_on_open(const char *name, const char *const *attributes, void *user) {
     struct ch_html_reader *r = user;
     const struct tag *tag = find_tag(name);
 
-    if (is_void(tag)) {
+    if (html_text_is_void(tag)) {
         if (!r->hidden)
             open_void(r, tag->what, attributes);
         return;
@@ -669,28 +670,28 @@ static void on_open(const char *name, const char *const *attributes, void *user)
     struct element *e = &r->stack[r->depth++];
     *e = (struct element){.tag = tag};
     memcpy(e->name, name, CH_MIN(strlen(name), sizeof(e->name) - 1));
-    if (r->hidden || is_hidden(tag, attributes)) {
+    if (r->hidden || html_text_is_hidden(tag, attributes)) {
         e->hidden = true;
         r->hidden++;
     } else {
-        enter(r, e, attributes);
+        html_text_enter(r, e, attributes);
     }
 }
 
-static void pop(struct ch_html_reader *r) {
+static void html_text_pop(struct ch_html_reader *r) {
     struct element *e = &r->stack[--r->depth];
 
     if (e->hidden)
         r->hidden--;
     else
-        leave(r, e);
+        html_text_leave(r, e);
 }
 
-static void on_close(const char *name, void *user) {
+static void html_text_on_close(const char *name, void *user) {
     struct ch_html_reader *r = user;
     size_t i = r->depth;
 
-    if (is_void(find_tag(name)))
+    if (html_text_is_void(find_tag(name)))
         return;
     if (r->beyond) {
         r->beyond--;
@@ -699,10 +700,10 @@ static void on_close(const char *name, void *user) {
     while (i > 0 && strncmp(r->stack[i - 1].name, name, sizeof(r->stack->name) - 1) != 0)
         i--;
     while (i > 0 && r->depth >= i)
-        pop(r);
+        html_text_pop(r);
 }
 
-static void on_text(const char *text, size_t n, void *user) {
+static void html_text_on_text(const char *text, size_t n, void *user) {
     struct ch_html_reader *r = user;
 
     if (r->hidden)
@@ -710,18 +711,19 @@ static void on_text(const char *text, size_t n, void *user) {
     if (r->titles % 2)
         add_title(r, ch_sv(text, n));
     else if (r->preformatted)
-        add_lines(r, ch_sv(text, n));
+        html_text_add_lines(r, ch_sv(text, n));
     else
-        add_words(r, ch_sv(text, n));
+        html_text_add_words(r, ch_sv(text, n));
 }
 
-static int on_stop(void *user) {
+static int html_text_on_stop(void *user) {
     struct ch_html_reader *r = user;
 
     return r->out->overflow || (r->opts.stop && r->opts.stop(r->opts.user));
 }
 
-const struct chela_html_events ch_html_events = {on_open, on_close, on_text, on_stop};
+const struct chela_html_events ch_html_events = {html_text_on_open, html_text_on_close,
+                                                 html_text_on_text, html_text_on_stop};
 
 /* --- the whole ---------------------------------------------------------------------- */
 
@@ -753,7 +755,7 @@ static void keep_main(struct ch_html_reader *r) {
     r->page->main_only = true;
 }
 
-static void trim(struct ch_buf *b) {
+static void html_text_trim(struct ch_buf *b) {
     struct ch_sv kept = ch_sv_trim(ch_buf_sv(b));
 
     if (b->n == 0)
@@ -781,12 +783,12 @@ static void tidy_title(struct ch_buf *title) {
 
 void ch_html_reader_finish(struct ch_html_reader *r) {
     while (r->depth)
-        pop(r);
+        html_text_pop(r);
     while (r->nmarks)
         pop_mark(r);
     r->page->cut = r->page->cut || r->out->overflow;
     keep_main(r);
-    trim(r->out);
+    html_text_trim(r->out);
     tidy_title(&r->page->title);
     ch_buf_release(&r->base);
     ch_free(r);

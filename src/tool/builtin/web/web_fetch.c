@@ -3,17 +3,19 @@
  * Three steps: fetch.h gets the bytes, on the loop; a worker thread decodes and
  * converts them, because that can take a while; the loop finishes the call. A
  * cancel ends the first step at once, the second within moments. */
+#include "tool/builtin/web/web_fetch.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "io/module.h"
 #include "net/join.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/web/charset.h"
 #include "tool/builtin/web/html_text.h"
 #include "tool/builtin/web/untrusted.h"
 #include "tool/call/call.h"
 #include "tool/builtin/web/fetch.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -43,7 +45,7 @@ struct job {
     const char *charset; /* static */
 };
 
-static void free_job(struct job *j) {
+static void web_fetch_free_job(struct job *j) {
     ch_buf_release(&j->asked);
     ch_buf_release(&j->url);
     ch_buf_release(&j->type);
@@ -52,10 +54,10 @@ static void free_job(struct job *j) {
     ch_free(j);
 }
 
-static void finish(struct job *j) {
+static void web_fetch_finish(struct job *j) {
     chela_call *call = j->call;
 
-    free_job(j);
+    web_fetch_free_job(j);
     chela_call_finish(call);
 }
 
@@ -82,7 +84,7 @@ static int read_format(chela_call *call, enum format *out) {
     return CHELA_EINVAL;
 }
 
-static int read_range(chela_call *call, struct job *j) {
+static int web_fetch_read_range(chela_call *call, struct job *j) {
     static const char *const names[] = {"max_chars", "max_length", NULL};
     static const char *const starts[] = {"offset", "start_index", NULL};
 
@@ -101,13 +103,14 @@ static int read_range(chela_call *call, struct job *j) {
     return 0;
 }
 
-static int read_arguments(chela_call *call, const struct ch_tool_settings *s, struct job *j) {
+static int web_fetch_read_arguments(chela_call *call, const struct ch_tool_settings *s,
+                                    struct job *j) {
     struct ch_fetch_rules rules = rules_of(s);
     struct chela_error err = {0};
     const char *url;
 
     if (chela_arg_string(call, "url", &url) < 0 || read_format(call, &j->format) < 0 ||
-        read_range(call, j) < 0)
+        web_fetch_read_range(call, j) < 0)
         return CHELA_EINVAL;
     ch_url_join(&j->asked, CH_SV(""), ch_sv_str(url));
     if (ch_fetch_check(ch_buf_sv(&j->asked), &rules, NULL, &err) == 0)
@@ -118,9 +121,9 @@ static int read_arguments(chela_call *call, const struct ch_tool_settings *s, st
 
 int ch_web_fetch_check(chela_call *call, void *user) {
     struct job *j = ch_alloc(sizeof(*j));
-    int rc = read_arguments(call, user, j);
+    int rc = web_fetch_read_arguments(call, user, j);
 
-    free_job(j);
+    web_fetch_free_job(j);
     return rc;
 }
 
@@ -145,7 +148,8 @@ static struct ch_sv slice(struct ch_sv text, int64_t offset, int64_t count, int6
     return ch_sv(text.p + from, CH_MAX(to, from) - from);
 }
 
-static void add_notes(struct ch_buf *out, const struct job *j, int64_t shown, int64_t total) {
+static void web_fetch_add_notes(struct ch_buf *out, const struct job *j, int64_t shown,
+                                int64_t total) {
     int64_t end = j->offset + shown;
 
     if (j->redirects)
@@ -161,7 +165,7 @@ static void add_notes(struct ch_buf *out, const struct job *j, int64_t shown, in
         ch_buf_addf(out, "[The page is larger than can be read: its end is missing]\n");
 }
 
-static void add_details(const struct job *j, int64_t shown, int64_t total) {
+static void web_fetch_add_details(const struct job *j, int64_t shown, int64_t total) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -179,7 +183,7 @@ static void add_details(const struct job *j, int64_t shown, int64_t total) {
     chela_result_details(j->call, ch_buf_str(&json));
 }
 
-static void answer(struct job *j) {
+static void web_fetch_answer(struct job *j) {
     CH_BUF_AUTO out = {0}, content = {0};
     int64_t total, shown;
     struct ch_sv part = slice(ch_buf_sv(&j->page.text), j->offset, j->max_chars, &total);
@@ -195,14 +199,14 @@ static void answer(struct job *j) {
         ch_buf_addf(&content, "Title: %s\n\n", ch_buf_str(&j->page.title));
     ch_buf_add_sv(&content, part.n ? part : CH_SV("(The page has no text.)"));
     ch_untrusted_add(&out, ch_buf_sv(&j->url), ch_buf_sv(&content));
-    add_notes(&out, j, shown, total);
+    web_fetch_add_notes(&out, j, shown, total);
     chela_result_text(j->call, ch_buf_str(&out), out.n);
-    add_details(j, shown, total);
+    web_fetch_add_details(j, shown, total);
 }
 
 /* --- second step: on a worker thread --------------------------------------------------- */
 
-static bool stop(void *user) {
+static bool web_fetch_stop(void *user) {
     const struct job *j = user;
     return chela_call_cancelled(j->call) || ch_mono_ms(&ch_clock_system) >= j->due;
 }
@@ -219,15 +223,17 @@ static bool is_html(const struct job *j, struct ch_sv text) {
 }
 
 static int convert(struct job *j, struct ch_sv html, struct chela_error *err) {
-    struct ch_html_opts opts = {
-        .url = ch_buf_sv(&j->url), .markdown = j->format == MARKDOWN, .stop = stop, .user = j};
+    struct ch_html_opts opts = {.url = ch_buf_sv(&j->url),
+                                .markdown = j->format == MARKDOWN,
+                                .stop = web_fetch_stop,
+                                .user = j};
     const void *ops;
     int rc = ch_module_load("html", "html", j->settings->module_path, &ops, err);
 
     return rc < 0 ? rc : ch_html_read(ops, html, &opts, &j->page, err);
 }
 
-static void on_thread(struct ch_work *w) {
+static void web_fetch_on_thread(struct ch_work *w) {
     struct job *j = CH_CONTAINER(w, struct job, work);
     struct chela_error err = {0};
     CH_BUF_AUTO text = {0};
@@ -243,25 +249,25 @@ static void on_thread(struct ch_work *w) {
                            err.message);
         return;
     }
-    answer(j);
+    web_fetch_answer(j);
 }
 
 static void on_converted(struct ch_work *w) {
-    finish(CH_CONTAINER(w, struct job, work));
+    web_fetch_finish(CH_CONTAINER(w, struct job, work));
 }
 
 /* --- first step ------------------------------------------------------------------------- */
 
-static void fail(struct job *j, const struct ch_fetch *f, const struct chela_error *err) {
+static void web_fetch_fail(struct job *j, const struct ch_fetch *f, const struct chela_error *err) {
     const char *type = ch_fetch_error_type(err, err->http_status);
 
     chela_result_error(j->call, type, "Cannot fetch %s: %s.", ch_buf_str(&f->url), err->message);
     if (f->retry_after_ms)
         chela_result_retry_after(j->call, f->retry_after_ms);
-    finish(j);
+    web_fetch_finish(j);
 }
 
-static struct ch_buf take(struct ch_buf *from) {
+static struct ch_buf web_fetch_take(struct ch_buf *from) {
     struct ch_buf b = *from;
     *from = (struct ch_buf){0};
     return b;
@@ -273,25 +279,26 @@ static void on_fetched(struct ch_fetch *f, const struct chela_error *err, void *
     j->fetch = NULL;
     chela_call_on_cancel(j->call, NULL, NULL); /* the thread looks for itself */
     if (err) {
-        fail(j, f, err);
+        web_fetch_fail(j, f, err);
         return;
     }
-    j->url = take(&f->url);
-    j->type = take(&f->type);
-    j->body = take(&f->body);
+    j->url = web_fetch_take(&f->url);
+    j->type = web_fetch_take(&f->type);
+    j->body = web_fetch_take(&f->body);
     j->status = f->status;
     j->redirects = f->redirects;
     j->cut = f->cut;
-    j->work = (struct ch_work){.run = on_thread, .done = on_converted, .dropped = on_converted};
+    j->work =
+        (struct ch_work){.run = web_fetch_on_thread, .done = on_converted, .dropped = on_converted};
     ch_work_submit(j->call->env->workers, &j->work);
 }
 
-static void on_cancel(chela_call *call, void *user) {
+static void web_fetch_on_cancel(chela_call *call, void *user) {
     struct job *j = user;
 
     (void)call;
     ch_fetch_cancel(CH_TAKE(j->fetch));
-    finish(j);
+    web_fetch_finish(j);
 }
 
 int ch_web_fetch_run(chela_call *call, void *user) {
@@ -321,13 +328,13 @@ int ch_web_fetch_run(chela_call *call, void *user) {
 
     j->call = call;
     j->settings = s;
-    int rc = read_arguments(call, s, j);
+    int rc = web_fetch_read_arguments(call, s, j);
     if (rc < 0) {
-        free_job(j);
+        web_fetch_free_job(j);
         return rc;
     }
     chela_call_defer(call);
-    chela_call_on_cancel(call, on_cancel, j);
+    chela_call_on_cancel(call, web_fetch_on_cancel, j);
     j->fetch = ch_fetch_start(ch_buf_sv(&j->asked), &opts, on_fetched, j);
     return 0;
 }

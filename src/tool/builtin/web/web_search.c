@@ -4,13 +4,15 @@
  * are. The service is the operator's choice, so it is reached like a model's
  * (proxies included) and may be on this machine; redirects are not followed,
  * because the key must not travel. What it returns was written by strangers. */
+#include "tool/builtin/web/web_search.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/web/untrusted.h"
 #include "tool/call/call.h"
 #include "tool/builtin/web/fetch.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -69,7 +71,7 @@ static void free_search(struct search *s) {
     ch_free(s);
 }
 
-static void finish(struct search *s) {
+static void web_search_finish(struct search *s) {
     chela_call *call = s->call;
 
     free_search(s);
@@ -85,12 +87,12 @@ static const struct provider *find_provider(const char *name) {
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-static int refuse(chela_call *call, const char *why) {
+static int web_search_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
 
-static int read_arguments(chela_call *call, const char **query, int64_t *count) {
+static int web_search_read_arguments(chela_call *call, const char **query, int64_t *count) {
     static const char *const names[] = {"query", "q", NULL};
     static const char *const counts[] = {"count", "num_results", "max_results", "limit", NULL};
 
@@ -99,11 +101,11 @@ static int read_arguments(chela_call *call, const char **query, int64_t *count) 
         chela_arg_int_opt(call, ch_arg_name(call, counts), count) < 0)
         return CHELA_EINVAL;
     if (ch_sv_trim(ch_sv_str(*query)).n == 0)
-        return refuse(call, "The query is empty.");
+        return web_search_refuse(call, "The query is empty.");
     if (strlen(*query) > MOST_QUERY)
-        return refuse(call, "The query is longer than 1000 bytes.");
+        return web_search_refuse(call, "The query is longer than 1000 bytes.");
     if (*count < 1)
-        return refuse(call, "The argument \"count\" must be at least 1.");
+        return web_search_refuse(call, "The argument \"count\" must be at least 1.");
     *count = CH_MIN(*count, CH_LIMIT_SEARCH_RESULTS);
     return 0;
 }
@@ -113,7 +115,7 @@ int ch_web_search_check(chela_call *call, void *user) {
     int64_t count;
 
     (void)user;
-    return read_arguments(call, &query, &count);
+    return web_search_read_arguments(call, &query, &count);
 }
 
 /* --- results ---------------------------------------------------------------------------- */
@@ -134,7 +136,7 @@ static size_t entity(struct ch_sv s, char *to) {
 }
 
 /* One line without the tags and entities that services put around hits. */
-static void add_plain(struct ch_buf *out, struct ch_sv s, size_t max) {
+static void web_search_add_plain(struct ch_buf *out, struct ch_sv s, size_t max) {
     CH_BUF_AUTO text = {0};
 
     for (size_t i = 0; i < s.n && text.n < 4 * max; i++) {
@@ -154,7 +156,7 @@ static void add_plain(struct ch_buf *out, struct ch_sv s, size_t max) {
     ch_buf_add_str(out, cut.n < all.n ? "…" : "");
 }
 
-static bool is_address(struct ch_sv url) {
+static bool web_search_is_address(struct ch_sv url) {
     for (size_t i = 0; i < url.n; i++)
         if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
             return false;
@@ -178,11 +180,11 @@ static size_t list_results(const struct search *s, const struct ch_json *results
         struct ch_sv url = ch_json_get_str(e, "url");
         if (n == (size_t)s->count)
             break;
-        if (!is_address(url))
+        if (!web_search_is_address(url))
             continue;
         CH_BUF_AUTO title = {0}, snippet = {0};
-        add_plain(&title, ch_json_get_str(e, "title"), MOST_TITLE);
-        add_plain(&snippet, ch_json_get_str(e, s->provider->snippet), MOST_SNIPPET);
+        web_search_add_plain(&title, ch_json_get_str(e, "title"), MOST_TITLE);
+        web_search_add_plain(&snippet, ch_json_get_str(e, s->provider->snippet), MOST_SNIPPET);
         ch_buf_addf(text, "%zu. %s\n   %.*s\n", ++n, ch_buf_str(&title), CH_SV_FMT(url));
         if (snippet.n)
             ch_buf_addf(text, "   %s\n", ch_buf_str(&snippet));
@@ -195,7 +197,7 @@ static size_t list_results(const struct search *s, const struct ch_json *results
     return n;
 }
 
-static void answer(const struct search *s) {
+static void web_search_answer(const struct search *s) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0}, json = {0}, out = {0};
     struct ch_jw w = ch_jw(&json);
@@ -240,7 +242,7 @@ static void explain_status(const struct search *s) {
 
 /* --- the request -------------------------------------------------------------------------- */
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void web_search_on_head(const struct ch_http_head *head, void *user) {
     struct search *s = user;
     struct ch_sv wait = ch_header_find(head->headers, head->nheaders, "retry-after");
 
@@ -249,11 +251,11 @@ static void on_head(const struct ch_http_head *head, void *user) {
         s->retry_after_ms = s->retry_after_ms * 10 + 1000L * (wait.p[i] - '0');
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void web_search_on_data(struct ch_sv data, void *user) {
     ch_buf_add_sv(&((struct search *)user)->body, data);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
+static void web_search_on_done(const struct chela_error *err, void *user) {
     struct search *s = user;
 
     s->http = NULL;
@@ -264,19 +266,19 @@ static void on_done(const struct chela_error *err, void *user) {
     else if (s->status / 100 != 2)
         explain_status(s);
     else
-        answer(s);
-    finish(s);
+        web_search_answer(s);
+    web_search_finish(s);
 }
 
-static void on_cancel(chela_call *call, void *user) {
+static void web_search_on_cancel(chela_call *call, void *user) {
     struct search *s = user;
 
     (void)call;
     ch_transport_cancel(s->transport, CH_TAKE(s->http));
-    finish(s);
+    web_search_finish(s);
 }
 
-static void add_query(struct ch_buf *url, const char *text) {
+static void web_search_add_query(struct ch_buf *url, const char *text) {
     for (; *text; text++) {
         char c = *text;
         bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -295,7 +297,7 @@ static void make_url(struct search *s, const char *base) {
         n--;
     ch_buf_add(&s->url, base, n);
     ch_buf_add_str(&s->url, s->provider->path);
-    add_query(&s->url, s->query);
+    web_search_add_query(&s->url, s->query);
     if (s->provider->count_name)
         ch_buf_addf(&s->url, "&%s=%lld", s->provider->count_name, (long long)s->count);
 }
@@ -322,12 +324,13 @@ static void make_request(struct search *s, const struct ch_tool_settings *settin
 }
 
 int ch_web_search_run(chela_call *call, void *user) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+    static const struct ch_http_handler handler = {web_search_on_head, web_search_on_data,
+                                                   web_search_on_done};
     const struct ch_tool_settings *settings = user;
     const char *query;
     int64_t count;
 
-    if (read_arguments(call, &query, &count) < 0)
+    if (web_search_read_arguments(call, &query, &count) < 0)
         return CHELA_EINVAL;
     const struct provider *p = find_provider(settings->search_provider);
     if ((p->needs_key || settings->search_key_env) && !settings->search_key)
@@ -342,7 +345,7 @@ int ch_web_search_run(chela_call *call, void *user) {
     s->transport = settings->transport;
     make_request(s, settings);
     chela_call_defer(call);
-    chela_call_on_cancel(call, on_cancel, s);
+    chela_call_on_cancel(call, web_search_on_cancel, s);
     s->http = ch_transport_start(s->transport, &s->req, &handler, s);
     return 0;
 }

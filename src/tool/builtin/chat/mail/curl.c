@@ -1,4 +1,4 @@
-/* curl.c -- the module libchela-mail.so: SMTP by libcurl.
+/* curl.c -- the module libchela-mail.so: MIME and SMTP by libcurl.
  *
  * TLS is asked for and insisted on unless the operator said otherwise, and the
  * server's certificate is always verified. Nothing of the process's environment
@@ -21,8 +21,6 @@
 
 struct run {
     const struct chela_mail *mail;
-    size_t sent; /* bytes of the message that libcurl has taken */
-    bool ended;  /* it has asked for more than there is */
     int64_t due;
     curl_socket_t socket;
     int gave_up;         /* CHELA_E*: we ended it */
@@ -30,23 +28,13 @@ struct run {
     char why[CURL_ERROR_SIZE];
 };
 
-static void begin(void) {
+static void curl_begin(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
-static size_t on_read(char *to, size_t size, size_t n, void *user) {
-    struct run *r = user;
-    size_t k = CH_MIN(size * n, r->mail->length - r->sent);
-
-    memcpy(to, r->mail->message + r->sent, k);
-    r->sent += k;
-    r->ended = r->ended || k == 0;
-    return k;
 }
 
 /* Replies of the server come line by line; after a failure the last of them is
  * its answer to our goodbye. */
-static size_t on_reply(char *line, size_t size, size_t n, void *user) {
+static size_t curl_on_reply(char *line, size_t size, size_t n, void *user) {
     struct run *r = user;
     struct ch_sv text = ch_sv_trim(ch_sv(line, CH_MIN(size * n, (size_t)400)));
 
@@ -57,7 +45,7 @@ static size_t on_reply(char *line, size_t size, size_t n, void *user) {
     return size * n;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *user) {
+static size_t curl_on_body(char *data, size_t size, size_t n, void *user) {
     (void)data, (void)user;
     return size * n;
 }
@@ -71,7 +59,7 @@ static int on_socket(void *user, curl_socket_t fd, curlsocktype purpose) {
 /* Called about once a second, also while a reply is waited for. Giving up shuts
  * the connection, because libcurl would say goodbye first and wait two minutes
  * for the answer. */
-static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
+static int curl_on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
     struct run *r = user;
 
     (void)a, (void)b, (void)c, (void)d;
@@ -85,16 +73,16 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 }
 
 /* The server's code: 0 if the last thing it said was no refusal. */
-static int refusal(const struct run *r) {
+static int curl_refusal(const struct run *r) {
     const char *line = ch_buf_str(&r->reply);
     int code = strlen(line) >= 3 ? (int)strtol(line, NULL, 10) : 0;
 
     return code >= 400 && code < 600 ? code : 0;
 }
 
-static int explain(const struct run *r, CURLcode rc, struct chela_error *err) {
+static int curl_explain(const struct run *r, CURLcode rc, struct chela_error *err) {
     const char *text = r->why[0] ? r->why : curl_easy_strerror(rc);
-    int code = refusal(r);
+    int code = curl_refusal(r);
 
     if (r->gave_up == CHELA_ECANCELED)
         return ch_fail(err, CHELA_ECANCELED, "cancelled");
@@ -120,15 +108,38 @@ static int explain(const struct run *r, CURLcode rc, struct chela_error *err) {
     return ch_fail(err, CHELA_ENET, "%s", text);
 }
 
-static struct curl_slist *list_recipients(const char *const *to) {
+static struct curl_slist *list_of(const char *const *texts) {
     struct curl_slist *list = NULL;
 
-    for (; *to; to++)
-        list = curl_slist_append(list, *to);
+    for (; *texts; texts++)
+        list = curl_slist_append(list, *texts);
     return list;
 }
 
-static void set_options(CURL *curl, struct run *r, const char *url, struct curl_slist *to) {
+static CURLcode curl_add_part(curl_mime *mime, const struct chela_mail_part *p) {
+    curl_mimepart *part = curl_mime_addpart(mime);
+    CURLcode rc = curl_mime_type(part, p->type);
+    CH_BUF_AUTO line = {0};
+
+    if (rc == CURLE_OK)
+        rc = curl_mime_encoder(part, p->encoding);
+    if (rc == CURLE_OK)
+        rc = curl_mime_data(part, p->data, p->length);
+    if (rc != CURLE_OK || !p->disposition)
+        return rc;
+    ch_buf_addf(&line, "Content-Disposition: %s", p->disposition);
+    return curl_mime_headers(part, curl_slist_append(NULL, ch_buf_str(&line)), 1);
+}
+
+static CURLcode curl_add_parts(curl_mime *mime, const struct chela_mail *m) {
+    CURLcode rc = CURLE_OK;
+
+    for (size_t i = 0; i < m->nparts && rc == CURLE_OK; i++)
+        rc = curl_add_part(mime, &m->parts[i]);
+    return rc;
+}
+
+static void set_options(CURL *curl, struct run *r, const char *url) {
     const struct chela_mail *m = r->mail;
 
     curl_easy_setopt(curl, CURLOPT_URL, url);
@@ -148,16 +159,20 @@ static void set_options(CURL *curl, struct run *r, const char *url, struct curl_
         curl_easy_setopt(curl, CURLOPT_PASSWORD, m->password ? m->password : "");
     }
     curl_easy_setopt(curl, CURLOPT_MAIL_FROM, m->from);
-    curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, to);
-    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
-    curl_easy_setopt(curl, CURLOPT_READDATA, r);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_reply);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, curl_on_body);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, curl_on_reply);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, r);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, curl_on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, r);
+}
+
+/* All of the message is on its way and no answer to it came. */
+static bool is_unknown(CURL *curl, const struct run *r, int64_t sent) {
+    curl_off_t all = -1; /* known once the server has asked for the message */
+
+    curl_easy_getinfo(curl, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
+    return all >= 0 && sent >= all && !curl_refusal(r);
 }
 
 static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *out,
@@ -168,19 +183,29 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
                     .due = ch_mono_ms(&ch_clock_system) + mail->timeout_ms};
     CH_BUF_AUTO url = {0};
 
-    pthread_once(&once, begin);
+    pthread_once(&once, curl_begin);
     CURL *curl = curl_easy_init();
     if (!curl)
         return ch_fail(err, CHELA_ELIMIT, "libcurl cannot be used");
-    struct curl_slist *to = list_recipients(mail->to);
+    struct curl_slist *to = list_of(mail->to), *headers = list_of(mail->headers);
+    curl_mime *mime = curl_mime_init(curl);
+    CURLcode code = curl_add_parts(mime, mail);
     ch_buf_addf(&url, "%s/%s", mail->server, mail->helo); /* the path is what we call ourselves */
-    set_options(curl, &r, ch_buf_str(&url), to);
-    CURLcode code = curl_easy_perform(curl);
-    int rc = code == CURLE_OK ? 0 : explain(&r, code, err);
-    /* All of it is on its way and no answer to it came: who knows. */
-    out->unknown = rc < 0 && r.ended && !refusal(&r);
-    curl_slist_free_all(to);
+    set_options(curl, &r, ch_buf_str(&url));
+    curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, to);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_MIMEPOST, mime);
+    if (code == CURLE_OK)
+        code = curl_easy_perform(curl);
+    int rc = code == CURLE_OK ? 0 : curl_explain(&r, code, err);
+    curl_off_t sent = 0;
+    curl_easy_getinfo(curl, CURLINFO_SIZE_UPLOAD_T, &sent);
+    out->bytes = sent;
+    out->unknown = rc < 0 && is_unknown(curl, &r, sent);
     curl_easy_cleanup(curl);
+    curl_mime_free(mime);
+    curl_slist_free_all(headers);
+    curl_slist_free_all(to);
     ch_buf_release(&r.reply);
     return rc;
 }

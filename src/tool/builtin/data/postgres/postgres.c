@@ -57,7 +57,7 @@ static const struct {
     {"54", CHELA_ELIMIT},   {"58", CHELA_EIO},         {"XX", CHELA_EIO},
 };
 
-static int code_of(const char *state) {
+static int postgres_code_of(const char *state) {
     for (size_t i = 0; state && i < CH_LEN(codes); i++)
         if (strncmp(state, codes[i].state, strlen(codes[i].state)) == 0)
             return codes[i].code;
@@ -71,11 +71,11 @@ static int late(const struct run *r, struct chela_error *err) {
 
 /* What the server said of a statement of ours. The place it names is one of
  * our own text around the query, so only the message itself is passed on. */
-static int explain(const struct run *r, const PGresult *res, struct chela_error *err) {
+static int postgres_explain(const struct run *r, const PGresult *res, struct chela_error *err) {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
     const char *hint = PQresultErrorField(res, PG_DIAG_MESSAGE_HINT);
-    int code = code_of(state);
+    int code = postgres_code_of(state);
 
     if (code == CHELA_ETIMEOUT)
         return late(r, err);
@@ -85,7 +85,7 @@ static int explain(const struct run *r, const PGresult *res, struct chela_error 
                    hint ? hint : "");
 }
 
-static int broken(const struct run *r, struct chela_error *err) {
+static int postgres_broken(const struct run *r, struct chela_error *err) {
     return ch_fail(err, CHELA_ENET, "%s", PQerrorMessage(r->conn));
 }
 
@@ -115,7 +115,7 @@ static void call_off(const struct run *r) {
 
 /* Wait for the socket to be readable (or writable), but not for long: 1 when it
  * is, 0 when it is not yet. */
-static int await(const struct run *r, bool writable, struct chela_error *err) {
+static int postgres_await(const struct run *r, bool writable, struct chela_error *err) {
     struct pollfd p = {.fd = PQsocket(r->conn), .events = writable ? POLLOUT : POLLIN};
 
     if (r->q->stop && r->q->stop(r->q->user)) {
@@ -133,13 +133,13 @@ static int await(const struct run *r, bool writable, struct chela_error *err) {
     return n > 0;
 }
 
-static int receive(const struct run *r, struct chela_error *err) {
+static int postgres_receive(const struct run *r, struct chela_error *err) {
     while (PQflush(r->conn) > 0 || PQisBusy(r->conn)) {
-        int rc = await(r, PQflush(r->conn) > 0, err);
+        int rc = postgres_await(r, PQflush(r->conn) > 0, err);
         if (rc < 0)
             return rc;
         if (!PQconsumeInput(r->conn))
-            return broken(r, err);
+            return postgres_broken(r, err);
         if (PQisBusy(r->conn) && too_much(r)) {
             call_off(r);
             return ch_fail(err, CHELA_ELIMIT, "the rows are larger than %zu MB; select less",
@@ -152,22 +152,22 @@ static int receive(const struct run *r, struct chela_error *err) {
 /* --- statements ---------------------------------------------------------------- */
 
 /* Whole results to the end of the statement; the first is what counts. */
-static int collect(const struct run *r, PGresult **out, struct chela_error *err) {
+static int postgres_collect(const struct run *r, PGresult **out, struct chela_error *err) {
     PGresult *first = NULL, *next;
-    int rc = receive(r, err);
+    int rc = postgres_receive(r, err);
 
     while (rc == 0 && (next = PQgetResult(r->conn))) {
         if (first)
             PQclear(next);
         else
             first = next;
-        rc = receive(r, err);
+        rc = postgres_receive(r, err);
     }
     ExecStatusType status = PQresultStatus(first); /* of NULL: fatal */
     if (rc == 0 && !first)
-        rc = broken(r, err);
+        rc = postgres_broken(r, err);
     else if (rc == 0 && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-        rc = explain(r, first, err);
+        rc = postgres_explain(r, first, err);
     if (rc < 0)
         PQclear(first);
     else
@@ -179,11 +179,11 @@ static int collect(const struct run *r, PGresult **out, struct chela_error *err)
 static int run_statement(const struct run *r, const char *sql, const char *const *params, size_t n,
                          PGresult **out, struct chela_error *err) {
     if (!PQsendQueryParams(r->conn, sql, (int)n, NULL, params, NULL, NULL, 0))
-        return broken(r, err);
-    return collect(r, out, err);
+        return postgres_broken(r, err);
+    return postgres_collect(r, out, err);
 }
 
-static int command(const struct run *r, const char *sql, struct chela_error *err) {
+static int postgres_command(const struct run *r, const char *sql, struct chela_error *err) {
     PGresult *res;
     int rc = run_statement(r, sql, NULL, 0, &res, err);
 
@@ -194,7 +194,7 @@ static int command(const struct run *r, const char *sql, struct chela_error *err
 
 /* --- connecting ------------------------------------------------------------------ */
 
-static int explain_connect(const struct run *r, struct chela_error *err) {
+static int postgres_explain_connect(const struct run *r, struct chela_error *err) {
     const char *text = PQerrorMessage(r->conn);
     bool auth = strstr(text, "authentication") || strstr(text, "no password");
     bool absent = strstr(text, "database \"") && strstr(text, "does not exist");
@@ -211,26 +211,26 @@ static int open_connection(struct run *r, const char *url, struct chela_error *e
 
     r->conn = PQconnectStartParams(keys, values, 1);
     if (!r->conn || PQstatus(r->conn) == CONNECTION_BAD)
-        return explain_connect(r, err);
+        return postgres_explain_connect(r, err);
     while (state != PGRES_POLLING_OK) {
-        int rc = await(r, state == PGRES_POLLING_WRITING, err);
+        int rc = postgres_await(r, state == PGRES_POLLING_WRITING, err);
         if (rc < 0)
             return rc;
         if (rc > 0) /* PQconnectPoll wants to be called when there is news, only then */
             state = PQconnectPoll(r->conn);
         if (state == PGRES_POLLING_FAILED)
-            return explain_connect(r, err);
+            return postgres_explain_connect(r, err);
     }
-    return PQsetnonblocking(r->conn, 1) == 0 ? 0 : broken(r, err);
+    return PQsetnonblocking(r->conn, 1) == 0 ? 0 : postgres_broken(r, err);
 }
 
-static int begin(const struct run *r, struct chela_error *err) {
+static int postgres_begin(const struct run *r, struct chela_error *err) {
     CH_BUF_AUTO timeout = {0};
 
     ch_buf_addf(&timeout, "SET LOCAL statement_timeout = %lld", (long long)CH_MAX(left(r), 1));
-    int rc = command(r, "BEGIN TRANSACTION READ ONLY", err);
+    int rc = postgres_command(r, "BEGIN TRANSACTION READ ONLY", err);
     if (rc == 0)
-        rc = command(r, ch_buf_str(&timeout), err);
+        rc = postgres_command(r, ch_buf_str(&timeout), err);
     return rc;
 }
 
@@ -255,14 +255,14 @@ enum { BOOL_OID = 16, INT8_OID = 20, INT2_OID = 21, INT4_OID = 23, OID_OID = 26 
 enum { FLOAT4_OID = 700, FLOAT8_OID = 701, NUMERIC_OID = 1700 };
 
 /* NaN and Infinity are numbers to the server alone. */
-static bool is_number(Oid type, const char *text) {
+static bool postgres_is_number(Oid type, const char *text) {
     bool numeric = type == INT8_OID || type == INT2_OID || type == INT4_OID || type == OID_OID ||
                    type == FLOAT4_OID || type == FLOAT8_OID || type == NUMERIC_OID;
     text += *text == '-';
     return numeric && *text >= '0' && *text <= '9';
 }
 
-static struct chela_db_value value_of(const PGresult *res, int row, int i) {
+static struct chela_db_value postgres_value_of(const PGresult *res, int row, int i) {
     struct chela_db_value v = {.type = CHELA_DB_NULL};
 
     if (PQgetisnull(res, row, i))
@@ -270,13 +270,13 @@ static struct chela_db_value value_of(const PGresult *res, int row, int i) {
     v.text = PQgetvalue(res, row, i);
     v.length = (size_t)PQgetlength(res, row, i);
     v.integer = v.text[0] == 't';
-    v.type = PQftype(res, i) == BOOL_OID          ? CHELA_DB_BOOL
-             : is_number(PQftype(res, i), v.text) ? CHELA_DB_NUMBER
-                                                  : CHELA_DB_TEXT;
+    v.type = PQftype(res, i) == BOOL_OID                   ? CHELA_DB_BOOL
+             : postgres_is_number(PQftype(res, i), v.text) ? CHELA_DB_NUMBER
+                                                           : CHELA_DB_TEXT;
     return v;
 }
 
-static void tell_columns(const struct run *r, const PGresult *res) {
+static void postgres_tell_columns(const struct run *r, const PGresult *res) {
     size_t n = (size_t)PQnfields(res);
     CH_AUTOFREE const char **names = ch_malloc((n + 1) * sizeof(*names));
 
@@ -291,12 +291,13 @@ static void tell_rows(const struct run *r, const PGresult *res) {
 
     for (int row = 0; row < PQntuples(res); row++) {
         for (size_t i = 0; i < n; i++)
-            values[i] = value_of(res, row, (int)i);
+            values[i] = postgres_value_of(res, row, (int)i);
         r->q->row(values, n, r->q->user);
     }
 }
 
-static int fetch(const struct run *r, struct chela_db_outcome *out, struct chela_error *err) {
+static int postgres_fetch(const struct run *r, struct chela_db_outcome *out,
+                          struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
     PGresult *res;
 
@@ -304,7 +305,7 @@ static int fetch(const struct run *r, struct chela_db_outcome *out, struct chela
     int rc = run_statement(r, ch_buf_str(&sql), NULL, 0, &res, err);
     if (rc < 0)
         return rc;
-    tell_columns(r, res);
+    postgres_tell_columns(r, res);
     tell_rows(r, res);
     out->rows = (uint64_t)PQntuples(res);
     PQclear(res);
@@ -313,7 +314,8 @@ static int fetch(const struct run *r, struct chela_db_outcome *out, struct chela
 
 /* Step over what is left, up to one more than is to be counted. If that takes
  * too long there are more than were counted, and the rows so far still hold. */
-static int count(const struct run *r, struct chela_db_outcome *out, struct chela_error *err) {
+static int postgres_count(const struct run *r, struct chela_db_outcome *out,
+                          struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
     PGresult *res;
 
@@ -335,31 +337,31 @@ static int count(const struct run *r, struct chela_db_outcome *out, struct chela
     return 0;
 }
 
-static void hush(void *user, const PGresult *res) {
+static void postgres_hush(void *user, const PGresult *res) {
     (void)user, (void)res; /* notices would go to standard error */
 }
 
-static int query(const char *target, const struct chela_db_query *q, struct chela_db_outcome *out,
-                 struct chela_error *err) {
+static int postgres_query(const char *target, const struct chela_db_query *q,
+                          struct chela_db_outcome *out, struct chela_error *err) {
     struct run r = {.q = q, .due = ch_mono_ms(&ch_clock_system) + q->timeout_ms};
     struct chela_error why = {0}, *to = err ? err : &why;
 
     int rc = open_connection(&r, target, to);
     if (rc == 0) {
-        PQsetNoticeReceiver(r.conn, hush, NULL);
-        rc = begin(&r, to);
+        PQsetNoticeReceiver(r.conn, postgres_hush, NULL);
+        rc = postgres_begin(&r, to);
     }
     if (rc == 0)
         rc = declare(&r, to);
     if (rc == 0)
-        rc = fetch(&r, out, to);
+        rc = postgres_fetch(&r, out, to);
     if (rc == 0)
-        rc = count(&r, out, to);
+        rc = postgres_count(&r, out, to);
     PQfinish(r.conn); /* which also ends the transaction */
     return rc;
 }
 
-static const struct chela_database_ops ops = {.name = "postgres", .query = query};
+static const struct chela_database_ops ops = {.name = "postgres", .query = postgres_query};
 
 CHELA_API const struct chela_module chela_module;
 const struct chela_module chela_module = {CHELA_MODULE_ABI, "postgres", "database", &ops};

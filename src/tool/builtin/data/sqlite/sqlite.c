@@ -36,7 +36,7 @@ struct run {
 
 /* --- what a query may do ---------------------------------------------------- */
 
-static bool among(const char *name, const char *const *list) {
+static bool sqlite_among(const char *name, const char *const *list) {
     for (; name && *list; list++)
         if (sqlite3_stricmp(name, *list) == 0)
             return true;
@@ -63,9 +63,10 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_UPDATE: /* compiled, never run, when a virtual table is first used */
         return sqlite3_stricmp(a, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_FUNCTION:
-        return among(b, functions) ? SQLITE_DENY : SQLITE_OK;
+        return sqlite_among(b, functions) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_PRAGMA:
-        return among(a, pragmas) || (!b && among(a, questions)) ? SQLITE_OK : SQLITE_DENY;
+        return sqlite_among(a, pragmas) || (!b && sqlite_among(a, questions)) ? SQLITE_OK
+                                                                              : SQLITE_DENY;
     }
     return SQLITE_DENY;
 }
@@ -105,7 +106,7 @@ static void harden(sqlite3 *db, const struct chela_db_query *q) {
 /* --- when it has to end ----------------------------------------------------- */
 
 /* Non-zero ends the statement. */
-static int look(void *user) {
+static int sqlite_look(void *user) {
     struct run *r = user;
 
     if (r->q->stop && r->q->stop(r->q->user))
@@ -121,7 +122,7 @@ static int look(void *user) {
 static int wait_for_lock(void *user, int times) {
     struct run *r = user;
 
-    if (look(r) || times > BUSY_MS / 10)
+    if (sqlite_look(r) || times > BUSY_MS / 10)
         return 0;
     sqlite3_sleep(10);
     return 1;
@@ -141,7 +142,7 @@ static int explain_end(const struct run *r, struct chela_error *err) {
     return ch_fail(err, CHELA_ECANCELED, "the query was cancelled");
 }
 
-static int code_of(int rc) {
+static int sqlite_code_of(int rc) {
     switch (rc & 0xff) {
     case SQLITE_AUTH:
     case SQLITE_PERM:
@@ -165,8 +166,8 @@ static int code_of(int rc) {
     return CHELA_EINVAL;
 }
 
-static int explain(const struct run *r, int rc, struct chela_error *err) {
-    int code = code_of(rc);
+static int sqlite_explain(const struct run *r, int rc, struct chela_error *err) {
+    int code = sqlite_code_of(rc);
 
     if (r->ended)
         return explain_end(r, err);
@@ -178,7 +179,7 @@ static int explain(const struct run *r, int rc, struct chela_error *err) {
 
 /* --- the query ---------------------------------------------------------------- */
 
-static int open_file(struct run *r, const char *target, struct chela_error *err) {
+static int sqlite_open_file(struct run *r, const char *target, struct chela_error *err) {
     /* A name like "file:x?mode=rw" is taken for a URI; a path never is. */
     CH_AUTOFREE char *path = ch_malloc(strlen(target) + 3);
 
@@ -188,13 +189,13 @@ static int open_file(struct run *r, const char *target, struct chela_error *err)
         sqlite3_extended_result_codes(r->db, 1);
         harden(r->db, r->q);
         sqlite3_busy_handler(r->db, wait_for_lock, r);
-        sqlite3_progress_handler(r->db, STEPS_PER_LOOK, look, r);
+        sqlite3_progress_handler(r->db, STEPS_PER_LOOK, sqlite_look, r);
         rc = sqlite3_exec(r->db, "PRAGMA query_only=1; PRAGMA temp_store=2; PRAGMA mmap_size=0",
                           NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK)
         rc = sqlite3_set_authorizer(r->db, authorize, r);
-    return rc == SQLITE_OK ? 0 : explain(r, rc, err);
+    return rc == SQLITE_OK ? 0 : sqlite_explain(r, rc, err);
 }
 
 /* More than one statement would be run in part: refuse it as a whole. */
@@ -208,12 +209,12 @@ static int check_alone(struct run *r, const char *tail, struct chela_error *err)
     return 0;
 }
 
-static int prepare(struct run *r, struct chela_error *err) {
+static int sqlite_prepare(struct run *r, struct chela_error *err) {
     const char *tail;
     int rc = sqlite3_prepare_v2(r->db, r->q->sql, -1, &r->stmt, &tail);
 
     if (rc != SQLITE_OK)
-        return explain(r, rc, err);
+        return sqlite_explain(r, rc, err);
     if (!r->stmt)
         return ch_fail(err, CHELA_EINVAL, "the query is empty");
     if (check_alone(r, tail, err) < 0)
@@ -251,12 +252,12 @@ static int bind_all(struct run *r, struct chela_error *err) {
     for (int i = 0; i < wanted; i++) {
         int rc = bind_one(r->stmt, i + 1, &r->q->params[i]);
         if (rc != SQLITE_OK)
-            return explain(r, rc, err);
+            return sqlite_explain(r, rc, err);
     }
     return 0;
 }
 
-static struct chela_db_value value_of(sqlite3_stmt *stmt, int i) {
+static struct chela_db_value sqlite_value_of(sqlite3_stmt *stmt, int i) {
     struct chela_db_value v = {.type = CHELA_DB_NULL};
 
     switch (sqlite3_column_type(stmt, i)) {
@@ -282,7 +283,7 @@ static struct chela_db_value value_of(sqlite3_stmt *stmt, int i) {
     return v;
 }
 
-static void tell_columns(const struct run *r, size_t n) {
+static void sqlite_tell_columns(const struct run *r, size_t n) {
     CH_AUTOFREE const char **names = ch_malloc((n + 1) * sizeof(*names));
 
     for (size_t i = 0; i < n; i++)
@@ -292,7 +293,7 @@ static void tell_columns(const struct run *r, size_t n) {
 
 static void tell_row(const struct run *r, struct chela_db_value *values, size_t n) {
     for (size_t i = 0; i < n; i++)
-        values[i] = value_of(r->stmt, (int)i);
+        values[i] = sqlite_value_of(r->stmt, (int)i);
     r->q->row(values, n, r->q->user);
 }
 
@@ -303,28 +304,28 @@ static int step_all(struct run *r, struct chela_db_outcome *out, struct chela_er
     CH_AUTOFREE struct chela_db_value *values = ch_malloc((n + 1) * sizeof(*values));
     int rc;
 
-    tell_columns(r, n);
+    sqlite_tell_columns(r, n);
     while ((rc = sqlite3_step(r->stmt)) == SQLITE_ROW && r->rows < r->q->max_count)
         if (r->rows++ < r->q->max_rows)
             tell_row(r, values, n);
     bool late = r->ended == CHELA_ETIMEOUT && r->rows > r->q->max_rows;
     if (rc != SQLITE_DONE && rc != SQLITE_ROW && !late)
-        return explain(r, rc, err);
+        return sqlite_explain(r, rc, err);
     out->rows = r->rows;
     out->more = rc == SQLITE_ROW || late;
     return 0;
 }
 
-static int query(const char *target, const struct chela_db_query *q, struct chela_db_outcome *out,
-                 struct chela_error *err) {
+static int sqlite_query(const char *target, const struct chela_db_query *q,
+                        struct chela_db_outcome *out, struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
     struct run r = {.q = q,
                     .due = ch_mono_ms(&ch_clock_system) + q->timeout_ms,
                     .memory = sqlite3_memory_used()};
 
-    int rc = open_file(&r, target, to);
+    int rc = sqlite_open_file(&r, target, to);
     if (rc == 0)
-        rc = prepare(&r, to);
+        rc = sqlite_prepare(&r, to);
     if (rc == 0)
         rc = bind_all(&r, to);
     if (rc == 0)
@@ -334,7 +335,7 @@ static int query(const char *target, const struct chela_db_query *q, struct chel
     return rc;
 }
 
-static const struct chela_database_ops ops = {.name = "sqlite", .query = query};
+static const struct chela_database_ops ops = {.name = "sqlite", .query = sqlite_query};
 
 CHELA_API const struct chela_module chela_module;
 const struct chela_module chela_module = {CHELA_MODULE_ABI, "sqlite", "database", &ops};

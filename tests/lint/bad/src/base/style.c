@@ -11,4 +11,5 @@ void calls(char *p) {
     ch_strcpy(p, "a function of our own with strcat( in its name");
     p->system(p); /* a field, and system( in a comment */
     sprintf (p, "%d", atoi(p));
+    int most = CH_MAX(p[0]++, 1); for (int i = 0; i < CH_MIN(most, 3); i++) p--;
 }

@@ -1,4 +1,4 @@
 /* The command line sees the public headers and its own. */
 #include "chela.h"
 #include "cli/main.h"
-#include "agent/machine/run.h"
+#include "agent/run.h"

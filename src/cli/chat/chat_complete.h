@@ -1,0 +1,9 @@
+/* chat_complete.h -- what Tab offers: /commands and /skills at the beginning, @paths
+ * anywhere. */
+#ifndef CH_CLI_CHAT_COMPLETE_H
+#define CH_CLI_CHAT_COMPLETE_H
+#include "cli/chat/chat.h"
+
+void ch_chat_complete(struct ch_chat *c);
+
+#endif

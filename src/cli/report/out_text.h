@@ -1,0 +1,19 @@
+/* out_text.h -- see out_text.c. */
+#ifndef CH_CLI_OUT_TEXT_H
+#define CH_CLI_OUT_TEXT_H
+#include "cli/report/out.h"
+
+void ch_text_event(struct ch_text *t, const struct chela_event *ev);
+
+void ch_text_release(struct ch_text *t);
+
+/* Is text shown as it comes? */
+bool ch_text_streams(const struct ch_text *t);
+
+/* How a run ended, when that takes a word, on stderr. In every format. */
+void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
+
+/* The exit code that the status of a run's end stands for. */
+int ch_text_exit(const char *status);
+
+#endif

@@ -1,0 +1,22 @@
+/* bedrock_encode.h -- our request as a Converse request. */
+#ifndef CH_MODEL_BEDROCK_ENCODE_H
+#define CH_MODEL_BEDROCK_ENCODE_H
+#include "model/vendor/bedrock/bedrock.h"
+
+enum ch_maker ch_bedrock_maker(struct ch_sv model);
+
+int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
+                    struct ch_http_request *out, struct chela_error *err);
+
+int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
+                    struct chela_error *err);
+
+int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
+                    struct chela_error *err);
+
+size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages,
+                         struct ch_buf *tail);
+
+bool ch_bedrock_takes_schema(const struct ch_model_request *req);
+
+#endif

@@ -1,0 +1,15 @@
+/* gemini_encode.h -- our request as a GenerateContentRequest. */
+#ifndef CH_MODEL_GEMINI_ENCODE_H
+#define CH_MODEL_GEMINI_ENCODE_H
+#include "model/vendor/gemini/gemini.h"
+
+int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+
+int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m,
+                      struct ch_buf *out, struct chela_error *err);
+
+int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+
+bool ch_gemini_takes_schema(const struct ch_model_request *req);
+
+#endif

@@ -1,0 +1,20 @@
+/* wire_encode.h -- a neutral request as the HTTP request; see wire.h. */
+#ifndef CH_MODEL_WIRE_ENCODE_H
+#define CH_MODEL_WIRE_ENCODE_H
+#include "model/wire/wire.h"
+
+/* Read a neutral request and append {"method","url","headers":{},"body":{}}.
+ *   {"provider","base_url","model","system","messages":[..],
+ *    "tools":[{"name","description","parameters":{},"strict":bool}],
+ *    "tool_choice":"auto|any|none|NAME","parallel":bool,"stream":bool,
+ *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
+ *    "reasoning":"off|low|medium|high","stop":[..],"output_schema":{},
+ *    "cache":"short|long|off","cache_key","quirks":["-name",..],
+ *    "headers":{},"extra_body":{}}
+ * Only messages is required; their form is in message.h. model, if not empty,
+ * goes before the request's. A credential is shown as the name of the variable
+ * it comes from. */
+int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                   struct ch_buf *out, struct chela_error *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* read.h -- rows handed out one by one, each walk in a transaction that the server
+ * keeps from writing. */
+#ifndef CH_STORE_POSTGRES_READ_H
+#define CH_STORE_POSTGRES_READ_H
+#include "store/postgres/db.h"
+
+/* A walk in a transaction of its own; *seen: rows that were handed on. */
+int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const size_t *seen,
+               struct chela_error *err);
+struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, const PGresult *res);
+int ch_pg_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                  void *user, struct chela_error *err);
+int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+               chela_store_session_fn *fn, void *user, struct chela_error *err);
+int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
+                  chela_store_record_fn *fn, void *user, struct chela_error *err);
+int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                void *user, struct chela_error *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* read.h -- rows handed out one by one. */
+#ifndef CH_STORE_SQLITE_READ_H
+#define CH_STORE_SQLITE_READ_H
+#include "store/sqlite/db.h"
+
+int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                      void *user, struct chela_error *err);
+
+int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+                   chela_store_session_fn *fn, void *user, struct chela_error *err);
+
+int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
+                      chela_store_record_fn *fn, void *user, struct chela_error *err);
+
+int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                    void *user, struct chela_error *err);
+
+#endif

@@ -1,0 +1,9 @@
+/* web_search.h -- the built-in tool web_search. */
+#ifndef CH_TOOL_BUILTIN_WEB_SEARCH_H
+#define CH_TOOL_BUILTIN_WEB_SEARCH_H
+#include "chela/tool.h"
+
+/* user: struct ch_tool_settings. */
+chela_tool_fn ch_web_search_run, ch_web_search_check;
+
+#endif

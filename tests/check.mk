@@ -1,0 +1,78 @@
+# check.mk -- which tests are run when. Included by the Makefile.
+#
+# `make check` is what a contributor runs. It builds twice: with sanitizers what
+# unit, fuzz, replay and scenario tests link, without them the program for e2e.
+# `make check-all` adds what takes longer or needs a real counterpart, `make
+# check-long` what takes hours. T=SUITE... narrows check and check-all to suites
+# as tests/run names them, and builds only what they need.
+SANITIZED := address,undefined
+ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
+# Programs that do nothing without PostgreSQL or Redis.
+SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes
+# Run with sanitizers by check-all; check-long runs every e2e program so.
+E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
+
+IN_CHECK := $(or $(T),lint unit fuzz replay scenario e2e)
+IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
+compiled = $(filter unit% fuzz% replay% scenario%,$(1))
+served = $(filter $(SERVED),$(1))
+make = $(MAKE) --no-print-directory $(1)
+# What a suite needs. A compiled test has its own prerequisites.
+needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX)) \
+    $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
+
+.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of helpers sdk
+check: ## install what is missing, build, and run the tests (T=e2e/feishu: only those)
+	$(call again,build test) check-now
+check-all: ## check, and e2e with sanitizers, the vendors' clients, database servers, a browser
+	+@scripts/install-deps build test real && tests/all check check-rest
+check-rest: ## what check-all adds to check
+	$(call again,build test real) check-rest-now
+check-long: ## check-all, and clang, x86-64, the whole crash sweep, fuzzing, valgrind, thread sanitizer, packages
+	$(call again,build test real long cross package) check-long-now
+check-x86: ## build for x86-64 and run unit, fuzz, replay and scenario with qemu-user
+	$(call again,build test cross) check-x86-now
+fuzz: ## fuzz every parser for FUZZ_SECONDS each
+	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
+
+tests-of: $(foreach t,$(T),$(call needs,$(t)))
+ifdef SANITIZE
+check-now: $(foreach t,$(IN_CHECK),$(call needs,$(t)))
+	@tests/run -t 3 $(SERVED:%=-x %) -b $(BUILD) $(IN_CHECK)
+else
+check-now:
+	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(call compiled,$(IN_CHECK))')
+	+@$(call make,tests-of T='$(filter-out $(call compiled,$(IN_CHECK)),$(IN_CHECK))')
+	@tests/run $(SERVED:%=-x %) -b $(BUILD) $(filter lint%,$(IN_CHECK)) -t 3 -b $(ASAN_BUILD) $(call compiled,$(IN_CHECK)) \
+	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
+endif
+
+REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter e2e%,$(call served,$(IN_REST)))
+REST_ASAN := $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
+# Where check leaves the search for leaks out (tests/run), it is made here.
+LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(call compiled,$(IN_CHECK)))
+check-rest-now:
+	+@$(call make,tests-of T='$(REST_PLAIN)')
+	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(REST_ASAN) $(LEAKS)')
+	@tests/run -n 'real counterparts' -b $(BUILD) $(REST_PLAIN) -n '$(SANITIZED)' -t 3 -b $(ASAN_BUILD) $(REST_ASAN) \
+	    $(if $(LEAKS),-n 'leaks' -l $(SERVED:%=-x %) $(LEAKS))
+check-long-now:
+	+@tests/all check check-rest
+	+@$(call make,tests)
+	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
+	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
+	@tests/run -b $(BUILD)-clang unit fuzz replay scenario
+	+@$(call make,check-x86-now)
+	+@$(call make,SANITIZE=thread tests)
+	@cp $(BOX) $(BUILD)-thread && tests/run -t 5 -b $(BUILD)-thread unit scenario e2e
+	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
+	+@$(call make,fuzz deb)
+	@packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
+fuzz-now: $(FUZZ)
+	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
+check-x86-now:
+	+@tests/x86 $(BUILD)
+# Programs that tests start.
+helpers: $(BOX) $(TOOLS)
+sdk:
+	@tests/sdk/install $(BUILD)/sdk

@@ -1,0 +1,1 @@
+/* A divided layer has no files outside of its rooms. */

@@ -1,0 +1,132 @@
+/* guard_alloc.c -- see guard_alloc.h.
+ *
+ * One region of addresses is reserved without memory behind it. An allocation
+ * takes the next pages of the region and one more that stays inaccessible; a
+ * header before the first byte says how many there are. */
+#include "support/guard_alloc.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chela.h>
+
+#ifdef __has_feature
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+#define GUARD_PAGES 0
+#else
+#define GUARD_PAGES 1
+#endif
+
+#define REGION ((size_t)1 << 36)
+
+struct header {
+    size_t n, bytes; /* asked for; made accessible */
+};
+
+static atomic_size_t live, made, used;
+static atomic_bool plain = !GUARD_PAGES;
+static char *region;
+static size_t page;
+
+static void die(const char *why) {
+    fprintf(stderr, "guard_alloc: %s\n", why);
+    abort();
+}
+
+static void *guarded(size_t n) {
+    size_t body = (n + 15) & ~(size_t)15;
+    size_t bytes = (body + sizeof(struct header) + page - 1) / page * page;
+    size_t at = atomic_fetch_add(&used, bytes + page);
+    if (n > REGION / 2 || at + bytes + page > REGION)
+        die("the region is used up");
+    char *start = region + at;
+    if (mprotect(start, bytes, PROT_READ | PROT_WRITE) < 0)
+        die("mprotect failed: too many allocations at once");
+    char *p = start + bytes - body;
+    ((struct header *)p)[-1] = (struct header){n, bytes};
+    memset(p, 0xa5, n);
+    return p;
+}
+
+static void unguard(void *p) {
+    struct header *h = (struct header *)p - 1;
+    char *start = (char *)((uintptr_t)h & ~(uintptr_t)(page - 1));
+    if (mprotect(start, h->bytes, PROT_NONE) < 0)
+        die("mprotect failed");
+}
+
+static void *guard_malloc(size_t n) {
+    atomic_fetch_add(&live, 1);
+    atomic_fetch_add(&made, 1);
+    return atomic_load(&plain) ? malloc(n ? n : 1) : guarded(n);
+}
+
+static bool is_guarded(const void *p) {
+    return GUARD_PAGES && (uintptr_t)p - (uintptr_t)region < REGION;
+}
+
+static void guard_free(void *p) {
+    if (!p)
+        return;
+    atomic_fetch_sub(&live, 1);
+    if (is_guarded(p))
+        unguard(p);
+    else
+        free(p);
+}
+
+static void *guard_realloc(void *p, size_t n) {
+    if (!p)
+        return guard_malloc(n);
+    if (!is_guarded(p))
+        return realloc(p, n ? n : 1);
+    size_t before = ((struct header *)p)[-1].n;
+    void *q = guard_malloc(n);
+    memcpy(q, p, n < before ? n : before);
+    guard_free(p);
+    return q;
+}
+
+void guard_install(void) {
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    if (GUARD_PAGES) {
+        region = mmap(NULL, REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (region == MAP_FAILED)
+            die("no room for the region");
+    }
+    chela_set_allocator(
+        &(struct chela_allocator){guard_malloc, guard_realloc, guard_free, NULL});
+}
+
+void guard_pages(bool on) {
+    atomic_store(&plain, !GUARD_PAGES || !on);
+}
+
+size_t guard_live(void) {
+    return atomic_load(&live);
+}
+
+size_t guard_made(void) {
+    return atomic_load(&made);
+}
+
+void guard_drop(void) {
+    size_t n = atomic_load(&used);
+    if (!GUARD_PAGES || n == 0)
+        return;
+    if (mmap(region, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
+        == MAP_FAILED)
+        die("mmap failed");
+    atomic_store(&used, 0);
+}

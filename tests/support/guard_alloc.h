@@ -1,0 +1,31 @@
+/* guard_alloc.h -- an allocator that faults on every wrong access.
+ *
+ * Each allocation has pages of its own, ends where the last of them ends (up to
+ * the alignment of 16 bytes), and is followed by a page that cannot be read or
+ * written. Pages that were freed cannot be read or written either, and are not
+ * used again until guard_drop. So a write past the end, a use after free and a
+ * second free are a SIGSEGV at the place of the fault.
+ *
+ * With AddressSanitizer, which does the same for malloc, the functions only
+ * count. Thread safe but for guard_drop. */
+#ifndef TESTS_SUPPORT_GUARD_ALLOC_H
+#define TESTS_SUPPORT_GUARD_ALLOC_H
+#include <stdbool.h>
+#include <stddef.h>
+
+/* For chela_set_allocator; call guard_install before the first allocation. */
+void guard_install(void);
+
+/* off: allocations from now on come from malloc. Pages take microseconds each, and
+ * what lives from the start of a case to its end needs none. */
+void guard_pages(bool on);
+
+/* Allocations that were made and not freed. */
+size_t guard_live(void);
+/* Allocations made since the start of the process. */
+size_t guard_made(void);
+
+/* Forget all pages. Only while nothing is allocated. */
+void guard_drop(void);
+
+#endif

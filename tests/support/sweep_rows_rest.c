@@ -1,0 +1,766 @@
+/* sweep_rows_rest.c -- functions that work on stores, gateways, configurations,
+ * prompts and values: a callback may call them beside its run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/sweep.h"
+
+#define SCHEMA "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}"
+
+/* --- stores ------------------------------------------------------------------------ */
+
+/* The case's store, or one for the moment: its session is "kept". */
+static chela_store *borrow(struct sweep *cx) {
+    static const char journal[] = "{\"key\":\"kept\",\"agent\":\"main\"}\n";
+    chela_store *store = cx->store;
+    if (!store)
+        SWEEP_EXPECT(chela_store_open("memory:", NULL, &store, NULL) == 0);
+    chela_store_import(store, journal, strlen(journal), "kept", NULL, NULL);
+    return store;
+}
+
+static void give_back(struct sweep *cx, chela_store *store) {
+    if (store != cx->store)
+        chela_store_close(store);
+}
+
+static const char *key_of(const struct sweep *cx) {
+    return cx->session && cx->store ? chela_session_key(cx->session) : "kept";
+}
+
+static void do_store_open(struct sweep *cx) {
+    struct chela_store_opts how = CHELA_STORE_OPTS(.module_path = cx->modules);
+    chela_store *store = NULL;
+    SWEEP_EXPECT(chela_store_open(cx->store_url ? cx->store_url : "memory:", &how, &store, NULL) ==
+                 0);
+    chela_store_close(store);
+}
+
+static void do_store_close(struct sweep *cx) {
+    chela_store_close(cx->store);
+    cx->store = NULL;
+}
+
+static void do_store_note(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_note(store);
+    give_back(cx, store);
+}
+
+static int show_session(const struct chela_store_session *s, void *user) {
+    (void)user;
+    char *json = chela_store_session_json(s);
+    SWEEP_EXPECT(json != NULL);
+    chela_free(json);
+    return 0;
+}
+
+static void do_store_list(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = 3);
+    SWEEP_EXPECT(chela_store_list(store, &filter, show_session, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
+static void do_store_session(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_session(store, key_of(cx), show_session, NULL, NULL);
+    give_back(cx, store);
+}
+
+static int see_record(const struct chela_store_record *r, void *user) {
+    (void)user;
+    SWEEP_EXPECT(chela_store_record_name(r->type) != NULL);
+    return 0;
+}
+
+static void do_store_records(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_records(store, key_of(cx), 0, see_record, NULL, NULL);
+    give_back(cx, store);
+}
+
+static void do_store_record_name(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_store_record_name(1) != NULL);
+}
+
+static void do_store_title(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_title(store, key_of(cx), "a title", NULL);
+    give_back(cx, store);
+}
+
+/* A session in which somebody is at work is not deleted. */
+static void do_store_delete(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_delete(store, key_of(cx), NULL);
+    chela_store_delete(store, "kept", NULL);
+    give_back(cx, store);
+}
+
+static void do_store_prune(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    size_t n = 0;
+    SWEEP_EXPECT(chela_store_prune(store, INT64_MAX, &n, NULL) == 0);
+    give_back(cx, store);
+}
+
+static int show_hit(const struct chela_store_hit *h, void *user) {
+    (void)user;
+    chela_free(chela_store_hit_json(h));
+    return 0;
+}
+
+static void do_store_search(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_store_search(store, "go", NULL, 5, show_hit, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
+static int see_item(const struct chela_store_item *i, void *user) {
+    (void)i;
+    (void)user;
+    return 0;
+}
+
+static void do_store_items(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_store_items(store, CHELA_STORE_INBOX, see_item, NULL, NULL) == 0);
+    SWEEP_EXPECT(chela_store_items(store, CHELA_STORE_OUTBOX, see_item, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
+static void do_store_session_json(struct sweep *cx) {
+    struct chela_store_session s = {.key = "k", .agent = "a", .status = "idle", .title = "t",
+                                    .parent = "", .owner = ""};
+    (void)cx;
+    show_session(&s, NULL);
+}
+
+static void do_store_hit_json(struct sweep *cx) {
+    struct chela_store_hit h = {.key = "k", .title = "t", .seq = 1, .excerpt = "a \x01hit\x02"};
+    (void)cx;
+    show_hit(&h, NULL);
+}
+
+static void do_store_show(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *out = NULL;
+    if (chela_store_show(store, key_of(cx), &out, NULL) == 0)
+        chela_free(out);
+    give_back(cx, store);
+}
+
+static void do_store_fork(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_fork(store, key_of(cx), -1, "forked", NULL);
+    chela_store_delete(store, "forked", NULL);
+    give_back(cx, store);
+}
+
+static void do_store_fork_before(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_fork_before(store, key_of(cx), 1, "forked", NULL);
+    chela_store_delete(store, "forked", NULL);
+    give_back(cx, store);
+}
+
+static int see_line(const char *p, size_t n, void *user) {
+    (void)p;
+    (void)user;
+    return n ? 0 : 1;
+}
+
+static void do_store_export(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_export(store, key_of(cx), see_line, NULL, NULL);
+    give_back(cx, store);
+}
+
+static void do_store_import(struct sweep *cx) {
+    give_back(cx, borrow(cx));
+}
+
+static void see_step(const struct chela_replay_step *step, void *user) {
+    (void)step;
+    (void)user;
+}
+
+static void do_replay(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_replay(cx->agent, store, key_of(cx), see_step, NULL, NULL);
+    give_back(cx, store);
+}
+
+static void do_session_root(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_session_root("a") == 1);
+}
+
+/* --- schedules and pairings ----------------------------------------------------------- */
+
+static const struct chela_schedule daily =
+    CHELA_SCHEDULE(.name = "daily", .when = "@daily", .timezone = "UTC", .prompt = "work");
+
+static void do_schedule_check(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_schedule_check(&daily, NULL) == 0);
+}
+
+static void do_schedule_next(struct sweep *cx) {
+    int64_t at = 0;
+    (void)cx;
+    SWEEP_EXPECT(chela_schedule_next(&daily, 0, &at, NULL) == 0);
+}
+
+static void do_schedule_time(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_schedule_time(&daily, 0));
+}
+
+static void do_schedule_add(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    int rc = chela_schedule_add(store, &daily, NULL, NULL);
+    SWEEP_EXPECT(rc == 0 || rc == CHELA_EEXIST);
+    give_back(cx, store);
+}
+
+static void do_schedule_remove(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_schedule_remove(store, "daily", NULL);
+    give_back(cx, store);
+}
+
+static int show_row(const struct chela_schedule_row *row, void *user) {
+    (void)user;
+    chela_free(chela_schedule_row_json(row));
+    return 0;
+}
+
+static void do_schedule_list(struct sweep *cx) {
+    const struct chela_schedule *const all[] = {&daily, NULL};
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_schedule_list(store, all, show_row, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
+static void do_schedule_row_json(struct sweep *cx) {
+    struct chela_schedule_row row = {.schedule = &daily, .of_session = ""};
+    (void)cx;
+    show_row(&row, NULL);
+}
+
+static void do_schedule_tool(struct sweep *cx) {
+    if (cx->store)
+        chela_schedule_tool(cx->agent, cx->store, NULL);
+}
+
+static int see_pairing(const struct chela_pairing *p, void *user) {
+    (void)p;
+    (void)user;
+    return 0;
+}
+
+static void do_pairing_list(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_pairing_list(store, see_pairing, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
+static void do_pairing_approve(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_pairing_approve(store, "ABCDEFGH", see_pairing, NULL, NULL) ==
+                 CHELA_ENOENT);
+    give_back(cx, store);
+}
+
+static void do_pairing_remove(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_pairing_remove(store, "feishu", "ou_1", NULL) == CHELA_ENOENT);
+    give_back(cx, store);
+}
+
+/* --- gateway --------------------------------------------------------------------------- */
+
+static chela_agent *serving[2];
+
+static const struct chela_gateway_opts *gateway_opts(struct sweep *cx) {
+    static struct chela_gateway_opts opts;
+    serving[0] = cx->agent;
+    opts = (struct chela_gateway_opts)CHELA_GATEWAY_OPTS(
+            .listen = "127.0.0.1:0", .token = SWEEP_TOKEN, .agents = serving,
+            .store = cx->store);
+    return &opts;
+}
+
+static chela_gateway *gateway(struct sweep *cx) {
+    struct chela_error err = {0};
+    chela_gateway *gw = NULL;
+    if (chela_gateway_new(cx->rt, gateway_opts(cx), &gw, &err) < 0)
+        sweep_problem("gateway: %s", err.message);
+    return gw;
+}
+
+/* It is closed when the case has come to rest. */
+static void do_gateway_new(struct sweep *cx) {
+    cx->gateway = gateway(cx);
+}
+
+static void do_gateway_close(struct sweep *cx) {
+    chela_gateway_close(gateway(cx));
+}
+
+static void do_gateway_address(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_EXPECT(chela_gateway_address(gw) != NULL);
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_run(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_REFUSED(chela_gateway_run(gw));
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_interrupt(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    chela_gateway_interrupt(gw);
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_wants_restart(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_EXPECT(!chela_gateway_wants_restart(gw));
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_reload(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_EXPECT(chela_gateway_reload(gw, gateway_opts(cx), NULL) == 0);
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_trouble(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    chela_gateway_trouble(gw, "a wrong file");
+    chela_gateway_trouble(gw, NULL);
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_stop(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    chela_gateway_stop(gw, 0);
+    chela_gateway_close(gw);
+}
+
+static void do_gateway_survey(struct sweep *cx) {
+    chela_free(chela_gateway_survey(cx->rt, "http://127.0.0.1:9", NULL));
+}
+
+static void do_channel_survey(struct sweep *cx) {
+    struct chela_channel_opts opts = CHELA_CHANNEL_OPTS(
+            .name = "feishu", .account = "a", .secret = "b", .domain = "http://127.0.0.1:9");
+    chela_free(chela_channel_survey(cx->rt, &opts, NULL));
+}
+
+static void do_schedule_run(struct sweep *cx) {
+    size_t n = 0;
+    struct chela_error err = {0};
+    const struct chela_schedule *const all[] = {&daily, NULL};
+    struct chela_gateway_opts opts = *gateway_opts(cx);
+    opts.schedules = all;
+    int rc = chela_schedule_run(cx->rt, &opts, "daily", NULL, NULL, &n, &err);
+    if (cx->store)
+        SWEEP_REFUSED(rc);
+}
+
+/* --- configuration ------------------------------------------------------------------------ */
+
+static chela_config *config(struct sweep *cx) {
+    char path[512];
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    snprintf(path, sizeof(path), "%s/chela.yaml", cx->dir);
+    if (chela_config_load(path, NULL, NULL, &cfg, &err) < 0)
+        sweep_problem("config: %s", err.message);
+    return cfg;
+}
+#define WITH_CONFIG(name, body)                      \
+    static void do_config_##name(struct sweep *cx) { \
+        chela_config *cfg = config(cx);              \
+        body;                                        \
+        chela_config_free(cfg);                      \
+    }
+
+static void see_option(const char *key, const char *value, int from_file, void *user) {
+    (void)key;
+    (void)value;
+    (void)from_file;
+    (void)user;
+}
+
+WITH_CONFIG(load, )
+WITH_CONFIG(apply, SWEEP_EXPECT(chela_config_apply(cfg, cx->rt, NULL) == 0))
+WITH_CONFIG(agent, struct chela_agent_opts o = CHELA_AGENT_OPTS(.id = NULL);
+            SWEEP_EXPECT(chela_config_agent(cfg, "main", &o, NULL) == 0))
+WITH_CONFIG(tools, SWEEP_EXPECT(chela_config_tools(cfg, "main", cx->agent, NULL) == 0))
+WITH_CONFIG(store, chela_config_store(cfg))
+WITH_CONFIG(durability, chela_config_durability(cfg))
+WITH_CONFIG(calls, SWEEP_EXPECT(!chela_config_calls(cfg, "main", 0)))
+WITH_CONFIG(takers, SWEEP_EXPECT(!chela_config_takers(cfg, "main", 0)))
+WITH_CONFIG(agent_id, SWEEP_EXPECT(chela_config_agent_id(cfg, 0) != NULL))
+WITH_CONFIG(gateway, struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+            chela_config_gateway(cfg, &o, NULL, NULL, NULL))
+WITH_CONFIG(token, const char *token = NULL; chela_config_token(cfg, &token, NULL))
+WITH_CONFIG(hook, struct chela_gateway_hook h = CHELA_GATEWAY_HOOK(.name = NULL);
+            const char *env;
+            SWEEP_EXPECT(chela_config_hook(cfg, 0, &h, &env, NULL) == CHELA_ENOENT))
+WITH_CONFIG(schedule, struct chela_schedule s = CHELA_SCHEDULE(.name = NULL);
+            SWEEP_EXPECT(chela_config_schedule(cfg, 0, &s, NULL) == CHELA_ENOENT))
+WITH_CONFIG(schedule_tool, chela_config_schedule_tool(cfg, "main"))
+WITH_CONFIG(channel, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = NULL);
+            struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
+            SWEEP_EXPECT(chela_config_channel(cfg, 0, &o, &env, NULL) == CHELA_ENOENT))
+WITH_CONFIG(channel_secrets, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = "feishu");
+            chela_config_channel_secrets(cfg, &o, NULL))
+WITH_CONFIG(show, chela_config_show(cfg, see_option, NULL))
+
+static void do_config_schema(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_config_schema());
+}
+
+/* --- models and prompts ---------------------------------------------------------------------- */
+
+static void do_models_json(struct sweep *cx) {
+    struct chela_error err = {0};
+    chela_free(chela_models_json(cx->rt, NULL, &err));
+    SWEEP_EXPECT(!chela_models_json(cx->rt, "ollama", &err));
+    SWEEP_REFUSED(err.code);
+}
+
+static void do_model_probe(struct sweep *cx) {
+    struct chela_error err = {0};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
+    SWEEP_EXPECT(!chela_model_probe(cx->rt, &opts, &err));
+    SWEEP_REFUSED(err.code);
+}
+
+static void do_prompts_load(struct sweep *cx) {
+    chela_prompts_load(cx->rt, cx->dir, NULL);
+}
+
+static void do_prompts_pin(struct sweep *cx) {
+    SWEEP_EXPECT(chela_prompts_pin(cx->rt, "planner", "1.0", NULL) == 0);
+}
+
+static void do_prompts_rollout(struct sweep *cx) {
+    chela_prompts_rollout(cx->rt, "planner", "1.0", 50, NULL);
+}
+
+static void do_prompts_json(struct sweep *cx) {
+    chela_free(chela_prompts_json(cx->rt, NULL));
+}
+
+static const struct chela_prompt_query planner = CHELA_PROMPT_QUERY(.name = "planner");
+
+static void do_prompt_json(struct sweep *cx) {
+    chela_free(chela_prompt_json(cx->rt, &planner, NULL));
+}
+
+static void do_prompt_render(struct sweep *cx) {
+    chela_free(chela_prompt_render(cx->rt, &planner, "{}", 2, NULL));
+}
+
+static void do_prompt_test(struct sweep *cx) {
+    struct chela_error err = {0};
+    struct chela_agent_opts agent = CHELA_AGENT_OPTS(.model = "scripted/demo");
+    struct chela_prompt_test_opts opts =
+        CHELA_PROMPT_TEST_OPTS(.name = "planner", .agent = &agent, .runs = 1);
+    char *out = chela_prompt_test(cx->rt, &opts, &err);
+    SWEEP_EXPECT(!out);
+    SWEEP_REFUSED(err.code);
+    chela_free(out);
+}
+
+static void do_prompt_compare(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_prompt_compare("{}", "{}", NULL));
+}
+
+static void do_runtime_survey(struct sweep *cx) {
+    chela_free(chela_runtime_survey(cx->rt, NULL));
+}
+
+/* --- values --------------------------------------------------------------------------------- */
+
+static void do_error_name(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(strcmp(chela_error_name(CHELA_EBUSY), "EBUSY") == 0);
+}
+
+static void do_error_text(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_error_text(CHELA_EBUSY) != NULL);
+}
+
+static void do_redact(struct sweep *cx) {
+    char text[] = "Bearer sk-0123456789abcdef0123456789abcdef";
+    (void)cx;
+    chela_redact(text);
+}
+
+static void do_edits(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_edits("a", 1, "b", 1) == 1);
+}
+
+static void do_event_name(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_event_name(CHELA_EV_RUN_END) != NULL);
+}
+
+static void do_inbound_line(struct sweep *cx) {
+    struct chela_inbound in = CHELA_INBOUND(.message_id = "om_1", .sender = "Ann");
+    (void)cx;
+    chela_free(chela_inbound_line(&in, "hello", 5, NULL));
+}
+
+static void do_json_get(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_json_get("{\"a\":1}", 7, "/a", NULL));
+}
+
+static void do_heard_line(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_heard_line(0, 0, "om_1", "Ann", (struct chela_str){"hello", 5}));
+}
+
+static void see_simulated(const struct chela_simulated *s, void *user) {
+    (void)user;
+    chela_free(chela_simulated_json(s));
+}
+
+static void do_heartbeat_simulate(struct sweep *cx) {
+    static const char line[] = "{\"ts\":1,\"text\":\"hello\"}\n";
+    (void)cx;
+    SWEEP_EXPECT(chela_heartbeat_simulate(line, strlen(line), NULL, see_simulated, NULL, NULL) ==
+                 0);
+}
+
+static void do_willing_defaults(struct sweep *cx) {
+    struct chela_willing_opts opts = CHELA_WILLING_OPTS(.text = 0);
+    (void)cx;
+    SWEEP_EXPECT(chela_willing_defaults(CHELA_CHAT_GROUP, &opts, NULL) == 0);
+}
+
+static void do_willing(struct sweep *cx) {
+    struct chela_heard line = {.at = 1, .text = {"hello", 5}};
+    struct chela_urge urge;
+    (void)cx;
+    chela_willing *w = NULL;
+    SWEEP_EXPECT(chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL, &w, NULL) == 0);
+    chela_willing_hear(w, &line, &urge);
+    SWEEP_EXPECT(chela_urge_name(urge.reason) != NULL);
+    chela_willing_turn(w, 2);
+    chela_willing_said(w, 3, 1);
+    (void)chela_willing_at(w, 4);
+    char *saved = chela_willing_save(w);
+    SWEEP_EXPECT(chela_willing_restore(w, saved, strlen(saved), 5, NULL) == 0);
+    chela_free(saved);
+    chela_willing_free(w);
+}
+
+static void do_quiet_hours_read(struct sweep *cx) {
+    int from, to;
+    (void)cx;
+    SWEEP_EXPECT(chela_quiet_hours_read("23:00-07:30", &from, &to, NULL) == 0);
+}
+
+static void do_utc_offset_read(struct sweep *cx) {
+    int minutes;
+    (void)cx;
+    SWEEP_EXPECT(chela_utc_offset_read("+08:00", &minutes, NULL) == 0);
+}
+
+static void do_schema(struct sweep *cx) {
+    chela_schema *s = NULL;
+    (void)cx;
+    SWEEP_EXPECT(chela_schema_new(SCHEMA, strlen(SCHEMA), NULL, &s, NULL) == 0);
+    SWEEP_EXPECT(chela_schema_valid(s, "{\"n\":1}", 7) == 1);
+    chela_free(chela_schema_report(s, "{\"n\":\"x\"}", 9, NULL));
+    chela_free(chela_schema_coerce(s, "{\"n\":\"1\"}", 9, 0, NULL));
+    chela_schema_free(s);
+}
+
+static void do_schema_clean(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_schema_clean(SCHEMA, strlen(SCHEMA), "gemini", NULL, NULL));
+}
+
+static void do_schema_lint(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_schema_lint(SCHEMA, strlen(SCHEMA), NULL));
+}
+
+static void do_tool_index(struct sweep *cx) {
+    static const char tools[] = "[{\"name\":\"stamp\",\"description\":\"Stamps letters.\"}]";
+    chela_tool_index *ix = NULL;
+    (void)cx;
+    SWEEP_EXPECT(chela_tool_index_new(tools, strlen(tools), &ix, NULL) == 0);
+    SWEEP_EXPECT(chela_tool_index_size(ix) == 1);
+    chela_free(chela_tool_index_select(ix, "letters", 7, 1));
+    chela_tool_index_free(ix);
+}
+
+static void do_wire_decode(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_wire_decode("anthropic", 0, NULL, "{}", 2, NULL));
+}
+
+static void do_wire_encode(struct sweep *cx) {
+    (void)cx;
+    chela_free(chela_wire_encode("anthropic", "m", "{\"messages\":[]}", 15, NULL));
+}
+
+static void do_wire_apis(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_wire_apis() != NULL);
+}
+
+static void do_version(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_version() != NULL);
+}
+
+static void do_version_number(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_version_number() == CHELA_VERSION_NUMBER);
+}
+
+static void do_free(struct sweep *cx) {
+    (void)cx;
+    chela_free(NULL);
+}
+
+#define SHARED SWEEP_SHARED
+static const struct sweep_row rows[] = {
+    {"chela_store_open", do_store_open, SHARED, NULL},
+    {"chela_store_close", do_store_close, SWEEP_STORED, NULL},
+    {"chela_store_note", do_store_note, SHARED, NULL},
+    {"chela_store_list", do_store_list, SHARED, NULL},
+    {"chela_store_session", do_store_session, SHARED, NULL},
+    {"chela_store_records", do_store_records, SHARED, NULL},
+    {"chela_store_record_name", do_store_record_name, SHARED, NULL},
+    {"chela_store_title", do_store_title, SHARED, NULL},
+    {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
+    {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
+    {"chela_store_search", do_store_search, SHARED, NULL},
+    {"chela_store_items", do_store_items, SHARED, NULL},
+    {"chela_store_session_json", do_store_session_json, SHARED, NULL},
+    {"chela_store_hit_json", do_store_hit_json, SHARED, NULL},
+    {"chela_store_show", do_store_show, SHARED, NULL},
+    {"chela_store_fork", do_store_fork, SHARED, NULL},
+    {"chela_store_fork_before", do_store_fork_before, SHARED, NULL},
+    {"chela_store_export", do_store_export, SHARED, NULL},
+    {"chela_store_import", do_store_import, SHARED, NULL},
+    {"chela_replay", do_replay, SHARED, NULL},
+    {"chela_session_root", do_session_root, SHARED, NULL},
+    {"chela_schedule_check", do_schedule_check, SHARED, NULL},
+    {"chela_schedule_next", do_schedule_next, SHARED, NULL},
+    {"chela_schedule_time", do_schedule_time, SHARED, NULL},
+    {"chela_schedule_add", do_schedule_add, SHARED, NULL},
+    {"chela_schedule_remove", do_schedule_remove, SHARED, NULL},
+    {"chela_schedule_list", do_schedule_list, SHARED, NULL},
+    {"chela_schedule_row_json", do_schedule_row_json, SHARED, NULL},
+    {"chela_schedule_tool", do_schedule_tool, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_schedule_run", do_schedule_run, SWEEP_ROUND, NULL},
+    {"chela_pairing_list", do_pairing_list, SHARED, NULL},
+    {"chela_pairing_approve", do_pairing_approve, SHARED, NULL},
+    {"chela_pairing_remove", do_pairing_remove, SHARED, NULL},
+    {"chela_gateway_new", do_gateway_new, 0, NULL},
+    {"chela_gateway_close", do_gateway_close, SWEEP_ROUND, NULL},
+    {"chela_gateway_address", do_gateway_address, SHARED, NULL},
+    {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
+    {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
+    {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
+    {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},
+    {"chela_gateway_trouble", do_gateway_trouble, SHARED, NULL},
+    {"chela_gateway_stop", do_gateway_stop, SWEEP_ROUND, NULL},
+    {"chela_gateway_survey", do_gateway_survey, SHARED, NULL},
+    {"chela_channel_survey", do_channel_survey, SHARED, NULL},
+    {"chela_config_load", do_config_load, SHARED, NULL},
+    {"chela_config_free", do_config_load, SHARED, NULL},
+    {"chela_config_apply", do_config_apply, SHARED, NULL},
+    {"chela_config_agent", do_config_agent, SHARED, NULL},
+    {"chela_config_tools", do_config_tools, SHARED, NULL},
+    {"chela_config_store", do_config_store, SHARED, NULL},
+    {"chela_config_durability", do_config_durability, SHARED, NULL},
+    {"chela_config_calls", do_config_calls, SHARED, NULL},
+    {"chela_config_takers", do_config_takers, SHARED, NULL},
+    {"chela_config_agent_id", do_config_agent_id, SHARED, NULL},
+    {"chela_config_gateway", do_config_gateway, SHARED, NULL},
+    {"chela_config_token", do_config_token, SHARED, NULL},
+    {"chela_config_hook", do_config_hook, SHARED, NULL},
+    {"chela_config_schedule", do_config_schedule, SHARED, NULL},
+    {"chela_config_schedule_tool", do_config_schedule_tool, SHARED, NULL},
+    {"chela_config_channel", do_config_channel, SHARED, NULL},
+    {"chela_config_channel_secrets", do_config_channel_secrets, SHARED, NULL},
+    {"chela_config_show", do_config_show, SHARED, NULL},
+    {"chela_config_schema", do_config_schema, SHARED, NULL},
+    {"chela_models_json", do_models_json, SHARED, NULL},
+    {"chela_model_probe", do_model_probe, SWEEP_ROUND, NULL},
+    {"chela_prompts_load", do_prompts_load, SHARED, NULL},
+    {"chela_prompts_pin", do_prompts_pin, SHARED, NULL},
+    {"chela_prompts_rollout", do_prompts_rollout, SHARED, NULL},
+    {"chela_prompts_json", do_prompts_json, SHARED, NULL},
+    {"chela_prompt_json", do_prompt_json, SHARED, NULL},
+    {"chela_prompt_render", do_prompt_render, SHARED, NULL},
+    {"chela_prompt_test", do_prompt_test, SWEEP_ROUND, NULL},
+    {"chela_prompt_compare", do_prompt_compare, SHARED, NULL},
+    {"chela_runtime_survey", do_runtime_survey, SHARED, NULL},
+    {"chela_error_name", do_error_name, SHARED, NULL},
+    {"chela_error_text", do_error_text, SHARED, NULL},
+    {"chela_redact", do_redact, SHARED, NULL},
+    {"chela_edits", do_edits, SHARED, NULL},
+    {"chela_event_name", do_event_name, SHARED, NULL},
+    {"chela_inbound_line", do_inbound_line, SHARED, NULL},
+    {"chela_json_get", do_json_get, SHARED, NULL},
+    {"chela_heard_line", do_heard_line, SHARED, NULL},
+    {"chela_heartbeat_simulate", do_heartbeat_simulate, SHARED, NULL},
+    {"chela_simulated_json", do_heartbeat_simulate, SHARED, NULL},
+    {"chela_willing_defaults", do_willing_defaults, SHARED, NULL},
+    {"chela_willing_new", do_willing, SHARED, NULL},
+    {"chela_willing_free", do_willing, SHARED, NULL},
+    {"chela_willing_hear", do_willing, SHARED, NULL},
+    {"chela_willing_turn", do_willing, SHARED, NULL},
+    {"chela_willing_said", do_willing, SHARED, NULL},
+    {"chela_willing_at", do_willing, SHARED, NULL},
+    {"chela_willing_save", do_willing, SHARED, NULL},
+    {"chela_willing_restore", do_willing, SHARED, NULL},
+    {"chela_urge_name", do_willing, SHARED, NULL},
+    {"chela_quiet_hours_read", do_quiet_hours_read, SHARED, NULL},
+    {"chela_utc_offset_read", do_utc_offset_read, SHARED, NULL},
+    {"chela_schema_new", do_schema, SHARED, NULL},
+    {"chela_schema_free", do_schema, SHARED, NULL},
+    {"chela_schema_valid", do_schema, SHARED, NULL},
+    {"chela_schema_report", do_schema, SHARED, NULL},
+    {"chela_schema_coerce", do_schema, SHARED, NULL},
+    {"chela_schema_clean", do_schema_clean, SHARED, NULL},
+    {"chela_schema_lint", do_schema_lint, SHARED, NULL},
+    {"chela_tool_index_new", do_tool_index, SHARED, NULL},
+    {"chela_tool_index_free", do_tool_index, SHARED, NULL},
+    {"chela_tool_index_size", do_tool_index, SHARED, NULL},
+    {"chela_tool_index_select", do_tool_index, SHARED, NULL},
+    {"chela_wire_decode", do_wire_decode, SHARED, NULL},
+    {"chela_wire_encode", do_wire_encode, SHARED, NULL},
+    {"chela_wire_apis", do_wire_apis, SHARED, NULL},
+    {"chela_version", do_version, SHARED, NULL},
+    {"chela_version_number", do_version_number, SHARED, NULL},
+    {"chela_free", do_free, SHARED, NULL},
+    {"chela_set_allocator", NULL, 0,
+     "Replace malloc for the whole process, once, before anything else."},
+};
+const struct sweep_rows sweep_rows_rest = {rows, sizeof(rows) / sizeof(rows[0])};
