@@ -156,7 +156,7 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
         in.has_text |= ch_sv_is(type, "text") && ch_sv_trim(ch_json_get_str(block, "text")).n > 0;
     }
     if (is_person(v)) { /* who ended it, at whatever step */
-        r->reply = (struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED};
+        r->reply = (struct ch_input){.kind = CH_IN_TAKEN_OVER};
         r->replied = true;
         return;
     }

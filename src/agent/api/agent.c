@@ -341,7 +341,7 @@ int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_age
     ch_list_add(&rt->agents, &a->link);
     int rc = fill(a, opts, err);
     if (rc < 0) {
-        ch_agent_free(a);
+        ch_agent_close(a);
         return rc;
     }
     *out = a;
@@ -369,9 +369,9 @@ static chela_agent *find_unused(chela_runtime *rt) {
     return NULL;
 }
 
-void ch_agents_bury(chela_runtime *rt) {
+void ch_agents_close_unused(chela_runtime *rt) {
     for (chela_agent *a; (a = find_unused(rt));)
-        ch_agent_free(a);
+        ch_agent_close(a);
 }
 
 void ch_agent_hold(chela_agent *a) {
@@ -381,7 +381,7 @@ void ch_agent_hold(chela_agent *a) {
 void ch_agent_release(chela_agent *a) {
     a->holds--;
     if (a->closed)
-        ch_task_defer(a->rt->loop, &a->rt->bury);
+        ch_runtime_free_soon(a->rt);
 }
 
 void chela_agent_close(chela_agent *a) {
@@ -389,7 +389,7 @@ void chela_agent_close(chela_agent *a) {
         return;
     a->closed = true;
     chela_session_close(a->own);
-    ch_task_defer(a->rt->loop, &a->rt->bury);
+    ch_runtime_free_soon(a->rt);
 }
 
 static void free_targets(struct ch_target **targets, size_t n) {
@@ -398,11 +398,16 @@ static void free_targets(struct ch_target **targets, size_t n) {
     ch_free(targets);
 }
 
-void ch_agent_free(chela_agent *a) {
+void ch_agent_close(chela_agent *a) {
+    ch_roles_free(a); /* the agents of its roles use what is its own: they go first */
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
-    ch_sessions_bury(a->rt);
-    ch_roles_free(a);
+    ch_list_del(&a->link);
+    ch_list_add(&a->rt->closed.agents, &a->link);
+    ch_runtime_free_soon(a->rt);
+}
+
+void ch_agent_free(chela_agent *a) {
     ch_list_del(&a->link);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
@@ -414,8 +419,6 @@ void ch_agent_free(chela_agent *a) {
         ch_output_free(a->output);
     ch_context_forget(a);
     if (a->base) {
-        if (a->base->closed)
-            ch_task_defer(a->rt->loop, &a->rt->bury);
         ch_free(a);
         return;
     }

@@ -398,7 +398,7 @@ static int run_test(struct test *test, struct chela_error *err) {
 static void release(struct test *test) {
     for (size_t i = 0; test->tried && i < test->cases.n; i++) {
         if (test->tried[i].agent)
-            ch_agent_free(test->tried[i].agent);
+            ch_agent_close(test->tried[i].agent);
         ch_prompt_text_release(&test->tried[i].text);
         ch_buf_release(&test->tried[i].failures);
     }

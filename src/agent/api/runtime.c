@@ -55,10 +55,32 @@ static void log_to_host(enum ch_log_level level, const char *area, const char *l
     o->log((enum chela_log_level)level, area, line, o->user);
 }
 
-static void bury(struct ch_task *task) {
-    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, bury);
-    ch_sessions_bury(rt);
-    ch_agents_bury(rt);
+static void on_free_closed(struct ch_task *task) {
+    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, free_closed);
+    ch_agents_close_unused(rt);
+    ch_runtime_free_closed(rt);
+}
+
+void ch_runtime_free_soon(chela_runtime *rt) {
+    ch_task_defer(rt->loop, &rt->free_closed);
+}
+
+/* A run that is freed closes its children, so runs and sessions may be added. Agents
+ * are what all others use: they come last. */
+void ch_runtime_free_closed(chela_runtime *rt) {
+    for (;;) {
+        chela_run *run = CH_LIST_FIRST(&rt->closed.runs, chela_run, link);
+        chela_session *s = CH_LIST_FIRST(&rt->closed.sessions, chela_session, link);
+        chela_agent *a = CH_LIST_FIRST(&rt->closed.agents, chela_agent, link);
+        if (run)
+            ch_run_part(run);
+        else if (s)
+            ch_session_free(s);
+        else if (a)
+            ch_agent_free(a);
+        else
+            return;
+    }
 }
 
 static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
@@ -105,9 +127,11 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->module_path = dup_opt(opts.module_path);
     rt->ca_file = dup_opt(opts.ca_file);
     rt->idle = true;
-    rt->bury.fn = bury;
+    rt->free_closed.fn = on_free_closed;
     ch_list_init(&rt->agents);
-    ch_list_init(&rt->closed);
+    ch_list_init(&rt->closed.runs);
+    ch_list_init(&rt->closed.sessions);
+    ch_list_init(&rt->closed.agents);
     rt->recall = (struct ch_recall){recall, rt};
     rt->workers = ch_workers_new(rt->loop, opts.max_threads ? opts.max_threads : MAX_THREADS);
     rt->http = open_http(rt);
@@ -133,8 +157,9 @@ void chela_runtime_close(chela_runtime *rt) {
         return;
     }
     ch_windows_free(CH_TAKE(rt->heard));
-    for (chela_agent *a; (a = CH_LIST_FIRST(&rt->agents, chela_agent, link));)
-        ch_agent_free(a);
+    while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
+        ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
+    ch_runtime_free_closed(rt);
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);

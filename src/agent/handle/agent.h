@@ -189,8 +189,10 @@ struct chela_runtime {
     struct ch_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
-    struct ch_list closed; /* sessions to be freed once the stack is clear */
-    struct ch_task bury;
+    struct { /* what ch_runtime_free_closed frees */
+        struct ch_list runs, sessions, agents;
+    } closed;
+    struct ch_task free_closed;
     unsigned running; /* runs and whatever else is in progress */
     bool idle;        /* running == 0, for ch_loop_run */
     char *default_model;
@@ -203,7 +205,7 @@ struct ch_bounds { /* of one run, within those of its agent; 0: no further */
 };
 
 struct chela_agent {
-    struct ch_link link; /* in the runtime's agents */
+    struct ch_link link; /* in the runtime's agents, then in its closed ones */
     chela_runtime *rt;
     chela_agent *base; /* it is that one with changes, and owns only those; NULL */
     char *id, *workspace, *tool_choice;
@@ -343,12 +345,16 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 /* chela_agent_new with options that were read. */
 int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
                   struct chela_error *err);
-void ch_agent_free(chela_agent *agent);
-/* Keep an agent from being freed after chela_agent_close, and end that. */
+/* Closes its sessions at once; the memory goes with ch_runtime_free_closed, after that
+ * of agents closed before it. So an agent is closed after those derived from it. */
+void ch_agent_close(chela_agent *agent);
+void ch_agent_free(chela_agent *agent);     /* by ch_runtime_free_closed alone */
+void ch_session_free(chela_session *s);     /* likewise */
+/* Keep an agent in use although chela_agent_close was called, and end that. */
 void ch_agent_hold(chela_agent *agent);
 void ch_agent_release(chela_agent *agent);
-void ch_agents_bury(chela_runtime *rt); /* free what chela_agent_close left, if it is not in use */
-void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
+/* Close the agents that chela_agent_close left and that nothing uses any more. */
+void ch_agents_close_unused(chela_runtime *rt);
 chela_session *ch_session_find(const chela_runtime *rt, const char *key); /* open; NULL */
 /* The run with this id, of any open session; NULL. */
 chela_run *ch_run_find(const chela_runtime *rt, const char *id);
@@ -395,6 +401,12 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
 int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
 
 /* --- runtime.c */
+/* Runs, sessions and agents may be closed inside callbacks of their own. Closing stops
+ * them at once and puts them on a list; this is the one place that frees them. It is
+ * called on the loop's next turn, when no callback is on the stack, and by those who
+ * may not be called from a callback themselves. */
+void ch_runtime_free_closed(chela_runtime *rt);
+void ch_runtime_free_soon(chela_runtime *rt); /* on the loop's next turn */
 /* chela_runtime_new with a clock of the caller's. */
 int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err);

@@ -19,6 +19,7 @@
 
 struct chela_run {
     atomic_uint refs;
+    struct ch_link link; /* in the runtime's closed runs, once retired */
     chela_session *session;
     struct ch_loop *loop;
     char id[24];
@@ -37,8 +38,11 @@ struct chela_run {
     bool active;          /* counted in rt->running, the loop is held */
     bool over;            /* ended or paused; RUN_END was sent */
     bool dead;            /* closed: touch nothing, say nothing */
+    bool retired;         /* its session has another run: it is told of its end, no more */
     unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
-    bool halt;            /* a hook asked to end the run */
+    enum ch_in stop;      /* asked for inside a callback: an interruption that takes place when
+                             the callback has returned; CH_IN_INPUT: none */
+    struct ch_task stop_soon; /* at the latest then, if nothing else happens */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
 
     /* being stored */
@@ -125,7 +129,7 @@ struct chela_run {
     char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */
     struct ch_buf handoff_note;
     unsigned handoffs; /* that there were; stored */
-    char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
+    char *last_words; /* owned: of CH_IN_TAKEN_OVER; NULL: nobody has taken over */
 
     /* the channel; reply_directives.c */
     struct ch_directives said; /* of the last reply that had text */
@@ -146,12 +150,23 @@ void ch_run_begin(chela_run *run); /* once it is admitted, not before the next i
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */
 void ch_run_lost(chela_run *run, const struct chela_error *err); /* and no further */
-void ch_run_close(chela_run *run); /* at once, from anywhere */
-void ch_run_bury(chela_run *run);  /* later: free what was closed */
+void ch_run_close(chela_run *run);  /* its session is closed: stop at once, from anywhere */
+void ch_run_retire(chela_run *run); /* it has ended, and its session has another run */
+/* The session's part in the run ends, and its reference goes: by
+ * ch_runtime_free_closed alone. */
+void ch_run_part(chela_run *run);
+chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
 bool ch_emit(chela_run *run, struct chela_event *ev); /* false: run->dead */
 void ch_drive(chela_run *run, const struct ch_input *in);
+/* End the run from outside, at any step. Calls that are under way are cancelled first:
+ * the transcript has a result for every call. Not inside a callback of the host's:
+ * what its hooks and its calls ask for is run->stop. */
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
+static inline bool ch_stops(const chela_run *run) {
+    return run->stop != CH_IN_INPUT;
+}
+void ch_stop(chela_run *run); /* what run->stop asks for: ch_interrupt */
 void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
@@ -177,6 +192,8 @@ bool ch_think_deliver(chela_run *run); /* what waits for the model */
 bool ch_think_note(chela_run *run, struct ch_sv text); /* a word of the runtime's own */
 bool ch_think_open(chela_run *run); /* TURN_START, unless the turn has begun */
 void ch_think_reply(chela_run *run, struct ch_reply *r); /* as if a model had said so */
+/* The run's answer, in words that its model did not choose. person: a person did. */
+bool ch_think_say(chela_run *run, struct ch_sv text, bool person);
 
 /* --- act.c */
 void ch_act(chela_run *run); /* run the calls of run->reply */
@@ -189,10 +206,10 @@ bool ch_emit_approval(chela_run *run, const struct chela_approval *a);
 size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
 
 /* --- takeover.c */
-/* A person ends the run with these words: at once, or once a paused one goes on. */
+/* A person ends the run with these words: soon, or once a paused one goes on. */
 void ch_take_over(chela_run *run, const char *text);
-/* It comes to that now. */
-void ch_taken_over(chela_run *run);
+/* Before the machine hears of it: the words become the answer. False: the run is gone. */
+bool ch_taken_over(chela_run *run);
 #define CH_TAKEN_OVER "A person took over here, so this call was not made."
 
 /* --- recover.c: a run that an earlier process began */

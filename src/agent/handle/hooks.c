@@ -15,9 +15,9 @@ static const struct chela_hooks *hook(const chela_run *run, size_t i) {
 }
 
 static bool go_on(chela_run *run, enum chela_flow f) {
-    if (f == CHELA_HALT)
-        run->halt = true;
-    return !run->halt && !run->dead;
+    if (f == CHELA_HALT && !ch_stops(run))
+        run->stop = CH_IN_CANCEL;
+    return !ch_stops(run) && !run->dead;
 }
 
 static void keep(chela_run *run, const char **text) {

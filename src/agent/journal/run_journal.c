@@ -344,7 +344,7 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
 }
 
 /* With what the machine was told about it, so that it can be told again. */
-void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r) {
+void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r, bool person) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -353,7 +353,7 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     struct ch_jw w = begin(k, run);
     kmsg(&w, m);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
-    if (run->taken_over)
+    if (person)
         ch_jw_kbool(&w, "person", true);
     ch_jw_key(&w, "request");
     ch_jw_begin(&w, '{');

@@ -64,7 +64,8 @@ void ch_keep_forgotten(chela_session *s, uint64_t seq); /* it will not be delive
 void ch_keep_taken(chela_session *s, uint64_t seq);     /* delivered, outside of any run */
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_keep_message(chela_run *run, const struct ch_msg *m);
-void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r);
+/* person: its words are a person's, not the model's. */
+void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r, bool person);
 /* A role was asked on the run's behalf, and said this. */
 void ch_keep_role(chela_run *run, const char *role, const char *model, const struct ch_usage *u,
                   struct ch_sv answer);

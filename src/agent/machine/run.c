@@ -9,6 +9,7 @@
  *      `- follow-up ---+--- reply without calls --> DONE    |
  *                      |                                    |
  *   any --- cancel, deadline, limit, failure ---> ERROR <---'
+ *   any --- taken over by a person ---> DONE
  *
  * The content of a reply decides, not its stop reason: complete calls are run
  * whatever the vendor called the end. The exceptions are a refusal, whose
@@ -333,6 +334,8 @@ static enum ch_reason interruption(enum ch_in kind) {
     switch (kind) {
     case CH_IN_CANCEL:
         return CH_REASON_CANCELLED;
+    case CH_IN_TAKEN_OVER:
+        return CH_REASON_COMPLETED;
     case CH_IN_DEADLINE:
         return CH_REASON_DEADLINE;
     case CH_IN_BROKEN:

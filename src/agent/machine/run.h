@@ -136,6 +136,7 @@ enum ch_in {
     CH_IN_ROLE,       /* the turn went to a part of the work, not to an answer: on */
     CH_IN_DECIDED,    /* such a part ends the run, with `reason` */
     CH_IN_CANCEL,
+    CH_IN_TAKEN_OVER, /* a person ended it, with words of their own as its answer */
     CH_IN_BROKEN, /* the runtime itself failed */
     CH_IN_LOST,   /* what the run does can no longer be stored */
 };

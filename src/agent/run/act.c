@@ -104,7 +104,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
         ch_keep_asked(run, index, &a, asked->digest);
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    if (run->halt || !ch_emit_approval(run, &a))
+    if (ch_stops(run) || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
     if (go && !run->dead && a.decision == CHELA_UNDECIDED)
@@ -113,7 +113,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
     if (!go) { /* the run ends; so does this call, with all others */
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        ch_stop(run);
         return CHELA_UNDECIDED;
     }
     *reason = dup_opt(a.reason);
@@ -293,8 +293,6 @@ void ch_act(chela_run *run) {
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
         ch_recover_batch(run);
-    if (run->taken_over)
-        ch_batch_cancel(run->batch, CH_TAKEN_OVER);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
@@ -304,7 +302,9 @@ void ch_act(chela_run *run) {
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
     if (run->interrupt != CH_IN_INPUT)
         return run->interrupt;
-    return t->stop || run->halt ? CH_IN_CANCEL : CH_IN_RESULTS;
+    if (ch_stops(run))
+        return run->stop;
+    return t->stop ? CH_IN_CANCEL : CH_IN_RESULTS;
 }
 
 static struct ch_sv said(const struct ch_msg *reply) {
@@ -357,18 +357,14 @@ void ch_act_done(chela_run *run) {
     run->batch = NULL;
     ch_free(CH_TAKE(run->gates));
     ch_past_free(CH_TAKE(run->past));
-    run->halt = false;
-    run->interrupt = CH_IN_INPUT;
+    run->stop = run->interrupt = CH_IN_INPUT;
     if (ch_transcript_add(&run->session->transcript, m) < 0) {
+        run->reply = NULL; /* its calls are not made once more */
         ch_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;
     }
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
-    if (run->taken_over && in.kind == CH_IN_RESULTS && !run->dead) {
-        ch_taken_over(run);
-        return;
-    }
     if (in.loop == CH_GUARD_NOTE)
         ch_warn(run, "%s", ch_buf_str(&run->complaint));
     if (in.kind == CH_IN_RESULTS && !run->dead && !ch_handoff(run))

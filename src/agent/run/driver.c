@@ -13,6 +13,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/context/reply_directives.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -190,6 +191,7 @@ static void drop_work(chela_run *run) {
     run->decoding = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
+    assert(ch_list_empty(&run->children)); /* a call that ends closes its child */
     ch_free(CH_TAKE(run->gates));
     ch_past_free(CH_TAKE(run->past));
     ch_arena_release(&run->arena);
@@ -432,9 +434,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         pause_run(run);
         return;
     case CH_DO_RESUME_TOOLS:
-        if (run->batch && run->taken_over)
-            ch_batch_cancel(run->batch, CH_TAKEN_OVER);
-        else if (run->batch)
+        if (run->batch)
             ch_batch_resume(run->batch);
         else
             ch_act(run); /* it was paused in another process */
@@ -450,10 +450,23 @@ static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
     return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
 }
 
+/* The answer is a person's, who was told so, and not what the step would have led to.
+ * A reply with calls is acted on, so that each has its result. */
+static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
+    return run->stop == CH_IN_TAKEN_OVER && !ch_run_over(&run->m) &&
+           !(in->kind == CH_IN_REPLY && in->calls);
+}
+
 void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
     struct ch_input input = *given, *in = &input;
+    if (is_overtaken(run, in)) {
+        ch_stop(run);
+        return;
+    }
+    if (in->kind == CH_IN_TAKEN_OVER && !ch_taken_over(run))
+        return;
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
@@ -471,8 +484,8 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
         return;
     if (!emit_states(run, from))
         return;
-    if (run->halt && todo != CH_DO_FINISH) {
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    if (ch_stops(run) && todo != CH_DO_FINISH) {
+        ch_stop(run);
         return;
     }
     perform(run, todo, in);
@@ -480,15 +493,40 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
 
 /* --- interruption */
 
-void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
-    if (ch_run_over(&run->m) || run->dead || run->interrupt != CH_IN_INPUT)
+/* The reply was kept, and its calls are not under way: a callback came between, or an
+ * earlier process had them. */
+static bool has_open_calls(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    if (run->past && run->past->reply && !run->batch) {
+        run->reply = run->past->reply;
+        run->target = run->session->agent->targets[run->m.model];
+        return true;
+    }
+    if (run->batch || run->m.state != CH_RUN_ACT || !t->n || t->msgs[t->n - 1] != run->reply)
+        return false;
+    for (uint32_t i = 0; i < run->reply->nblocks; i++)
+        if (run->reply->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
+void ch_stop(chela_run *run) {
+    if (!ch_stops(run))
         return;
-    run->halt = false;
+    ch_interrupt(run, run->stop,
+                 run->stop == CH_IN_TAKEN_OVER ? CH_TAKEN_OVER : "stopped by a hook");
+}
+
+void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
+    if (ch_run_over(&run->m) || run->dead || run->retired || run->interrupt != CH_IN_INPUT)
+        return;
+    run->stop = CH_IN_INPUT;
     run->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
     run->admit_seq = 0; /* one that had not begun never will */
     ch_task_cancel(run->loop, &run->begin);
+    ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->retry);
     ch_think_abort(run);
     bool silent = run->over || !run->begun; /* no RUN_START precedes its end yet */
@@ -496,6 +534,8 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         activate(run);
     if (silent && !emit_start(run))
         return;
+    if (has_open_calls(run))
+        ch_act(run);
     if (!run->batch) {
         run->stop_reason = "cancelled";
         ch_drive(run, &(struct ch_input){.kind = kind});
@@ -523,7 +563,7 @@ void chela_cancel(chela_run *run, const char *reason) {
         return;
     run->cancel_reason = reason ? ch_strdup(reason) : NULL;
     run->cancel.fn = on_cancel;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->cancel);
 }
 
@@ -557,7 +597,7 @@ void chela_run_leave(chela_run *run) {
     if (!run || atomic_exchange(&run->left, true))
         return;
     run->leave.fn = on_leave;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->leave);
 }
 
@@ -617,7 +657,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->user = opts->user;
     run->may_redo = opts->may_redo;
     run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
-    run->interrupt = CH_IN_INPUT;
+    run->interrupt = run->stop = CH_IN_INPUT;
     run->stop_reason = "error";
     run->willingness = opts->urge ? opts->urge->willingness : -1;
     run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
@@ -642,9 +682,8 @@ static void begin(struct ch_task *task) {
     bool resumed = run->m.state == CH_RUN_WAITING;
     if (!emit_start(run))
         return;
-    bool calls = resumed || (run->past && run->past->reply);
-    if (run->taken_over && !calls)
-        ch_taken_over(run);
+    if (ch_stops(run))
+        ch_stop(run);
     else if (run->past)
         ch_recover_begin(run);
     else
@@ -730,6 +769,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
  * so no memory is freed here. */
 void ch_run_close(chela_run *run) {
     ch_task_cancel(run->loop, &run->begin);
+    ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->deadline);
     ch_timer_stop(run->loop, &run->retry);
     ch_think_abort(run);
@@ -737,8 +777,17 @@ void ch_run_close(chela_run *run) {
     run->dead = true;
 }
 
-/* The session's part in the run ends; nothing of it is on the stack. */
-void ch_run_bury(chela_run *run) {
+/* The next run may begin inside the last event of this one. */
+void ch_run_retire(chela_run *run) {
+    chela_runtime *rt = runtime(run);
+    run->retired = true;
+    ch_list_add(&rt->closed.runs, &run->link);
+    ch_runtime_free_soon(rt);
+}
+
+void ch_run_part(chela_run *run) {
+    ch_list_del(&run->link);
+    ch_task_cancel(run->loop, &run->stop_soon);
     drop_work(run);
     if (ch_loop_unpost(run->loop, &run->cancel))
         ch_run_unref(run);
@@ -746,6 +795,11 @@ void ch_run_bury(chela_run *run) {
         ch_run_unref(run);
     run->session = NULL;
     ch_run_unref(run);
+}
+
+chela_run *ch_run_ref(chela_run *run) {
+    atomic_fetch_add(&run->refs, 1);
+    return run;
 }
 
 void ch_run_unref(chela_run *run) {
@@ -770,7 +824,7 @@ void ch_run_unref(chela_run *run) {
     ch_behalf_release(&run->behalf);
     ch_free(run->cancel_reason);
     ch_free(run->prompt);
-    ch_free(run->taken_over);
+    ch_free(run->last_words);
     ch_free(run->handoff);
     ch_buf_release(&run->handoff_note);
     ch_free(run->focus);

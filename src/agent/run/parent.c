@@ -155,7 +155,7 @@ void ch_child_ask(chela_run *run, struct chela_approval *a,
         if (!ch_emit_approval(above, a))
             return;
         if (!hooks_asked(c) && !ch_hook_approve(above, a)) {
-            ch_interrupt(above, CH_IN_CANCEL, "stopped by a hook");
+            ch_stop(above);
             return;
         }
         if (a->decision != CHELA_UNDECIDED) {

@@ -374,7 +374,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
 static void on_model_event(const struct ch_model_event *mev, void *user) {
     chela_run *run = user;
     struct chela_event ev;
-    if (run->halt || run->dead)
+    if (ch_stops(run) || run->dead)
         return;
     if (mev->type == CH_MEV_CALL_DELTA) {
         ev.type = CHELA_EV_TOOL_CALL_DELTA;
@@ -500,7 +500,7 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
         ch_msg_free(m);
         return NULL;
     }
-    ch_keep_reply(run, m, r);
+    ch_keep_reply(run, m, r, false);
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
@@ -557,6 +557,19 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     ch_drive(run, &in);
 }
 
+bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
+    struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
+    struct ch_reply r = {.stop = CH_STOP_STOP};
+    struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
+    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
+    ch_buf_clear(&run->text);
+    ch_buf_add_sv(&run->text, text);
+    ch_keep_reply(run, m, &r, person);
+    ch_transcript_add(&run->session->transcript, m); /* a full one is no reason not to end */
+    return ch_emit(run, &ev);
+}
+
 /* --- the transport's callbacks */
 
 static void on_head(const struct ch_http_head *head, void *user) {
@@ -567,8 +580,10 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     run->call = NULL;
     ch_decoder_end(&run->decoder, err, ch_run_now(run));
     struct ch_reply *r = &run->decoder.reply;
-    if (run->halt)
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    if (run->dead)
+        return;
+    if (ch_stops(run))
+        ch_stop(run);
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
     else
@@ -580,8 +595,8 @@ static void on_data(struct ch_sv data, void *user) {
     run->stamp = ch_run_now(run); /* one look at the clock for all its events */
     ch_decoder_feed(&run->decoder, data);
     run->stamp = 0;
-    if (run->halt && !run->dead)
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    if (ch_stops(run) && !run->dead)
+        ch_stop(run);
 }
 
 static void on_done(const struct chela_error *err, void *user) {
@@ -639,7 +654,7 @@ void ch_think(chela_run *run) {
     if (run->dead)
         return;
     if (!go) {
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        ch_stop(run);
         return;
     }
     if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))

@@ -121,7 +121,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
         rc = ch_agent_output(a, p->output_schema, NULL, err);
     }
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;

@@ -171,7 +171,7 @@ const char *chela_session_status(const chela_session *s) {
 }
 
 /* May be called from inside one of the session's own callbacks: everything
- * stops now, memory goes when the stack is clear. */
+ * stops now, memory goes with ch_runtime_free_closed. */
 void chela_session_close(chela_session *s) {
     if (!s)
         return;
@@ -184,8 +184,8 @@ void chela_session_close(chela_session *s) {
     ch_keep_close(s);
     s->closed = true;
     ch_list_del(&s->link);
-    ch_list_add(&rt->closed, &s->link);
-    ch_task_defer(rt->loop, &rt->bury);
+    ch_list_add(&rt->closed.sessions, &s->link);
+    ch_runtime_free_soon(rt);
 }
 
 static void free_channel(struct chela_channel *c) {
@@ -194,27 +194,25 @@ static void free_channel(struct chela_channel *c) {
     *c = (struct chela_channel){0};
 }
 
-void ch_sessions_bury(chela_runtime *rt) {
-    for (chela_session *s; (s = CH_LIST_FIRST(&rt->closed, chela_session, link));) {
-        ch_list_del(&s->link);
-        if (s->run)
-            ch_run_bury(s->run);
-        ch_jobs_close(s->jobs);
-        ch_queue_release(&s->events);
-        ch_transcript_release(&s->transcript);
-        ch_encoder_release(&s->encoder);
-        ch_free(s->answers_to);
-        ch_memory_release(&s->memory);
-        ch_selection_free(s->selection);
-        ch_session_state_release(&s->state);
-        free_channel(&s->channel);
-        ch_context_release(&s->context);
-        ch_child_free(s);
-        ch_keep_free(s);
-        ch_free(s->key);
-        ch_free(s->system);
-        ch_free(s);
-    }
+void ch_session_free(chela_session *s) {
+    ch_list_del(&s->link);
+    if (s->run)
+        ch_run_part(s->run);
+    ch_jobs_close(s->jobs);
+    ch_queue_release(&s->events);
+    ch_transcript_release(&s->transcript);
+    ch_encoder_release(&s->encoder);
+    ch_free(s->answers_to);
+    ch_memory_release(&s->memory);
+    ch_selection_free(s->selection);
+    ch_session_state_release(&s->state);
+    free_channel(&s->channel);
+    ch_context_release(&s->context);
+    ch_child_free(s);
+    ch_keep_free(s);
+    ch_free(s->key);
+    ch_free(s->system);
+    ch_free(s);
 }
 
 const char *chela_session_key(const chela_session *s) {
@@ -288,8 +286,7 @@ static char *dup_opt(const char *text) {
 static void hand_out(chela_run *run, chela_run **out) {
     if (!out)
         return;
-    atomic_fetch_add(&run->refs, 1);
-    *out = run;
+    *out = ch_run_ref(run);
 }
 
 static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
@@ -304,6 +301,13 @@ static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
         break;
     }
     return CH_MSG_USER;
+}
+
+/* The session's run from now on; the one before has ended. */
+static void use_run(chela_session *s, chela_run *run) {
+    if (s->run)
+        ch_run_retire(s->run);
+    s->run = run;
 }
 
 static int check_idle(const chela_session *s, struct chela_error *err) {
@@ -343,9 +347,7 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     }
     ch_about_set(&run->about, s, opts.inbound);
     supersede(s, run);
-    if (s->run)
-        ch_run_bury(s->run);
-    s->run = run;
+    use_run(s, run);
     hand_out(run, out);
     ch_run_begin(run);
     return 0;
@@ -391,9 +393,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
     run->focus = focus && *focus ? ch_strdup(focus) : NULL;
     if (s->keep && s->keep->state == CH_KEEP_FAILED)
         ch_keep_open(s);
-    if (s->run)
-        ch_run_bury(s->run);
-    s->run = run;
+    use_run(s, run);
     hand_out(run, out);
     ch_run_begin(run);
     return 0;
@@ -426,9 +426,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
         rc = ch_recover_new(s, &opts, &run, err);
         if (rc < 0)
             return rc;
-        if (s->run)
-            ch_run_bury(s->run);
-        s->run = run;
+        use_run(s, run);
         hand_out(run, out);
         ch_run_begin(run);
         return 0;
@@ -436,7 +434,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !s->run->taken_over)
+    if (waits.answers + waits.approvals > 0 && !ch_stops(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {

@@ -77,7 +77,7 @@ static void adopt_run(struct ch_lane *l) {
     chela_run *run = l->session->run;
     if (!run || run->over || run == l->run)
         return;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     lane_begin_run(l, run);
     l->hops = l->queued_hops;
     if (!ch_inflow_waiting(l->session))
@@ -135,7 +135,7 @@ static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chel
     if (rc == 0 && o->add_tools)
         rc = o->add_tools(gw, a, o->key, err);
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;
@@ -147,7 +147,7 @@ static void free_lane(struct ch_lane *l) {
     ch_free(l->recent);
     chela_run_free(l->run);
     if (l->agent)
-        ch_agent_free(l->agent);
+        ch_agent_close(l->agent);
     ch_free(l);
 }
 
@@ -207,7 +207,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
         rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
     if (rc < 0) {
         if (l->agent)
-            ch_agent_free(CH_TAKE(l->agent));
+            ch_agent_close(CH_TAKE(l->agent));
         return rc;
     }
     lane_digest_opts(o, l->agent_digest);
@@ -267,7 +267,7 @@ static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     opts.key = ch_strdup(l->session->key);
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
-    ch_agent_free(before);
+    ch_agent_close(before);
     int rc = attach_session(l, &opts, err);
     ch_free((char *)opts.key);
     return rc;
@@ -517,4 +517,5 @@ void ch_lanes_close(chela_gateway *gw) {
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
+    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
 }

@@ -105,6 +105,8 @@ struct chela_call {
     bool passed;                    /* the gate, once */
     bool settled;                   /* its result came from an earlier life */
     bool working;                   /* ops->start was called, ch_call_worked was not */
+    bool suspended;                 /* its work has begun and waits for people: ops->start goes
+                                       on with it, ops->abandon drops it */
     void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
     void *on_cancel_user;
     unsigned attempts; /* begun */
@@ -161,6 +163,8 @@ void ch_call_worked(chela_call *call);
 /* For ch_tool_ops, in place of ch_call_worked: the work stands still until people
  * have answered. Then `start` is called again, or `cancel`. */
 void ch_call_rest(chela_call *call);
+/* For ch_tool_ops: the work that stood still goes on by itself. */
+void ch_call_go_on(chela_call *call);
 
 /* The call is to be cancelled. One whose tool winds down is told so, and gives its
  * result itself; any other ends now. */

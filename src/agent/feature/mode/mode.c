@@ -191,15 +191,7 @@ void ch_moding_reply(chela_run *run, const struct ch_block *calls, size_t n) {
 void ch_moding_say(chela_run *run, struct ch_sv given, const char *otherwise,
                    enum ch_reason reason) {
     struct ch_sv text = ch_sv_trim(given).n ? ch_sv_trim(given) : ch_sv_str(otherwise);
-    struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
-    struct ch_reply r = {.stop = CH_STOP_STOP};
-    struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
-    run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, text);
-    ch_keep_reply(run, m, &r);
-    if (!ch_emit(run, &ev) || ch_transcript_add(&run->session->transcript, m) < 0)
+    if (!ch_think_say(run, text, false))
         return;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }

@@ -79,7 +79,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
         rc = ch_agent_output(a, patch->output_schema, NULL, err);
     }
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;
@@ -109,7 +109,7 @@ bool ch_role_is_agent(const chela_agent *a) {
 void ch_roles_free(chela_agent *a) {
     for (struct ch_role *r; (r = a->roles);) {
         a->roles = r->next;
-        ch_agent_free(r->agent);
+        ch_agent_close(r->agent);
         ch_free(r->key);
         ch_free(r);
     }

@@ -58,12 +58,20 @@ void ch_child_refuse(chela_call *call, const char *type, const char *why) {
     worked(call);
 }
 
+/* The child holds its caller's run and its call until then. */
+static void detach(struct ch_child *c) {
+    chela_call *call = CH_TAKE(c->call);
+    chela_run *run = CH_TAKE(c->run);
+    call->doing = NULL;
+    ch_list_del(&c->link);
+    ch_call_unref(call);
+    ch_run_unref(run);
+}
+
 static void close_child(struct ch_child *c) {
     chela_session *s = c->session;
-    c->call->doing = NULL;
-    ch_list_del(&c->link);
     ch_delegate_ended(c);
-    c->run = NULL;
+    detach(c);
     chela_session_close(s); /* frees c, later */
 }
 
@@ -115,17 +123,22 @@ static void on_end(struct ch_child *c, const struct chela_event *ev) {
         conclude(c, &e);
         return;
     }
-    c->resting = true;
     ch_call_rest(c->call);
 }
 
 /* --- events ----------------------------------------------------------------------------- */
 
+/* The host may close what it hears of: the call is held, since the event borrows
+ * its id. */
 static void on_event(const struct chela_event *ev, void *user) {
     struct ch_child *c = user;
     struct ch_spent s;
     if (!c->run || c->run->dead)
         return;
+    chela_call *call = c->call;
+    ch_call_ref(call);
+    if (ev->type == CHELA_EV_RUN_START) /* somebody cancelled it while it waited, perhaps */
+        ch_call_go_on(call);
     if (ch_child_used(ev, &s))
         ch_child_charge(c, &s);
     struct chela_event told = {.type = CHELA_EV_CHILD,
@@ -135,7 +148,7 @@ static void on_event(const struct chela_event *ev, void *user) {
                                .child = {.event = ev,
                                          .parent = c->run->id,
                                          .agent = c->session->agent->id,
-                                         .call = c->call->id,
+                                         .call = call->id,
                                          .depth = 1}};
     if (ev->type == CHELA_EV_CHILD) {
         told = *ev;
@@ -144,6 +157,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     ch_child_tell(c->run, &told);
     if (ev->type == CHELA_EV_RUN_END && c->run && !c->run->dead)
         on_end(c, ev);
+    ch_call_unref(call);
 }
 
 /* --- its run ---------------------------------------------------------------------------- */
@@ -221,7 +235,7 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
     struct chela_error err = {0};
     const char *key = ch_child_key(run->session->key, call->tool, call->key, &arena);
     struct ch_child *c = ch_alloc(sizeof(*c));
-    *c = (struct ch_child){.kind = kind, .run = run, .call = call};
+    *c = (struct ch_child){.kind = kind};
     if (strlen(key) > CH_LIMIT_SESSION_KEY ||
         ch_session_open(to, key, run->session->keep != NULL, &c->session, &err) < 0) {
         const char *why = err.message[0] ? err.message : "The session's key is too long.";
@@ -230,6 +244,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
         return;
     }
     c->session->child = c;
+    c->run = ch_run_ref(run);
+    c->call = call;
+    ch_call_ref(call);
     call->doing = c;
     ch_list_add(&run->children, &c->link);
     chela_session_on_ready(c->session, on_ready, c);
@@ -240,7 +257,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
 void ch_child_go_on(chela_call *call) {
     struct ch_child *c = call->doing;
     struct chela_error err = {0};
-    c->resting = false;
+    const chela_run *run = c->session->run;
+    if (run && !run->over)
+        return; /* it goes on already */
     if (begin(c, true, &err) < 0)
         fail(c, &err);
 }
@@ -251,7 +270,6 @@ void ch_child_cancel(chela_call *call) {
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
         return; /* its result is on its way */
-    c->resting = false;
     if (run && !ch_run_over(&run->m)) {
         ch_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
@@ -269,9 +287,7 @@ void ch_child_abandon(chela_call *call) {
 
 void ch_child_free(chela_session *s) {
     struct ch_child *c = CH_TAKE(s->child);
-    if (c && c->run) { /* closed by somebody else */
-        ch_list_del(&c->link);
-        c->call->doing = NULL;
-    }
+    if (c && c->run) /* closed by somebody else */
+        detach(c);
     ch_free(c);
 }

@@ -34,11 +34,10 @@ struct ch_child_kind { /* static */
 struct ch_child {
     struct ch_link link;    /* in its caller's children */
     const struct ch_child_kind *kind;
-    chela_run *run;         /* the caller */
-    chela_call *call;
+    chela_run *run;         /* the caller; a reference; NULL once the child is closed */
+    chela_call *call;       /* likewise */
     chela_session *session; /* owned: the child's */
     struct ch_spent spent;  /* by it and all below; in the caller's machine already */
-    bool resting;
 };
 
 /* Who called the run; NULL: nobody. */
