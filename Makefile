@@ -58,6 +58,8 @@ upto = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(call archive,$(1)),$(ca
 LIB_OBJS := $(foreach l,$(LAYERS),$(call objs,$(call layer_src,$(l))))
 CLI_OBJS := $(call objs,$(call layer_src,cli))
 SO := $(BUILD)/libchela.so.$(SOVERSION)
+INTERNAL := $(BUILD)/lib/internal.a
+OBJCOPY ?= objcopy
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
 # A program of its own beside the library: it runs others in a sandbox.
 BOX := $(BUILD)/chela-sandbox
@@ -86,13 +88,18 @@ $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
 endef
 $(foreach l,$(LAYERS),$(eval $(call LAYER_RULE,$(l))))
 
+# One object, in which only what CHELA_API marks is global. Tests and benchmarks that
+# look inside link INTERNAL, which has every name.
 $(BUILD)/libchela.a: $(LIB_OBJS)
 	$(call say,ar)
-	@rm -f $@
+	$(Q)$(CC) -r -nostdlib -o $(@:.a=.o) $^ && $(OBJCOPY) --localize-hidden $(@:.a=.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o) && rm $(@:.a=.o)
+$(INTERNAL): $(LIB_OBJS)
+	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(SO): $(LIB_OBJS)
+$(SO): $(LIB_OBJS) packaging/libchela.map
 	$(call say,link)
-	$(Q)$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION) -Wl,--no-undefined -o $@ $^ $(LDLIBS)
+	$(Q)$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION),--version-script=packaging/libchela.map,--no-undefined -o $@ $(LIB_OBJS) $(LDLIBS)
 $(BUILD)/libchela.so: $(SO)
 	@ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
@@ -160,11 +167,11 @@ man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the c
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
 $(BUILD)/tests/scenario/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
-$(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
+$(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 # With libFuzzer its main, otherwise one that plays files.
-$(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(BUILD)/libchela.a
+$(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(INTERNAL)
 	$(call say,link)
 	$(Q)$(LINK) $(FUZZER) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
@@ -196,7 +203,7 @@ format: ## show what clang-format would change in files that differ from HEAD
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
 bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against the floor (BENCH_DIR, BENCH_ARGS)
 	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
-$(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
+$(BUILD)/bench/%: bench/%.c $(INTERNAL)
 	$(call say,cc)
 	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS) $(call pkg,--libs,libssl libcrypto)
 

@@ -66,8 +66,9 @@ int main(int argc, char **argv) {
     chela_agent *agent;
     check(chela_runtime_new(NULL, &rt, &err), &err);
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = "anthropic/mock", .base_url = argv[1], .api_key = "k",
-                         .system = "", .limits = {.max_turns = -1, .max_tool_calls = -1});
+        CHELA_AGENT_OPTS(
+            .model = "anthropic/mock", .base_url = argv[1], .api_key = "k", .system = "",
+            .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = -1, .max_tool_calls = -1));
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "add", .description = "Add two numbers.", .schema = schema,

@@ -717,14 +717,15 @@ static void serve_hooks(void) {
     snprintf(model, sizeof(model), "scripted/%s/rules.yaml", b.dir);
     struct chela_store_opts so = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
     struct chela_agent_opts ao = CHELA_AGENT_OPTS(.model = model, .system = "");
-    struct chela_gateway_hook hook = {.name = "h", .secret = SECRET};
+    struct chela_gateway_hook hook = CHELA_GATEWAY_HOOK(.name = "h", .secret = SECRET);
+    const struct chela_gateway_hook *hooks[] = {&hook, NULL};
     check(chela_runtime_new(NULL, &rt, &err), &err);
     check(chela_store_open(url, &so, &store, &err), &err);
     check(chela_runtime_store(rt, store, NULL, &err), &err);
     check(chela_agent_new(rt, &ao, &agents[0], &err), &err);
     struct chela_gateway_opts go = CHELA_GATEWAY_OPTS(
-        .listen = "127.0.0.1:0", .token = TOKEN, .agents = agents, .store = store, .hooks = &hook,
-        .nhooks = 1);
+        .listen = "127.0.0.1:0", .token = TOKEN, .agents = agents, .store = store,
+        .hooks = hooks);
     check(chela_gateway_new(rt, &go, &gw, &err), &err);
     atomic_store(&shared->port, (int)strtol(strrchr(chela_gateway_address(gw), ':') + 1, NULL, 10));
     chela_gateway_run(gw);

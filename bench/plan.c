@@ -95,7 +95,9 @@ int main(int argc, char **argv) {
     }
     snprintf(model, sizeof(model), "scripted/%s", path);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-            .model = model, .mode = "plan", .parallel = STEPS, .reflection = "implicit");
+        .model = model, .mode = "plan",
+        .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.parallel = STEPS),
+        .planning = &(struct chela_planning_opts)CHELA_PLANNING_OPTS(.reflection = "implicit"));
     int rc = chela_runtime_new(NULL, &rt, &err);
     if (rc == 0)
         rc = chela_agent_new(rt, &opts, &agent, &err);

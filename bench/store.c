@@ -119,7 +119,8 @@ static chela_agent *new_agent(chela_runtime *rt, long turns, enum chela_effect e
     char model[64];
     snprintf(model, sizeof(model), "scripted/%s", rules);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-            .model = model, .system = "", .limits = {.max_turns = turns + 1, .max_tool_calls = -1});
+        .model = model, .system = "",
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = turns + 1, .max_tool_calls = -1));
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "note", .description = "Notes.", .fn = note,

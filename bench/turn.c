@@ -132,8 +132,10 @@ int main(int argc, char **argv) {
     check(chela_runtime_new(NULL, &rt, &err), &err);
     check(chela_runtime_context_window(rt, "scripted", path, 100000000, &err), &err);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .model = model, .reminder = "Mind the style.",
-        .limits = {.max_turns = -1, .max_tool_calls = -1, .timeout_ms = -1});
+        .model = model,
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.reminder = "Mind the style."),
+        .limits = &(struct chela_limits)CHELA_LIMITS(
+            .max_turns = -1, .max_tool_calls = -1, .timeout_ms = -1));
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "look", .description = "Look at a file.", .schema = schema,

@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
         chela_runtime_close(rt);
         return 1;
     }
-    chela_agent_hooks(agent, &hooks);
+    chela_agent_hooks(agent, &hooks, NULL);
     char *answer = chela_ask(agent, argc > 1 ? argv[1] : "list the files here", &err);
     puts(answer ? answer : err.message);
     int rc = answer ? 0 : 1;

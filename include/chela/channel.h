@@ -84,8 +84,9 @@ struct chela_inbound {
 #define CHELA_INBOUND(...) {.size = sizeof(struct chela_inbound), __VA_ARGS__}
 
 /* A text as the history keeps it, for chela_run_steer and chela_run_follow_up,
- * which take text alone; yours to chela_free. */
-CHELA_API char *chela_inbound_line(const struct chela_inbound *in, const char *text, size_t len);
+ * which take text alone; yours to chela_free. NULL and err: the size of *in is wrong. */
+CHELA_API char *chela_inbound_line(const struct chela_inbound *in, const char *text, size_t len,
+                                   struct chela_error *err);
 
 CHELA_END_DECLS
 #endif

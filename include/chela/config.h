@@ -54,8 +54,9 @@ CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
 
 /* Fill the fields of opts that are not set from the file's gateway; the token
  * is not there, *token_env (may be NULL) is the variable that holds it. */
-CHELA_API void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
-                                    const char **token_env, int64_t *drain_ms);
+CHELA_API int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
+                                   const char **token_env, int64_t *drain_ms,
+                                   struct chela_error *err);
 
 /* The token that is in the file's gateway.tokenFile, as that is now; *out is NULL
  * if there is no such option. Borrowed from cfg. */
@@ -65,7 +66,7 @@ CHELA_API int chela_config_token(const chela_config *cfg, const char **out,
 /* One hook of the gateway, but for its secret: *secret_env is the variable that
  * holds it. CHELA_ENOENT past the last. */
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
-                                const char **secret_env);
+                                const char **secret_env, struct chela_error *err);
 
 /* One run that begins by the clock: a schedule, or an agent that wakes up.
  * CHELA_ENOENT past the last; CHELA_ECONFIG names the place. Borrowed from cfg. */
@@ -77,10 +78,13 @@ CHELA_API int chela_config_schedule_tool(const chela_config *cfg, const char *id
 /* A chat channel of the gateway, but for its secrets: env says which variables
  * hold them, NULL where there is none, or a file does. CHELA_ENOENT past the last. */
 struct chela_channel_env {
+    size_t size; /* set by CHELA_CHANNEL_ENV */
     const char *secret, *token, *encrypt_key;
 };
+#define CHELA_CHANNEL_ENV(...) {.size = sizeof(struct chela_channel_env), __VA_ARGS__}
 CHELA_API int chela_config_channel(const chela_config *cfg, size_t i,
-                                   struct chela_channel_opts *out, struct chela_channel_env *env);
+                                   struct chela_channel_opts *out, struct chela_channel_env *env,
+                                   struct chela_error *err);
 
 /* Those of its secrets that are in files, as they are now. Borrowed from cfg. */
 CHELA_API int chela_config_channel_secrets(const chela_config *cfg,

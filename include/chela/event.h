@@ -23,41 +23,40 @@ struct chela_str {
     size_t n;
 };
 
-/* X(enum name, "type" on the wire, union member that is set) */
+/* X(enum name, value, "type" on the wire, union member that is set) */
 #define CHELA_EVENTS(X)                                                                            \
-    X(RUN_START, "run_start", start)                                                               \
-    X(STATE, "state", state)                                                                       \
-    X(TURN_START, "turn_start", turn)                                                              \
-    X(MODEL_REQUEST, "model_request", request)                                                     \
-    X(TEXT_DELTA, "text_delta", delta)                                                             \
-    X(REASONING_DELTA, "reasoning_delta", delta)                                                   \
-    X(TOOL_CALL_DELTA, "tool_call_delta", call)                                                    \
-    X(TOOL_CALL, "tool_call", call)                                                                \
-    X(TOOL_START, "tool_start", call)                                                              \
-    X(TOOL_PROGRESS, "tool_progress", note)                                                        \
-    X(TOOL_RESULT, "tool_result", result)                                                          \
-    X(APPROVAL_REQUIRED, "approval_required", approval)                                            \
-    X(CLIENT_TOOL_REQUIRED, "client_tool_required", call)                                          \
-    X(STEERING, "steering", note)                                                                  \
-    X(FOLLOW_UP, "follow_up", note)                                                                \
-    X(SYSTEM_EVENT, "system_event", note)                                                          \
-    X(RETRY, "retry", retry)                                                                       \
-    X(FALLBACK, "fallback", fallback)                                                              \
-    X(COMPACTION, "compaction", compaction)                                                        \
-    X(WARNING, "warning", note)                                                                    \
-    X(PLAN, "plan", plan)                                                                          \
-    X(REFLECTION, "reflection", reflection)                                                        \
-    X(BEAT, "beat", beat)                                                                          \
-    X(TURN_END, "turn_end", turn)                                                                  \
-    X(RUN_END, "run_end", end)                                                                     \
-    X(CHILD, "child", child)                                                                       \
-    X(HANDOFF, "handoff", fallback)
+    X(RUN_START, 0, "run_start", start)                                                            \
+    X(STATE, 1, "state", state)                                                                    \
+    X(TURN_START, 2, "turn_start", turn)                                                           \
+    X(MODEL_REQUEST, 3, "model_request", request)                                                  \
+    X(TEXT_DELTA, 4, "text_delta", delta)                                                          \
+    X(REASONING_DELTA, 5, "reasoning_delta", delta)                                                \
+    X(TOOL_CALL_DELTA, 6, "tool_call_delta", call)                                                 \
+    X(TOOL_CALL, 7, "tool_call", call)                                                             \
+    X(TOOL_START, 8, "tool_start", call)                                                           \
+    X(TOOL_PROGRESS, 9, "tool_progress", note)                                                     \
+    X(TOOL_RESULT, 10, "tool_result", result)                                                      \
+    X(APPROVAL_REQUIRED, 11, "approval_required", approval)                                        \
+    X(CLIENT_TOOL_REQUIRED, 12, "client_tool_required", call)                                      \
+    X(STEERING, 13, "steering", note)                                                              \
+    X(FOLLOW_UP, 14, "follow_up", note)                                                            \
+    X(SYSTEM_EVENT, 15, "system_event", note)                                                      \
+    X(RETRY, 16, "retry", retry)                                                                   \
+    X(FALLBACK, 17, "fallback", fallback)                                                          \
+    X(COMPACTION, 18, "compaction", compaction)                                                    \
+    X(WARNING, 19, "warning", note)                                                                \
+    X(PLAN, 20, "plan", plan)                                                                      \
+    X(REFLECTION, 21, "reflection", reflection)                                                    \
+    X(BEAT, 22, "beat", beat)                                                                      \
+    X(TURN_END, 23, "turn_end", turn)                                                              \
+    X(RUN_END, 24, "run_end", end)                                                                 \
+    X(CHILD, 25, "child", child)                                                                   \
+    X(HANDOFF, 26, "handoff", fallback)
 
 enum chela_event_type {
-#define CHELA_EVENT_ENUM(name, text, member) CHELA_EV_##name,
+#define CHELA_EVENT_ENUM(name, value, text, member) CHELA_EV_##name = value,
     CHELA_EVENTS(CHELA_EVENT_ENUM)
 #undef CHELA_EVENT_ENUM
-        CHELA_EV_COUNT
 };
 
 struct chela_usage {
@@ -180,6 +179,8 @@ struct chela_event {
  * never from inside the call that caused it. */
 typedef void chela_event_fn(const struct chela_event *ev, void *user);
 
+/* The name on the wire, "run_start"; "?" for a type that this library does not
+ * have. */
 CHELA_API const char *chela_event_name(enum chela_event_type type);
 
 /* The event as one line of JSON without a newline; yours to chela_free. */

@@ -16,11 +16,13 @@ typedef struct chela_gateway chela_gateway;
 /* Somebody else's program that tells an agent of events: POST /hooks/NAME,
  * signed with the secret (docs/gateway.md). */
 struct chela_gateway_hook {
+    size_t size;         /* set by CHELA_GATEWAY_HOOK */
     const char *name;    /* required */
     const char *secret;  /* required: at least 16 bytes */
     const char *agent;   /* NULL: the first */
     const char *session; /* NULL: one for each event */
 };
+#define CHELA_GATEWAY_HOOK(...) {.size = sizeof(struct chela_gateway_hook), __VA_ARGS__}
 
 /* A chat service that people talk to an agent through: POST /channels/NAME/events
  * takes its callbacks (docs/feishu.md). */
@@ -57,10 +59,11 @@ struct chela_gateway_opts { /* all texts are copied */
                                    addresses; NULL-terminated, may be NULL */
     const char *const *origins; /* "https://app.example.com": pages that may call it */
     chela_agent *const *agents; /* NULL-terminated, at least one: the first is used
-                                   when a caller names none */
+                                   when a caller names none. They stay their owner's; one that
+                                   is closed (chela_agent_close) is served until a reload or
+                                   chela_gateway_close leaves it out */
     chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
-    const struct chela_gateway_hook *hooks;
-    size_t nhooks;
+    const struct chela_gateway_hook *const *hooks; /* NULL-terminated; may be NULL */
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
     const char *tls_cert, *tls_key; /* files in PEM; NULL, both of them: no TLS */
     int64_t retention_days; /* sessions at rest that were not used for so long are
@@ -126,8 +129,9 @@ CHELA_API void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms);
 CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token);
 
 /* Whether the account of a chat service is set up as these options need it: the
- * service is asked, and nothing changed. Likewise. */
-CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts);
+ * service is asked, and nothing changed. Likewise. NULL and err: the options cannot be read. */
+CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts,
+                                     struct chela_error *err);
 
 CHELA_END_DECLS
 #endif

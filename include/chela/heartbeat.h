@@ -14,11 +14,12 @@
 #include "chela/event.h"
 CHELA_BEGIN_DECLS
 
-enum chela_chat_kind { CHELA_CHAT_GROUP, CHELA_CHAT_DIRECT };
+enum chela_chat_kind { CHELA_CHAT_GROUP = 0, CHELA_CHAT_DIRECT = 1 };
 
 /* How willingness behaves in one kind of chat. chela_willing_defaults fills all
  * of it. */
 struct chela_willing_opts {
+    size_t size;     /* set by CHELA_WILLING_OPTS */
     bool answer_all; /* a hard rule: every line is answered; the default in direct chats */
     double text;     /* what a line adds: 12 */
     double mention, quote, direct; /* ...and more if it names, quotes or is addressed to us:
@@ -35,10 +36,12 @@ struct chela_willing_opts {
      * `share_low` the threshold sinks. 0.05, 0.2; share_high 1: no bound. */
     double share_low, share_high;
 };
+#define CHELA_WILLING_OPTS(...) {.size = sizeof(struct chela_willing_opts), __VA_ARGS__}
 
 /* What holds in all chats. NULL lists are empty; all are NULL-terminated and
  * copied. */
 struct chela_willing_rules {
+    size_t size;                   /* set by CHELA_WILLING_RULES */
     const char *const *names;      /* it is called: counts as a mention */
     const char *const *keywords;   /* what it is interested in */
     const char *const *stop_words; /* in a line that is meant for it: be quiet for hush_s */
@@ -48,8 +51,11 @@ struct chela_willing_rules {
     unsigned bot_turns;            /* answers to other bots in a row, at most; 0: 3 */
     uint64_t seed;
 };
+#define CHELA_WILLING_RULES(...) {.size = sizeof(struct chela_willing_rules), __VA_ARGS__}
 
-CHELA_API void chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts *out);
+/* Fill *out, whose size is set, with the defaults. */
+CHELA_API int chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts *out,
+                                     struct chela_error *err);
 /* "23:00-07:30" into minutes; CHELA_EINVAL. */
 CHELA_API int chela_quiet_hours_read(const char *text, int *from, int *to,
                                      struct chela_error *err);
@@ -66,26 +72,27 @@ struct chela_heard {
     bool quote;   /* it answers one of ours */
 };
 
-/* X(enum, "name", is it answered?) */
-#define CHELA_URGES(X)                                                                 \
-    X(DIRECT, "direct", true)            /* all lines of this chat are */              \
-    X(MENTION, "mention", true)                                                        \
-    X(NAMED, "name", true)               /* it was called by name */                   \
-    X(WILLING, "willing", true)          /* the dice say so */                         \
-    X(OWN, "own", false)                                                               \
-    X(BOT, "bot", false)                 /* another program's, and not for us */       \
-    X(HUSHED, "hushed", false)           /* it was told to be quiet */                 \
-    X(QUIET_HOURS, "quiet_hours", false)                                               \
-    X(REFRACTORY, "refractory", false)   /* it has just spoken */                      \
-    X(LOW, "below_threshold", false)                                                   \
-    X(ENOUGH, "enough_said", false)      /* its share of the chat is used up */        \
-    X(DICE, "dice", false)               /* the dice say no */
+/* X(enum, value, "name", is it answered?) */
+#define CHELA_URGES(X)                                                                     \
+    X(DIRECT, 0, "direct", true)            /* all lines of this chat are */               \
+    X(MENTION, 1, "mention", true)                                                         \
+    X(NAMED, 2, "name", true)               /* it was called by name */                    \
+    X(WILLING, 3, "willing", true)          /* the dice say so */                          \
+    X(OWN, 4, "own", false)                                                                \
+    X(BOT, 5, "bot", false)                 /* another program's, and not for us */        \
+    X(HUSHED, 6, "hushed", false)           /* it was told to be quiet */                  \
+    X(QUIET_HOURS, 7, "quiet_hours", false)                                                \
+    X(REFRACTORY, 8, "refractory", false)   /* it has just spoken */                       \
+    X(LOW, 9, "below_threshold", false)                                                    \
+    X(ENOUGH, 10, "enough_said", false)      /* its share of the chat is used up */        \
+    X(DICE, 11, "dice", false)               /* the dice say no */
 
 enum chela_urge_reason {
-#define CHELA_URGE_ENUM(name, text, answered) CHELA_URGE_##name,
+#define CHELA_URGE_ENUM(name, value, text, answered) CHELA_URGE_##name = value,
     CHELA_URGES(CHELA_URGE_ENUM)
 #undef CHELA_URGE_ENUM
 };
+/* "mention"; "?" for a reason that this library does not have. */
 CHELA_API const char *chela_urge_name(enum chela_urge_reason r);
 
 struct chela_urge {
@@ -100,10 +107,10 @@ struct chela_urge {
 /* One chat. */
 typedef struct chela_willing chela_willing;
 
-/* opts and rules are copied; NULL: defaults. Yours to free. */
-CHELA_API chela_willing *chela_willing_new(enum chela_chat_kind kind,
-                                           const struct chela_willing_opts *opts,
-                                           const struct chela_willing_rules *rules);
+/* opts and rules are copied; NULL: defaults. On success the caller owns *out. */
+CHELA_API int chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts *opts,
+                                const struct chela_willing_rules *rules, chela_willing **out,
+                                struct chela_error *err);
 CHELA_API void chela_willing_free(chela_willing *w); /* NULL is a no-op */
 /* A line was heard: is it to be answered? */
 CHELA_API void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
@@ -146,7 +153,7 @@ struct chela_heartbeat_opts { /* NULL, 0: the default */
      * the dice want (CHELA_URGE_WILLING): it may say no. NULL: nobody is asked. */
     const char *opinion;
     const struct chela_willing_opts *group, *direct;
-    struct chela_willing_rules rules;
+    const struct chela_willing_rules *rules;
 };
 #define CHELA_HEARTBEAT_OPTS(...) {.size = sizeof(struct chela_heartbeat_opts), __VA_ARGS__}
 

@@ -24,9 +24,9 @@ struct chela_turn_patch {
 };
 
 enum chela_invalid_action {
-    CHELA_INVALID_DEFAULT, /* the model gets an error result */
-    CHELA_INVALID_REPAIR,  /* run it with `arguments` (and `name`, if set) */
-    CHELA_INVALID_FEEDBACK /* the model gets `feedback` as the error */
+    CHELA_INVALID_DEFAULT = 0, /* the model gets an error result */
+    CHELA_INVALID_REPAIR = 1,  /* run it with `arguments` (and `name`, if set) */
+    CHELA_INVALID_FEEDBACK = 2 /* the model gets `feedback` as the error */
 };
 struct chela_invalid_call {
     struct chela_str id, name, arguments; /* in: as the model wrote them */
@@ -36,9 +36,9 @@ struct chela_invalid_call {
 };
 
 enum chela_tool_action {
-    CHELA_TOOL_RUN,   /* with new_arguments, if set */
-    CHELA_TOOL_SKIP,  /* not run; feedback is its result */
-    CHELA_TOOL_HAND_OVER /* to the host, as a client-side call */
+    CHELA_TOOL_RUN = 0,   /* with new_arguments, if set */
+    CHELA_TOOL_SKIP = 1,  /* not run; feedback is its result */
+    CHELA_TOOL_HAND_OVER = 2 /* to the host, as a client-side call */
 };
 struct chela_before_tool {
     struct chela_str id, name, arguments; /* in */
@@ -80,7 +80,8 @@ struct chela_hooks {
 #define CHELA_HOOKS(...) {.size = sizeof(struct chela_hooks), __VA_ARGS__}
 
 /* For all runs of the agent that start from now on; copied. */
-CHELA_API int chela_agent_hooks(chela_agent *agent, const struct chela_hooks *hooks);
+CHELA_API int chela_agent_hooks(chela_agent *agent, const struct chela_hooks *hooks,
+                                struct chela_error *err);
 
 CHELA_END_DECLS
 #endif

@@ -88,9 +88,9 @@ CHELA_API int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *m
                                chela_accepted_fn *fn, void *user, struct chela_error *err);
 
 enum chela_receipt {
-    CHELA_RECEIPT_SENT,      /* the other side has it */
-    CHELA_RECEIPT_UNCERTAIN, /* or did not answer: it is sent again, later */
-    CHELA_RECEIPT_REFUSED    /* it will never be taken: nobody tries again */
+    CHELA_RECEIPT_SENT = 0,      /* the other side has it */
+    CHELA_RECEIPT_UNCERTAIN = 1, /* or did not answer: it is sent again, later */
+    CHELA_RECEIPT_REFUSED = 2    /* it will never be taken: nobody tries again */
 };
 /* note: for people and programs, an id that the other side gave, or why it did
  * not work; may be NULL. wait_ms: not before then, 0: as the attempts suggest.

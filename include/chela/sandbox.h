@@ -1,7 +1,7 @@
 /* sandbox.h -- what the programs that tools start can reach.
  *
- * `exec` and tools that are programs run in a box: see docs/policy.md. A zeroed
- * struct is the default: as much of a box as this machine can make, no network,
+ * `exec` and tools that are programs run in a box: see docs/policy.md. The
+ * default, with all members 0, is: as much of a box as this machine can make, no network,
  * the workspace writable. */
 #ifndef CHELA_SANDBOX_H
 #define CHELA_SANDBOX_H
@@ -12,6 +12,7 @@
 CHELA_BEGIN_DECLS
 
 struct chela_sandbox_limits { /* 0: the default; -1: none */
+    size_t size;              /* set by CHELA_SANDBOX_LIMITS */
     int64_t cpu_ms;           /* of one process: 2 hours */
     int64_t memory;           /* bytes of data of one process: 4 GB */
     int64_t file_size;        /* bytes of one file: 4 GB */
@@ -19,6 +20,7 @@ struct chela_sandbox_limits { /* 0: the default; -1: none */
     int64_t processes;        /* and threads, of one command: 1024 */
     int64_t tmp;              /* bytes of the private /tmp: 1 GB */
 };
+#define CHELA_SANDBOX_LIMITS(...) {.size = sizeof(struct chela_sandbox_limits), __VA_ARGS__}
 
 struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
     size_t size;            /* set by CHELA_SANDBOX_OPTS */
@@ -33,7 +35,7 @@ struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
      * below the workspace. NULL: .git/hooks, .git/config, .env and the like. */
     const char *const *protect;
     const char *const *protect_more; /* besides those */
-    struct chela_sandbox_limits limits;
+    const struct chela_sandbox_limits *limits; /* NULL: the defaults */
     const char *helper; /* the program chela-sandbox; NULL: where it was installed */
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}

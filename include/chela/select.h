@@ -1,7 +1,7 @@
 /* select.h -- which of many tools suit a request, without a model.
  *
  * The ranking that agents use when they have more tools than a request should
- * describe (`selection` in struct chela_agent_opts), by itself: for trying it
+ * describe (`selection` in struct chela_toolset_opts), by itself: for trying it
  * out, and for hosts that choose tools themselves. Words are compared, in
  * English and in scripts without spaces; nothing is sent anywhere. An index is
  * used by one thread at a time. */

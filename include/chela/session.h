@@ -17,6 +17,7 @@
 #include "chela/heartbeat.h"
 #include "chela/sandbox.h"
 #include "chela/tool.h"
+#include "chela/version.h"
 CHELA_BEGIN_DECLS
 
 typedef struct chela_runtime chela_runtime;
@@ -24,7 +25,12 @@ typedef struct chela_session chela_session;
 
 /* --- runtime -------------------------------------------------------------- */
 
-enum chela_log_level { CHELA_LOG_TRACE, CHELA_LOG_INFO, CHELA_LOG_WARN, CHELA_LOG_ERROR };
+enum chela_log_level {
+    CHELA_LOG_TRACE = 0,
+    CHELA_LOG_INFO = 1,
+    CHELA_LOG_WARN = 2,
+    CHELA_LOG_ERROR = 3
+};
 typedef void chela_log_fn(enum chela_log_level level, const char *area, const char *line,
                           void *user);
 
@@ -103,42 +109,60 @@ CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
 /* --- agent ---------------------------------------------------------------- */
 
 enum chela_reasoning {
-    CHELA_REASONING_DEFAULT,
-    CHELA_REASONING_OFF,
-    CHELA_REASONING_LOW,
-    CHELA_REASONING_MEDIUM,
-    CHELA_REASONING_HIGH
+    CHELA_REASONING_DEFAULT = 0,
+    CHELA_REASONING_OFF = 1,
+    CHELA_REASONING_LOW = 2,
+    CHELA_REASONING_MEDIUM = 3,
+    CHELA_REASONING_HIGH = 4
 };
 
 enum chela_cache {
-    CHELA_CACHE_SHORT, /* minutes, as services do by themselves or when asked */
-    CHELA_CACHE_OFF,
-    CHELA_CACHE_LONG /* an hour, where the service has that; dearer to fill */
+    CHELA_CACHE_SHORT = 0, /* minutes, as services do by themselves or when asked */
+    CHELA_CACHE_OFF = 1,
+    CHELA_CACHE_LONG = 2 /* an hour, where the service has that; dearer to fill */
 };
 
-struct chela_limits { /* 0: the default; -1: none */
+/* How far a run may go. 0: the default; -1: no limit. */
+struct chela_limits {
+    size_t size;                    /* set by CHELA_LIMITS */
     int64_t max_turns;              /* model calls in a run: 25 */
     int64_t max_tool_calls;         /* 200 */
     int64_t max_consecutive_errors; /* 3 */
     int64_t token_budget;           /* input + output of a run: none */
     int64_t timeout_ms;             /* of a run: 30 minutes */
     double cost_budget_usd;         /* none */
+    /* At a limit of turns, calls or errors, or in a loop, the model is asked to
+     * sum up, once and without tools: one model call more than the limit. */
+    int sum_up;
 };
+#define CHELA_LIMITS(...) {.size = sizeof(struct chela_limits), __VA_ARGS__}
+
+/* When a run repeats itself: at this many repetitions the model is told, half as
+ * many later the run ends. 0: the default; -1: never. */
+struct chela_loop_guard {
+    size_t size;           /* set by CHELA_LOOP_GUARD */
+    int64_t repeats;       /* the same call with the same result: 5 */
+    int64_t cycles;        /* the same two or more calls in turn: 3 */
+    int64_t texts;         /* the same text without a new call: 3 */
+    int64_t polls;         /* calls that ask for progress and find none: 12 */
+    int64_t unknown_tools; /* calls of tools that do not exist: 3 */
+};
+#define CHELA_LOOP_GUARD(...) {.size = sizeof(struct chela_loop_guard), __VA_ARGS__}
 
 /* What becomes of messages that come while a run is in progress
  * (chela_session_send). */
 enum chela_queue_mode {
-    CHELA_QUEUE_STEER,     /* delivered before the run's next model call */
-    CHELA_QUEUE_FOLLOW_UP, /* one by one, when the run would end */
-    CHELA_QUEUE_COLLECT,   /* together, as one run, once there is quiet */
-    CHELA_QUEUE_INTERRUPT  /* the run is cancelled, and another begins */
+    CHELA_QUEUE_STEER = 0,     /* delivered before the run's next model call */
+    CHELA_QUEUE_FOLLOW_UP = 1, /* one by one, when the run would end */
+    CHELA_QUEUE_COLLECT = 2,   /* together, as one run, once there is quiet */
+    CHELA_QUEUE_INTERRUPT = 3  /* the run is cancelled, and another begins */
 };
 enum chela_overflow {
-    CHELA_OVERFLOW_REFUSE,     /* CHELA_ELIMIT: the sender knows */
-    CHELA_OVERFLOW_DROP_OLDEST /* the model is told how many are missing */
+    CHELA_OVERFLOW_REFUSE = 0,     /* CHELA_ELIMIT: the sender knows */
+    CHELA_OVERFLOW_DROP_OLDEST = 1 /* the model is told how many are missing */
 };
 struct chela_queue_opts {
-    size_t size;
+    size_t size; /* set by CHELA_QUEUE_OPTS */
     enum chela_queue_mode mode;
     enum chela_overflow overflow;
     unsigned cap;        /* messages that may wait; 0: 20 */
@@ -146,155 +170,209 @@ struct chela_queue_opts {
 };
 #define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
 
-/* Bounds for those who write through a channel. Every one that fits a run, by
- * the `channel` and `sender` of its options, holds for it, and each can only take
- * away from what the agent may do: a tool must be allowed by all of them, the
- * lowest permission and the strictest `approve` count. */
-struct chela_policy { /* all strings are copied */
-    size_t size; /* set by CHELA_POLICY */
+/* Bounds for people who write through a channel. Every policy whose channel and
+ * senders match a run (`channel` and `sender` of chela_run_opts) applies, and can
+ * only restrict what the agent may do: a tool must be allowed by all of them, and
+ * the lowest permission and the strictest `approve` count. Strings are copied. */
+struct chela_policy {
+    size_t size;         /* set by CHELA_POLICY */
     const char *id;      /* for messages */
     const char *channel; /* a channel's name or, with * and ?, several; required */
-    /* Whom it holds for, by the ids that the channel gives them, * and ? allowed;
-     * NULL: everybody. And whom not. An id says nothing without its channel: with
-     * either list, channel must be one name. NULL-terminated. */
+    /* Ids of people that the policy applies to, as the channel gives them, * and ?
+     * allowed; NULL: everybody. And of people that it does not apply to. An id
+     * means nothing without its channel: with either list, channel must be one
+     * name. NULL-terminated. */
     const char *const *senders, *const *except;
     const char *allow, *deny;         /* as those of an agent */
     enum chela_permission permission; /* likewise */
-    const char *approve; /* NULL: as the agent; with "deny" what was once allowed always
-                            is not made either */
+    const char *approve; /* NULL: as the agent; with "deny", remembered approvals do not count */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
-/* When a run goes round in circles: at so many repetitions the model is told,
- * half as many later the run ends. 0: the default; -1: never. */
-struct chela_loop_guard {
-    int64_t repeats;       /* the same call with the same result: 5 */
-    int64_t cycles;        /* the same two or more calls in turn, likewise: 3 */
-    int64_t texts;         /* the same words and nothing new done: 3 */
-    int64_t polls;         /* asking how far something is, and no change: 12 */
-    int64_t unknown_tools; /* a tool that there is not: 3 */
-};
 
-struct chela_agent_opts { /* all strings are copied */
-    size_t size; /* set by CHELA_AGENT_OPTS */
-    const char *id;                /* NULL: "main" */
-    const char *model;             /* "provider/model"; NULL: chela_default_model */
-    const char *const *fallbacks;  /* tried in turn when model fails; NULL-terminated */
-    const char *base_url;          /* instead of the provider's */
-    const char *api_key;           /* instead of the environment's */
-    const char *api_key_env;       /* name of another variable */
-    const char *system;            /* instructions; NULL: a short default */
-    const char *workspace;         /* directory of the file tools; NULL: the current one */
-    const char *tools;             /* built-ins to add: names, globs, groups ("read,ls",
-                                      "group:files"); NULL: none */
-    const char *deny;              /* tools never to offer, of any kind; wins over allow */
-    const char *tool_choice;       /* auto any none NAME */
-    const char *mode;              /* react plan route heartbeat; NULL: react (docs/modes.md) */
-    enum chela_reasoning reasoning;
-    int64_t max_output_tokens;
-    const double *temperature;     /* NULL: the model's default */
-    unsigned parallel;             /* tool calls at once; 0: 8 */
-    int no_stream;                 /* ask for whole replies */
-    int64_t idle_timeout_ms;       /* silence of a stream; 0: 120 s */
-    int64_t connect_timeout_ms, first_byte_timeout_ms;
-    int max_retries;               /* of a failed model call; 0: 2; -1: none */
-    struct chela_limits limits;
-    const char *allow;             /* tools to offer, of any kind, as above; NULL: all, "": none */
-    enum chela_permission permission; /* offer no tool that needs more; 0: admin */
-    /* Calls that need consent: "ask" (NULL) asks the hook `approve` and then
-     * pauses the run, "auto" lets them run, "deny" does not. */
-    const char *approve;
-    /* Which those are, where it is not as usual (tools that are risky or flagged
-     * confirm, exec, send_email): "exec=ask,group:net=deny,my_*=auto". */
-    const char *approvals;
-    /* Calls that need no consent although their tool does, NULL-terminated:
-     * "exec: git status", "web_fetch: url=https://docs.example.com/\*". */
-    const char *const *approved;
-    /* What tools that reach outside are told, NULL-terminated: "key=value", with
-     * the keys of docs/tools.md ("databases.default=sqlite:./data.db"). Without
-     * their settings query_database, web_search and send_email are not offered. */
-    const char *const *settings;
-    const struct chela_sandbox_opts *sandbox; /* of the programs that tools start; NULL: default */
-    const double *top_p;           /* NULL: the model's default */
-    int64_t top_k;                 /* 0: likewise; only where the service has it */
-    const int64_t *seed;           /* NULL: none; likewise */
-    const char *const *stop;       /* texts that end a reply; NULL-terminated */
-    enum chela_cache cache;        /* of the prompt, by the service */
-    int strict;                    /* hold the model to the tools' schemas, where possible */
-    /* JSON Schema of the final answer: RUN_END's text is then JSON that fits
-     * it; an answer that does not is asked for once more, then the run fails. */
-    const char *output_schema;
-    const char *output_by;         /* how the model is told: auto native tool prompt */
-    /* Which of its tools a request describes: "all"; "topk", those that suit the
-     * input best; "two_stage", those that the model asks for after it has seen
-     * summaries of all; "search", those that it looks for; or "auto" (NULL): all
-     * up to 20 tools, topk up to 50, two_stage beyond. In the course of a session
-     * tools are added, never taken away. */
-    const char *selection;
-    unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
-    /* Which of the workspace's skills (skills/NAME/SKILL.md, or below .agents)
-     * the model is told of: names and globs; NULL: all, "": none. It is told of
-     * none if it has no tool `read`. */
+/* How the model's service is called. */
+struct chela_request_opts {
+    size_t size;                /* set by CHELA_REQUEST_OPTS */
+    const double *top_p;        /* NULL: the model's default */
+    int64_t top_k;              /* 0: the model's default; only where the service has it */
+    const int64_t *seed;        /* NULL: none; only where the service has it */
+    const char *const *stop;    /* texts that end a reply; NULL-terminated */
+    enum chela_cache cache;     /* of the prompt, by the service */
+    int strict;                 /* hold the model to the tools' schemas, where possible */
+    int no_stream;              /* ask for whole replies */
+    const char *output_by;      /* how the model is told `output_schema`: auto native tool prompt */
+    int64_t idle_timeout_ms;    /* silence of a stream; 0: 120 s */
+    int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
+    int max_retries;            /* of a failed model call; 0: 2; -1: none */
+};
+#define CHELA_REQUEST_OPTS(...) {.size = sizeof(struct chela_request_opts), __VA_ARGS__}
+
+/* What the system prompt holds (docs/context.md). */
+struct chela_prompt_opts {
+    size_t size; /* set by CHELA_PROMPT_OPTS */
+    /* "full", "minimal" (1,500 characters at most), or "auto" (NULL): minimal for
+     * models on this machine and those with little context. With `system` of the
+     * agent, that text takes the place of the generated instructions; skills,
+     * project files, channel and rules follow it. */
+    const char *style;
+    /* Which of the workspace's skills (skills/NAME/SKILL.md, or below .agents) are
+     * described to the model: names and globs; NULL: all, "": none. None is if the
+     * agent has no tool `read`. */
     const char *skills;
-    /* The system prompt: "full", "minimal" (1,500 characters at most), or "auto"
-     * (NULL): minimal for models on this machine and those with little context.
-     * With `system`, that text takes the place of what chela says about working,
-     * and skills, project files, channel and rules follow it. docs/context.md. */
-    const char *prompt;
-    /* Files of the workspace that it holds, NULL-terminated; NULL: AGENTS.md,
-     * SOUL.md, TOOLS.md, USER.md and MEMORY.md, where they are. Only for an agent
-     * that has the tool `read`. */
+    /* Files of the workspace that the prompt holds, NULL-terminated; NULL:
+     * AGENTS.md, SOUL.md, TOOLS.md, USER.md and MEMORY.md, where they exist. Only
+     * for an agent that has the tool `read`. */
     const char *const *project_files;
     size_t project_file_max, project_files_max; /* bytes of one, of all; 0: 20 KB, 60 KB */
     /* Rules of the agent's own, NULL-terminated: the first seven are in the system
-     * prompt, of the others those that suit the input are told with it. */
+     * prompt; of the others, those that match the input are sent with it. */
     const char *const *rules;
-    const char *reminder; /* said at the end of every request; NULL: nothing */
+    const char *reminder; /* sent at the end of every request; NULL: nothing */
     const char *docs;     /* where the model can read about its work: a path or URL */
     /* Per cent of the model's context for the system prompt, and those that are
      * kept free for the answer; 0: 25, 15. */
     unsigned system_share, output_share;
-    const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
-    struct chela_loop_guard loop_guard;
-    /* At a limit of turns, calls or errors, or in a loop, the model is asked to
-     * sum up, once and without tools: one model call more than the limit. */
-    int sum_up;
-    /* "provider/model" of a service that speaks OpenAI's protocol: topk then goes by
-     * meaning too, and auto uses it for more than 50 tools; so do notes and past
-     * turns where memory is enabled (docs/memory.md). NULL: by words alone. A
-     * service that fails is worth a WARNING, and words decide. */
+};
+#define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
+
+/* How tools are described to the model and run. */
+struct chela_toolset_opts {
+    size_t size; /* set by CHELA_TOOLSET_OPTS */
+    /* Which tools a request describes: "all"; "topk", those that match the input
+     * best; "two_stage", those that the model asks for after it has seen summaries
+     * of all; "search", those that it searches for; or "auto" (NULL): all up to 20
+     * tools, topk up to 50, two_stage beyond. During a session tools are added,
+     * never removed. */
+    const char *selection;
+    unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
+    /* "provider/model" of a service that speaks OpenAI's protocol: topk then also
+     * compares meanings, and auto uses it for more than 50 tools; so do notes and
+     * past turns where memory is enabled (docs/memory.md). NULL: words alone. If
+     * the service fails, a WARNING says so, and words decide. */
     const char *embedding;
-    struct chela_queue_opts queue; /* of its sessions; its size is not looked at */
-    /* What is done when the conversation no longer fits the model: "summary"
-     * (NULL): old results are pruned, then a model condenses what is old;
-     * "retain": the same without a model; "off": nothing, such a run fails. */
-    const char *compaction;
-    const char *compaction_model; /* who condenses: "provider/model"; NULL: the run's own */
+    unsigned parallel; /* tool calls at once; 0: 8 */
+    /* Settings of tools that reach outside, NULL-terminated: "key=value", with the
+     * keys of docs/tools.md ("databases.default=sqlite:./data.db"). Without their
+     * settings query_database, web_search and send_email are not offered. */
+    const char *const *settings;
+};
+#define CHELA_TOOLSET_OPTS(...) {.size = sizeof(struct chela_toolset_opts), __VA_ARGS__}
+
+/* Which calls need consent, beyond `approve` of the agent. */
+struct chela_approval_opts {
+    size_t size; /* set by CHELA_APPROVAL_OPTS */
+    /* Tools whose calls need consent or do not, where that differs from the default
+     * (tools that are risky or flagged confirm, exec, send_email need it):
+     * "exec=ask,group:net=deny,my_*=auto". */
+    const char *tools;
+    /* Calls that need no consent although their tool does, NULL-terminated:
+     * "exec: git status", "web_fetch: url=https://docs.example.com/\*". */
+    const char *const *calls;
+    const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
+};
+#define CHELA_APPROVAL_OPTS(...) {.size = sizeof(struct chela_approval_opts), __VA_ARGS__}
+
+/* What happens when the conversation no longer fits the model's context. */
+struct chela_compaction_opts {
+    size_t size; /* set by CHELA_COMPACTION_OPTS */
+    /* "summary" (NULL): old results are pruned, then a model condenses what is old;
+     * "retain": the same without a model; "off": nothing, and such a run fails. */
+    const char *mode;
+    const char *model; /* that condenses: "provider/model"; NULL: the run's own */
+};
+#define CHELA_COMPACTION_OPTS(...) {.size = sizeof(struct chela_compaction_opts), __VA_ARGS__}
+
+/* Plans and reflection (docs/modes.md). */
+struct chela_planning_opts {
+    size_t size; /* set by CHELA_PLANNING_OPTS */
     /* What a model call of its own judges: NULL: the results of plans; "implicit":
-     * nothing; "on_error": results of which one is an error, too; "explicit": and
-     * every answer. reflect_tools: and results of these tools, names and globs. */
+     * nothing; "on_error": also results of which one is an error; "explicit": also
+     * every answer. reflect_tools: also results of these tools, names and globs. */
     const char *reflection, *reflect_tools;
     int review_plan; /* modes plan and route: a person must agree to each plan */
-    struct {         /* models of its roles, "provider/model"; NULL: its own */
-        const char *router, *planner, *executor, *reflector;
-    } roles;
-    const struct chela_heartbeat_opts *heartbeat; /* mode heartbeat; NULL: as usual */
-    /* What it is for, in a sentence: told to agents that may call it
+    /* Models of the roles, "provider/model"; NULL: the agent's own. */
+    const char *router, *planner, *executor, *reflector;
+};
+#define CHELA_PLANNING_OPTS(...) {.size = sizeof(struct chela_planning_opts), __VA_ARGS__}
+
+/* Bounds of the agents that an agent calls (chela_agent_delegate). */
+struct chela_team_opts {
+    size_t size;           /* set by CHELA_TEAM_OPTS */
+    unsigned max_depth;    /* how deep they may call one another, 1 to 8; 0: 3 */
+    unsigned max_children; /* how many one run may call; 0: 16 */
+};
+#define CHELA_TEAM_OPTS(...) {.size = sizeof(struct chela_team_opts), __VA_ARGS__}
+
+/* What an agent may do when a gateway serves it. */
+struct chela_agent_gateway_opts {
+    size_t size; /* set by CHELA_AGENT_GATEWAY_OPTS */
+    /* Sessions that it may write to with the tool `sessions_send`, keys and globs;
+     * NULL: none. */
+    const char *send_to;
+    int chat_actions; /* offer chat_react and the like in the chats of channels */
+    int gateway_tool; /* offer `gateway`, to owners of a channel alone */
+};
+#define CHELA_AGENT_GATEWAY_OPTS(...) {.size = sizeof(struct chela_agent_gateway_opts), __VA_ARGS__}
+
+/* Everything that an agent is made from. All of it is copied, the groups below
+ * too. 0 and NULL: the default; a group that is NULL has its defaults. */
+struct chela_agent_opts {
+    size_t size;                  /* set by CHELA_AGENT_OPTS */
+    const char *id;               /* NULL: "main" */
+    const char *model;            /* "provider/model"; NULL: chela_default_model */
+    const char *const *fallbacks; /* tried in turn when model fails; NULL-terminated */
+    const char *base_url;         /* instead of the provider's */
+    const char *api_key;          /* instead of the environment's */
+    const char *api_key_env;      /* name of another variable */
+    const char *system;           /* instructions; NULL: a short default */
+    const char *workspace;        /* directory of the file tools; NULL: the current one */
+    const char *tools;            /* built-ins to add: names, globs, groups ("read,ls",
+                                     "group:files"); NULL: none */
+    const char *allow;            /* tools to offer, of any kind; NULL: all, "": none */
+    const char *deny;             /* tools never to offer, of any kind; wins over allow */
+    enum chela_permission permission; /* offer no tool that needs more; 0: admin */
+    const char *tool_choice;      /* auto any none NAME */
+    /* Calls that need consent: "ask" (NULL) asks the hook `approve` and then
+     * pauses the run, "auto" lets them run, "deny" does not. */
+    const char *approve;
+    const char *mode;             /* react plan route heartbeat; NULL: react (docs/modes.md) */
+    enum chela_reasoning reasoning;
+    int64_t max_output_tokens;    /* of a reply; 0: the model's default */
+    const double *temperature;    /* NULL: the model's default */
+    /* JSON Schema of the final answer: the text of RUN_END is then JSON that
+     * matches it. An answer that does not match is requested once more; then the
+     * run fails. */
+    const char *output_schema;
+    /* What it is for, in a sentence: shown to agents that may call it
      * (chela_agent_delegate); NULL: the first sentence of `system`. */
     const char *description;
-    /* Of agents that it calls: how deep these may call one another, 1 to 8, and how
-     * many one run may call; 0: 3, 16. */
-    unsigned max_depth, max_children;
-    /* In a gateway: sessions that it may write to with the tool `sessions_send`, keys
-     * and globs; NULL: none. */
-    const char *send_to;
-    int chat_actions; /* in a gateway: offer chat_react and the like in the chats of channels */
-    int gateway_tool; /* likewise `gateway`, to owners of a channel alone */
+    const struct chela_limits *limits;
+    const struct chela_loop_guard *loop_guard;
+    const struct chela_request_opts *request;
+    const struct chela_prompt_opts *prompt;
+    const struct chela_toolset_opts *toolset;
+    const struct chela_approval_opts *approvals;
+    const struct chela_sandbox_opts *sandbox; /* of the programs that tools start */
+    const struct chela_queue_opts *queue;     /* of its sessions */
+    const struct chela_compaction_opts *compaction;
+    const struct chela_planning_opts *planning;
+    const struct chela_team_opts *team;
+    const struct chela_heartbeat_opts *heartbeat; /* mode heartbeat */
+    const struct chela_agent_gateway_opts *gateway;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
-/* The agent belongs to rt and lives until it is closed. */
+/* Make an agent. On success the caller owns *out and closes it with
+ * chela_agent_close, or leaves that to chela_runtime_close. On failure *out is
+ * NULL. opts may be NULL. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
+
+/* Give the agent back; NULL is a no-op. The session of chela_ask is closed. From
+ * now on no session can be opened with the agent, and no other agent can call it
+ * or hand a conversation to it. Sessions that are open go on; the agent is freed
+ * once the last of them is closed and no gateway serves the agent any more. May be
+ * called from any callback on the loop thread. */
+CHELA_API void chela_agent_close(chela_agent *agent);
 
 /* Another agent as a tool: the model gives it a task, it works on its own, with
  * its own model, tools and workspace, and what it answers is the result. Its run
@@ -321,9 +399,9 @@ CHELA_API int chela_agent_handoff(chela_agent *agent, chela_agent *to, struct ch
 /* A program as a tool: JSON arguments on stdin, the result on stdout. */
 struct chela_command_opts {
     size_t size;
-    struct chela_tool_opts tool; /* fn and user are not used */
-    const char *const *argv;     /* NULL-terminated */
-    const char *cwd;             /* NULL: the workspace */
+    const struct chela_tool_opts *tool; /* required; fn and user are not used */
+    const char *const *argv;            /* NULL-terminated; argv[0] is the program */
+    const char *cwd;                    /* NULL: the workspace */
 };
 #define CHELA_COMMAND_OPTS(...) {.size = sizeof(struct chela_command_opts), __VA_ARGS__}
 CHELA_API int chela_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,
@@ -390,10 +468,10 @@ CHELA_API char *chela_session_messages_json(const chela_session *s);
 /* --- run ------------------------------------------------------------------ */
 
 enum chela_input_kind {
-    CHELA_INPUT_USER,
-    CHELA_INPUT_EVENT,
-    CHELA_INPUT_TIMER,
-    CHELA_INPUT_WEBHOOK
+    CHELA_INPUT_USER = 0,
+    CHELA_INPUT_EVENT = 1,
+    CHELA_INPUT_TIMER = 2,
+    CHELA_INPUT_WEBHOOK = 3
 };
 
 /* An image (PNG, JPEG, GIF, WebP) or a PDF: either bytes or a URL, which may be
@@ -545,7 +623,9 @@ CHELA_API const char *chela_run_error(const chela_run *run); /* "" without error
 /* --- convenience ---------------------------------------------------------- */
 
 /* One question, one answer, in the agent's own session (which remembers).
- * Blocking. NULL and err when the run did not end well. Yours to chela_free. */
+ * Blocking. NULL and err when the run did not end well. Yours to chela_free.
+ * If chela_agent_tool failed before, nothing is asked: NULL and err, once, with
+ * the reason for that failure. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
 CHELA_API void chela_free(void *p);
 
@@ -557,8 +637,6 @@ struct chela_allocator {
     void (*out_of_memory)(size_t wanted); /* must not return; NULL: abort */
 };
 CHELA_API void chela_set_allocator(const struct chela_allocator *a);
-
-CHELA_API const char *chela_version(void);
 
 CHELA_END_DECLS
 #endif

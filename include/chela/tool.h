@@ -26,14 +26,14 @@ typedef int chela_tool_fn(chela_call *call, void *user);
 /* May an automatic retry or a restart run the call again? */
 enum chela_effect {
     CHELA_EFFECT_ONCE = 0, /* never run twice (the safe default) */
-    CHELA_EFFECT_KEYED,    /* yes, with the same chela_call_key() */
-    CHELA_EFFECT_READ      /* yes, it changes nothing */
+    CHELA_EFFECT_KEYED = 1,    /* yes, with the same chela_call_key() */
+    CHELA_EFFECT_READ = 2      /* yes, it changes nothing */
 };
 
 enum chela_permission {
     CHELA_PERM_ADMIN = 0, /* undeclared counts as admin */
-    CHELA_PERM_WRITE,
-    CHELA_PERM_READ
+    CHELA_PERM_WRITE = 1,
+    CHELA_PERM_READ = 2
 };
 
 enum chela_tool_flags {
@@ -58,19 +58,19 @@ enum chela_tool_flags {
  * (chela_session_approve, and the hook `approve`). */
 enum chela_decision {
     CHELA_UNDECIDED = 0,
-    CHELA_DENY,        /* the call is not made; the model is told why */
-    CHELA_ALLOW_ONCE,  /* this call, exactly as it was shown */
-    CHELA_ALLOW_ALWAYS, /* and, for the rest of the session, the very same again */
-    CHELA_EDIT,     /* this call, with `reason` as its arguments: they are checked as the
+    CHELA_DENY = 1,        /* the call is not made; the model is told why */
+    CHELA_ALLOW_ONCE = 2,  /* this call, exactly as it was shown */
+    CHELA_ALLOW_ALWAYS = 3, /* and, for the rest of the session, the very same again */
+    CHELA_EDIT = 4,     /* this call, with `reason` as its arguments: they are checked as the
                        model's are, and the model is told */
-    CHELA_ANSWER,   /* it is not made: `reason` is its result */
-    CHELA_TAKE_OVER /* nor is any other: the run ends with `reason` as its answer */
+    CHELA_ANSWER = 5,   /* it is not made: `reason` is its result */
+    CHELA_TAKE_OVER = 6 /* nor is any other: the run ends with `reason` as its answer */
 };
 
 /* How a call uses something that others may use too. */
 enum chela_use {
     CHELA_USE_SHARED = 0, /* beside others that do the same */
-    CHELA_USE_ALONE       /* it changes it: nobody else meanwhile */
+    CHELA_USE_ALONE = 1       /* it changes it: nobody else meanwhile */
 };
 
 struct chela_tool_opts {
@@ -103,13 +103,21 @@ struct chela_tool_opts {
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
 /* Add a tool with the defaults above. A name already taken is refused
- * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). */
+ * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). The reason
+ * for a failure is in chela_agent_last_error, and the next chela_ask fails with
+ * that reason, so that a program which ignores the code here finds out. */
 CHELA_API int chela_agent_tool(chela_agent *agent, const char *name, const char *description,
                                const char *schema, chela_tool_fn *fn, void *user);
 CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_opts *opts,
                                    struct chela_error *err);
+/* Why chela_agent_tool failed for this agent the last time; code 0: it never did.
+ * Borrowed, valid until the next call of chela_agent_tool or until the agent is
+ * freed. */
+CHELA_API const struct chela_error *chela_agent_last_error(const chela_agent *agent);
+
 /* Calls in progress end normally. CHELA_ENOENT if there is none. */
-CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name);
+CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name,
+                                      struct chela_error *err);
 
 /* --- inside a tool ------------------------------------------------------- */
 

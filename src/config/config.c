@@ -7,11 +7,13 @@
 
 #include <stdlib.h>
 
+#include "agent/handle/agent_options.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/redact.h"
 #include "config/conf.h"
 
@@ -266,7 +268,7 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
 }
 
 /* A model that the caller chose does not fall back to the file's. */
-static void fill_models(struct chela_agent_opts *o, const char *const *models) {
+static void fill_models(struct ch_agent_opts *o, const char *const *models) {
     if (o->model || !models)
         return;
     o->model = models[0];
@@ -290,15 +292,18 @@ static const char *const *own_file(const chela_config *cfg) {
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
+    struct chela_sandbox_limits *l = ch_arena_alloc(cfg->arena, sizeof(*l));
+    *l = c->limits;
+    l->size = sizeof(*l);
+    l->memory = config_bytes_of(c->limits.memory);
+    l->file_size = config_bytes_of(c->limits.file_size);
+    l->tmp = config_bytes_of(c->limits.tmp);
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = c->mode, .network = c->network,
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,
                                                        .protect_more = own_file(cfg),
-                                                       .limits = c->limits);
-    o->limits.memory = config_bytes_of(c->limits.memory);
-    o->limits.file_size = config_bytes_of(c->limits.file_size);
-    o->limits.tmp = config_bytes_of(c->limits.tmp);
+                                                       .limits = l);
     return o;
 }
 
@@ -355,70 +360,70 @@ static const char *const *settings_of(const chela_config *cfg) {
 }
 
 static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
-                        struct chela_agent_opts *o) {
+                        struct ch_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
-    FILL(embedding, EITHER(a, d, embedding));
+    FILL(toolset.embedding, EITHER(a, d, embedding));
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
     FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));
     FILL(description, a->description);
-    FILL(send_to, EITHER(a, d, send_to));
-    FILL(chat_actions, EITHER(a, d, chat_actions));
-    FILL(gateway_tool, EITHER(a, d, gateway_tool));
-    FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
-    FILL(max_children, (unsigned)EITHER(a, d, max_children));
-    FILL(skills, EITHER(a, d, skills));
-    FILL(prompt, EITHER(a, d, prompt));
-    FILL(project_files, EITHER(a, d, project_files));
-    FILL(project_file_max, (size_t)EITHER(a, d, file_bytes));
-    FILL(project_files_max, (size_t)EITHER(a, d, files_bytes));
-    FILL(rules, EITHER(a, d, rules));
-    FILL(reminder, EITHER(a, d, reminder));
-    FILL(docs, EITHER(a, d, docs));
-    FILL(system_share, (unsigned)EITHER(a, d, system_share));
-    FILL(output_share, (unsigned)EITHER(a, d, output_share));
+    FILL(gateway.send_to, EITHER(a, d, send_to));
+    FILL(gateway.chat_actions, EITHER(a, d, chat_actions));
+    FILL(gateway.gateway_tool, EITHER(a, d, gateway_tool));
+    FILL(team.max_depth, (unsigned)EITHER(a, d, max_depth));
+    FILL(team.max_children, (unsigned)EITHER(a, d, max_children));
+    FILL(prompt.skills, EITHER(a, d, skills));
+    FILL(prompt.style, EITHER(a, d, prompt));
+    FILL(prompt.project_files, EITHER(a, d, project_files));
+    FILL(prompt.project_file_max, (size_t)EITHER(a, d, file_bytes));
+    FILL(prompt.project_files_max, (size_t)EITHER(a, d, files_bytes));
+    FILL(prompt.rules, EITHER(a, d, rules));
+    FILL(prompt.reminder, EITHER(a, d, reminder));
+    FILL(prompt.docs, EITHER(a, d, docs));
+    FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
+    FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, permission_of(EITHER(a, d, permission)));
-    FILL(approvals, cfg->conf.approvals.levels);
-    FILL(approved, cfg->conf.approvals.rules);
-    FILL(policies, policies_of(cfg));
+    FILL(approvals.tools, cfg->conf.approvals.levels);
+    FILL(approvals.calls, cfg->conf.approvals.rules);
+    FILL(approvals.policies, policies_of(cfg));
     FILL(tool_choice, EITHER(a, d, choice));
     FILL(mode, EITHER(a, d, mode));
     FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
     FILL(max_output_tokens, EITHER(a, d, max_output_tokens));
     FILL(temperature, EITHER(a, d, temperature));
-    FILL(top_p, EITHER(a, d, top_p));
-    FILL(top_k, EITHER(a, d, top_k));
-    FILL(seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
-    FILL(stop, EITHER(a, d, stop));
-    FILL(cache, config_cache_of(EITHER(a, d, cache)));
-    FILL(strict, EITHER(a, d, strict));
+    FILL(request.top_p, EITHER(a, d, top_p));
+    FILL(request.top_k, EITHER(a, d, top_k));
+    FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
+    FILL(request.stop, EITHER(a, d, stop));
+    FILL(request.cache, config_cache_of(EITHER(a, d, cache)));
+    FILL(request.strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
-    FILL(compaction, EITHER(a, d, compaction));
-    FILL(compaction_model, EITHER(a, d, compaction_model));
-    FILL(output_by, EITHER(a, d, output_by));
-    FILL(max_retries, (int)EITHER(a, d, retries));
-    FILL(idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
-    FILL(connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
-    FILL(first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
-    FILL(selection, EITHER(a, d, selection));
-    FILL(selection_size, (unsigned)EITHER(a, d, selection_size));
-    FILL(parallel, (unsigned)EITHER(a, d, parallel));
+    FILL(compaction.mode, EITHER(a, d, compaction));
+    FILL(compaction.model, EITHER(a, d, compaction_model));
+    FILL(request.output_by, EITHER(a, d, output_by));
+    FILL(request.max_retries, (int)EITHER(a, d, retries));
+    FILL(request.idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
+    FILL(request.connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
+    FILL(request.first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
+    FILL(toolset.selection, EITHER(a, d, selection));
+    FILL(toolset.selection_size, (unsigned)EITHER(a, d, selection_size));
+    FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
-    FILL(sum_up, EITHER(a, d, sum_up));
-    FILL(reflection, EITHER(a, d, reflection));
-    FILL(reflect_tools, EITHER(a, d, reflect_tools));
-    FILL(review_plan, EITHER(a, d, review_plan));
-    FILL(roles.router, EITHER(a, d, router));
-    FILL(roles.planner, EITHER(a, d, planner));
-    FILL(roles.executor, EITHER(a, d, executor));
-    FILL(roles.reflector, EITHER(a, d, reflector));
+    FILL(limits.sum_up, EITHER(a, d, sum_up));
+    FILL(planning.reflection, EITHER(a, d, reflection));
+    FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
+    FILL(planning.review_plan, EITHER(a, d, review_plan));
+    FILL(planning.router, EITHER(a, d, router));
+    FILL(planning.planner, EITHER(a, d, planner));
+    FILL(planning.executor, EITHER(a, d, executor));
+    FILL(planning.reflector, EITHER(a, d, reflector));
     fill_queue(&o->queue, a, d);
-    FILL(settings, settings_of(cfg));
+    FILL(toolset.settings, settings_of(cfg));
     FILL(sandbox, sandbox_of(cfg));
 }
 
@@ -452,23 +457,26 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     if (rc < 0)
         return rc;
     static const struct ch_conf_sandbox no_sandbox;
-    /* A caller built against an older header has a shorter struct. */
-    struct chela_agent_opts whole = {0};
-    size_t size = CH_MIN(opts->size, sizeof(whole));
-    memcpy(&whole, opts, size);
+    struct chela_agent_opts out;
+    struct ch_agent_opts whole;
+    rc = CH_OPTS_NEED(chela_agent_opts, &out, opts, err);
+    if (rc == 0)
+        rc = ch_agent_opts_read(&out, &whole, err);
+    if (rc < 0)
+        return rc;
     config_fill(cfg, agent, &whole);
     rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
     if (rc < 0)
         return config_blame(cfg, &agent->item, rc, err);
-    bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
-                  whole.policies ||
+    bool bounds = whole.allow || whole.permission || whole.approvals.tools ||
+                  whole.approvals.calls || whole.approvals.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
-    if (bounds && size < sizeof(whole))
+    if (bounds && opts->size < sizeof(out)) /* built for an older header */
         return ch_fail(err, CHELA_ECONFIG,
                        "%s: it bounds what tools may do, and this program is too old to heed that",
                        cfg->file);
-    memcpy(opts, &whole, size);
-    return 0;
+    ch_agent_opts_write(&whole, cfg->arena, &out);
+    return CH_OPTS_WRITE(chela_agent_opts, opts, &out, err);
 }
 
 /* --- the store -------------------------------------------------------------------- */
@@ -497,15 +505,15 @@ const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
 }
 
 int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
-                      const char **secret_env) {
+                      const char **secret_env, struct chela_error *err) {
     const struct ch_conf_list *hooks = &cfg->conf.gateway.hooks;
     const struct ch_conf_hook *h = (const struct ch_conf_hook *)hooks->items + i;
     if (i >= hooks->n)
         return CHELA_ENOENT;
-    *out = (struct chela_gateway_hook){
-        .name = h->item.name, .agent = h->agent, .session = h->session};
+    struct chela_gateway_hook own = CHELA_GATEWAY_HOOK(
+        .name = h->item.name, .agent = h->agent, .session = h->session);
     *secret_env = h->secret_env;
-    return CHELA_OK;
+    return CH_OPTS_WRITE(chela_gateway_hook, out, &own, err);
 }
 
 static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *out,
@@ -519,14 +527,14 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
         .mode = f->mode, .owners = f->owners, .streaming = f->streaming);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
-    *env = (struct chela_channel_env){
+    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
         .secret = f->secret_file  ? NULL
                   : f->secret_env ? f->secret_env
                                   : "FEISHU_APP_SECRET",
         .token = !called || f->token_file ? NULL
                  : f->token_env           ? f->token_env
                                           : "FEISHU_VERIFICATION_TOKEN",
-        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL};
+        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL);
     return true;
 }
 
@@ -539,21 +547,22 @@ static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts 
         .name = "telegram", .agent = t->agent, .domain = t->domain, .dm_policy = t->dm_policy,
         .group_policy = t->group_policy, .allow_from = t->allow_from, .groups = t->groups,
         .unasked = t->unasked, .group_session = t->group_session, .owners = t->owners);
-    *env = (struct chela_channel_env){.secret = t->token_file ? NULL : t->token_env};
+    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
+        .secret = t->token_file ? NULL : t->token_env);
     return true;
 }
 
 int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
-                         struct chela_channel_env *env) {
+                         struct chela_channel_env *env, struct chela_error *err) {
     static bool (*const channels[])(const struct ch_conf *, struct chela_channel_opts *,
                                     struct chela_channel_env *) = {feishu_channel,
                                                                    telegram_channel};
     struct chela_channel_opts o;
+    struct chela_channel_env own;
     for (size_t k = 0; k < CH_LEN(channels); k++)
-        if (channels[k](&cfg->conf, &o, env) && i-- == 0) {
-            o.size = CH_MIN(out->size, sizeof(o));
-            memcpy(out, &o, o.size);
-            return CHELA_OK;
+        if (channels[k](&cfg->conf, &o, &own) && i-- == 0) {
+            int rc = CH_OPTS_WRITE(chela_channel_opts, out, &o, err);
+            return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_env, env, &own, err);
         }
     return CHELA_ENOENT;
 }
@@ -568,8 +577,8 @@ static int read_secret(const chela_config *cfg, const char *path, const char **o
     return rc;
 }
 
-int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
-                                 struct chela_error *err) {
+static int read_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
+                        struct chela_error *err) {
     const struct ch_conf_feishu *f = &cfg->conf.feishu;
     bool called = !channel->mode || strcmp(channel->mode, "webhook") == 0;
     if (strcmp(channel->name, "feishu") != 0)
@@ -582,19 +591,35 @@ int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_o
     return rc;
 }
 
-void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
-                          const char **token_env, int64_t *drain_ms) {
+int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
+                                 struct chela_error *err) {
+    struct chela_channel_opts own;
+    int rc = CH_OPTS_NEED(chela_channel_opts, &own, channel, err);
+    if (rc == 0 && !own.name)
+        rc = ch_fail(err, CHELA_EINVAL, "the channel has no name");
+    if (rc == 0)
+        rc = read_secrets(cfg, &own, err);
+    return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_opts, channel, &own, err);
+}
+
+int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
+                         const char **token_env, int64_t *drain_ms, struct chela_error *err) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;
-    opts->listen = opts->listen ? opts->listen : g->listen;
-    opts->hosts = opts->hosts ? opts->hosts : g->hosts;
-    opts->origins = opts->origins ? opts->origins : g->origins;
-    opts->tls_cert = opts->tls_cert ? opts->tls_cert : g->tls_cert;
-    opts->tls_key = opts->tls_key ? opts->tls_key : g->tls_key;
-    opts->retention_days = opts->retention_days ? opts->retention_days : g->retention_days;
+    struct chela_gateway_opts own, *o = &own;
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    FILL(listen, g->listen);
+    FILL(hosts, g->hosts);
+    FILL(origins, g->origins);
+    FILL(tls_cert, g->tls_cert);
+    FILL(tls_key, g->tls_key);
+    FILL(retention_days, g->retention_days);
     if (token_env && g->token_env)
         *token_env = g->token_env;
     if (drain_ms && g->drain_s)
         *drain_ms = g->drain_s * 1000;
+    return CH_OPTS_WRITE(chela_gateway_opts, opts, &own, err);
 }
 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
@@ -629,15 +654,12 @@ static enum chela_effect effect_of(const char *word) {
 
 static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
                            struct chela_error *err) {
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+        .name = t->item.name, .description = t->description, .schema = t->parameters,
+        .effect = effect_of(t->effect), .permission = permission_of(t->permission),
+        .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0, .timeout_ms = t->timeout_ms);
     struct chela_command_opts opts =
-        CHELA_COMMAND_OPTS(.tool =
-                               CHELA_TOOL_OPTS(.name = t->item.name, .description = t->description,
-                                               .schema = t->parameters,
-                                               .effect = effect_of(t->effect),
-                                               .permission = permission_of(t->permission),
-                                               .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0,
-                                               .timeout_ms = t->timeout_ms),
-                           .argv = t->command, .cwd = t->cwd);
+        CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);
 }
 

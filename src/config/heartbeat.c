@@ -16,7 +16,8 @@ static const struct chela_willing_opts *willing_of(const chela_config *cfg,
                                                    const struct ch_conf_willing *a,
                                                    const struct ch_conf_willing *d) {
     struct chela_willing_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
-    chela_willing_defaults(kind, o);
+    o->size = sizeof(*o);
+    chela_willing_defaults(kind, o, NULL);
     o->answer_all |= EITHER(a, d, answers_all);
     o->answer_all &= !EITHER(a, d, scores);
     heartbeat_set(&o->text, a->text, d->text);
@@ -49,11 +50,10 @@ static int heartbeat_read_rules(const struct ch_conf_heartbeat *a,
                                 const struct ch_conf_heartbeat *d, struct chela_willing_rules *r,
                                 struct chela_error *err) {
     const char *quiet = EITHER(a, d, quiet_hours), *offset = EITHER(a, d, utc_offset);
-    *r = (struct chela_willing_rules){.names = EITHER(a, d, names),
-                                      .keywords = EITHER(a, d, keywords),
-                                      .stop_words = EITHER(a, d, stop_words),
-                                      .hush_s = (double)EITHER(a, d, hush_s),
-                                      .bot_turns = (unsigned)EITHER(a, d, bot_turns)};
+    *r = (struct chela_willing_rules)CHELA_WILLING_RULES(
+        .names = EITHER(a, d, names), .keywords = EITHER(a, d, keywords),
+        .stop_words = EITHER(a, d, stop_words), .hush_s = (double)EITHER(a, d, hush_s),
+        .bot_turns = (unsigned)EITHER(a, d, bot_turns));
     struct chela_error why = {0};
     if (quiet && chela_quiet_hours_read(quiet, &r->quiet_from, &r->quiet_to, &why) < 0)
         return ch_fail(err, CHELA_ECONFIG, "heartbeat.quietHours: %s", why.message);
@@ -78,7 +78,9 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *agent
     o->memory = EITHER(a, d, memory);
     o->typing = CH_DEFAULT_TYPING;
     heartbeat_set(&o->typing, a->typing, d->typing);
-    int rc = heartbeat_read_rules(a, d, &o->rules, err);
+    struct chela_willing_rules *rules = ch_arena_alloc(cfg->arena, sizeof(*rules));
+    int rc = heartbeat_read_rules(a, d, rules, err);
+    o->rules = rules;
     if (rc == 0)
         rc = heartbeat_check(o->group, "group", err);
     if (rc == 0)

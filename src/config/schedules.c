@@ -2,6 +2,7 @@
  * the agents that wake up by themselves. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "config/conf.h"
 
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
@@ -70,7 +71,9 @@ int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedu
     } else if (!find_wake(cfg, i - list->n, &s, &item)) {
         return CHELA_ENOENT;
     }
-    memcpy(out, &s, CH_MIN(out->size, sizeof(s)));
+    int rc = CH_OPTS_WRITE(chela_schedule, out, &s, err);
+    if (rc < 0)
+        return rc;
     if (chela_schedule_check(&s, &why) < 0)
         return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: schedule %s: %s", cfg->file,
                        item->where.line, item->where.column, s.name, why.message);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "schema/schema.h"
 #include "schema/schema_clean.h"
 #include "schema/schema_lint.h"
@@ -31,17 +32,18 @@ static int schema_api_load(void *user, struct ch_sv uri, struct ch_buf *text,
 
 int chela_schema_new(const char *json, size_t len, const struct chela_schema_opts *opts,
                      chela_schema **out, struct chela_error *err) {
-    struct chela_schema_opts given = CHELA_SCHEMA_OPTS(.uri = NULL);
+    struct chela_schema_opts given;
     struct ch_schema *program;
-    if (opts)
-        memcpy(&given, opts, CH_MIN(opts->size, sizeof(given)));
+    int rc = CH_OPTS_READ(chela_schema_opts, &given, opts, err);
+    if (rc < 0)
+        return rc;
     struct ch_schema_opts inner = {
         .uri = ch_sv_str(given.uri),
         .assert_format = given.assert_format,
         .load = given.load ? schema_api_load : NULL,
         .user = &given,
     };
-    int rc = ch_schema_parse(ch_sv(json, len), &inner, &program, err);
+    rc = ch_schema_parse(ch_sv(json, len), &inner, &program, err);
     if (rc < 0)
         return rc;
     *out = ch_alloc(sizeof(**out));

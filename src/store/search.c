@@ -339,7 +339,7 @@ static int add_newest(chela_store *s, const struct ch_recall_query *q, const cha
 
 static int find_newest(chela_store *s, const struct ch_recall_query *q, struct hits *out,
                        struct chela_error *err) {
-    struct chela_store_filter filter = {.limit = SESSIONS};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = SESSIONS);
     struct ch_store_keys keys = {0};
 
     if (q->session)

@@ -11,6 +11,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "io/module.h"
 #include "store/owner.h"
 #include "store/writer.h"
@@ -52,15 +53,15 @@ static int find_ops(const char *url, const char *module_path, const struct chela
 
 int chela_store_open(const char *url, const struct chela_store_opts *given, chela_store **out,
                      struct chela_error *err) {
-    struct chela_store_opts opts = {0};
+    struct chela_store_opts opts;
     struct chela_error why = {0}, *to = err ? err : &why;
     const struct chela_store_ops *ops;
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = find_ops(url, opts.module_path, &ops, &target, to);
+    int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
+    if (rc == 0)
+        rc = find_ops(url, opts.module_path, &ops, &target, to);
     if (rc == 0)
         rc = ops->open(target, opts.read_only, &db, &note, to);
     if (rc < 0)
@@ -137,11 +138,14 @@ int ch_store_open_session(chela_store *s, const struct chela_store_claim *claim,
 
 int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
                      chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    static const struct chela_store_filter all;
+    struct chela_store_filter own;
     struct chela_error why = {0};
+    int rc = CH_OPTS_READ(chela_store_filter, &own, filter, err);
 
+    if (rc < 0)
+        return rc;
     pthread_mutex_lock(&s->lock);
-    int rc = s->ops->list(s->db, filter ? filter : &all, fn, user, err ? err : &why);
+    rc = s->ops->list(s->db, &own, fn, user, err ? err : &why);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -282,7 +286,7 @@ static void delete_children(chela_store *s, const char *key) {
     struct chela_error why = {0};
 
     ch_buf_addf(&prefix, "%s~", key);
-    struct chela_store_filter filter = {.prefix = ch_buf_str(&prefix)};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = ch_buf_str(&prefix));
     if (chela_store_list(s, &filter, ch_keys_add, &keys, &why) == 0)
         for (size_t i = 0; i < keys.n; i++)
             if (chela_session_root(keys.list[i]) <= strlen(key))
@@ -330,7 +334,7 @@ static int delete_all(chela_store *s, const struct ch_store_keys *keys,
 
 int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
-    struct chela_store_filter filter = {.before = before};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.before = before);
     struct ch_store_keys keys = {0}, none = {0};
     size_t gone = 0;
 
@@ -344,7 +348,7 @@ int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_er
 }
 
 int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
-    struct chela_store_filter filter = {.before = before, .status = "idle"};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.before = before, .status = "idle");
     struct ch_store_keys keys = {0}, owed = {0};
 
     *n = 0;

@@ -26,7 +26,7 @@ static void ask_for(const chela_config *cfg, const char *id) {
     for (const char *const *f = opts.fallbacks; f && *f; f++)
         if (!strchr(*f, '/'))
             abort();
-    if (opts.limits.max_turns < -1 || opts.limits.timeout_ms < -1 || opts.parallel > 256)
+    if (opts.limits->max_turns < -1 || opts.limits->timeout_ms < -1 || opts.toolset->parallel > 256)
         abort();
 }
 

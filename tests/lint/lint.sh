@@ -29,6 +29,14 @@ missing_tests() {
     done
 }
 
+# Public structs that begin with `size` and that no test passes with a wrong one.
+untested_sizes() {
+    awk '/^struct chela_[a-z_]+ \{/ { name = $2 } /^    size_t size;/ { print name }' include/chela/*.h include/chela/sys/store.h |
+        while read -r name; do
+            grep -q "OWN($name)" tests/scenario/test_option_sizes.c || echo "$name"
+        done
+}
+
 check "layers" tools/check_layers
 check "rooms, by what the object files call" tools/check_calls "$BUILD"
 check "style" tools/check_style
@@ -36,6 +44,7 @@ check "public headers compile alone" tools/check_headers
 check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
 check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 260
+same "a wrong size is tested for every option struct" "" "$(untested_sizes)"
 same "promises name tests that are there" "" "$(missing_tests)"
 if command -v shellcheck >/dev/null; then
     check "shell scripts" scripts_are_sound

@@ -89,7 +89,8 @@ static void test_approve(void **state) {
 static void test_deny(void **state) {
     (void)state;
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.max_consecutive_errors = 1});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_consecutive_errors = 1));
     PLAY(&st, &opts, one_call);
     assert_int_equal(decide(&st, CHELA_DENY, "not on a Friday"), 0);
     resume(&st);
@@ -232,23 +233,25 @@ static const char *const for_test[] = {"deploy: env=test", NULL};
 static void test_modes(void **state) {
     (void)state;
     static const struct {
-        struct chela_agent_opts opts;
+        const char *approve;
+        struct chela_approval_opts approvals;
         const char *verdict;
         bool runs;
     } cases[] = {
-        {CHELA_AGENT_OPTS(.approve = "auto"), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approve = "deny"), "done/task_completed", false},
-        {CHELA_AGENT_OPTS(.approve = "ask"), "paused/approval_required", false},
-        {CHELA_AGENT_OPTS(.approvals = "deploy=auto"), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approvals = "deploy=deny"), "done/task_completed", false},
-        {CHELA_AGENT_OPTS(.approve = "auto", .approvals = "deploy=deny"), "done/task_completed",
-         false},
-        {CHELA_AGENT_OPTS(.approved = for_prod), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approved = for_test), "paused/approval_required", false},
+        {"auto", CHELA_APPROVAL_OPTS(.tools = NULL), "done/task_completed", true},
+        {"deny", CHELA_APPROVAL_OPTS(.tools = NULL), "done/task_completed", false},
+        {"ask", CHELA_APPROVAL_OPTS(.tools = NULL), "paused/approval_required", false},
+        {NULL, CHELA_APPROVAL_OPTS(.tools = "deploy=auto"), "done/task_completed", true},
+        {NULL, CHELA_APPROVAL_OPTS(.tools = "deploy=deny"), "done/task_completed", false},
+        {"auto", CHELA_APPROVAL_OPTS(.tools = "deploy=deny"), "done/task_completed", false},
+        {NULL, CHELA_APPROVAL_OPTS(.calls = for_prod), "done/task_completed", true},
+        {NULL, CHELA_APPROVAL_OPTS(.calls = for_test), "paused/approval_required", false},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
-        PLAY(&st, &cases[i].opts, one_call);
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.approve = cases[i].approve, .approvals = &cases[i].approvals);
+        PLAY(&st, &opts, one_call);
         assert_string_equal(stage_verdict(&st), cases[i].verdict);
         assert_int_equal(logged(&st, "tool_start(c1)"), cases[i].runs);
         stage_close(&st);
@@ -347,7 +350,7 @@ static void test_hook_decides(void **state) {
             .st = &st, .says = cases[i].says, .flow = cases[i].flow, .reason = "because"};
         struct chela_hooks hooks = CHELA_HOOKS(.user = &p, .approve = ask_person);
         start(&st, NULL, one_call, CH_LEN(one_call));
-        chela_agent_hooks(st.agent, &hooks);
+        chela_agent_hooks(st.agent, &hooks, NULL);
         stage_finish(&st);
         assert_string_equal(stage_verdict(&st), cases[i].verdict);
         assert_int_equal(logged(&st, "tool_start(c1)"), cases[i].runs);
@@ -365,9 +368,10 @@ static void test_thinking_is_free(void **state) {
     struct stage st;
     struct person p = {.st = &st, .says = CHELA_ALLOW_ONCE, .thinks_ms = 3600 * 1000};
     struct chela_hooks hooks = CHELA_HOOKS(.user = &p, .approve = ask_person);
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.timeout_ms = 10000});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.timeout_ms = 10000));
     start(&st, &opts, one_call, CH_LEN(one_call));
-    chela_agent_hooks(st.agent, &hooks);
+    chela_agent_hooks(st.agent, &hooks, NULL);
     stage_finish(&st);
     assert_true(logged(&st, "tool_start(c1)"));
     done(&st);
@@ -376,7 +380,7 @@ static void test_thinking_is_free(void **state) {
 static void hook_says_once(struct stage *st, struct person *p) {
     struct chela_hooks hooks = CHELA_HOOKS(.user = p, .approve = ask_person);
     *p = (struct person){.st = st, .says = CHELA_ALLOW_ONCE};
-    chela_agent_hooks(st->agent, &hooks);
+    chela_agent_hooks(st->agent, &hooks, NULL);
 }
 
 static void cancel_at(struct stage *st, const struct chela_event *ev) {
@@ -448,7 +452,8 @@ static void test_approved_then_handed_over(void **state) {
         {.body = A_SAY("thanks")},
     };
     struct chela_error err = {0};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.approvals = "pick=ask");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.tools = "pick=ask"));
     struct stage st;
     start(&st, &opts, replies, CH_LEN(replies));
     stage_tool(&st, "pick", CHELA_TOOL_CLIENT);
@@ -712,7 +717,8 @@ static void test_risky_functions_are_refused(void **state) {
     static const char *const argv[] = {"true", NULL};
     struct chela_tool_opts fn = CHELA_TOOL_OPTS(.name = "eval", .description = "Evaluate.",
                                                 .flags = CHELA_TOOL_RISKY | CHELA_TOOL_CLIENT);
-    struct chela_command_opts program = CHELA_COMMAND_OPTS(.tool = fn, .argv = argv);
+    struct chela_tool_opts risky = fn;
+    struct chela_command_opts program = CHELA_COMMAND_OPTS(.tool = &risky, .argv = argv);
     static const struct fake_reply replies[] = {{.body = A_USE("c1", "eval", "{}")},
                                                 {.body = A_SAY("not done")}};
     static const struct chela_agent_opts nobody = CHELA_AGENT_OPTS(.approve = "deny");
@@ -722,7 +728,7 @@ static void test_risky_functions_are_refused(void **state) {
     assert_int_equal(chela_agent_add_tool(st.agent, &fn, &err), CHELA_EINVAL);
     assert_non_null(strstr(err.message, "tool eval: "));
     assert_non_null(strstr(err.message, "CHELA_TOOL_CONFIRM"));
-    program.tool.flags = CHELA_TOOL_RISKY;
+    risky.flags = CHELA_TOOL_RISKY;
     assert_int_equal(chela_agent_add_command(st.agent, &program, &err), 0);
     stage_play(&st, "go"); /* it needs a yes, as exec does */
     assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "permission_denied"));

@@ -133,7 +133,7 @@ static void test_own_tool(void **state) {
                                                 {.body = A_SAY("ok")}};
     struct stage st;
     STAGE_OPEN(&st, &with_message, replies);
-    assert_int_equal(chela_agent_remove_tool(st.agent, "message"), 0);
+    assert_int_equal(chela_agent_remove_tool(st.agent, "message", NULL), 0);
     stage_tool(&st, "message", 0);
     stage_play(&st, "go");
     assert_non_null(strstr(ch_buf_str(&st.model.requests[0]), "\"name\":\"message\""));

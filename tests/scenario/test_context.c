@@ -79,8 +79,10 @@ static void test_prefix(void **state) {
                                    fails = {.body = A_USE("c1", "read", "{}")};
     for (size_t i = 0; i < TURNS; i++)
         replies[i] = i % 2 ? says : i % 3 ? looks : fails;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read,ls", .workspace = dir,
-                                                    .prompt = "full", .reminder = "Be exact.");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .tools = "read,ls", .workspace = dir,
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
+            .style = "full", .reminder = "Be exact."));
     struct stage st;
     put("AGENTS.md", "Use tabs.");
     STAGE_OPEN(&st, &opts, replies);
@@ -120,8 +122,10 @@ static void test_by_sender(void) {
         CHELA_POLICY(.id = "strangers", .channel = "chat", .except = owner, .deny = "read");
     static const struct chela_policy *const policies[] = {&strangers, NULL};
     static const char *const senders[] = {"u_owner", "u_x", "u_owner"};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read", .workspace = dir,
-                                                    .prompt = "full", .policies = policies);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .tools = "read", .workspace = dir,
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"),
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = policies));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     for (size_t i = 0; i < CH_LEN(senders); i++) {
@@ -138,7 +142,9 @@ static void test_files_are_frozen(void **state) {
     static const struct fake_reply replies[] = {{.body = A_SAY("1")}, {.body = A_SAY("2")},
                                                 {.body = A_SAY("3")}, {.body = A_SAY("4")}};
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.tools = "read", .workspace = dir, .prompt = "full");
+        CHELA_AGENT_OPTS(
+            .tools = "read", .workspace = dir,
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
     struct stage st;
     make("skills");
     make("skills/deploy");
@@ -181,7 +187,9 @@ static void test_small_models(void **state) {
     } rows[] = {{"full", 8192, false}, {"minimal", 200000, true}, {"auto", 8192, true},
                 {"auto", 200000, false}, {"auto", 0, false}};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read", .prompt = rows[i].style);
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+            .tools = "read",
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = rows[i].style));
         struct stage st;
         STAGE_OPEN(&st, &opts, replies);
         st.agent->targets[0]->window = rows[i].window;
@@ -204,8 +212,10 @@ static void test_room_for_the_reply(void **state) {
                 {100000, 0, 30, "\"max_tokens\":30000,"}, {1000000, 0, 0, "\"max_tokens\":32000,"},
                 {16384, 500, 0, "\"max_tokens\":500,"}, {0, 0, 0, "\"max_tokens\":8192,"}};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.max_output_tokens = rows[i].asked,
-                                                        .output_share = rows[i].percent);
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+            .max_output_tokens = rows[i].asked,
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
+                .output_share = rows[i].percent));
         struct stage st;
         STAGE_OPEN(&st, &opts, replies);
         st.agent->targets[0]->window = rows[i].window;
@@ -225,7 +235,9 @@ static void test_cut_is_told(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.tools = "read", .workspace = dir, .prompt = "full");
+        CHELA_AGENT_OPTS(
+            .tools = "read", .workspace = dir,
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
     CH_BUF_AUTO big = {0};
     for (int i = 0; i < 2000; i++)
         ch_buf_addf(&big, "rule %d\n", i);
@@ -251,7 +263,8 @@ static void test_rules(void **state) {
         "r1", "r2", "r3", "r4", "r5", "r6", "r7",
         "Money transfers need a second signature.", "Photographs are kept for a year.",
         "Invoices are paid on Fridays.", NULL};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.rules = rules);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.rules = rules));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "please pay this invoice");
@@ -276,9 +289,13 @@ static void test_bad_settings(void **state) {
         struct chela_agent_opts opts;
         int code;
     } rows[] = {
-        {CHELA_AGENT_OPTS(.prompt = "tiny"), CHELA_EINVAL},
-        {CHELA_AGENT_OPTS(.system_share = 80, .output_share = 20), CHELA_EINVAL},
-        {CHELA_AGENT_OPTS(.rules = many), CHELA_ELIMIT},
+        {CHELA_AGENT_OPTS(.prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
+            .style = "tiny")), CHELA_EINVAL},
+        {CHELA_AGENT_OPTS(
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
+                .system_share = 80, .output_share = 20)), CHELA_EINVAL},
+        {CHELA_AGENT_OPTS(.prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
+            .rules = many)), CHELA_ELIMIT},
     };
     assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
@@ -303,7 +320,8 @@ static size_t bytes_with(const char *selection) {
         "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\",\"description\":\"A "
         "path, relative to the root of the store that is meant.\"},\"count\":{\"type\":\"integer\","
         "\"minimum\":1}},\"required\":[\"path\"]}";
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.selection = selection);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.selection = selection));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     for (int i = 0; i < 200; i++) {

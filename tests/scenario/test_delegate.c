@@ -224,7 +224,7 @@ static void test_hook(void **state) {
     struct chela_error err = {0};
     struct chela_hooks hooks = CHELA_HOOKS(.approve = leave_open, .user = &o);
     open_office(&o, CHELA_TOOL_CONFIRM, *state);
-    chela_agent_hooks(o.lead, &hooks);
+    chela_agent_hooks(o.lead, &hooks, NULL);
     play(&o, "once", "approval_required");
     assert_int_equal(o.hooked, 1);
     assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_DENY, NULL, &err), 0);

@@ -337,13 +337,16 @@ static void hold(struct talk *k) {
     add_provider(rt, k->s, k);
     add_provider(rt, k->t, k);
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = k->s->spec, .system = "You look into things.",
-                         .reasoning = CHELA_REASONING_LOW, .max_retries = -1, .no_stream = k->whole,
-                         .limits = {.timeout_ms = 10000});
+        CHELA_AGENT_OPTS(
+            .model = k->s->spec, .system = "You look into things.",
+            .reasoning = CHELA_REASONING_LOW,
+            .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(
+                .max_retries = -1, .no_stream = k->whole),
+            .limits = &(struct chela_limits)CHELA_LIMITS(.timeout_ms = 10000));
     if (chela_agent_new(rt, &opts, &agent, &err) < 0)
         fail_msg("%s: %s", k->name, err.message);
     add_tools(agent);
-    assert_int_equal(chela_agent_hooks(agent, &hooks), 0);
+    assert_int_equal(chela_agent_hooks(agent, &hooks, NULL), 0);
     if (k->store)
         assert_int_equal(chela_runtime_store(rt, k->store, NULL, &err), 0);
     assert_int_equal(chela_session_new(agent, k->store ? "talk" : NULL, &session, &err), 0);

@@ -83,7 +83,8 @@ static void test_steer(void **state) {
 /* What the agent says holds until the session says otherwise. */
 static void test_the_agents_queue(void **state) {
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.queue = {.mode = CHELA_QUEUE_INTERRUPT});
+    struct chela_queue_opts queue = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_INTERRUPT);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.queue = &queue);
     struct chela_queue_opts own = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_STEER);
     (void)state;
     ends = 0;
@@ -98,7 +99,7 @@ static void test_the_agents_queue(void **state) {
     send_to(&st, "d");
     settle(&st);
     assert_string_equal(reasons, "cancelled task_completed task_completed ");
-    opts.queue.cap = 1000;
+    queue.cap = 1000;
     chela_agent *agent;
     opts.model = "scripted/demo";
     assert_int_equal(chela_agent_new(st.rt, &opts, &agent, NULL), CHELA_EINVAL);

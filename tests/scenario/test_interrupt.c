@@ -187,7 +187,8 @@ static void test_follow_ups_go_on_one_by_one(void **state) {
 static void test_unread_messages_are_not_dropped_silently(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("one")}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.max_turns = 1});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = 1));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     st.on_event = talk_over;
@@ -335,7 +336,7 @@ static void add_hooks(struct stage *st, struct probe *p) {
                     .reasoning = hook_thought, .call_delta = hook_delta, .after_model = hook_turn,
                     .invalid_call = hook_invalid, .before_tool = hook_before,
                     .after_tool = hook_after, .run_end = hook_end);
-    chela_agent_hooks(st->agent, &hooks);
+    chela_agent_hooks(st->agent, &hooks, NULL);
 }
 
 static void test_hooks_see_and_change(void **state) {

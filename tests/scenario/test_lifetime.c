@@ -292,7 +292,7 @@ static void test_next_inside_hook(void **state) {
         struct office o;
         open_office(&o, *state);
         struct chela_hooks hooks = CHELA_HOOKS(.run_end = on_run_end, .user = &o);
-        chela_agent_hooks(o.lead, &hooks);
+        chela_agent_hooks(o.lead, &hooks, NULL);
         o.act = next[i];
         start(&o, "plain");
         o.first = o.run;

@@ -201,10 +201,10 @@ static const struct {
     struct chela_limits limits;
     const char *verdict;
 } limit_rows[] = {
-    {"turns", {.max_turns = 2}, "stopped/max_turns_exceeded"},
-    {"calls", {.max_tool_calls = 2}, "stopped/max_tool_calls_exceeded"},
-    {"tokens", {.token_budget = 40}, "stopped/token_budget_exceeded"},
-    {"none", {.max_turns = -1}, "done/task_completed"},
+    {"turns", CHELA_LIMITS(.max_turns = 2), "stopped/max_turns_exceeded"},
+    {"calls", CHELA_LIMITS(.max_tool_calls = 2), "stopped/max_tool_calls_exceeded"},
+    {"tokens", CHELA_LIMITS(.token_budget = 40), "stopped/token_budget_exceeded"},
+    {"none", CHELA_LIMITS(.max_turns = -1), "done/task_completed"},
 };
 
 static void test_limits(void **state) {
@@ -215,7 +215,7 @@ static void test_limits(void **state) {
                                                 {.body = A_USE("c4", "echo", "{}")},
                                                 {.body = A_SAY("at last")}};
     for (size_t i = 0; i < CH_LEN(limit_rows); i++) {
-        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = limit_rows[i].limits);
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = &limit_rows[i].limits);
         struct stage st;
         STAGE_OPEN(&st, &opts, replies);
         stage_tool(&st, "echo", 0);
@@ -243,7 +243,8 @@ static void test_deadline(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_BEGIN, .hang = true},
                                                 {.body = A_SAY("again")}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.timeout_ms = 5000});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.timeout_ms = 5000));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     int64_t began = st.now;
@@ -335,7 +336,8 @@ static void test_memory_of_a_long_run(void **state) {
         replies[i] = (struct fake_reply){
             .body = A_USE("toolu_0123456789abcdef01", "add", "{\\\"a\\\":1,\\\"b\\\":2}")};
     replies[1000] = (struct fake_reply){.body = A_SAY("done")};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {-1, -1, -1, 0, -1, 0});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(-1, -1, -1, 0, -1, 0));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     stage_tool(&st, "add", 0);
@@ -359,7 +361,9 @@ static void test_going_round_in_circles(void **state) {
         {.body = A_SAY("I was stuck.")},
     };
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.loop_guard = {.repeats = 2}, .sum_up = 1);
+        CHELA_AGENT_OPTS(
+            .loop_guard = &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = 2),
+            .limits = &(struct chela_limits)CHELA_LIMITS(.sum_up = 1));
     struct stage st;
     STAGE_OPEN(&st, &opts, same);
     stage_tool(&st, "echo", 0);

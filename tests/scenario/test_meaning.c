@@ -17,7 +17,8 @@
 #define LIKE 17 /* the tool that means the same as the input, with no word in common */
 
 static const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .selection = "topk", .selection_size = 2, .embedding = "ollama/nomic-embed-text");
+    .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
+        .selection = "topk", .selection_size = 2, .embedding = "ollama/nomic-embed-text"));
 
 static const struct fake_reply says[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
 
@@ -158,8 +159,9 @@ static void test_cancelled(void **state) {
 /* Nothing is sent where nothing is chosen. */
 static void test_few_tools(void **state) {
     (void)state;
-    static const struct chela_agent_opts few =
-        CHELA_AGENT_OPTS(.embedding = "ollama/nomic-embed-text");
+    struct chela_toolset_opts toolset =
+        CHELA_TOOLSET_OPTS(.embedding = "ollama/nomic-embed-text");
+    struct chela_agent_opts few = CHELA_AGENT_OPTS(.toolset = &toolset);
     struct fake_model embedder;
     struct stage st;
     STAGE_OPEN(&st, &few, says);
@@ -179,8 +181,10 @@ static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
     CH_BUF_AUTO path = {0};
     assert_non_null(mkdtemp(dir));
     struct chela_agent_opts with = CHELA_AGENT_OPTS(
-            .workspace = dir, .settings = settings, .embedding = "ollama/nomic-embed-text",
-            .prompt = "full");
+        .workspace = dir,
+        .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
+            .settings = settings, .embedding = "ollama/nomic-embed-text"),
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
     ch_buf_addf(&path, "%s/MEMORY.md", dir);
     FILE *f = fopen(ch_buf_str(&path), "w");
     fputs("Ann takes Darjeeling.\n\nBob plays chess.\n", f);

@@ -102,7 +102,9 @@ static void test_ways(void **state) {
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct stage st;
         struct chela_agent_opts opts =
-            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = rows[i].by, .allow = "");
+            CHELA_AGENT_OPTS(
+                .output_schema = schema, .allow = "",
+                .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.output_by = rows[i].by));
         STAGE_OPEN(&st, &opts, rows[i].replies);
         stage_play(&st, "how many?");
         if (strcmp(stage_verdict(&st), rows[i].verdict) != 0 ||
@@ -135,8 +137,10 @@ static void test_what_is_sent(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
         struct chela_agent_opts opts =
-            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = cases[i].by,
-                             .model = cases[i].model);
+            CHELA_AGENT_OPTS(
+                .output_schema = schema, .model = cases[i].model,
+                .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(
+                    .output_by = cases[i].by));
         STAGE_OPEN(&st, &opts, replies);
         stage_play(&st, "how many?");
         assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -151,7 +155,9 @@ static void test_complaint(void **state) {
     static const struct fake_reply replies[] = {{.body = A_SAY("{\\\"n\\\":true}")},
                                                 {.body = A_SAY("{\\\"n\\\":5}")}};
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.output_schema = schema, .output_by = "prompt");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .output_schema = schema,
+        .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.output_by = "prompt"));
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "how many?");
     assert_true(sent(&st, 1, "n must be an integer"));
@@ -175,8 +181,10 @@ static void test_native_that_is_not(void **state) {
         struct chela_error err = {0};
         chela_agent *agent;
         struct chela_agent_opts opts =
-            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = "native", .api_key = "k",
-                             .model = cases[i].model, .tools = "time", .allow = cases[i].allow);
+            CHELA_AGENT_OPTS(
+                .output_schema = schema, .api_key = "k", .model = cases[i].model,
+                .tools = "time", .allow = cases[i].allow,
+                .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.output_by = "native"));
         int rc = chela_agent_new(st.rt, &opts, &agent, &err);
         assert_int_equal(rc, cases[i].why ? CHELA_EINVAL : 0);
         if (cases[i].why && !strstr(err.message, cases[i].why))

@@ -20,7 +20,9 @@ static const struct chela_policy chat = CHELA_POLICY(.id = "chat", .channel = "c
                                                           .approve = "deny");
 static const struct chela_policy *const policies[] = {&chat, &strangers, NULL};
 static const struct chela_agent_opts bounded =
-    CHELA_AGENT_OPTS(.policies = policies, .approve = "auto");
+    CHELA_AGENT_OPTS(
+        .approve = "auto",
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = policies));
 
 static void open_stage(struct stage *st, const struct fake_reply *replies, size_t n) {
     stage_open(st, &bounded, replies, n);
@@ -149,7 +151,8 @@ static void test_always_is_for_who_may(void **state) {
         {.body = A_USE("c1", "pay", "{}")}, {.body = A_SAY("paid")},
         {.body = A_USE("c2", "pay", "{}")}, {.body = A_SAY("paid again")},
         {.body = A_USE("c3", "pay", "{}")}, {.body = A_SAY("not paid")}};
-    static const struct chela_agent_opts asks = CHELA_AGENT_OPTS(.policies = policies);
+    struct chela_agent_opts asks = CHELA_AGENT_OPTS(
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = policies));
     struct stage st;
     STAGE_OPEN(&st, &asks, replies);
     stage_tool(&st, "pay", CHELA_TOOL_CONFIRM);

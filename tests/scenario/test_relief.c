@@ -321,7 +321,9 @@ static void test_one_long_run(void **state) {
     struct talk t = {.window = WINDOW, .calls = 300, .planted = true,
                      .facts = {"K-7731-XQ", "all three hundred orders"}};
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.limits = {.max_turns = -1, .max_tool_calls = -1, .timeout_ms = -1});
+        CHELA_AGENT_OPTS(
+            .limits = &(struct chela_limits)CHELA_LIMITS(
+                .max_turns = -1, .max_tool_calls = -1, .timeout_ms = -1));
     (void)state;
     open_stage(&st, &t, &opts, WINDOW);
     reset(&st);
@@ -375,7 +377,8 @@ static void test_by_hand_often(void **state) {
     struct talk t = {.calls = 1,
                      .facts = {"K-7731-XQ", "/srv/reports/q3.md", "Biscuit", "harbour crane",
                                "walnut cake", "violin lesson", "lighthouse"}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.compaction = "retain");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "retain"));
     (void)state;
     open_stage(&st, &t, &opts, 200000);
     play(&st, "The deploy key is K-7731-XQ, and the report goes to /srv/reports/q3.md. My dog is "
@@ -400,7 +403,8 @@ static void test_by_hand_often(void **state) {
 static void test_without_summary(void **state) {
     struct stage st;
     struct talk t = {.window = WINDOW, .calls = 1, .facts = {"K-7731-XQ"}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.compaction = "retain");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "retain"));
     (void)state;
     open_stage(&st, &t, &opts, WINDOW);
     reset(&st);
@@ -434,7 +438,8 @@ static void test_overflow(void **state) {
 static void test_off(void **state) {
     struct stage st;
     struct talk t = {.overflow = 10};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.compaction = "off");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "off"));
     (void)state;
     open_stage(&st, &t, &opts, WINDOW);
     reset(&st);
@@ -533,8 +538,9 @@ static void test_notes(void **state) {
     (void)state;
     assert_non_null(mkdtemp(dir));
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.workspace = dir, .tools = "memory_*", .settings = settings,
-                         .approve = "auto");
+        CHELA_AGENT_OPTS(
+            .workspace = dir, .tools = "memory_*", .approve = "auto",
+            .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.settings = settings));
     open_stage(&st, &t, &opts, 200000);
     put(dir, "MEMORY.md", "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
     play(&st, "Always deploy to staging on Fridays. Hello.");

@@ -70,7 +70,8 @@ static void test_next_run_waits(void **state) {
         {.body = A_SAY("patience")},
     };
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.max_retries = -1);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.max_retries = -1));
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "one");
     assert_string_equal(stage_verdict(&st), "error/model_error");
@@ -201,7 +202,8 @@ static void test_cost_budget(void **state) {
         {.body = A_SAY("never")},
     };
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits.cost_budget_usd = 30e-6);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.cost_budget_usd = 30e-6));
     open_priced(&st, &opts, replies, CH_LEN(replies));
     stage_tool(&st, "echo", 0);
     stage_play(&st, "go");
@@ -219,7 +221,8 @@ static void test_budget_without_price(void **state) {
         {.body = A_SAY("done")},
     };
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits.cost_budget_usd = 1);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.cost_budget_usd = 1));
     STAGE_OPEN(&st, &opts, replies);
     stage_tool(&st, "echo", 0);
     stage_play(&st, "go");

@@ -73,7 +73,9 @@ static void test_prefix(void **state) {
                                                 {.body = A_SAY("one")},
                                                 {.body = A_USE("c2", "bake_bread", "{}")},
                                                 {.body = A_SAY("two")}};
-    const struct chela_agent_opts opts = CHELA_AGENT_OPTS(.selection = "topk", .selection_size = 3);
+    const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
+            .selection = "topk", .selection_size = 3));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     add_tools(&st, 30);
@@ -94,7 +96,10 @@ static void test_other_inputs_append(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
     const struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.selection = "topk", .selection_size = 1, .tool_choice = "lever4");
+        CHELA_AGENT_OPTS(
+            .tool_choice = "lever4",
+            .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
+                .selection = "topk", .selection_size = 1));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     add_tools(&st, 30);
@@ -121,7 +126,9 @@ static void test_hook(void **state) {
     STAGE_OPEN(&st, NULL, replies);
     add_tools(&st, 60);
     assert_int_equal(
-        chela_agent_hooks(st.agent, &(struct chela_hooks)CHELA_HOOKS(.before_model = only_two)), 0);
+        chela_agent_hooks(st.agent, &(struct chela_hooks)CHELA_HOOKS(.before_model = only_two),
+                          NULL),
+        0);
     stage_play(&st, "go");
     check_described(&st, 0, "lever1 lever2 ");
     check_described(&st, 1, "find_tools ");
@@ -134,7 +141,9 @@ static void test_bad_mode(void **state) {
     chela_agent *agent;
     struct chela_error err = {0};
     const struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = "scripted/demo", .selection = "best");
+        CHELA_AGENT_OPTS(
+            .model = "scripted/demo",
+            .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.selection = "best"));
     assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), CHELA_EINVAL);
     assert_non_null(strstr(err.message, "selection 'best'"));

@@ -187,8 +187,8 @@ static void test_it_grows_by_what_is_new(void **state) {
         many[i] = (struct fake_reply){.body = i + 1 < TURNS ? A_USE("c", "look", "{}")
                                                             : A_SAY("done")};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-            .limits = {.max_turns = TURNS, .max_tool_calls = -1},
-            .loop_guard = {.repeats = -1, .cycles = -1});
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = TURNS, .max_tool_calls = -1),
+        .loop_guard = &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1));
     stage_open(&st, &opts, many, TURNS);
     add_tools(&st);
     assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);

@@ -366,11 +366,11 @@ static void test_lists(void **state) {
     make_at("team:b", 5000, "paused");
     make_at("other", 4000, "idle");
     check_list(NULL, "team:b;other;team:a;");
-    check_list(&(struct chela_store_filter){.prefix = "team:"}, "team:b;team:a;");
-    check_list(&(struct chela_store_filter){.status = "idle"}, "other;team:a;");
-    check_list(&(struct chela_store_filter){.before = 4000}, "team:a;");
-    check_list(&(struct chela_store_filter){.limit = 2}, "team:b;other;");
-    check_list(&(struct chela_store_filter){.prefix = "team:%"}, "");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.prefix = "team:"), "team:b;team:a;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.status = "idle"), "other;team:a;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.before = 4000), "team:a;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.limit = 2), "team:b;other;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.prefix = "team:%"), "");
 }
 
 static void test_titles(void **state) {
@@ -422,8 +422,9 @@ static void test_retention(void **state) {
     commit(&c[3], 1);
     assert_int_equal(ch_store_prune_idle(store, 4000, &n, &err), 0);
     assert_int_equal(n, 2);
-    check_list(&(struct chela_store_filter){.before = 5001, .status = "idle"}, "new;unsent;due;");
-    check_list(&(struct chela_store_filter){.status = "paused"}, "waits;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(
+        .before = 5001, .status = "idle"), "new;unsent;due;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.status = "paused"), "waits;");
     assert_int_equal(chela_store_prune(store, 4000, &n, &err), 0);
     assert_int_equal(n, 3);
     check_list(NULL, "new;");

@@ -341,7 +341,7 @@ static void furnish(struct sweep *cx, struct sweep_side *side, chela_agent *agen
     add_tool(side, agent, "threaded", threaded, 0);
     add_tool(side, agent, "pause", pause_a_while, 0);
     add_tool(side, agent, "host", NULL, CHELA_TOOL_CLIENT);
-    SWEEP_EXPECT(chela_agent_hooks(agent, &hooks) == 0);
+    SWEEP_EXPECT(chela_agent_hooks(agent, &hooks, NULL) == 0);
 }
 
 /* --- a case ---------------------------------------------------------------------- */
@@ -371,14 +371,17 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
     const char *fallbacks[] = {model, NULL};
     bool fails = strcmp(cx->mode->name, "plain") == 0;
     struct chela_sandbox_opts off = CHELA_SANDBOX_OPTS(.mode = "off");
+    struct chela_request_opts request =
+        CHELA_REQUEST_OPTS(.max_retries = cx->mode->rare ? 2 : -1);
+    struct chela_compaction_opts shorten =
+        CHELA_COMPACTION_OPTS(.mode = cx->mode->compact ? "summary" : NULL);
+    /* no price is known: a WARNING */
+    struct chela_limits limits = CHELA_LIMITS(.cost_budget_usd = fails ? 1 : 0);
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
             .id = "lead", .model = fails ? broken : model, .fallbacks = fails ? fallbacks : NULL,
             .system = "lead", .mode = cx->mode->agent_mode, .workspace = cx->dir,
-            .max_retries = cx->mode->rare ? 2 : -1, .tools = cx->mode->rare ? "exec" : NULL,
-            .approve = cx->mode->rare ? "auto" : NULL, .sandbox = &off,
-            .compaction = cx->mode->compact ? "summary" : NULL,
-            /* no price is known: a WARNING */
-            .limits = {.cost_budget_usd = fails ? 1 : 0});
+            .tools = cx->mode->rare ? "exec" : NULL, .approve = cx->mode->rare ? "auto" : NULL,
+            .sandbox = &off, .request = &request, .compaction = &shorten, .limits = &limits);
     struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "other", .model = model,
                                                      .system = "helper", .workspace = cx->dir);
     if (cx->mode->compact &&

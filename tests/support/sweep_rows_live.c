@@ -98,8 +98,8 @@ static void do_agent_add_tool(struct sweep *cx) {
 
 static void do_agent_add_command(struct sweep *cx) {
     static const char *const argv[] = {"true", NULL};
-    struct chela_command_opts opts = CHELA_COMMAND_OPTS(
-            .tool = CHELA_TOOL_OPTS(.name = "more", .description = "More."), .argv = argv);
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(.name = "more", .description = "More.");
+    struct chela_command_opts opts = CHELA_COMMAND_OPTS(.tool = &tool, .argv = argv);
     int rc = chela_agent_add_command(cx->agent, &opts, NULL);
     SWEEP_EXPECT(rc == 0 || rc == CHELA_EEXIST);
 }
@@ -107,8 +107,8 @@ static void do_agent_add_command(struct sweep *cx) {
 static void do_agent_remove_tool(struct sweep *cx) {
     static const char *const names[] = {"stamp", "later", "threaded", "other", "handoff"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        chela_agent_remove_tool(cx->agent, names[i]);
-        chela_agent_remove_tool(cx->other, names[i]);
+        chela_agent_remove_tool(cx->agent, names[i], NULL);
+        chela_agent_remove_tool(cx->other, names[i], NULL);
     }
 }
 
@@ -119,8 +119,8 @@ static void do_agent_policy(struct sweep *cx) {
 
 static void do_agent_hooks(struct sweep *cx) {
     struct chela_hooks none = CHELA_HOOKS(.user = NULL);
-    SWEEP_EXPECT(chela_agent_hooks(cx->agent, &none) == 0);
-    SWEEP_EXPECT(chela_agent_hooks(cx->other, &none) == 0);
+    SWEEP_EXPECT(chela_agent_hooks(cx->agent, &none, NULL) == 0);
+    SWEEP_EXPECT(chela_agent_hooks(cx->other, &none, NULL) == 0);
 }
 
 static void do_agent_tools_json(struct sweep *cx) {
@@ -189,6 +189,26 @@ static void close_other(struct sweep *cx) {
     SWEEP_EXPECT(chela_session_new(cx->other, NULL, &s, NULL) == 0);
     SWEEP_EXPECT(chela_run_start(s, "hello", 5, sweep_run_opts(cx), NULL, NULL) == 0);
     chela_session_close(s);
+}
+
+static void do_agent_close(struct sweep *cx) {
+    chela_session *s = NULL;
+    chela_agent_close(cx->agent);
+    SWEEP_EXPECT(chela_session_new(cx->agent, NULL, &s, NULL) == CHELA_ESTATE);
+}
+
+static void close_other_agent(struct sweep *cx) {
+    chela_agent_close(cx->other);
+}
+
+static void close_all(struct sweep *cx) {
+    chela_agent_close(cx->agent);
+    chela_agent_close(cx->other);
+    do_session_close(cx);
+}
+
+static void do_agent_last_error(struct sweep *cx) {
+    SWEEP_EXPECT(chela_agent_last_error(cx->agent) != NULL);
 }
 
 static void was_ready(chela_session *s, const struct chela_error *err, void *user) {
@@ -655,6 +675,10 @@ static const struct sweep_row rows[] = {
     {"chela_agent_call_tool", do_agent_call_tool, ROUND, NULL},
     {"chela_ask", do_ask, 0, NULL},
     {"chela_session_new", do_session_new, ROUND, NULL},
+    {"chela_agent_close", do_agent_close, 0, NULL},
+    {"chela_agent_close", close_other_agent, 0, "another agent"},
+    {"chela_agent_close", close_all, 0, "both, and the session"},
+    {"chela_agent_last_error", do_agent_last_error, SHARED, NULL},
     {"chela_session_close", do_session_close, 0, NULL},
     {"chela_session_close", reopen, 0, "and opened again"},
     {"chela_session_close", close_other, ROUND, "another session"},

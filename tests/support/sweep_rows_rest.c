@@ -58,7 +58,7 @@ static int show_session(const struct chela_store_session *s, void *user) {
 
 static void do_store_list(struct sweep *cx) {
     chela_store *store = borrow(cx);
-    struct chela_store_filter filter = {.limit = 3};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = 3);
     SWEEP_EXPECT(chela_store_list(store, &filter, show_session, NULL, NULL) == 0);
     give_back(cx, store);
 }
@@ -362,7 +362,7 @@ static void do_gateway_survey(struct sweep *cx) {
 static void do_channel_survey(struct sweep *cx) {
     struct chela_channel_opts opts = CHELA_CHANNEL_OPTS(
             .name = "feishu", .account = "a", .secret = "b", .domain = "http://127.0.0.1:9");
-    chela_free(chela_channel_survey(cx->rt, &opts));
+    chela_free(chela_channel_survey(cx->rt, &opts, NULL));
 }
 
 static void do_schedule_run(struct sweep *cx) {
@@ -412,16 +412,17 @@ WITH_CONFIG(calls, SWEEP_EXPECT(!chela_config_calls(cfg, "main", 0)))
 WITH_CONFIG(takers, SWEEP_EXPECT(!chela_config_takers(cfg, "main", 0)))
 WITH_CONFIG(agent_id, SWEEP_EXPECT(chela_config_agent_id(cfg, 0) != NULL))
 WITH_CONFIG(gateway, struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
-            chela_config_gateway(cfg, &o, NULL, NULL))
+            chela_config_gateway(cfg, &o, NULL, NULL, NULL))
 WITH_CONFIG(token, const char *token = NULL; chela_config_token(cfg, &token, NULL))
-WITH_CONFIG(hook, struct chela_gateway_hook h; const char *env;
-            SWEEP_EXPECT(chela_config_hook(cfg, 0, &h, &env) == CHELA_ENOENT))
+WITH_CONFIG(hook, struct chela_gateway_hook h = CHELA_GATEWAY_HOOK(.name = NULL);
+            const char *env;
+            SWEEP_EXPECT(chela_config_hook(cfg, 0, &h, &env, NULL) == CHELA_ENOENT))
 WITH_CONFIG(schedule, struct chela_schedule s = CHELA_SCHEDULE(.name = NULL);
             SWEEP_EXPECT(chela_config_schedule(cfg, 0, &s, NULL) == CHELA_ENOENT))
 WITH_CONFIG(schedule_tool, chela_config_schedule_tool(cfg, "main"))
 WITH_CONFIG(channel, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = NULL);
-            struct chela_channel_env env;
-            SWEEP_EXPECT(chela_config_channel(cfg, 0, &o, &env) == CHELA_ENOENT))
+            struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
+            SWEEP_EXPECT(chela_config_channel(cfg, 0, &o, &env, NULL) == CHELA_ENOENT))
 WITH_CONFIG(channel_secrets, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = "feishu");
             chela_config_channel_secrets(cfg, &o, NULL))
 WITH_CONFIG(show, chela_config_show(cfg, see_option, NULL))
@@ -524,7 +525,7 @@ static void do_event_name(struct sweep *cx) {
 static void do_inbound_line(struct sweep *cx) {
     struct chela_inbound in = CHELA_INBOUND(.message_id = "om_1", .sender = "Ann");
     (void)cx;
-    chela_free(chela_inbound_line(&in, "hello", 5));
+    chela_free(chela_inbound_line(&in, "hello", 5, NULL));
 }
 
 static void do_json_get(struct sweep *cx) {
@@ -550,16 +551,17 @@ static void do_heartbeat_simulate(struct sweep *cx) {
 }
 
 static void do_willing_defaults(struct sweep *cx) {
-    struct chela_willing_opts opts;
+    struct chela_willing_opts opts = CHELA_WILLING_OPTS(.text = 0);
     (void)cx;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &opts);
+    SWEEP_EXPECT(chela_willing_defaults(CHELA_CHAT_GROUP, &opts, NULL) == 0);
 }
 
 static void do_willing(struct sweep *cx) {
     struct chela_heard line = {.at = 1, .text = {"hello", 5}};
     struct chela_urge urge;
     (void)cx;
-    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *w = NULL;
+    SWEEP_EXPECT(chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL, &w, NULL) == 0);
     chela_willing_hear(w, &line, &urge);
     SWEEP_EXPECT(chela_urge_name(urge.reason) != NULL);
     chela_willing_turn(w, 2);
@@ -631,6 +633,11 @@ static void do_wire_apis(struct sweep *cx) {
 static void do_version(struct sweep *cx) {
     (void)cx;
     SWEEP_EXPECT(chela_version() != NULL);
+}
+
+static void do_version_number(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(chela_version_number() == CHELA_VERSION_NUMBER);
 }
 
 static void do_free(struct sweep *cx) {
@@ -751,6 +758,7 @@ static const struct sweep_row rows[] = {
     {"chela_wire_encode", do_wire_encode, SHARED, NULL},
     {"chela_wire_apis", do_wire_apis, SHARED, NULL},
     {"chela_version", do_version, SHARED, NULL},
+    {"chela_version_number", do_version_number, SHARED, NULL},
     {"chela_free", do_free, SHARED, NULL},
     {"chela_set_allocator", NULL, 0,
      "Replace malloc for the whole process, once, before anything else."},

@@ -13,13 +13,13 @@
 CHELA_BEGIN_DECLS
 
 enum chela_db_type {
-    CHELA_DB_NULL,
-    CHELA_DB_INT,    /* integer */
-    CHELA_DB_REAL,   /* real */
-    CHELA_DB_NUMBER, /* text: a number of any size, as the database writes it */
-    CHELA_DB_BOOL,   /* integer: 0 or 1 */
-    CHELA_DB_TEXT,   /* text */
-    CHELA_DB_BLOB    /* text: its bytes */
+    CHELA_DB_NULL = 0,
+    CHELA_DB_INT = 1,    /* integer */
+    CHELA_DB_REAL = 2,   /* real */
+    CHELA_DB_NUMBER = 3, /* text: a number of any size, as the database writes it */
+    CHELA_DB_BOOL = 4,   /* integer: 0 or 1 */
+    CHELA_DB_TEXT = 5,   /* text */
+    CHELA_DB_BLOB = 6    /* text: its bytes */
 };
 
 struct chela_db_value {

@@ -72,32 +72,32 @@ struct chela_store_head {
 enum chela_store_change_kind {
     /* key, token, records, head, now: records[0].seq must be the row's last + 1
      * (CHELA_ESTATE otherwise), `updated` becomes now. */
-    CHELA_STORE_APPEND,
-    CHELA_STORE_RENEW,   /* key, token, until: the lease lasts until then */
-    CHELA_STORE_RELEASE, /* key, token: nobody holds the lease any more */
+    CHELA_STORE_APPEND = 0,
+    CHELA_STORE_RENEW = 1,   /* key, token, until: the lease lasts until then */
+    CHELA_STORE_RELEASE = 2, /* key, token: nobody holds the lease any more */
     /* key, agent (data), parent (id), now: a new session without a lease, token
      * 0. CHELA_EEXIST. With token 0, APPEND writes to a session that nobody has
      * opened yet: for imports and forks, in the same transaction. */
-    CHELA_STORE_CREATE,
-    CHELA_STORE_TITLE,  /* key, data: its title; no lease is needed */
-    CHELA_STORE_DELETE, /* key: the session with its records, its inbox and outbox
+    CHELA_STORE_CREATE = 3,
+    CHELA_STORE_TITLE = 4,  /* key, data: its title; no lease is needed */
+    CHELA_STORE_DELETE = 5, /* key: the session with its records, its inbox and outbox
                            rows and its notes; CHELA_EBUSY while a lease lasts (now) */
     /* id, key, data, now: an event from outside. CHELA_EEXIST: it was accepted
      * before, whatever became of it. */
-    CHELA_STORE_ACCEPT,
-    CHELA_STORE_SETTLE, /* id: the event was dealt with; CHELA_ENOENT */
+    CHELA_STORE_ACCEPT = 6,
+    CHELA_STORE_SETTLE = 7, /* id: the event was dealt with; CHELA_ENOENT */
     /* id, key, data, now: to be sent under this idempotency key. CHELA_EEXIST. */
-    CHELA_STORE_INTENT,
+    CHELA_STORE_INTENT = 8,
     /* id, state, data, now: what became of it. CHELA_ENOENT: no such intent;
      * CHELA_EEXIST: it has a receipt that says "sent". */
-    CHELA_STORE_RECEIPT,
+    CHELA_STORE_RECEIPT = 9,
     /* id, key ("": of no session), data, now: a note; another of this name is
      * replaced, or with token 1 stays (CHELA_EEXIST). */
-    CHELA_STORE_NOTE,
-    CHELA_STORE_FORGET, /* id: the note is gone; CHELA_ENOENT */
+    CHELA_STORE_NOTE = 10,
+    CHELA_STORE_FORGET = 11, /* id: the note is gone; CHELA_ENOENT */
     /* until: some of the events that were settled and the messages that were sent,
      * of those that came before then, are gone. CHELA_ENOENT: there is none. */
-    CHELA_STORE_EXPIRE,
+    CHELA_STORE_EXPIRE = 12,
 };
 
 struct chela_store_change {
@@ -136,14 +136,16 @@ struct chela_store_item {
     uint64_t attempts; /* outbox: receipts so far */
 };
 
-enum chela_store_box { CHELA_STORE_INBOX, CHELA_STORE_OUTBOX, CHELA_STORE_NOTES };
+enum chela_store_box { CHELA_STORE_INBOX = 0, CHELA_STORE_OUTBOX = 1, CHELA_STORE_NOTES = 2 };
 
 struct chela_store_filter {
+    size_t size;        /* set by CHELA_STORE_FILTER */
     const char *prefix; /* of keys; NULL: all */
     const char *status; /* NULL: any */
     int64_t before;     /* updated before then; 0: any time */
     size_t limit;       /* 0: all; the newest are given first */
 };
+#define CHELA_STORE_FILTER(...) {.size = sizeof(struct chela_store_filter), __VA_ARGS__}
 
 struct chela_store_query {
     const char *text;  /* words to be found */

@@ -1,4 +1,6 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
+#include "agent/api/agent.h"
+
 #include "agent/api/features.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
@@ -6,6 +8,7 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/role.h"
 #include "agent/handle/lookup.h"
 #include "agent/provider/target.h"
 #include "agent/run/feature.h"
@@ -20,6 +23,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/process/sandbox_options.h"
@@ -38,17 +42,17 @@ static int64_t limit_or(int64_t given, int64_t otherwise) {
     return given == 0 ? otherwise : given;
 }
 
-static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
+static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
     return (struct ch_run_limits){
         .max_turns = limit_or(o->limits.max_turns, CH_DEFAULT_MAX_TURNS),
         .max_tool_calls = limit_or(o->limits.max_tool_calls, CH_DEFAULT_MAX_TOOL_CALLS),
         .max_errors = limit_or(o->limits.max_consecutive_errors, CH_DEFAULT_MAX_ERRORS),
         .token_budget = limit_or(o->limits.token_budget, -1),
         .cost_budget = o->limits.cost_budget_usd > 0 ? o->limits.cost_budget_usd : -1,
-        .retries = o->max_retries < 0 ? 0
-                   : o->max_retries   ? o->max_retries
+        .retries = o->request.max_retries < 0 ? 0
+                   : o->request.max_retries   ? o->request.max_retries
                                       : CH_DEFAULT_RETRIES,
-        .sums_up = o->sum_up && !o->output_schema,
+        .sums_up = o->limits.sum_up && !o->output_schema,
     };
 }
 
@@ -75,7 +79,7 @@ static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error
     return 0;
 }
 
-static int add_target(chela_agent *a, const char *spec, const struct chela_agent_opts *opts,
+static int add_target(chela_agent *a, const char *spec, const struct ch_agent_opts *opts,
                       struct chela_error *err) {
     struct ch_target *t;
     int rc = ch_target_new(a->rt, spec, opts, &t, err);
@@ -88,7 +92,7 @@ static int add_target(chela_agent *a, const char *spec, const struct chela_agent
 
 /* Address and key given for the first model do not hold for its fallbacks. */
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     for (; specs && *specs; specs++) {
         if (a->ntargets == CH_LIMIT_MODELS)
             return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
@@ -100,8 +104,8 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
     return 0;
 }
 
-static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
-    struct ch_settings_opts settings = {.list = o->settings,
+static int add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+    struct ch_settings_opts settings = {.list = o->toolset.settings,
                                         .env = a->rt->env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
@@ -163,38 +167,38 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
     return 0;
 }
 
-static int set_approvals(chela_agent *a, const struct chela_agent_opts *o,
+static int set_approvals(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     int rc = ch_consent_read(o->approve, &a->ask_means, err);
     if (rc == 0)
-        rc = ch_approvals_new(o->approvals, o->approved, &a->approvals, err);
+        rc = ch_approvals_new(o->approvals.tools, o->approvals.calls, &a->approvals, err);
     return rc;
 }
 
-static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
+static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
     a->has_temperature = o->temperature != NULL;
     a->temperature = o->temperature ? *o->temperature : 0;
-    a->has_top_p = o->top_p != NULL;
-    a->top_p = o->top_p ? *o->top_p : 0;
-    a->top_k = o->top_k;
-    a->has_seed = o->seed != NULL;
-    a->seed = o->seed ? *o->seed : 0;
+    a->has_top_p = o->request.top_p != NULL;
+    a->top_p = o->request.top_p ? *o->request.top_p : 0;
+    a->top_k = o->request.top_k;
+    a->has_seed = o->request.seed != NULL;
+    a->seed = o->request.seed ? *o->request.seed : 0;
     size_t n = 0;
-    while (o->stop && o->stop[n])
+    while (o->request.stop && o->request.stop[n])
         n++;
     a->stop = n ? ch_alloc(n * sizeof(*a->stop)) : NULL;
     for (; a->nstop < n; a->nstop++)
-        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->stop[a->nstop]));
+        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->request.stop[a->nstop]));
 }
 
-static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
+static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
-    int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
-    if (ch_companion_of(a) && !o->compaction)
+    static const struct ch_agent_opts none;
+    int rc = ch_compact_mode_read(o->compaction.mode, &a->compact_mode, err);
+    if (ch_companion_of(a) && !o->compaction.mode)
         a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
-    if (rc == 0 && o->compaction_model)
-        rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
+    if (rc == 0 && o->compaction.model)
+        rc = ch_target_new(a->rt, o->compaction.model, &none, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
     return rc;
 }
@@ -208,46 +212,47 @@ static bool reflects(const chela_agent *a) {
     return r->answers || r->errors || r->tools;
 }
 
-static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = dup_opt(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
-    a->cache = (enum ch_cache)o->cache;
-    a->strict = o->strict;
-    a->parallel = o->parallel;
-    a->no_stream = o->no_stream;
-    a->timeouts = (struct ch_http_timeouts){.connect = o->connect_timeout_ms,
-                                            .first_byte = o->first_byte_timeout_ms,
-                                            .idle = o->idle_timeout_ms};
+    a->cache = (enum ch_cache)o->request.cache;
+    a->strict = o->request.strict;
+    a->parallel = o->toolset.parallel;
+    a->no_stream = o->request.no_stream;
+    a->timeouts = (struct ch_http_timeouts){.connect = o->request.connect_timeout_ms,
+                                            .first_byte = o->request.first_byte_timeout_ms,
+                                            .idle = o->request.idle_timeout_ms};
     a->limits = resolve_limits(o);
     a->loop_guard = o->loop_guard;
     a->queue = o->queue;
     a->description = keep_text(a, o->description);
-    a->send_to = keep_text(a, o->send_to);
-    a->chat_actions = o->chat_actions;
-    a->gateway_tool = o->gateway_tool;
-    a->max_depth = CH_MIN(o->max_depth ? o->max_depth : CH_DEFAULT_DELEGATE_DEPTH,
+    a->send_to = keep_text(a, o->gateway.send_to);
+    a->chat_actions = o->gateway.chat_actions;
+    a->gateway_tool = o->gateway.gateway_tool;
+    a->max_depth = CH_MIN(o->team.max_depth ? o->team.max_depth : CH_DEFAULT_DELEGATE_DEPTH,
                           CH_LIMIT_DELEGATE_DEPTH);
-    a->max_children = CH_MIN(o->max_children ? o->max_children : CH_DEFAULT_DELEGATE_CHILDREN,
-                             CH_LIMIT_DELEGATE_CHILDREN);
+    a->max_children =
+        CH_MIN(o->team.max_children ? o->team.max_children : CH_DEFAULT_DELEGATE_CHILDREN,
+               CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
-    a->selection_size = o->selection_size;
+    a->selection_size = o->toolset.selection_size;
     const struct ch_feature *mode;
     int rc = ch_features_find_mode(o->mode, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
-        rc = ch_select_mode_read(o->selection, &a->selection, err);
+        rc = ch_select_mode_read(o->toolset.selection, &a->selection, err);
     if (rc == 0)
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
         rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
-    if (rc == 0 && o->embedding)
-        rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
+    if (rc == 0 && o->toolset.embedding)
+        rc = ch_meaning_new(a->rt, o->toolset.embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
     if (rc == 0 && mode)
@@ -257,17 +262,17 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
     if (rc == 0)
-        load_skills(a, o->skills);
+        load_skills(a, o->prompt.skills);
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
-        rc = ch_policies_new(o->policies, &a->policies, err);
+        rc = ch_policies_new(o->approvals.policies, &a->policies, err);
     if (rc == 0)
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
-        rc = ch_agent_output(a, o->output_schema, o->output_by, err);
+        rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
         rc = ch_queue_opts_fill(&a->queue, err);
     if (rc == 0)
@@ -280,18 +285,22 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
                     struct chela_error *err) {
-    struct chela_agent_opts opts = {0};
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct ch_agent_opts opts;
     *out = NULL;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
+    int rc = ch_agent_opts_read(given, &opts, err);
+    return rc < 0 ? rc : ch_agent_open(rt, &opts, out, err);
+}
+
+int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
+                  struct chela_error *err) {
     CH_LOG_SCOPE(rt->sink);
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
     ch_list_add(&rt->agents, &a->link);
-    int rc = fill(a, &opts, err);
+    int rc = fill(a, opts, err);
     if (rc < 0) {
         ch_agent_close(a);
         return rc;
@@ -300,9 +309,55 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     return 0;
 }
 
-int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {
-    struct chela_hooks hooks = {0};
-    memcpy(&hooks, given, CH_MIN(given->size, sizeof(hooks)));
+/* --- the end of an agent */
+
+/* Agents of roles do not count: they are parts of the agent. */
+static bool is_base(const chela_agent *a) {
+    for (CH_LIST_EACH(i, &a->rt->agents)) {
+        const chela_agent *other = CH_CONTAINER(i, chela_agent, link);
+        if (other->base == a && !ch_role_is_agent(other))
+            return true;
+    }
+    return false;
+}
+
+static chela_agent *find_unused(chela_runtime *rt) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (a->closed && !a->holds && ch_list_empty(&a->sessions) && !is_base(a))
+            return a;
+    }
+    return NULL;
+}
+
+void ch_agents_close_unused(chela_runtime *rt) {
+    for (chela_agent *a; (a = find_unused(rt));)
+        ch_agent_close(a);
+}
+
+void ch_agent_hold(chela_agent *a) {
+    a->holds++;
+}
+
+void ch_agent_release(chela_agent *a) {
+    a->holds--;
+    if (a->closed)
+        ch_runtime_free_soon(a->rt);
+}
+
+void chela_agent_close(chela_agent *a) {
+    if (!a || a->closed)
+        return;
+    a->closed = true;
+    chela_session_close(a->own);
+    ch_runtime_free_soon(a->rt);
+}
+
+int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct chela_error *err) {
+    struct chela_hooks hooks;
+    int rc = CH_OPTS_NEED(chela_hooks, &hooks, given, err);
+    if (rc < 0)
+        return rc;
     a->hooks = ch_realloc(a->hooks, (a->nhooks + 1) * sizeof(hooks));
     a->hooks[a->nhooks++] = hooks;
     return 0;
@@ -312,8 +367,10 @@ int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {
 
 int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                          struct chela_error *err) {
-    struct chela_tool_opts opts = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_tool_opts opts;
+    int rc = CH_OPTS_NEED(chela_tool_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     if (opts.flags & CHELA_TOOL_RISKY)
         return ch_fail(err, CHELA_EINVAL,
                        "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
@@ -329,20 +386,38 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
                                                   .schema = schema, .fn = fn, .user = user);
     if (!a)
         return CHELA_EINVAL;
-    return ch_function_add(&a->registry, &opts, NULL);
+    struct chela_error err = {0};
+    int rc = ch_function_add(&a->registry, &opts, &err);
+    if (rc < 0) {
+        a->failed = err;
+        a->untold = true;
+    }
+    return rc;
 }
 
-int chela_agent_remove_tool(chela_agent *a, const char *name) {
+const struct chela_error *chela_agent_last_error(const chela_agent *a) {
+    return &a->failed;
+}
+
+int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error *err) {
     int rc = ch_registry_remove(&a->registry, name);
     a->policy.absent = ch_channel_tool(&a->registry);
-    return rc;
+    return rc < 0 ? ch_fail(err, rc, "agent %s has no tool '%s'", a->id, name) : 0;
 }
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
                             struct chela_error *err) {
-    struct ch_command_opts opts = {.argv = given->argv, .cwd = given->cwd};
-    memcpy(&opts.tool, &given->tool, CH_MIN(given->tool.size, sizeof(opts.tool)));
-    return ch_command_add(&a->registry, &opts, err);
+    struct chela_command_opts own;
+    struct ch_command_opts opts = {0};
+    int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_NEED(chela_tool_opts, &opts.tool, own.tool, err);
+    if (rc == 0 && (!own.argv || !own.argv[0]))
+        rc = ch_fail(err, CHELA_EINVAL, "tool %s: there is no program to run",
+                     opts.tool.name ? opts.tool.name : "?");
+    opts.argv = own.argv;
+    opts.cwd = own.cwd;
+    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
 }
 
 static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
@@ -481,10 +556,12 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .sandbox = a->sandbox,
                                  .ops = &ops,
                                  .user = &one};
+    ch_agent_hold(a);
     struct ch_batch *b = ch_batch_start(reply, &opts);
     int rc = ch_loop_run(a->rt->loop, &one.over);
     ch_batch_close(b);
     ch_msg_free(reply);
+    ch_agent_release(a);
     if (rc == 0 && one.out.n)
         return ch_buf_take(&one.out);
     ch_buf_release(&one.out);

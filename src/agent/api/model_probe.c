@@ -5,11 +5,13 @@
  * nothing: what comes back as events is what works. */
 #include <stdio.h>
 
+#include "agent/api/agent.h"
 #include "agent/provider/server_query.h"
 #include "agent/provider/target.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "chela/models.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
@@ -90,18 +92,18 @@ static int ask_model(chela_agent *agent, const char *text, struct probe *p,
 static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, bool tools,
                       chela_agent **out, struct chela_error *err) {
     static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    opts.size = sizeof(opts);
+    struct ch_agent_opts opts;
+    int rc = ch_agent_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
     opts.id = "probe";
     opts.fallbacks = NULL;
     opts.tools = opts.allow = opts.deny = NULL;
     opts.permission = CHELA_PERM_ADMIN;
     opts.system = "You are being tried out. Do what is asked, and nothing else.";
-    opts.max_retries = -1;
+    opts.request.max_retries = -1;
     opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000};
-    int rc = chela_agent_new(rt, &opts, out, err);
+    rc = ch_agent_open(rt, &opts, out, err);
     if (rc == 0 && tools) {
         chela_agent_tool(*out, "alpha", "Does nothing.", schema, do_nothing, NULL);
         chela_agent_tool(*out, "beta", "Does nothing.", schema, do_nothing, NULL);

@@ -120,7 +120,7 @@ static void write_offer(const struct ch_listed *m, void *user) {
 
 static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *w,
                          struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     CH_BUF_AUTO spec = {0};
     CH_BUF_AUTO body = {0};
     CH_AUTO(ch_target) t = NULL;

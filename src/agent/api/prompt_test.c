@@ -6,6 +6,7 @@
  * next. What an answer is worth is settled by prompt/judge.c. */
 #include <math.h>
 
+#include "agent/api/agent.h"
 #include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/utf8.h"
 #include "chela/prompt.h"
 #include "json/writer.h"
@@ -52,6 +54,7 @@ struct slot { /* one run */
 struct test {
     chela_runtime *rt;
     struct chela_prompt_test_opts opts;
+    struct ch_agent_opts agent; /* opts.agent */
     const struct ch_prompt *prompt;
     const char *model; /* as it is written in the report */
     struct ch_cases cases;
@@ -223,28 +226,24 @@ static int add_tools(chela_agent *agent, const struct ch_case *c, struct chela_e
 }
 
 static int open_agent(struct test *test, struct tried *t, struct chela_error *err) {
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
-    const struct chela_agent_opts *given = test->opts.agent;
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    opts.size = sizeof(opts);
+    struct ch_agent_opts opts = test->agent;
     opts.id = "prompt-test";
     opts.tools = opts.allow = opts.deny = opts.output_schema = NULL;
-    opts.skills = "";
-    opts.selection = "all";
+    opts.prompt.skills = "";
+    opts.toolset.selection = "all";
     opts.system = "";
     opts.approve = "auto";
     opts.mode = NULL;
     opts.permission = CHELA_PERM_ADMIN;
     opts.limits.max_turns = 1;
-    int rc = chela_agent_new(test->rt, &opts, &t->agent, err);
+    int rc = ch_agent_open(test->rt, &opts, &t->agent, err);
     if (rc == 0)
         rc = add_tools(t->agent, t->c, err);
     if (rc < 0)
         return rc;
     struct chela_hooks hooks =
         CHELA_HOOKS(.user = t, .before_model = set_system, .before_tool = hand_over);
-    return chela_agent_hooks(t->agent, &hooks);
+    return chela_agent_hooks(t->agent, &hooks, err);
 }
 
 /* --- the report ------------------------------------------------------------------------- */
@@ -350,10 +349,9 @@ static int render_case(struct test *test, struct tried *t, struct chela_error *e
 
 static int pick(struct test *test, struct chela_error *err) {
     const struct ch_prompts *c = ch_runtime_prompts(test->rt, err);
-    const struct chela_agent_opts *agent = test->opts.agent;
     test->model = test->opts.dry_run ? NULL
-                  : agent && agent->model ? agent->model
-                                          : chela_default_model(test->rt, NULL);
+                  : test->agent.model ? test->agent.model
+                                      : chela_default_model(test->rt, NULL);
     struct ch_prompt_query q = {.name = test->opts.name, .version = test->opts.version,
                                 .model = test->model};
     test->prompt = c ? ch_prompts_pick(c, &q, err) : NULL;
@@ -363,11 +361,15 @@ static int pick(struct test *test, struct chela_error *err) {
 static int read_opts(struct test *test, const struct chela_prompt_test_opts *given,
                      struct chela_error *err) {
     struct chela_prompt_test_opts *o = &test->opts;
-    memcpy(o, given, CH_MIN(given->size, sizeof(*o)));
+    int rc = CH_OPTS_NEED(chela_prompt_test_opts, o, given, err);
+    if (rc == 0)
+        rc = ch_agent_opts_read(o->agent, &test->agent, err);
+    if (rc < 0)
+        return rc;
     o->runs = o->runs ? o->runs : DEFAULT_RUNS;
     o->parallel = o->parallel ? CH_MIN(o->parallel, MOST_PARALLEL) : DEFAULT_PARALLEL;
     o->threshold = o->threshold > 0 ? o->threshold : DEFAULT_THRESHOLD;
-    int rc = ch_loop_may_run(test->rt->loop, err);
+    rc = ch_loop_may_run(test->rt->loop, err);
     if (rc < 0)
         return rc;
     if (o->runs > CH_LIMIT_CASE_RUNS)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "agent/api/agent.h"
 #include "agent/api/features.h"
 #include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
@@ -22,6 +23,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 
 #define MAX_THREADS 64
 
@@ -79,7 +81,9 @@ static void close_log(chela_runtime *rt) {
 }
 
 static void on_free_closed(struct ch_task *task) {
-    ch_runtime_free_closed(CH_CONTAINER(task, chela_runtime, free_closed));
+    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, free_closed);
+    ch_agents_close_unused(rt);
+    ch_runtime_free_closed(rt);
 }
 
 /* A run that is freed closes its children, so runs and sessions may be added. Agents
@@ -123,11 +127,12 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
 
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
-    struct chela_runtime_opts opts = {0};
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_runtime_opts opts;
+    int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     chela_runtime *rt = ch_alloc(sizeof(*rt));
-    int rc = ch_loop_new(opts.uv_loop, clock, &rt->loop, err);
+    rc = ch_loop_new(opts.uv_loop, clock, &rt->loop, err);
     if (rc < 0) {
         ch_free(rt);
         return rc;
@@ -228,4 +233,8 @@ void chela_set_allocator(const struct chela_allocator *a) {
 
 const char *chela_version(void) {
     return CHELA_VERSION;
+}
+
+int chela_version_number(void) {
+    return CHELA_VERSION_NUMBER;
 }

@@ -31,11 +31,11 @@ static const char *const *keep_list(chela_agent *a, const char *const *list, siz
     return list ? copy : NULL;
 }
 
-static int keep_lists(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+static int keep_lists(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     size_t nfiles;
-    c->files = keep_list(a, o->project_files, &nfiles);
-    c->rules = keep_list(a, o->rules, &c->nrules);
+    c->files = keep_list(a, o->prompt.project_files, &nfiles);
+    c->rules = keep_list(a, o->prompt.rules, &c->nrules);
     if (nfiles > CH_LIMIT_PROJECT_NAMES)
         return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d project files", a->id,
                        CH_LIMIT_PROJECT_NAMES);
@@ -57,17 +57,17 @@ static int check_shares(chela_agent *a, struct chela_error *err) {
                    a->id, c->system_share, c->output_share);
 }
 
-int ch_context_configure(chela_agent *a, const struct chela_agent_opts *o,
+int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     c->instructions = keep(a, o->system);
-    c->file_max = o->project_file_max;
-    c->files_max = o->project_files_max;
-    c->reminder = keep(a, o->reminder);
-    c->docs = keep(a, o->docs);
-    c->system_share = o->system_share;
-    c->output_share = o->output_share;
-    int rc = ch_style_read(o->prompt, &c->style, err);
+    c->file_max = o->prompt.project_file_max;
+    c->files_max = o->prompt.project_files_max;
+    c->reminder = keep(a, o->prompt.reminder);
+    c->docs = keep(a, o->prompt.docs);
+    c->system_share = o->prompt.system_share;
+    c->output_share = o->prompt.output_share;
+    int rc = ch_style_read(o->prompt.style, &c->style, err);
     if (rc == 0)
         rc = check_shares(a, err);
     return rc < 0 ? rc : keep_lists(a, o, err);

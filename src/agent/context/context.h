@@ -10,7 +10,7 @@
 #include "agent/handle/run.h"
 
 /* How an agent's prompts are made; texts in its arena. */
-int ch_context_configure(chela_agent *a, const struct chela_agent_opts *o,
+int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err);
 
 /* Borrowed from the session. Raises its revision when it is another one than

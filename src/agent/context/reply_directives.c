@@ -5,6 +5,7 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
+#include "base/opts.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -149,20 +150,21 @@ void ch_said_release(chela_run *run) {
 void ch_about_set(struct ch_about *about, const chela_session *s,
                   const struct chela_inbound *given) {
     CH_BUF_AUTO blocks = {0};
-    struct chela_inbound in = {0};
+    struct chela_inbound in;
     ch_about_release(about);
-    if (!given)
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
         return;
-    memcpy(&in, given, CH_MIN(given->size, sizeof(in)));
     ch_envelope_blocks(&in, s->key, &blocks);
     about->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
     about->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
 }
 
-char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len) {
+char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
+                         struct chela_error *err) {
     struct ch_buf out = {0};
-    struct chela_inbound in = {0};
-    memcpy(&in, given, CH_MIN(given->size, sizeof(in)));
+    struct chela_inbound in;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
+        return NULL;
     ch_envelope_line(&in, ch_sv(text, len), &out);
     return ch_buf_take(&out);
 }

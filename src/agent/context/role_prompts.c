@@ -5,6 +5,7 @@
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/prompts.h"
@@ -127,14 +128,19 @@ static const struct ch_prompt_entry *entry_of(const struct ch_prompts *c,
     return &c->list[i];
 }
 
-static struct ch_prompt_query query_of(const struct chela_prompt_query *q) {
-    return (struct ch_prompt_query){q->name, q->version, q->model, q->session};
+static int read_query(const struct chela_prompt_query *given, struct ch_prompt_query *out,
+                      struct chela_error *err) {
+    struct chela_prompt_query q;
+    int rc = CH_OPTS_NEED(chela_prompt_query, &q, given, err);
+    *out = (struct ch_prompt_query){q.name, q.version, q.model, q.session};
+    return rc;
 }
 
 char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
                         struct chela_error *err) {
-    const struct ch_prompts *c = ch_runtime_prompts(rt, err);
-    struct ch_prompt_query query = query_of(q);
+    struct ch_prompt_query query;
+    const struct ch_prompts *c =
+        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
     const struct ch_prompt *t = c ? ch_prompts_pick(c, &query, err) : NULL;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -172,8 +178,9 @@ static int read_values(struct ch_arena *a, struct ch_sv json, struct ch_prompt_v
 
 char *chela_prompt_render(chela_runtime *rt, const struct chela_prompt_query *q,
                           const char *values, size_t len, struct chela_error *err) {
-    const struct ch_prompts *c = ch_runtime_prompts(rt, err);
-    struct ch_prompt_query query = query_of(q);
+    struct ch_prompt_query query;
+    const struct ch_prompts *c =
+        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
     const struct ch_prompt *used;
     struct ch_prompt_value *list = NULL;
     size_t n = 0;

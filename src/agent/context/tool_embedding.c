@@ -47,7 +47,7 @@ static char *cache_of(const chela_runtime *rt) {
 
 int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
                    struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     struct chela_error why = {0};
     struct ch_target *t;
 

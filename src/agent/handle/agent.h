@@ -1,6 +1,7 @@
 /* agent.h -- the structs behind the public handles: an agent. */
 #ifndef CH_HANDLE_AGENT_H
 #define CH_HANDLE_AGENT_H
+#include "agent/handle/agent_options.h"
 #include "agent/handle/runtime.h"
 #include "agent/machine/bounds.h"
 #include "agent/machine/output.h"
@@ -88,6 +89,10 @@ struct chela_agent {
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
+    bool closed;        /* chela_agent_close was called: it is freed once nothing uses it */
+    unsigned holds;     /* gateways that serve it, and calls that use it at this moment */
+    struct chela_error failed; /* why chela_agent_tool last failed; code 0: it did not */
+    bool untold;               /* ...and chela_ask has not reported it yet */
     unsigned max_depth, max_children;  /* of agents below it; resolved */
     bool chat_actions;                 /* in chats of channels: more than words */
     bool gateway_tool;                 /* and the gateway's settings, for owners */

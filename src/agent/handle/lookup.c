@@ -10,7 +10,7 @@ chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
     chela_agent *found = NULL;
     for (CH_LIST_EACH(i, &rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && strcmp(a->id, id) == 0)
+        if (!a->base && !a->closed && strcmp(a->id, id) == 0)
             found = a;
     }
     return found;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "base/opts.h"
 
 /* --- settling ------------------------------------------------------------------------ */
 
@@ -84,9 +85,11 @@ static void on_accepted(int rc, const struct chela_error *err, void *user) {
 
 int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
                        chela_accepted_fn *fn, void *user, struct chela_error *err) {
-    struct chela_inbox_event e = {0};
+    struct chela_inbox_event e;
+    int rc = CH_OPTS_NEED(chela_inbox_event, &e, given, err);
 
-    memcpy(&e, given, CH_MIN(given->size, sizeof(e)));
+    if (rc < 0)
+        return rc;
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
     if (!is_text(e.id, CH_LIMIT_EVENT_ID) || !is_text(e.session, CH_LIMIT_SESSION_KEY))

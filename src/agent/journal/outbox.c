@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "json/json.h"
 #include "json/writer.h"
 
@@ -394,11 +395,12 @@ static int check(const chela_runtime *rt, const struct chela_outbound *m,
 
 int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *given, chela_accepted_fn *fn,
                      void *user, struct chela_error *err) {
-    struct chela_outbound m = {0};
+    struct chela_outbound m;
+    int rc = CH_OPTS_NEED(chela_outbound, &m, given, err);
 
-    memcpy(&m, given, CH_MIN(given->size, sizeof(m)));
     m.attempts = 0;
-    int rc = check(rt, &m, err);
+    if (rc == 0)
+        rc = check(rt, &m, err);
     if (rc < 0)
         return rc;
     struct letter *l = add_letter(outbox(rt), &m, STORING);

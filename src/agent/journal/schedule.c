@@ -3,6 +3,7 @@
 
 #include "base/calendar.h"
 #include "base/error.h"
+#include "base/opts.h"
 #include "base/when_read.h"
 #include "base/zone_file.h"
 #include "json/writer.h"
@@ -82,11 +83,11 @@ static void copy_texts(struct ch_schedule *s) {
 int ch_schedule_new(const struct chela_schedule *given, const char *of_session,
                     struct ch_schedule **out, struct chela_error *err) {
     CH_AUTO(ch_schedule) s = ch_alloc(sizeof(*s));
-    memcpy(&s->is, given, CH_MIN(given->size, sizeof(s->is)));
-    s->is.size = sizeof(s->is);
+    int rc = CH_OPTS_NEED(chela_schedule, &s->is, given, err);
     s->of_session = of_session;
     copy_texts(s);
-    int rc = check_name(s->is.name, err);
+    if (rc == 0)
+        rc = check_name(s->is.name, err);
     if (rc == 0)
         rc = read_zone(s, err);
     if (rc == 0)

@@ -9,11 +9,11 @@
 
 const char *chela_event_name(enum chela_event_type type) {
     static const char *const names[] = {
-#define NAME(name, text, member) text,
+#define NAME(name, value, text, member) [value] = text,
         CHELA_EVENTS(NAME)
 #undef NAME
     };
-    return type < CHELA_EV_COUNT ? names[type] : "?";
+    return (size_t)type < CH_LEN(names) ? names[type] : "?";
 }
 
 static struct ch_sv sv(struct chela_str s) {
@@ -212,7 +212,7 @@ static void write_child(struct ch_jw *w, const struct chela_event *ev) {
 }
 
 static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = {
-#define WRITER(name, text, member) write_##member,
+#define WRITER(name, value, text, member) [value] = write_##member,
     CHELA_EVENTS(WRITER)
 #undef WRITER
 };

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
@@ -106,8 +107,10 @@ void ch_price_conf_free(struct ch_price_conf *list) {
 
 int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
                         const struct chela_price *given, struct chela_error *err) {
-    struct chela_price p = {0};
-    memcpy(&p, given, CH_MIN(given->size, sizeof(p)));
+    struct chela_price p;
+    int rc = CH_OPTS_NEED(chela_price, &p, given, err);
+    if (rc < 0)
+        return rc;
     if (!provider || !model || !*provider || !*model)
         return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
     double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
@@ -180,24 +183,28 @@ static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
-int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
+int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *given,
                            struct chela_error *err) {
-    if (!opts->name || !*opts->name)
+    struct chela_provider_opts opts;
+    int rc = CH_OPTS_NEED(chela_provider_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    if (!opts.name || !*opts.name)
         return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
-    if (opts->api && strcmp(opts->api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts->api)))
-        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts->name,
-                       opts->api, ch_codec_names());
+    if (opts.api && strcmp(opts.api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts.api)))
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts.name,
+                       opts.api, ch_codec_names());
     struct ch_provider_conf *c = ch_alloc(sizeof(*c));
-    c->name = ch_strdup(opts->name);
-    c->api = dup_opt(opts->api);
-    c->base_url = dup_opt(opts->base_url);
-    c->api_key = dup_opt(opts->api_key);
-    c->api_key_env = dup_opt(opts->api_key_env);
-    int rc = opts->quirks ? parse_quirks(opts->quirks, c, err) : 0;
-    if (rc == 0 && opts->headers)
-        rc = parse_headers(opts->headers, c, err);
-    if (rc == 0 && opts->extra_body)
-        rc = parse_extra_body(opts->extra_body, c, err);
+    c->name = ch_strdup(opts.name);
+    c->api = dup_opt(opts.api);
+    c->base_url = dup_opt(opts.base_url);
+    c->api_key = dup_opt(opts.api_key);
+    c->api_key_env = dup_opt(opts.api_key_env);
+    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
+    if (rc == 0 && opts.headers)
+        rc = parse_headers(opts.headers, c, err);
+    if (rc == 0 && opts.extra_body)
+        rc = parse_extra_body(opts.extra_body, c, err);
     if (rc < 0) {
         conf_free(c);
         return rc;
@@ -252,7 +259,7 @@ static void add_keys(struct ch_target *t, const chela_runtime *rt, const char *n
 }
 
 static int find_key(struct ch_target *t, const chela_runtime *rt,
-                    const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                    const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
                     const struct ch_provider *known, struct chela_error *err) {
     const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
     const char *key = opts->api_key            ? opts->api_key
@@ -320,7 +327,7 @@ static int connect_script(struct ch_target *t, chela_runtime *rt, struct chela_e
 }
 
 static int connect_target(struct ch_target *t, chela_runtime *rt,
-                          const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                          const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
     const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
     if (!api)
@@ -370,7 +377,7 @@ static char *resolve_alias(const char *provider, struct ch_sv model) {
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
 }
 
-int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
     struct ch_sv provider = ch_sv_split(&model, '/');

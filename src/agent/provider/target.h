@@ -1,6 +1,7 @@
 /* target.h -- "provider/model" made concrete: where to send, how to encode. */
 #ifndef CH_AGENT_TARGET_H
 #define CH_AGENT_TARGET_H
+#include "agent/handle/agent_options.h"
 #include "agent/provider/cooldown.h"
 #include "chela/session.h"
 #include "model/catalog/price.h"
@@ -54,7 +55,7 @@ struct ch_target {
     struct ch_window *heard; /* what its server says of that; NULL: nobody asked */
 };
 
-int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
 /* How long the key that rests least will: `key`, the first of those that do not

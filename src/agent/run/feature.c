@@ -43,7 +43,7 @@ static void add_slot(chela_agent *a, struct agent_slot slot) {
 }
 
 static int configure(chela_agent *a, const struct ch_feature *f,
-                     const struct chela_agent_opts *opts, const struct ch_json *state,
+                     const struct ch_agent_opts *opts, const struct ch_json *state,
                      struct chela_error *err) {
     struct agent_slot slot = {.f = f, .idle = !opts, .owned = true};
     int rc = f->configure ? f->configure(a, opts, state, &slot.data, err) : 0;
@@ -53,7 +53,7 @@ static int configure(chela_agent *a, const struct ch_feature *f,
 }
 
 int ch_feature_attach(chela_agent *a, const struct ch_feature *f,
-                      const struct chela_agent_opts *opts, struct chela_error *err) {
+                      const struct ch_agent_opts *opts, struct chela_error *err) {
     return configure(a, f, opts, NULL, err);
 }
 

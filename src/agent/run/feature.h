@@ -39,7 +39,7 @@ struct ch_feature {
     /* An agent is built from options; or, with opts NULL, a stored run needs a feature
      * that its agent lacks, and state is the run's last STATE record. *data is the
      * feature's own; it lives as long as the agent. */
-    int (*configure)(chela_agent *a, const struct chela_agent_opts *opts,
+    int (*configure)(chela_agent *a, const struct ch_agent_opts *opts,
                      const struct ch_json *state, void **data, struct chela_error *err);
     /* The agent is freed. A feature with this hook is not passed on to agents that
      * are derived from this one; the others are, with their data. */
@@ -79,7 +79,7 @@ struct ch_feature {
 
 /* Configure the feature and attach it. */
 int ch_feature_attach(chela_agent *a, const struct ch_feature *f,
-                      const struct chela_agent_opts *opts, struct chela_error *err);
+                      const struct ch_agent_opts *opts, struct chela_error *err);
 bool ch_feature_attached(const chela_agent *a, const struct ch_feature *f);
 /* A place for the agent's data of a feature that no run of it has. */
 void ch_feature_put(chela_agent *a, const struct ch_feature *f, void *data);

@@ -183,7 +183,7 @@ bool ch_think_deliver(chela_run *run) {
 /* The model this turn uses: what a hook asked for, else the chain's. Targets
  * that hooks name are kept: the same name is usually asked for again. */
 static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     chela_agent *a = run->session->agent;
     if (!spec)
         return a->targets[run->m.model];

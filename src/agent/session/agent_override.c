@@ -66,7 +66,7 @@ static void apply(chela_agent *a, const struct ch_agent_patch *p) {
 
 /* A model of its own is among `patched`, which is freed with it. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     struct ch_target *t, **all;
     if (!spec)
         return 0;
@@ -97,6 +97,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->npatched = 0;
     a->own = NULL;
     ch_features_inherit(a);
+    a->closed = a->untold = false;
+    a->holds = 0;
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
     ch_list_add(&a->rt->agents, &a->link);

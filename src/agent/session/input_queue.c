@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 
 struct ch_inflow {
     chela_session *session;
@@ -107,10 +108,10 @@ struct ch_shown ch_session_shown(const chela_session *s) {
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
     struct ch_inflow *f = inflow(s);
-    struct chela_queue_opts opts = {0};
-
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = ch_queue_opts_fill(&opts, err);
+    struct chela_queue_opts opts;
+    int rc = CH_OPTS_NEED(chela_queue_opts, &opts, given, err);
+    if (rc == 0)
+        rc = ch_queue_opts_fill(&opts, err);
     if (rc == 0)
         f->opts = opts;
     return rc;
@@ -308,7 +309,7 @@ static int make_message(const chela_session *s, struct ch_sv text,
                         const struct chela_run_opts *opts, struct ch_msg **out,
                         struct chela_error *err) {
     CH_AUTOFREE char *line =
-        opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n) : NULL;
+        opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
     if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
@@ -334,14 +335,12 @@ static int take_in(struct ch_inflow *f, struct ch_sv text, const struct chela_ru
 int chela_session_send(chela_session *s, const char *text, size_t len,
                        const struct chela_run_opts *given, struct chela_error *err) {
     struct ch_inflow *f = inflow(s);
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
-
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
     if (!opts.channel)
         opts.channel = s->channel.name;
-    if (!opts.sender && opts.inbound)
-        opts.sender = opts.inbound->sender_id;
     f->on_event = opts.on_event;
     f->user = opts.user;
     if (!text)
@@ -350,7 +349,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
-    int rc = take_in(f, ch_sv(text, len), &opts, err);
+    rc = take_in(f, ch_sv(text, len), &opts, err);
     if (rc < 0)
         return rc;
     if (rests)

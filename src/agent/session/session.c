@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -62,6 +63,8 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
+    if (agent->closed)
+        return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
     if (key && ch_session_find(agent->rt, key))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)
@@ -252,9 +255,10 @@ static bool is_paused(const chela_run *run) {
 
 int chela_session_channel(chela_session *s, const struct chela_channel *given,
                           struct chela_error *err) {
-    struct chela_channel c = {0};
-    if (given)
-        memcpy(&c, given, CH_MIN(given->size, sizeof(c)));
+    struct chela_channel c;
+    int rc = CH_OPTS_READ(chela_channel, &c, given, err);
+    if (rc < 0)
+        return rc;
     if (s->run && (!s->run->over || is_paused(s->run)))
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
     if (given && (!c.name || !*c.name))
@@ -270,13 +274,15 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
     return 0;
 }
 
-static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
-    struct chela_run_opts opts = {0};
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    if (!opts.sender && opts.inbound)
-        opts.sender = opts.inbound->sender_id; /* the same one: policies go by it */
-    return opts;
+int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
+                     struct chela_error *err) {
+    struct chela_inbound in;
+    int rc = CH_OPTS_READ(chela_run_opts, out, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
+    if (rc == 0 && !out->sender)
+        out->sender = in.sender_id; /* the same one: policies go by it */
+    return rc;
 }
 
 static void hand_out(chela_run *run, chela_run **out) {
@@ -317,9 +323,11 @@ static int check_idle(const chela_session *s, struct chela_error *err) {
 
 int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
                  chela_run **out, struct chela_error *err) {
-    struct chela_run_opts opts = run_opts(given);
+    struct chela_run_opts opts;
     chela_run *run = NULL;
-    int rc = check_idle(s, err);
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc == 0)
+        rc = check_idle(s, err);
     if (rc == 0 && s->transcript.bytes + input->size > CH_LIMIT_HISTORY)
         rc = ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
     if (rc == 0)
@@ -346,16 +354,19 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
 
 int chela_run_start(chela_session *s, const char *text, size_t len,
                     const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
-    struct chela_run_opts opts = run_opts(given);
+    struct chela_run_opts opts;
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
     struct ch_msg *input;
-    int rc = check_idle(s, err);
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc == 0)
+        rc = check_idle(s, err);
     if (rc < 0)
         return rc;
     if (len > CH_LIMIT_INPUT)
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
-    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
+    CH_AUTOFREE char *line =
+        opts.inbound ? chela_inbound_line(opts.inbound, text, len, NULL) : NULL;
     rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
                           opts.media, opts.nmedia, now, &input, err);
     return rc < 0 ? rc : ch_run_start(s, input, given, out, err);
@@ -363,15 +374,18 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
 
 int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
                           chela_run **out, struct chela_error *err) {
-    struct chela_run_opts opts = run_opts(given);
+    struct chela_run_opts opts;
     const char *status = chela_session_status(s);
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
     if (strcmp(status, "idle") != 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
                        status);
     chela_run *run;
-    int rc = ch_run_new(s, &opts, NULL, &run, err);
+    rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
         return rc;
     ch_run_origin_compact(run, focus);
@@ -385,13 +399,15 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
 
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                    struct chela_error *err) {
-    struct chela_run_opts opts = run_opts(given);
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
     if (!s->events.n)
         return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
-    opts.size = sizeof(opts);
     opts.kind = CHELA_INPUT_EVENT;
     struct ch_msg *m = ch_queue_pop(&s->events);
-    int rc = chela_run_start(s, m->blocks[0].text.p, m->blocks[0].text.n, &opts, out, err);
+    rc = chela_run_start(s, m->blocks[0].text.p, m->blocks[0].text.n, &opts, out, err);
     if (rc == 0 || ch_queue_push(&s->events, m) < 0)
         ch_msg_free(m);
     return rc;
@@ -399,10 +415,13 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
 
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                      struct chela_error *err) {
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
     if (s->keep && s->keep->past) {
-        struct chela_run_opts opts = run_opts(given);
         chela_run *run;
-        int rc = ch_recover_new(s, &opts, &run, err);
+        rc = ch_recover_new(s, &opts, &run, err);
         if (rc < 0)
             return rc;
         use_run(s, run);
@@ -417,7 +436,6 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {
-        struct chela_run_opts opts = run_opts(given);
         ch_run_listen(s->run, opts.on_event, opts.user);
     }
     hand_out(s->run, out);
@@ -552,6 +570,11 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     }
     if (ch_loop_may_run(agent->rt->loop, err) < 0)
         return NULL;
+    if (agent->untold) {
+        agent->untold = false;
+        ch_fail(err, agent->failed.code, "%s", agent->failed.message);
+        return NULL;
+    }
     if (!agent->own && chela_session_new(agent, NULL, &agent->own, err) < 0)
         return NULL;
     if (chela_run_start(agent->own, text, strlen(text), NULL, &run, err) < 0)

@@ -19,4 +19,8 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
 int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
                    const struct ch_origin *from);
 
+/* Reads the options of a run and checks those of its inbound message. */
+int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
+                     struct chela_error *err);
+
 #endif

@@ -78,7 +78,7 @@ static int chat_keep_key(const struct chela_store_session *s, void *user) {
 }
 
 static int chat_choose_session(struct talk *t, struct chela_error *err) {
-    struct chela_store_filter newest = {.limit = 1};
+    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
     if (t->flags.session)
         t->key = ch_dup(t->flags.session);
     if (!t->flags.resume_last)
@@ -125,15 +125,15 @@ static int chat_set_up(struct talk *t, struct chela_error *err) {
 static int chat_make_agent(struct talk *t, const char *model, struct chela_error *err) {
     const struct flags *f = &t->flags;
     const char *approve = t->setup.nobody ? "deny" : "ask";
+    struct chela_limits limits = CHELA_LIMITS(
+        .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
+        .token_budget = f->token_budget, .cost_budget_usd = f->cost_budget.value,
+        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
+    struct chela_request_opts request = CHELA_REQUEST_OPTS(.no_stream = f->no_stream);
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(
             .model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
             .system = t->system.p, .mode = f->mode, .reasoning = ch_run_reasoning(f->reasoning),
-            .no_stream = f->no_stream, .approve = f->approve ? f->approve : approve,
-            .limits = {.max_turns = f->max_turns,
-                       .max_tool_calls = f->max_tool_calls,
-                       .token_budget = f->token_budget,
-                       .cost_budget_usd = f->cost_budget.value,
-                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+            .approve = f->approve ? f->approve : approve, .limits = &limits, .request = &request);
     return ch_setup_agent(&t->setup, &opt, &t->agent, err);
 }
 
@@ -172,7 +172,7 @@ static int make_chat_agent(void *user, const char *model, chela_agent **out,
     struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
     int rc = chat_make_agent(h->talk, model ? model : h->talk->flags.model, err);
     if (rc == 0)
-        rc = chela_agent_hooks(h->talk->agent, &hooks);
+        rc = chela_agent_hooks(h->talk->agent, &hooks, err);
     if (rc == 0)
         *out = h->talk->agent;
     return rc;
@@ -274,7 +274,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     if (rc == 0)
         rc = chat_make_agent(t, t->flags.model, err);
     if (rc == 0 && ch_asker_there(&t->asker))
-        rc = chela_agent_hooks(t->agent, &hooks);
+        rc = chela_agent_hooks(t->agent, &hooks, err);
     if (rc == 0)
         rc = chela_session_new(t->agent, t->key, &session, err);
     if (rc == 0 && t->setup.store)

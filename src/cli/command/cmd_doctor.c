@@ -132,7 +132,7 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
     if (!look_at_config(f, s) || !look_at_providers(f, s))
         return;
     if (s->config)
-        chela_config_gateway(s->config, &o, &env, NULL);
+        chela_config_gateway(s->config, &o, &env, NULL, NULL);
     if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
         ch_findings_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
     char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));

@@ -140,7 +140,9 @@ static void heartbeat_on_line(const struct chela_simulated *l, void *user) {
 
 /* What the file says about the agent; without one, as chela has it. */
 static int read_config(struct simulation *s, struct chela_error *err) {
-    static struct chela_willing_opts group, direct;
+    static struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
+    static struct chela_willing_opts direct = CHELA_WILLING_OPTS(.text = 0);
+    static struct chela_willing_rules rules = CHELA_WILLING_RULES(.seed = 0);
     struct chela_agent_opts agent = CHELA_AGENT_OPTS(.id = NULL);
     int rc = ch_setup_config(&s->setup, err);
     if (rc == 0 && s->setup.config)
@@ -150,12 +152,15 @@ static int read_config(struct simulation *s, struct chela_error *err) {
     s->opts = agent.heartbeat ? *agent.heartbeat
                               : (struct chela_heartbeat_opts)CHELA_HEARTBEAT_OPTS(.group = NULL);
     if (!s->opts.group) {
-        chela_willing_defaults(CHELA_CHAT_GROUP, &group);
-        chela_willing_defaults(CHELA_CHAT_DIRECT, &direct);
+        chela_willing_defaults(CHELA_CHAT_GROUP, &group, NULL);
+        chela_willing_defaults(CHELA_CHAT_DIRECT, &direct, NULL);
         s->opts.group = &group;
         s->opts.direct = &direct;
     }
-    s->opts.rules.seed = (uint64_t)s->flags.seed;
+    if (s->opts.rules)
+        rules = *s->opts.rules;
+    rules.seed = (uint64_t)s->flags.seed;
+    s->opts.rules = &rules;
     return 0;
 }
 

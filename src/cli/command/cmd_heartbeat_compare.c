@@ -83,6 +83,7 @@ struct comparison {
     struct ch_console console;
     struct ch_setup setup;
     struct chela_heartbeat_opts opts;
+    struct chela_willing_rules rules; /* of opts */
     struct side sides[2];
     struct chela_error err; /* of the first turn that could not begin */
     bool stopped;
@@ -169,7 +170,7 @@ static void heartbeat_compare_on_line(const struct chela_simulated *l, void *use
     for (size_t i = 0; i < 2 && !c->stopped; i++) {
         struct side *s = &c->sides[i];
         struct talk *t = talk_of(s, l);
-        heartbeat_compare_hear(t, l, c->opts.rules.utc_offset);
+        heartbeat_compare_hear(t, l, c->rules.utc_offset);
         if (l->urge.reply && heartbeat_compare_take_turn(s, t, l, &c->err) < 0)
             c->stopped = true;
     }
@@ -233,7 +234,10 @@ static int heartbeat_compare_prepare(struct comparison *c, struct chela_error *e
         return rc;
     c->opts = of_file.heartbeat ? *of_file.heartbeat
                                 : (struct chela_heartbeat_opts)CHELA_HEARTBEAT_OPTS(.beats = 0);
-    c->opts.rules.seed = (uint64_t)c->flags.seed;
+    c->rules = c->opts.rules ? *c->opts.rules
+                             : (struct chela_willing_rules)CHELA_WILLING_RULES(.seed = 0);
+    c->rules.seed = (uint64_t)c->flags.seed;
+    c->opts.rules = &c->rules;
     c->sides[0].protocol = "native";
     c->sides[1].protocol = "text";
     for (size_t i = 0; rc == 0 && i < 2; i++)

@@ -224,9 +224,10 @@ static int print_probed(struct models *m, const char *json) {
 
 static int probe(struct models *m) {
     struct chela_error err = {0};
+    struct chela_request_opts request = CHELA_REQUEST_OPTS(.no_stream = m->flags.no_stream);
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(.base_url = m->flags.base_url, .api_key_env = m->flags.api_key_env,
-                         .no_stream = m->flags.no_stream);
+                         .request = &request);
     opts.model = m->args.n ? m->args.words[0] : m->flags.model;
     int rc = m->args.n > 1 ? ch_problem(&err, CHELA_ECONFIG, "one model at a time") : 0;
     if (rc == 0 && !opts.model && m->setup.config)

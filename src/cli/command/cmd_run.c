@@ -320,21 +320,35 @@ struct texts {
     const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
 };
 
-static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts) {
+/* Options of the command line that come in groups. */
+struct groups {
+    struct chela_limits limits;
+    struct chela_request_opts request;
+    struct chela_planning_opts planning;
+};
+
+static struct groups group_opts(const struct flags *f, const struct texts *texts) {
+    return (struct groups){
+        .limits = CHELA_LIMITS(
+            .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
+            .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
+            .cost_budget_usd = f->cost_budget.value, .sum_up = f->sum_up,
+            .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0),
+        .request = CHELA_REQUEST_OPTS(.top_p = f->top_p.set ? &f->top_p.value : NULL,
+                                      .stop = f->stop.n ? texts->stop : NULL,
+                                      .output_by = f->output_by, .no_stream = f->no_stream),
+        .planning = CHELA_PLANNING_OPTS(.review_plan = f->review_plan)};
+}
+
+static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts,
+                                          const struct groups *g) {
     return (struct chela_agent_opts)CHELA_AGENT_OPTS(
             .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
             .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
             .reasoning = ch_run_reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
             .temperature = f->temperature.set ? &f->temperature.value : NULL,
-            .top_p = f->top_p.set ? &f->top_p.value : NULL, .stop = f->stop.n ? texts->stop : NULL,
-            .output_schema = texts->schema.p, .output_by = f->output_by, .no_stream = f->no_stream,
-            .sum_up = f->sum_up, .review_plan = f->review_plan,
-            .limits = {.max_turns = f->max_turns,
-                       .max_tool_calls = f->max_tool_calls,
-                       .max_consecutive_errors = f->max_errors,
-                       .token_budget = f->token_budget,
-                       .cost_budget_usd = f->cost_budget.value,
-                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+            .output_schema = texts->schema.p, .limits = &g->limits, .request = &g->request,
+            .planning = &g->planning);
 }
 
 static const char *waits_for(const char *reason) {
@@ -506,7 +520,7 @@ static int choose_copy(struct run *r, chela_store *store, struct chela_error *er
 }
 
 static int run_choose_session(struct run *r, chela_store *store, struct chela_error *err) {
-    struct chela_store_filter newest = {.limit = 1};
+    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
     int found = r->resume ? chela_store_session(store, r->args.words[0], run_keep_key, r, err) : 0;
     if (r->resume)
         return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
@@ -732,13 +746,14 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
     if (rc == 0 && r->agent)
         r->flags.setup.agent = r->agent;
     if (rc == 0) {
-        struct chela_agent_opts opt = agent_opts(&r->flags, &texts);
+        struct groups groups = group_opts(&r->flags, &texts);
+        struct chela_agent_opts opt = agent_opts(&r->flags, &texts, &groups);
         opt.approve = consent(r);
         rc = ch_setup_agent(&setup, &opt, &agent, err);
     }
     if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
-        rc = ch_setup_hooks(&setup, agent, &hooks);
+        rc = ch_setup_hooks(&setup, agent, &hooks, err);
     }
     if (rc == 0 && !r->resume)
         rc = run_expand(agent, &texts.prompt, err);

@@ -57,6 +57,7 @@ struct serve {
     struct ch_setup setup;
     chela_gateway *gateway;
     struct chela_gateway_hook *hooks; /* owned */
+    const struct chela_gateway_hook **hook_list; /* owned: pointers into hooks, NULL at the end */
     struct chela_channel_opts channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     struct ch_setup_schedules schedules;
@@ -101,19 +102,22 @@ static int find_token(const struct serve *s, const char *name, const char **toke
 
 /* A hook whose secret is missing is not left open: nothing starts. */
 static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_gateway_hook one;
+    struct chela_gateway_hook one = CHELA_GATEWAY_HOOK(.name = NULL);
     const char *env;
-    free(s->hooks);
-    s->hooks = NULL;
-    for (; s->setup.config && chela_config_hook(s->setup.config, o->nhooks, &one, &env) == 0;) {
+    size_t n = 0;
+    while (s->setup.config && chela_config_hook(s->setup.config, n, &one, &env, NULL) == 0) {
         one.secret = getenv(env);
         if (!one.secret || !*one.secret)
             return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
                               "not set", one.name, env);
-        s->hooks = ch_must(realloc(s->hooks, (o->nhooks + 1) * sizeof(one)));
-        s->hooks[o->nhooks++] = one;
+        s->hooks = ch_must(realloc(s->hooks, (n + 1) * sizeof(one)));
+        s->hooks[n++] = one;
     }
-    o->hooks = s->hooks;
+    s->hook_list = ch_must(realloc(s->hook_list, (n + 1) * sizeof(*s->hook_list)));
+    for (size_t i = 0; i < n; i++)
+        s->hook_list[i] = &s->hooks[i];
+    s->hook_list[n] = NULL;
+    o->hooks = s->hook_list;
     return CHELA_OK;
 }
 
@@ -129,13 +133,13 @@ static int serve_find_secret(const char *channel, const char *env, const char **
 
 /* Likewise: a channel whose secrets are missing is not left open. */
 static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_channel_env env;
+    struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
     size_t n = 0;
     int rc = CHELA_OK;
     for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
         struct chela_channel_opts *c = &s->channels[n];
         *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
-        if (chela_config_channel(s->setup.config, n, c, &env) < 0)
+        if (chela_config_channel(s->setup.config, n, c, &env, NULL) < 0)
             break;
         rc = chela_config_channel_secrets(s->setup.config, c, err);
         if (rc == CHELA_OK)
@@ -157,10 +161,12 @@ static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct 
     o->listen = s->socket ? s->socket : s->flags.listen;
     o->store = s->setup.store;
     o->config_file = s->setup.config_path;
+    int rc = 0;
     if (s->setup.config)
-        chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
+        rc = chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms, err);
     s->tls = o->tls_cert != NULL;
-    int rc = find_token(s, token_env, &o->token, err);
+    if (rc == 0)
+        rc = find_token(s, token_env, &o->token, err);
     if (rc == 0)
         rc = find_hooks(s, o, err);
     if (rc == 0)
@@ -204,7 +210,7 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
     int rc = serve_describe(s, &o, err);
-    ch_setup_forget(&s->setup);
+    struct ch_setup_team old = ch_setup_take_team(&s->setup);
     if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
         rc = err->code;
     if (rc == 0)
@@ -215,6 +221,13 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     free(agents);
     if (rc < 0 && before)
         chela_config_apply(before, s->setup.rt, NULL);
+    if (rc < 0) {
+        struct ch_setup_team refused = ch_setup_take_team(&s->setup);
+        ch_setup_team_close(&refused);
+        s->setup.team = old;
+    } else {
+        ch_setup_team_close(&old); /* sessions end with the agents that they began with */
+    }
     return rc;
 }
 
@@ -332,6 +345,7 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         }
         chela_gateway_close(s.gateway);
         free(s.hooks);
+        free(s.hook_list);
         ch_setup_schedules_release(&s.schedules);
         ch_setup_release(&s.setup);
         if (s.again && code == CH_EXIT_DONE) {

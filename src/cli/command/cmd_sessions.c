@@ -176,8 +176,8 @@ static int sessions_list(struct sessions *s) {
     static const char *const heads[] = {"KEY", "STATUS", "TURNS", "LAST USED", "TITLE", NULL};
     const struct flags *f = &s->flags;
     s->table = (struct ch_table){.heads = heads, .columns = ch_console_columns(&s->console)};
-    struct chela_store_filter filter = {
-        .prefix = f->prefix, .status = f->status, .limit = (size_t)f->limit};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(
+        .prefix = f->prefix, .status = f->status, .limit = (size_t)f->limit);
     ch_draft_init(&s->out);
     if (f->json)
         fputc('[', s->out.f);

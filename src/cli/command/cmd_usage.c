@@ -134,7 +134,7 @@ static int usage_note_session(const struct chela_store_session *row, void *user)
 
 static int usage_read_all(struct usage *u) {
     chela_store *store = u->setup.store;
-    struct chela_store_filter filter = {0};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = NULL);
     int rc = chela_store_list(store, &filter, usage_note_session, u, &u->err);
     for (size_t i = 0; rc == 0 && i < u->nsessions; i++) {
         u->agent = u->agents[i];

@@ -136,8 +136,12 @@ static char *unset(const struct chela_channel_env *env) {
 static void ask_service(struct ch_findings *f, struct chela_channel_opts *c,
                         const struct chela_channel_env *env, chela_runtime *rt) {
     c->secret = env->secret ? getenv(env->secret) : NULL;
-    char *json = chela_channel_survey(rt, c);
-    ch_findings_survey(f, json);
+    struct chela_error err = {0};
+    char *json = chela_channel_survey(rt, c, &err);
+    if (json)
+        ch_findings_survey(f, json);
+    else
+        ch_findings_tell(f, "channel", c->name, "fail", ch_dup(err.message), NULL);
     chela_free(json);
 }
 
@@ -162,8 +166,8 @@ static void look_at_channel(struct ch_findings *f, struct chela_channel_opts *c,
 void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
     for (size_t i = 0; config; i++) {
         struct chela_channel_opts c = CHELA_CHANNEL_OPTS(.name = NULL);
-        struct chela_channel_env env = {0};
-        if (chela_config_channel(config, i, &c, &env) < 0)
+        struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
+        if (chela_config_channel(config, i, &c, &env, NULL) < 0)
             return;
         look_at_channel(f, &c, &env, rt);
     }

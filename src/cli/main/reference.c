@@ -86,7 +86,7 @@ static const struct chela_event example_child = {
     .child = {&child_call, "run_0", "researcher", "call_1", 1}};
 
 static const struct chela_event *const examples[] = {
-#define EXAMPLE(name, text, member) &example_##member,
+#define EXAMPLE(name, value, text, member) [value] = &example_##member,
     CHELA_EVENTS(EXAMPLE)
 #undef EXAMPLE
 };
@@ -127,7 +127,8 @@ static const char *const meanings[] = {
                         "is a run. `run` and `seq` are the child's. The first event is "
                         "`child_start`, the last `child_end`."),
 };
-_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
+#define EVENTS (sizeof(examples) / sizeof(examples[0]))
+_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == EVENTS, "one for each event");
 
 static void reference_write_events(FILE *out) {
     fputs("## Events\n\n"
@@ -136,7 +137,7 @@ static void reference_write_events(FILE *out) {
           "run was interrupted. `ts` is in milliseconds since\n1970. Each example shows all fields "
           "of the event; empty fields are omitted.\n",
           out);
-    for (int i = 0; i < CHELA_EV_COUNT; i++) {
+    for (size_t i = 0; i < EVENTS; i++) {
         struct chela_event ev = *examples[i];
         ev.type = (enum chela_event_type)i;
         ev.run = "run_1";

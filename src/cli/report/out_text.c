@@ -303,7 +303,6 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         break;
     case CHELA_EV_TOOL_CALL_DELTA: /* the whole call follows */
     case CHELA_EV_TOOL_START:
-    case CHELA_EV_COUNT:
         break;
     }
 }

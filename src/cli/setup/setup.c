@@ -270,23 +270,31 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
 /* --- agents that an agent may call ------------------------------------------------ */
 
 static chela_agent *setup_member(const struct ch_setup *s, const char *id) {
-    for (size_t i = 0; i < s->nteam; i++)
-        if (strcmp(s->team[i].id, id) == 0)
-            return s->team[i].agent;
+    for (size_t i = 0; i < s->team.n; i++)
+        if (strcmp(s->team.members[i].id, id) == 0)
+            return s->team.members[i].agent;
     return NULL;
 }
 
 static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
-    s->team = ch_must(realloc(s->team, (s->nteam + 1) * sizeof(*s->team)));
-    s->team[s->nteam++] = (struct ch_setup_member){ch_dup(id), agent};
+    struct ch_setup_team *t = &s->team;
+    t->members = ch_must(realloc(t->members, (t->n + 1) * sizeof(*t->members)));
+    t->members[t->n++] = (struct ch_setup_member){ch_dup(id), agent};
 }
 
-void ch_setup_forget(struct ch_setup *s) {
-    for (size_t i = 0; i < s->nteam; i++)
-        free(s->team[i].id);
-    free(s->team);
-    s->team = NULL;
-    s->nteam = 0;
+struct ch_setup_team ch_setup_take_team(struct ch_setup *s) {
+    struct ch_setup_team team = s->team;
+    s->team = (struct ch_setup_team){0};
+    return team;
+}
+
+void ch_setup_team_close(struct ch_setup_team *team) {
+    for (size_t i = 0; i < team->n; i++) {
+        chela_agent_close(team->members[i].agent);
+        free(team->members[i].id);
+    }
+    free(team->members);
+    *team = (struct ch_setup_team){0};
 }
 
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
@@ -298,7 +306,7 @@ static int setup_gather(struct ch_setup *s, const char *id, const struct chela_a
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                        chela_agent **out, struct chela_error *err) {
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = s->limits);
+        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = &s->limits);
     if (chela_config_agent(s->config, id, &opts, err) < 0)
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
@@ -312,6 +320,8 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     struct policy policy = take_policy(&opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     int rc = chela_agent_new(s->rt, &opts, out, err);
+    if (rc == 0)
+        enrol(s, id, *out);
     if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
         rc = err->code = CHELA_ECONFIG;
     if (rc == 0)
@@ -335,7 +345,6 @@ static int setup_gather(struct ch_setup *s, const char *id, const struct chela_a
     const char *name;
     chela_agent *other;
     int rc = 0;
-    enrol(s, id ? id : caller->id ? caller->id : "main", agent);
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
         rc = setup_meet(s, name, caller, &other, err);
         if (rc == 0)
@@ -441,7 +450,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                           s->flags->agent);
     if (s->flags->agent && (*out = setup_member(s, s->flags->agent)))
         return CHELA_OK; /* another one calls it */
-    s->limits = opts->limits;
+    s->limits = opts->limits ? *opts->limits : (struct chela_limits)CHELA_LIMITS(.sum_up = 0);
+    s->limits.sum_up = 0; /* for the first agent alone */
     opts->workspace = s->flags->workspace;
     opts->tools = "*";
     opts->allow = s->flags->tools;
@@ -456,6 +466,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (deny)
         policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
+    if (rc == 0)
+        enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);
     if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
         rc = chela_schedule_tool(*out, s->store, err);
     if (rc == 0)
@@ -466,11 +478,12 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     return rc;
 }
 
-int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks) {
-    int rc = chela_agent_hooks(agent, hooks);
-    for (size_t i = 0; rc == 0 && i < s->nteam; i++)
-        if (s->team[i].agent != agent)
-            rc = chela_agent_hooks(s->team[i].agent, hooks);
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
+                   struct chela_error *err) {
+    int rc = chela_agent_hooks(agent, hooks, err);
+    for (size_t i = 0; rc == 0 && i < s->team.n; i++)
+        if (s->team.members[i].agent != agent)
+            rc = chela_agent_hooks(s->team.members[i].agent, hooks, err);
     return rc;
 }
 
@@ -505,7 +518,7 @@ int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
 }
 
 void ch_setup_release(struct ch_setup *s) {
-    ch_setup_forget(s);
+    ch_setup_team_close(&s->team);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;

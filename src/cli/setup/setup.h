@@ -48,6 +48,16 @@ struct ch_setup_flags {
      "do not use colors on a terminal"}
 /* clang-format on */
 
+struct ch_setup_member {
+    char *id; /* owned */
+    chela_agent *agent; /* owned */
+};
+
+struct ch_setup_team {
+    struct ch_setup_member *members; /* owned */
+    size_t n;
+};
+
 struct ch_setup {
     const struct ch_env *env;           /* borrowed */
     const struct ch_setup_flags *flags; /* borrowed */
@@ -63,13 +73,7 @@ struct ch_setup {
     char *config_path;                  /* owned; NULL: there is no file */
     unsigned warnings;                  /* the file gave */
     chela_store *store;                 /* owned; NULL: not opened */
-    struct ch_setup_member *team;       /* owned: agents that were made, by id */
-    size_t nteam;
-};
-
-struct ch_setup_member {
-    char *id; /* owned */
-    chela_agent *agent;
+    struct ch_setup_team team;          /* agents that were made */
 };
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
@@ -98,10 +102,12 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                    struct chela_error *err);
 
 /* The same hooks for the agent and all that it may call or hand over to. */
-int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks);
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
+                   struct chela_error *err);
 
-/* Forget which agents were made: the next ones are new. */
-void ch_setup_forget(struct ch_setup *s);
+/* Take the agents that were made: the next ones are new. */
+struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
+void ch_setup_team_close(struct ch_setup_team *team);
 
 /* The flag --sandbox says how strict; what the file says about the rest stays.
  * opts->sandbox may then be *own, which must last as long as it is used. */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "base/redact.h"
 #include "channel/channels.h"
 #include "gateway/chat/approval_decision.h"
@@ -117,8 +118,10 @@ static int open_channel(struct planned_channel *p, const struct ch_channel_ops *
 
 static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *given,
                         struct ch_chat_plan *plan, struct chela_error *err) {
-    struct chela_channel_opts o = {0};
-    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    struct chela_channel_opts o;
+    int rc = CH_OPTS_NEED(chela_channel_opts, &o, given, err);
+    if (rc < 0)
+        return rc;
     const struct ch_channel_ops *ops = ch_channel_find(o.name);
     if (!ops)
         return ch_fail(err, CHELA_ECONFIG, "unknown channel '%s'", o.name);

@@ -111,8 +111,8 @@ static int check_lease(const struct chela_store_session *s, void *user) {
 static void recovery_read_store(struct ch_work *w) {
     struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
     struct chela_error err = {0}, gone = {0};
-    struct chela_store_filter all = {.limit = CH_LIMIT_LISTED,
-                                     .status = r->first ? NULL : "running"};
+    struct chela_store_filter all = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED,
+                                                       .status = r->first ? NULL : "running");
     int rc = chela_store_items(r->store, CHELA_STORE_NOTES, recover_note, r, &err);
     if (rc == 0)
         rc = chela_store_list(r->store, &all, recover_session, r, &err);

@@ -120,12 +120,12 @@ static enum chela_urge_reason read_urge_reason(struct ch_sv name) {
 
 static void make_willing(struct ch_chat_room *r) {
     const struct ch_companion *c = ch_companion_of(ch_chat_service_agent(r->chat));
-    struct chela_willing_rules rules = c->opts.rules;
+    struct chela_willing_rules rules = c->rules;
     int64_t now = ch_now_ms(ch_loop_clock(r->chat->gw->rt->loop));
     rules.seed = rules.seed ? rules.seed : ch_hash((uint64_t)now, ch_sv_str(r->session));
-    chela_willing_free(r->willing);
-    r->willing = chela_willing_new(r->direct ? CHELA_CHAT_DIRECT : CHELA_CHAT_GROUP,
-                                   r->direct ? c->opts.direct : c->opts.group, &rules);
+    chela_willing_free(CH_TAKE(r->willing));
+    chela_willing_new(r->direct ? CHELA_CHAT_DIRECT : CHELA_CHAT_GROUP,
+                      r->direct ? &c->direct : &c->group, &rules, &r->willing, NULL);
     r->settings_serial = c->serial;
 }
 

@@ -67,8 +67,8 @@ static void approvals_read_session(struct ch_store_lookup *l, const char *key) {
 
 static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
     struct paused_sessions f = {0};
-    int rc = chela_store_list(l->store, &(struct chela_store_filter){.status = "paused"},
-                              keep_paused, &f, err);
+    struct chela_store_filter paused = CHELA_STORE_FILTER(.status = "paused");
+    int rc = chela_store_list(l->store, &paused, keep_paused, &f, err);
     for (size_t i = 0; i < f.n; i++) {
         if (rc == 0 && !(l->key && l->found))
             approvals_read_session(l, f.keys[i]);

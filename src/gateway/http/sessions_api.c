@@ -32,7 +32,7 @@ static int sessions_api_add_session(const struct chela_store_session *s, void *u
 }
 
 static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
-    struct chela_store_filter filter = {.limit = (size_t)l->number};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = (size_t)l->number);
     return chela_store_list(l->store, &filter, sessions_api_add_session, l, err);
 }
 

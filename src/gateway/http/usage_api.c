@@ -115,7 +115,7 @@ static int read_sessions(struct usage_report *u, struct chela_error *err) {
 
 static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
     struct usage_report u = {.lookup = l, .since = l->number};
-    struct chela_store_filter filter = {.limit = CH_LIMIT_LISTED};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED);
     ch_buf_add_str(&l->out, "{\"calls\":[");
     int rc = chela_store_list(l->store, &filter, usage_api_note_session, &u, err);
     int read = read_sessions(&u, rc < 0 ? NULL : err);

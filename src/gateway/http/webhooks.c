@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/proof.h"
 #include "base/redact.h"
+#include "base/opts.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -147,27 +148,36 @@ bool ch_webhooks_own_session(const chela_gateway *gw, const char *session) {
 
 /* --- life */
 
-static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook *h,
+static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook *given,
                        struct chela_error *err) {
-    if (!h->secret || strlen(h->secret) < 16)
-        return ch_fail(err, CHELA_ECONFIG, "hook %s needs a secret of at least 16 bytes", h->name);
-    ch_redact_add(h->secret);
-    all->list[all->n++] = (struct webhook){.name = ch_strdup(h->name),
-                                           .secret = ch_strdup(h->secret),
-                                           .agent = h->agent ? ch_strdup(h->agent) : NULL,
-                                           .session = h->session ? ch_strdup(h->session) : NULL};
+    struct chela_gateway_hook h;
+    int rc = CH_OPTS_NEED(chela_gateway_hook, &h, given, err);
+    if (rc < 0)
+        return rc;
+    if (!h.name || !*h.name)
+        return ch_fail(err, CHELA_ECONFIG, "a hook needs a name");
+    if (!h.secret || strlen(h.secret) < 16)
+        return ch_fail(err, CHELA_ECONFIG, "hook %s needs a secret of at least 16 bytes", h.name);
+    ch_redact_add(h.secret);
+    all->list[all->n++] = (struct webhook){.name = ch_strdup(h.name),
+                                           .secret = ch_strdup(h.secret),
+                                           .agent = h.agent ? ch_strdup(h.agent) : NULL,
+                                           .session = h.session ? ch_strdup(h.session) : NULL};
     return 0;
 }
 
 int ch_webhooks_new(chela_gateway *gw, const struct chela_gateway_opts *o,
                     struct ch_webhooks **out, struct chela_error *err) {
-    if (o->nhooks && !gw->rt->journal)
+    size_t n = 0;
+    while (o->hooks && o->hooks[n])
+        n++;
+    if (n && !gw->rt->journal)
         return ch_fail(err, CHELA_ECONFIG, "hooks need a store, so that no event is lost");
     struct ch_webhooks *all = ch_alloc(sizeof(*all));
     int rc = 0;
-    all->list = ch_alloc((o->nhooks + 1) * sizeof(*all->list));
-    for (size_t i = 0; rc == 0 && i < o->nhooks; i++)
-        rc = add_webhook(all, &o->hooks[i], err);
+    all->list = ch_alloc((n + 1) * sizeof(*all->list));
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = add_webhook(all, o->hooks[i], err);
     if (rc < 0)
         ch_webhooks_free(all);
     else

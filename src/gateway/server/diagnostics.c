@@ -6,6 +6,7 @@
 #include "agent/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/redact.h"
 #include "channel/channel.h"
 #include "channel/channels.h"
@@ -152,11 +153,13 @@ char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token
     return ch_buf_take(&out);
 }
 
-char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *given) {
+char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *given,
+                           struct chela_error *err) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
-    struct chela_channel_opts o = {0};
-    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    struct chela_channel_opts o;
+    if (CH_OPTS_NEED(chela_channel_opts, &o, given, err) < 0)
+        return NULL;
     const struct ch_channel_ops *ops = ch_channel_find(o.name);
     ch_redact_add(o.secret ? o.secret : "");
     ch_jw_begin(&w, '[');

@@ -1,6 +1,7 @@
 /* gateway.c -- the life of a gateway: open, serve, reload, drain, close. */
 #include "gateway/server/gateway.h"
 
+#include "agent/api/agent.h"
 #include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "gateway/chat/chat_lifecycle.h"
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
@@ -130,7 +132,7 @@ static void free_retired(struct gateway_instance *g) {
         if (agent_is_used(&g->gw, g->retired[i]))
             g->retired[n++] = g->retired[i];
         else
-            ch_agent_close(g->retired[i]);
+            ch_agent_release(g->retired[i]); /* its owner may have closed it */
     }
     g->nretired = n;
 }
@@ -222,6 +224,8 @@ static void use_config(chela_gateway *gw, struct gateway_config *c) {
         retire_agents(gw);
     gw->auth = c->auth;
     gw->agents = c->agents;
+    for (chela_agent **a = gw->agents; *a; a++)
+        ch_agent_hold(*a);
     gw->webhooks = c->webhooks;
     gw->schedules = c->schedules;
     if (c->chats)
@@ -237,10 +241,12 @@ static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
     CH_LOG_SCOPE(gw->rt->sink);
-    struct chela_gateway_opts opts = {0};
+    struct chela_gateway_opts opts;
     struct gateway_config c = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = build_config(gw, &opts, &c, err);
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    rc = build_config(gw, &opts, &c, err);
     if (rc < 0) {
         release_agents(gw, c.agents);
         free_config(&c);
@@ -324,12 +330,14 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
 
 static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
                         chela_gateway **out, struct chela_error *err) {
-    struct chela_gateway_opts opts = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_gateway_opts opts;
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     struct gateway_instance *g = instance_new(rt, &opts);
     chela_gateway *gw = &g->gw;
     gw->headless = headless;
-    int rc = gateway_start(gw, &opts, err);
+    rc = gateway_start(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
         return rc;
@@ -379,12 +387,17 @@ static void free_requests(chela_gateway *gw) {
     }
 }
 
+static void release_agent(chela_gateway *gw, chela_agent *agent) {
+    ch_send_tool_remove(gw, agent);
+    ch_agent_release(agent);
+}
+
 static void free_instance(struct gateway_instance *g) {
     chela_gateway *gw = &g->gw;
     for (size_t i = 0; i < g->nretired; i++)
-        ch_send_tool_remove(gw, g->retired[i]);
+        release_agent(gw, g->retired[i]);
     for (chela_agent **a = gw->agents; a && *a; a++)
-        ch_send_tool_remove(gw, *a);
+        release_agent(gw, *a);
     ch_free(gw->agents);
     ch_free(g->retired);
     ch_free(gw->config_file);

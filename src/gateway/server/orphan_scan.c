@@ -75,7 +75,8 @@ static int orphan_scan_on_session(const struct chela_store_session *s, void *use
 
 static void orphan_scan_read_store(struct ch_work *w) {
     struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
-    struct chela_store_filter running = {.status = "running", .limit = CH_LIMIT_LISTED};
+    struct chela_store_filter running =
+        CHELA_STORE_FILTER(.status = "running", .limit = CH_LIMIT_LISTED);
     struct chela_error err = {0};
     k->now = ch_store_now();
     int rc = chela_store_list(k->store, &running, orphan_scan_on_session, k, &err);

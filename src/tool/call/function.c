@@ -6,6 +6,7 @@
  * unseen, holding the call until it returns. Results are shaped on the thread
  * that made them. */
 #include "tool/call/function.h"
+#include "base/opts.h"
 
 #include "tool/call/call.h"
 
@@ -91,12 +92,16 @@ static const struct ch_tool_ops ops = {
 
 int ch_function_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     struct chela_error *err) {
-    if (!opts || opts->size < CH_TOOL_OPTS_LEAST || !opts->fn)
-        return ch_registry_add(r, opts, NULL, NULL, err); /* the host runs it, or it is refused */
+    struct chela_tool_opts own;
+    int rc = CH_OPTS_NEED(chela_tool_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    if (!own.fn)
+        return ch_registry_add(r, &own, NULL, NULL, err); /* the host runs it, or it is refused */
     struct function *f = ch_alloc(sizeof(*f));
-    f->fn = opts->fn;
-    f->user = opts->user;
-    int rc = ch_registry_add(r, opts, &ops, f, err);
+    f->fn = own.fn;
+    f->user = own.user;
+    rc = ch_registry_add(r, &own, &ops, f, err);
     if (rc < 0)
         ch_free(f);
     return rc;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "tool/process/sandbox_policy.h"
 
 static int read_network(const char *word, enum ch_sandbox_network *out, struct chela_error *err) {
@@ -98,12 +99,15 @@ static uint64_t sandbox_options_seconds(int64_t ms) {
 
 int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
                     struct ch_sandbox_policy **out, struct chela_error *err) {
-    struct chela_sandbox_opts o = {0};
+    struct chela_sandbox_opts o;
+    struct chela_sandbox_limits l;
     struct ch_sandbox_policy p = {0};
 
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
-    int rc = o.mode ? ch_sandbox_mode_read(o.mode, &p.mode, err) : 0;
+    int rc = CH_OPTS_READ(chela_sandbox_opts, &o, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_sandbox_limits, &l, o.limits, err);
+    if (rc == 0 && o.mode)
+        rc = ch_sandbox_mode_read(o.mode, &p.mode, err);
     if (rc == 0)
         rc = read_network(o.network, &p.network, err);
     if (rc == 0)
@@ -120,12 +124,12 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){
-        .cpu_s = sandbox_options_seconds(o.limits.cpu_ms),
-        .memory = sandbox_options_limit(o.limits.memory),
-        .file_size = sandbox_options_limit(o.limits.file_size),
-        .files = sandbox_options_limit(o.limits.files),
-        .processes = sandbox_options_limit(o.limits.processes),
-        .tmp = sandbox_options_limit(o.limits.tmp),
+        .cpu_s = sandbox_options_seconds(l.cpu_ms),
+        .memory = sandbox_options_limit(l.memory),
+        .file_size = sandbox_options_limit(l.file_size),
+        .files = sandbox_options_limit(l.files),
+        .processes = sandbox_options_limit(l.processes),
+        .tmp = sandbox_options_limit(l.tmp),
     };
     *out = ch_sandbox_copy(a, &p);
     return 0;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/wild.h"
 
 struct row {
@@ -39,11 +40,12 @@ static int policies_check(const struct chela_policy *p, struct chela_error *err)
 
 static int policies_read_row(struct row *r, const struct chela_policy *given,
                              struct chela_error *err) {
-    struct chela_policy p = {0};
+    struct chela_policy p;
     struct chela_error why = {0};
 
-    memcpy(&p, given, CH_MIN(given->size, sizeof(p)));
-    int rc = policies_check(&p, err);
+    int rc = CH_OPTS_NEED(chela_policy, &p, given, err);
+    if (rc == 0)
+        rc = policies_check(&p, err);
     if (rc < 0)
         return rc;
     r->id = policies_copy(p.id ? p.id : "?");

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "base/wild.h"
+#include "base/opts.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/registry/policy.h"
 #include "tool/result/similar.h"
@@ -105,13 +106,11 @@ static int64_t resolve_timeout(int64_t ms) {
     return ms == 0 ? CH_DEFAULT_TOOL_MS : ms < 0 ? 0 : ms;
 }
 
-/* opts of an older caller are shorter than ours: what they lack is zero. */
 static int registry_read_opts(const struct chela_tool_opts *opts, struct chela_tool_opts *out,
                               struct chela_error *err) {
-    if (!opts || opts->size < CH_TOOL_OPTS_LEAST)
-        return ch_fail(err, CHELA_EINVAL, "tool options: size is not set (use CHELA_TOOL_OPTS)");
-    *out = (struct chela_tool_opts){0};
-    memcpy(out, opts, CH_MIN(opts->size, sizeof(*out)));
+    int rc = CH_OPTS_NEED(chela_tool_opts, out, opts, err);
+    if (rc < 0)
+        return rc;
     if (!registry_name_ok(out->name))
         return ch_fail(err, CHELA_EINVAL, "bad tool name \"%.80s\": use 1 to %d of a-z A-Z 0-9 _ -",
                        out->name ? out->name : "", NAME_MAX_CHARS);

@@ -74,9 +74,6 @@ struct ch_registry {
 
 void ch_registry_release(struct ch_registry *r);
 
-/* The size of the first chela_tool_opts that was published. */
-#define CH_TOOL_OPTS_LEAST (offsetof(struct chela_tool_opts, timeout_ms) + sizeof(int64_t))
-
 /* Add a tool made from opts. ops run it; NULL: the host does, and CHELA_TOOL_CLIENT
  * is set. impl is taken on success only. Refuses bad names, duplicate names
  * (CHELA_EEXIST) and schemas that are no JSON object (CHELA_EINVAL). */

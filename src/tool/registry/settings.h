@@ -2,7 +2,7 @@
  *
  * Databases, mail server, search service and the bounds of fetching belong to
  * an agent's definition; a model can name a database, never say where it is.
- * The host gives them as a list of "key=value" (chela_agent_opts.settings);
+ * The host gives them as a list of "key=value" (chela_toolset_opts.settings);
  * here they become fields. A tool whose settings are missing is not offered.
  *
  * Settings are fixed once made, and reference counted: tools that run on

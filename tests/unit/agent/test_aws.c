@@ -74,7 +74,7 @@ static void test_targets(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         chela_runtime *rt = runtime_with(cases[i].env);
-        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = NOVA);
+        struct ch_agent_opts opts = {.model = NOVA};
         struct chela_error err = {0};
         struct ch_target *t = NULL;
         opts.base_url = cases[i].base_url;
@@ -96,7 +96,7 @@ static void test_targets(void **state) {
 static void test_signing(void **state) {
     (void)state;
     chela_runtime *rt = runtime_with(KEYS "AWS_REGION=us-west-2");
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = NOVA);
+    struct ch_agent_opts opts = {.model = NOVA};
     struct ch_target *t;
     CH_ARENA_AUTO a = {0};
     struct ch_http_request req = {.method = "POST", .url = "https://h/"};

@@ -124,7 +124,9 @@ static void test_a_word_from_outside_begins_anew(void **state) {
 static void test_switched_off(void **state) {
     (void)state;
     struct ch_guard g;
-    ch_guard_init(&g, &(struct chela_loop_guard){-1, -1, -1, -1, -1});
+    ch_guard_init(&g, &(struct chela_loop_guard)CHELA_LOOP_GUARD(
+                          .repeats = -1, .cycles = -1, .texts = -1, .polls = -1,
+                          .unknown_tools = -1));
     for (int i = 0; i < 100; i++)
         assert_int_equal(again(&g), CH_GUARD_FINE);
 }

@@ -18,9 +18,16 @@
 #define T0 (INT64_C(1700000000) * 1000)
 
 static struct chela_willing_opts with(enum chela_chat_kind kind) {
-    struct chela_willing_opts o;
-    chela_willing_defaults(kind, &o);
+    struct chela_willing_opts o = CHELA_WILLING_OPTS(.text = 0);
+    assert_int_equal(chela_willing_defaults(kind, &o, NULL), 0);
     return o;
+}
+
+static chela_willing *make(enum chela_chat_kind kind, const struct chela_willing_opts *opts,
+                           const struct chela_willing_rules *rules) {
+    chela_willing *w = NULL;
+    assert_int_equal(chela_willing_new(kind, opts, rules, &w, NULL), 0);
+    return w;
 }
 
 static struct chela_heard said(int64_t at, const char *text) {
@@ -53,7 +60,7 @@ static void test_curve(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct chela_willing_opts o = with(CHELA_CHAT_GROUP);
         o.share_high = 1;
-        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, &o, NULL);
+        chela_willing *w = make(CHELA_CHAT_GROUP, &o, NULL);
         for (size_t k = 0; k < 6 && cases[i].w[k] > 0; k++) {
             struct chela_heard h = said(T0, "well");
             struct chela_urge u;
@@ -84,7 +91,7 @@ static void test_decay_is_that_of_a_timer(void **state) {
     struct chela_willing_opts o = with(CHELA_CHAT_GROUP);
     struct chela_urge u;
     for (size_t i = 0; i < CH_LEN(seconds); i++) {
-        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, &o, NULL);
+        chela_willing *w = make(CHELA_CHAT_GROUP, &o, NULL);
         for (int k = 0; k < 5; k++) {
             struct chela_heard h = said(T0, "well");
             chela_willing_hear(w, &h, &u);
@@ -99,8 +106,8 @@ static void test_decay_is_that_of_a_timer(void **state) {
 static void test_decay_is_lazy(void **state) {
     (void)state;
     struct chela_urge u;
-    chela_willing *a = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
-    chela_willing *b = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *a = make(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *b = make(CHELA_CHAT_GROUP, NULL, NULL);
     struct chela_heard h = said(T0, "well"), own = {.own = true};
     for (int k = 0; k < 6; k++) {
         chela_willing_hear(a, &h, &u);
@@ -137,7 +144,7 @@ static void test_rules(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         enum chela_chat_kind kind = cases[i].direct ? CHELA_CHAT_DIRECT : CHELA_CHAT_GROUP;
-        struct chela_willing_rules r = {.names = names, .stop_words = stop};
+        struct chela_willing_rules r = CHELA_WILLING_RULES(.names = names, .stop_words = stop);
         struct chela_willing_opts o = with(kind);
         struct chela_heard h = said(T0, cases[i].text);
         struct chela_urge u;
@@ -145,7 +152,7 @@ static void test_rules(void **state) {
         h.own = cases[i].own;
         h.bot = cases[i].bot;
         h.mention = cases[i].mention;
-        chela_willing *w = chela_willing_new(kind, &o, &r);
+        chela_willing *w = make(kind, &o, &r);
         chela_willing_hear(w, &h, &u);
         if (u.reason != cases[i].want)
             print_message("%s: %s\n", cases[i].name, chela_urge_name(u.reason));
@@ -159,7 +166,7 @@ static void test_rules(void **state) {
 static void test_no_chain_after_a_mention(void **state) {
     (void)state;
     struct chela_urge u;
-    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *w = make(CHELA_CHAT_GROUP, NULL, NULL);
     struct chela_heard h = said(T0, "you there?");
     h.mention = true;
     chela_willing_hear(w, &h, &u);
@@ -180,7 +187,7 @@ static void test_no_chain_after_a_mention(void **state) {
 static void test_a_turn_is_paid_once(void **state) {
     (void)state;
     struct chela_urge u;
-    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *w = make(CHELA_CHAT_GROUP, NULL, NULL);
     struct chela_heard h = said(T0, "you there?");
     h.mention = true;
     chela_willing_hear(w, &h, &u);
@@ -203,9 +210,9 @@ static void test_a_turn_is_paid_once(void **state) {
 /* --- another process goes on */
 
 static chela_willing *reborn(chela_willing *w, uint64_t seed) {
-    struct chela_willing_rules r = {.seed = seed};
+    struct chela_willing_rules r = CHELA_WILLING_RULES(.seed = seed);
     char *json = chela_willing_save(w);
-    chela_willing *next = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
+    chela_willing *next = make(CHELA_CHAT_GROUP, NULL, &r);
     assert_int_equal(chela_willing_restore(next, json, strlen(json), INT64_MAX, NULL), 0);
     char *again = chela_willing_save(next);
     assert_string_equal(json, again);
@@ -217,11 +224,11 @@ static chela_willing *reborn(chela_willing *w, uint64_t seed) {
 
 static void test_goes_on_where_it_was(void **state) {
     (void)state;
-    struct chela_willing_rules r = {.seed = 5};
+    struct chela_willing_rules r = CHELA_WILLING_RULES(.seed = 5);
     struct chela_urge a, b;
     uint64_t dice = 11;
-    chela_willing *one = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
-    chela_willing *many = reborn(chela_willing_new(CHELA_CHAT_GROUP, NULL, &r), 6);
+    chela_willing *one = make(CHELA_CHAT_GROUP, NULL, &r);
+    chela_willing *many = reborn(make(CHELA_CHAT_GROUP, NULL, &r), 6);
     int64_t at = T0;
     for (int i = 0; i < 300; i++) {
         struct chela_heard h = said(at += (int64_t)(next(&dice) % 60000), "well");
@@ -258,7 +265,7 @@ static void test_restore_what_it_is_not(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(none); i++) {
         struct chela_error err = {0};
-        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+        chela_willing *w = make(CHELA_CHAT_GROUP, NULL, NULL);
         char *before = chela_willing_save(w);
         assert_int_equal(chela_willing_restore(w, none[i], strlen(none[i]), T0, &err),
                          CHELA_EPARSE);
@@ -270,7 +277,7 @@ static void test_restore_what_it_is_not(void **state) {
     }
     for (size_t i = 0; i < CH_LEN(odd); i++) {
         struct chela_urge u;
-        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+        chela_willing *w = make(CHELA_CHAT_GROUP, NULL, NULL);
         struct chela_heard h = said(T0, "well");
         assert_int_equal(chela_willing_restore(w, odd[i], strlen(odd[i]), T0, NULL), 0);
         chela_willing_hear(w, &h, &u);
@@ -296,13 +303,13 @@ static void test_restore_bounds_rest(void **state) {
         {0, 0, INT64_C(1) << 40, 60},
         {3600, 0, 3660, 60},
     };
-    struct chela_willing_rules r = {.hush_s = 60};
+    struct chela_willing_rules r = CHELA_WILLING_RULES(.hush_s = 60);
     for (size_t i = 0; i < CH_LEN(cases); i++)
         for (int64_t late = -1; late <= 0; late++) {
             char json[256];
             struct chela_urge u;
             struct chela_heard h = said(T0 + cases[i].rests * 1000 + late, "well");
-            chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
+            chela_willing *w = make(CHELA_CHAT_GROUP, NULL, &r);
             snprintf(json, sizeof(json),
                      "{\"at\":%" PRId64 ",\"refractory\":%" PRId64 ",\"hushed\":%" PRId64 "}",
                      T0 + cases[i].at * 1000, T0 + cases[i].refractory * 1000,
@@ -318,12 +325,12 @@ static void test_restore_bounds_rest(void **state) {
 static void test_hushed_until_asked(void **state) {
     (void)state;
     static const char *const stop[] = {"安静", NULL};
-    struct chela_willing_rules r = {.stop_words = stop, .hush_s = 60};
+    struct chela_willing_rules r = CHELA_WILLING_RULES(.stop_words = stop, .hush_s = 60);
     struct chela_willing_opts o = with(CHELA_CHAT_GROUP);
     struct chela_urge u;
     struct chela_heard h = said(T0, "安静一会");
     o.answer_all = true;
-    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, &o, &r);
+    chela_willing *w = make(CHELA_CHAT_GROUP, &o, &r);
     chela_willing_hear(w, &h, &u);
     assert_int_equal(u.reason, CHELA_URGE_HUSHED);
     h = said(T0 + 1000, "hm");
@@ -334,7 +341,7 @@ static void test_hushed_until_asked(void **state) {
     o.threshold = 0;
     o.slope = 1;
     o.refractory_s = 0;
-    w = chela_willing_new(CHELA_CHAT_GROUP, &o, &r);
+    w = make(CHELA_CHAT_GROUP, &o, &r);
     h = said(T0, "安静");
     h.mention = true;
     chela_willing_hear(w, &h, &u);
@@ -362,7 +369,7 @@ static void test_quiet_hours(void **state) {
         {"08:00-08:00", "+00:00", 8 * 60, false},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct chela_willing_rules r = {0};
+        struct chela_willing_rules r = CHELA_WILLING_RULES(.seed = 0);
         struct chela_willing_opts o = with(CHELA_CHAT_GROUP);
         struct chela_urge u;
         o.threshold = 0;
@@ -370,7 +377,7 @@ static void test_quiet_hours(void **state) {
         assert_int_equal(
             chela_quiet_hours_read(cases[i].hours, &r.quiet_from, &r.quiet_to, NULL), 0);
         assert_int_equal(chela_utc_offset_read(cases[i].offset, &r.utc_offset, NULL), 0);
-        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, &o, &r);
+        chela_willing *w = make(CHELA_CHAT_GROUP, &o, &r);
         int64_t at = (T0 / 86400000 * 1440 + cases[i].at) * 60000;
         struct chela_heard h = said(at, "hm");
         chela_willing_hear(w, &h, &u);
@@ -398,7 +405,7 @@ static void test_bad_times(void **state) {
 static void test_bots(void **state) {
     (void)state;
     struct chela_urge u;
-    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    chela_willing *w = make(CHELA_CHAT_GROUP, NULL, NULL);
     unsigned answers = 0;
     for (int i = 0; i < 10; i++) {
         struct chela_heard h = said(T0 + i * 1000, "and you?");
@@ -477,8 +484,8 @@ static void test_long_chat(void **state) {
         group.share_high = bands[band].high;
         group.refractory_s = bands[band].refractory_s;
         struct tally t = {.refractory_ms = group.refractory_s * 1000};
-        struct chela_heartbeat_opts o =
-            CHELA_HEARTBEAT_OPTS(.group = &group, .rules = {.seed = seed});
+        struct chela_willing_rules rules = CHELA_WILLING_RULES(.seed = seed);
+        struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.group = &group, .rules = &rules);
         make_chat(&chat, 500, seed);
         assert_int_equal(
             chela_heartbeat_simulate(chat.p, chat.n, &o, tally_line, &t, NULL), 0);
@@ -503,7 +510,8 @@ static void test_same_seed_same_decisions(void **state) {
     make_chat(&chat, 500, 3);
     for (size_t i = 0; i < 3; i++) {
         struct tally t = {.trace = traces[i]};
-        struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.rules = {.seed = seeds[i]});
+        struct chela_willing_rules rules = CHELA_WILLING_RULES(.seed = seeds[i]);
+        struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.rules = &rules);
         assert_int_equal(
             chela_heartbeat_simulate(chat.p, chat.n, &o, tally_line, &t, NULL), 0);
     }

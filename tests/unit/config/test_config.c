@@ -55,15 +55,15 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     for (const char *const *f = o->fallbacks; f && *f; f++)
         tell_text(out, "or", *f);
     tell_text(out, "system", o->system);
-    tell_text(out, "prompt", o->prompt);
-    for (const char *const *f = o->project_files; f && *f; f++)
+    tell_text(out, "prompt", o->prompt->style);
+    for (const char *const *f = o->prompt->project_files; f && *f; f++)
         tell_text(out, "file", *f);
-    for (const char *const *f = o->rules; f && *f; f++)
+    for (const char *const *f = o->prompt->rules; f && *f; f++)
         tell_text(out, "rule", *f);
-    tell_text(out, "reminder", o->reminder);
-    tell_text(out, "docs", o->docs);
-    tell_int(out, "fileMax", (int64_t)o->project_file_max);
-    tell_int(out, "share", o->system_share);
+    tell_text(out, "reminder", o->prompt->reminder);
+    tell_text(out, "docs", o->prompt->docs);
+    tell_int(out, "fileMax", (int64_t)o->prompt->project_file_max);
+    tell_int(out, "share", o->prompt->system_share);
     tell_text(out, "workspace", o->workspace);
     tell_text(out, "tools", o->tools);
     tell_text(out, "allow", o->allow);
@@ -71,10 +71,10 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_text(out, "choice", o->tool_choice);
     tell_text(out, "mode", o->mode);
     tell_int(out, "permission", (int)o->permission);
-    tell_text(out, "approvals", o->approvals);
-    for (const char *const *r = o->approved; r && *r; r++)
+    tell_text(out, "approvals", o->approvals->tools);
+    for (const char *const *r = o->approvals->calls; r && *r; r++)
         tell_text(out, "approved", *r);
-    for (const struct chela_policy *const *p = o->policies; p && *p; p++) {
+    for (const struct chela_policy *const *p = o->approvals->policies; p && *p; p++) {
         ch_buf_addf(out, " policy=%s@%s", (*p)->id, (*p)->channel);
         for (const char *const *s = (*p)->senders; s && *s; s++)
             ch_buf_addf(out, "+%s", *s);
@@ -89,18 +89,18 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_int(out, "output", o->max_output_tokens);
     if (o->temperature)
         ch_buf_addf(out, " temperature=%g", *o->temperature);
-    tell_int(out, "parallel", o->parallel);
-    tell_int(out, "turns", o->limits.max_turns);
-    tell_int(out, "calls", o->limits.max_tool_calls);
-    tell_int(out, "errors", o->limits.max_consecutive_errors);
-    tell_int(out, "tokens", o->limits.token_budget);
-    tell_int(out, "ms", o->limits.timeout_ms);
-    if (o->limits.cost_budget_usd != 0)
-        ch_buf_addf(out, " usd=%g", o->limits.cost_budget_usd);
-    tell_int(out, "queue", o->queue.mode);
-    tell_int(out, "cap", o->queue.cap);
-    tell_int(out, "overflow", o->queue.overflow);
-    tell_int(out, "debounce", o->queue.debounce_ms);
+    tell_int(out, "parallel", o->toolset->parallel);
+    tell_int(out, "turns", o->limits->max_turns);
+    tell_int(out, "calls", o->limits->max_tool_calls);
+    tell_int(out, "errors", o->limits->max_consecutive_errors);
+    tell_int(out, "tokens", o->limits->token_budget);
+    tell_int(out, "ms", o->limits->timeout_ms);
+    if (o->limits->cost_budget_usd != 0)
+        ch_buf_addf(out, " usd=%g", o->limits->cost_budget_usd);
+    tell_int(out, "queue", o->queue->mode);
+    tell_int(out, "cap", o->queue->cap);
+    tell_int(out, "overflow", o->queue->overflow);
+    tell_int(out, "debounce", o->queue->debounce_ms);
 }
 
 static const struct {
@@ -231,9 +231,11 @@ static void test_flags_come_first(void **state) {
     CH_BUF_AUTO warnings = {0}, got = {0};
     double warm = 2;
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.id = "mine", .model = "f/m", .system = "F", .tools = "write",
-                         .deny = "edit", .temperature = &warm, .parallel = 7,
-                         .limits = {.max_turns = -1});
+        CHELA_AGENT_OPTS(
+            .id = "mine", .model = "f/m", .system = "F", .tools = "write", .deny = "edit",
+            .temperature = &warm,
+            .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.parallel = 7),
+            .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = -1));
     assert_int_equal(parse("agents: {defaults: {model: [a/b, c/d], systemPrompt: S, temperature: 0,"
                            "tools: {allow: [ls], deny: [read], parallel: 2},"
                            "limits: {maxTurns: 9, maxToolCalls: 8}}}",
@@ -247,7 +249,7 @@ static void test_flags_come_first(void **state) {
     chela_config_free(cfg);
 }
 
-/* A caller built against an older, shorter struct. */
+/* A caller that did not use the macro: refused, and nothing is written. */
 static void test_short_struct(void **state) {
     (void)state;
     chela_config *cfg = NULL;
@@ -256,13 +258,12 @@ static void test_short_struct(void **state) {
         parse("agents: {defaults: {model: a/b, limits: {maxTurns: 9}}}", &warnings, &cfg, NULL), 0);
     struct chela_agent_opts opts;
     memset(&opts, 0, sizeof(opts));
-    memset(&opts.limits, 0x5a, sizeof(opts.limits));
     opts.size = offsetof(struct chela_agent_opts, limits);
-    struct chela_limits before = opts.limits;
-    assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
-    assert_string_equal(opts.model, "a/b");
-    assert_memory_equal(&opts.limits, &before, sizeof(before));
-    assert_int_equal(opts.size, offsetof(struct chela_agent_opts, limits));
+    struct chela_agent_opts before = opts;
+    struct chela_error err = {0};
+    assert_int_equal(chela_config_agent(cfg, NULL, &opts, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "CHELA_AGENT_OPTS(...)"));
+    assert_memory_equal(&opts, &before, sizeof(before));
     chela_config_free(cfg);
 }
 
@@ -1161,7 +1162,7 @@ static void test_settings(void **state) {
             fail_msg("%s: %s", cases[i].yaml, err.message);
         assert_string_equal(ch_buf_str(&warnings), "");
         assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
-        for (const char *const *s = opts.settings; s && *s; s++)
+        for (const char *const *s = opts.toolset->settings; s && *s; s++)
             ch_buf_addf(&got, "%s ", *s);
         assert_string_equal(ch_buf_str(&got), cases[i].want);
         assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);

@@ -282,11 +282,12 @@ static size_t in_inbox(const struct world *w) {
 #define SLOW "rules: [{ delay_ms: 5000, call: { tool: send_message, args: { content: ok } } }]"
 
 static const char *const names[] = {"crab", NULL};
+static const struct chela_willing_rules called = CHELA_WILLING_RULES(.names = names);
 
 /* One that speaks whenever it may. */
 static struct chela_willing_opts eager(void) {
-    struct chela_willing_opts o;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &o);
+    struct chela_willing_opts o = CHELA_WILLING_OPTS(.text = 0);
+    chela_willing_defaults(CHELA_CHAT_GROUP, &o, NULL);
     o.threshold = 0;
     o.slope = 1;
     o.share_high = 1;
@@ -299,7 +300,7 @@ static struct chela_willing_opts eager(void) {
 static void test_debounce(void **state) {
     (void)state;
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 1000,
-                                                         .rules = {.names = names});
+                                                         .rules = &called);
     struct world w;
     open_world(&w, &o, SAYS);
     ARRIVE(&w, .id = "m1", .text = "crab, what");
@@ -320,7 +321,7 @@ static void test_debounce(void **state) {
 static void test_patience(void **state) {
     (void)state;
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 1000,
-                                                         .rules = {.names = names});
+                                                         .rules = &called);
     struct world w;
     char id[16];
     open_world(&w, &o, SAYS);
@@ -348,7 +349,7 @@ static void test_busy(void **state) {
         struct chela_willing_opts group = eager();
         struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(
                 .debounce_ms = 10, .busy = cases[i].busy, .group = &group,
-                .rules = {.names = names});
+                .rules = &called);
         struct world w;
         open_world(&w, &o, SLOW);
         ARRIVE(&w, .id = "m1", .text = "crab?");
@@ -368,7 +369,7 @@ static void test_busy_but_asked(void **state) {
     struct chela_willing_opts group = eager();
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .busy = "skip",
                                                          .group = &group,
-                                                         .rules = {.names = names});
+                                                         .rules = &called);
     struct world w;
     open_world(&w, &o, SLOW);
     ARRIVE(&w, .id = "m1", .text = "crab?");
@@ -538,8 +539,8 @@ static void test_wrong_clock(void **state) {
 
 static void test_restart(void **state) {
     (void)state;
-    struct chela_willing_opts group;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &group);
+    struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
+    chela_willing_defaults(CHELA_CHAT_GROUP, &group, NULL);
     group.slope = 0;
     group.refractory_s = 100;
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .group = &group);
@@ -579,7 +580,7 @@ static void test_restart_before_the_turn(void **state) {
     (void)state;
     struct chela_willing_opts group = eager();
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 5000, .group = &group,
-                                                         .rules = {.names = names});
+                                                         .rules = &called);
     struct world w;
     group.slope = 0;
     open_world(&w, &o, SAYS);
@@ -603,8 +604,8 @@ static void test_restart_before_the_turn(void **state) {
 
 static void test_restart_inside_the_turn(void **state) {
     (void)state;
-    struct chela_willing_opts group;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &group);
+    struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
+    chela_willing_defaults(CHELA_CHAT_GROUP, &group, NULL);
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .group = &group);
     struct world w;
     open_world(&w, &o, SLOW);
@@ -636,8 +637,8 @@ static void test_restart_inside_the_turn(void **state) {
 /* Two gateways, each with some of the lines: what one said is known to the other. */
 static void test_two_gateways(void **state) {
     (void)state;
-    struct chela_willing_opts group;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &group);
+    struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
+    chela_willing_defaults(CHELA_CHAT_GROUP, &group, NULL);
     group.refractory_s = 600;
     group.share_high = 1;
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .group = &group);
@@ -679,7 +680,7 @@ static void test_reload(void **state) {
     (void)state;
     struct chela_willing_opts group = eager();
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 1000, .group = &group,
-                                                         .rules = {.names = names});
+                                                         .rules = &called);
     struct world w;
     group.slope = 0;
     group.text = 20;
@@ -750,13 +751,14 @@ static unsigned next(uint64_t *seed) {
 
 static void test_long_chat(void **state) {
     (void)state;
-    struct chela_willing_opts group;
-    chela_willing_defaults(CHELA_CHAT_GROUP, &group);
+    struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
+    chela_willing_defaults(CHELA_CHAT_GROUP, &group, NULL);
     group.threshold = 10; /* it would join in all the time */
     group.slope = 1;
     group.reply_cost = 0;
+    struct chela_willing_rules seeded = CHELA_WILLING_RULES(.seed = 4);
     struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 100, .group = &group,
-                                                         .rules = {.seed = 4});
+                                                         .rules = &seeded);
     uint64_t seed = 11;
     bool asks[600] = {0};
     unsigned team = 0, asked = 0;

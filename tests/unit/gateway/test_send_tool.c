@@ -11,7 +11,9 @@
 #include "gateway/request/gateway_state.h"
 
 static chela_agent *new_agent(chela_runtime *rt, const char *send_to) {
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .send_to = send_to);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .model = "scripted/demo",
+        .gateway = &(struct chela_agent_gateway_opts)CHELA_AGENT_GATEWAY_OPTS(.send_to = send_to));
     struct chela_error err = {0};
     chela_agent *agent;
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);

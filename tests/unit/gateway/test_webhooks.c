@@ -48,11 +48,12 @@ static bool live(chela_store *store) {
     assert_int_equal(chela_runtime_store(rt, store, NULL, &err), 0);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
-    struct chela_gateway_hook hook = {.name = "deploy", .secret = "0123456789abcdef"};
+    struct chela_gateway_hook hook =
+        CHELA_GATEWAY_HOOK(.name = "deploy", .secret = "0123456789abcdef");
+    const struct chela_gateway_hook *hooks[] = {&hook, NULL};
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
             .listen = "127.0.0.1:0", .token = "0123456789abcdef",
-            .agents = (chela_agent *const[]){agent, NULL}, .store = store, .hooks = &hook,
-            .nhooks = 1);
+            .agents = (chela_agent *const[]){agent, NULL}, .store = store, .hooks = hooks);
     assert_int_equal(chela_gateway_new(rt, &o, &gw, &err), 0);
     for (int i = 0; i < 2000 && !answered; i++) {
         char *text = NULL;

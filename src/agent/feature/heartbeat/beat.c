@@ -1,4 +1,5 @@
 /* beat.c -- see beat.h. */
+#include "agent/feature/heartbeat/reply_propensity.h"
 #include "agent/feature/heartbeat/beat.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "model/codec/encoder.h"
 #include "prompt/project.h"
 #include "prompt/prompts.h"
@@ -76,23 +78,26 @@ static const char *const *keep_list(chela_agent *a, const char *const *list) {
     return copy;
 }
 
-static const struct chela_willing_opts *keep_willing(chela_agent *a, enum chela_chat_kind kind,
-                                                     const struct chela_willing_opts *given) {
-    struct chela_willing_opts *o = ch_arena_alloc(&a->arena, sizeof(*o));
-    chela_willing_defaults(kind, o);
-    if (given)
-        *o = *given;
-    return o;
+static int read_willing(chela_agent *a, struct ch_companion *c, struct chela_error *err) {
+    const struct chela_heartbeat_opts *o = &c->opts;
+    int rc = ch_willing_read(CHELA_CHAT_GROUP, o->group, &c->group, err);
+    if (rc == 0)
+        rc = ch_willing_read(CHELA_CHAT_DIRECT, o->direct, &c->direct, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_willing_rules, &c->rules, o->rules, err);
+    if (rc < 0)
+        return rc;
+    c->rules.names = keep_list(a, c->rules.names);
+    c->rules.keywords = keep_list(a, c->rules.keywords);
+    c->rules.stop_words = keep_list(a, c->rules.stop_words);
+    return 0;
 }
 
-static void keep_opts(chela_agent *a, struct chela_heartbeat_opts *o) {
-    o->group = keep_willing(a, CHELA_CHAT_GROUP, o->group);
-    o->direct = keep_willing(a, CHELA_CHAT_DIRECT, o->direct);
-    o->rules.names = keep_list(a, o->rules.names);
-    o->rules.keywords = keep_list(a, o->rules.keywords);
-    o->rules.stop_words = keep_list(a, o->rules.stop_words);
+static void keep_opts(struct chela_heartbeat_opts *o) {
+    o->group = o->direct = NULL; /* read into members of their own, like the rest */
+    o->rules = NULL;
     o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
-    o->protocol = o->busy = o->opinion = NULL; /* read into members of their own */
+    o->protocol = o->busy = o->opinion = NULL;
     o->memory = NULL;
 }
 
@@ -108,34 +113,37 @@ static int read_words(const struct chela_heartbeat_opts *o, struct ch_companion 
     return 0;
 }
 
-static int configure(chela_agent *a, const struct chela_agent_opts *o,
-                     const struct ch_json *state, void **data, struct chela_error *err) {
+static int configure(chela_agent *a, const struct ch_agent_opts *o, const struct ch_json *state,
+                     void **data, struct chela_error *err) {
     static atomic_uint_least64_t companions;
     static const char *const memory[] = {"SOUL.md", "MEMORY.md", NULL};
     struct ch_companion *c = ch_arena_zalloc(&a->arena, sizeof(*c));
     unsigned beats;
     (void)state;
-    if (o->heartbeat)
-        memcpy(&c->opts, o->heartbeat, CH_MIN(o->heartbeat->size, sizeof(c->opts)));
+    int rc = CH_OPTS_READ(chela_heartbeat_opts, &c->opts, o->heartbeat, err);
+    if (rc < 0)
+        return rc;
     if (o->output_schema)
         return ch_fail(err, CHELA_EINVAL,
                        "agent %s: in mode heartbeat there is no answer that a schema could hold",
                        a->id);
-    int rc = read_words(&c->opts, c, err);
+    rc = read_words(&c->opts, c, err);
+    if (rc == 0)
+        rc = read_willing(a, c, err);
     if (rc < 0)
         return rc;
-    const char *const *names = c->opts.rules.names;
+    const char *const *names = c->rules.names;
     c->name = ch_arena_str(&a->arena, ch_sv_str(names && names[0] ? names[0] : a->id));
     c->history = c->opts.history ? c->opts.history : CH_DEFAULT_VIEW_LINES;
     c->memory = keep_list(a, c->opts.memory ? c->opts.memory : memory);
     c->typing = c->opts.typing;
     ch_mode_settings_model(a, CH_ROLE_LISTENER, c->opts.opinion);
-    c->utc_offset = c->opts.rules.utc_offset;
+    c->utc_offset = c->rules.utc_offset;
     beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
     if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
         a->limits.max_turns = beats;
     a->limits.sums_up = false; /* nobody would read it */
-    keep_opts(a, &c->opts);
+    keep_opts(&c->opts);
     c->serial = atomic_fetch_add(&companions, 1) + 1;
     *data = c;
     return ch_beat_tools(a, err);

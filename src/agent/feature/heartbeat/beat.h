@@ -26,7 +26,9 @@ struct ch_companion {
     const char *const *memory;       /* files of the workspace; NULL-terminated */
     double typing;                   /* characters a second; 0: parts follow at once */
     int utc_offset;
-    struct chela_heartbeat_opts opts; /* all of it, its texts copied */
+    struct chela_heartbeat_opts opts; /* what has no member of its own here */
+    struct chela_willing_opts group, direct;
+    struct chela_willing_rules rules; /* its lists are copied */
 };
 
 /* NULL: the agent is no companion. */

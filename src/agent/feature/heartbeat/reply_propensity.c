@@ -13,9 +13,11 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "agent/feature/heartbeat/reply_propensity.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/sv.h"
 #include "chela/heartbeat.h"
 #include "json/json.h"
@@ -53,37 +55,37 @@ struct chela_willing {
 
 const char *chela_urge_name(enum chela_urge_reason r) {
     static const char *const names[] = {
-#define NAME(name, text, answered) text,
+#define NAME(name, value, text, answered) [value] = text,
         CHELA_URGES(NAME)
 #undef NAME
     };
-    return names[r];
+    return (size_t)r < CH_LEN(names) ? names[r] : "?";
 }
 
 static bool is_answered(enum chela_urge_reason r) {
     static const bool answered[] = {
-#define ANSWERED(name, text, is) is,
+#define ANSWERED(name, value, text, is) [value] = is,
         CHELA_URGES(ANSWERED)
 #undef ANSWERED
     };
     return answered[r];
 }
 
-void chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts *out) {
-    *out = (struct chela_willing_opts){.answer_all = kind == CHELA_CHAT_DIRECT,
-                                       .text = 12,
-                                       .mention = 100,
-                                       .quote = 15,
-                                       .direct = 40,
-                                       .keyword_factor = 1.2,
-                                       .most = 100,
-                                       .half_life_s = 600,
-                                       .threshold = 55,
-                                       .slope = 0.04,
-                                       .reply_cost = 35,
-                                       .refractory_s = 20,
-                                       .share_low = 0.05,
-                                       .share_high = 0.2};
+int chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts *out,
+                           struct chela_error *err) {
+    struct chela_willing_opts own = CHELA_WILLING_OPTS(
+        .answer_all = kind == CHELA_CHAT_DIRECT, .text = 12, .mention = 100, .quote = 15,
+        .direct = 40, .keyword_factor = 1.2, .most = 100, .half_life_s = 600, .threshold = 55,
+        .slope = 0.04, .reply_cost = 35, .refractory_s = 20, .share_low = 0.05,
+        .share_high = 0.2);
+    return CH_OPTS_WRITE(chela_willing_opts, out, &own, err);
+}
+
+int ch_willing_read(enum chela_chat_kind kind, const struct chela_willing_opts *given,
+                    struct chela_willing_opts *out, struct chela_error *err) {
+    out->size = sizeof(*out);
+    chela_willing_defaults(kind, out, NULL);
+    return CH_OPTS_OVERLAY(chela_willing_opts, out, given, err);
 }
 
 /* --- life */
@@ -98,15 +100,18 @@ static const char *const *copy_list(struct ch_arena *a, const char *const *list)
     return copy;
 }
 
-chela_willing *chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts *opts,
-                                 const struct chela_willing_rules *rules) {
+int chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts *opts,
+                      const struct chela_willing_rules *rules, chela_willing **out,
+                      struct chela_error *err) {
     chela_willing *w = ch_alloc(sizeof(*w));
     w->kind = kind;
-    chela_willing_defaults(kind, &w->o);
-    if (opts)
-        w->o = *opts;
-    if (rules)
-        w->r = *rules;
+    int rc = ch_willing_read(kind, opts, &w->o, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_willing_rules, &w->r, rules, err);
+    if (rc < 0) {
+        ch_free(w);
+        return rc;
+    }
     w->r.names = copy_list(&w->arena, w->r.names);
     w->r.keywords = copy_list(&w->arena, w->r.keywords);
     w->r.stop_words = copy_list(&w->arena, w->r.stop_words);
@@ -114,7 +119,8 @@ chela_willing *chela_willing_new(enum chela_chat_kind kind, const struct chela_w
     w->r.bot_turns = w->r.bot_turns ? w->r.bot_turns : DEFAULT_BOT_TURNS;
     w->at = w->last_line = w->refractory_end = w->hushed_end = INT64_MIN;
     w->dice = w->r.seed;
-    return w;
+    *out = w;
+    return 0;
 }
 
 void chela_willing_free(chela_willing *w) {

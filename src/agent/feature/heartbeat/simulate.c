@@ -1,8 +1,10 @@
 /* simulate.c -- a recorded chat, line by line, through reply_propensity.c. */
+#include "agent/feature/heartbeat/reply_propensity.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "chela/heartbeat.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -14,7 +16,8 @@ struct chat {
 };
 
 struct play {
-    const struct chela_heartbeat_opts *o;
+    struct chela_willing_opts group, direct;
+    struct chela_willing_rules rules;
     struct ch_arena arena; /* of all of it */
     struct chat *chats;
     size_t nchats;
@@ -32,8 +35,8 @@ static struct chat *chat_of(struct play *p, struct ch_sv id, enum chela_chat_kin
         return NULL;
     struct chat *c = ch_arena_zalloc(&p->arena, sizeof(*c));
     *c = (struct chat){.next = p->chats, .id = ch_arena_sv(&p->arena, id)};
-    c->w = chela_willing_new(kind, kind == CHELA_CHAT_GROUP ? p->o->group : p->o->direct,
-                             &p->o->rules);
+    chela_willing_new(kind, kind == CHELA_CHAT_GROUP ? &p->group : &p->direct, &p->rules, &c->w,
+                      NULL);
     p->chats = c;
     p->nchats++;
     return c;
@@ -100,12 +103,16 @@ static int play_line(struct play *p, struct ch_sv text, size_t line, chela_simul
 int chela_heartbeat_simulate(const char *jsonl, size_t len,
                              const struct chela_heartbeat_opts *given, chela_simulated_fn *fn,
                              void *user, struct chela_error *err) {
-    struct chela_heartbeat_opts o = {0};
-    struct play p = {.o = &o};
+    struct chela_heartbeat_opts o;
+    struct play p = {0};
     struct ch_sv rest = ch_sv(jsonl, len);
-    int rc = 0;
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    int rc = CH_OPTS_READ(chela_heartbeat_opts, &o, given, err);
+    if (rc == 0)
+        rc = ch_willing_read(CHELA_CHAT_GROUP, o.group, &p.group, err);
+    if (rc == 0)
+        rc = ch_willing_read(CHELA_CHAT_DIRECT, o.direct, &p.direct, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_willing_rules, &p.rules, o.rules, err);
     for (size_t line = 1; rc == 0 && rest.n; line++) {
         struct ch_sv text = ch_sv_trim(ch_sv_split(&rest, '\n'));
         if (text.n)

@@ -46,11 +46,11 @@ static int read_reflection(chela_agent *a, const char *word, const char *tools,
     return 0;
 }
 
-int ch_mode_settings_read(chela_agent *a, const struct chela_agent_opts *o,
+int ch_mode_settings_read(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
-    ch_mode_settings_model(a, CH_ROLE_ROUTER, o->roles.router);
-    ch_mode_settings_model(a, CH_ROLE_PLANNER, o->roles.planner);
-    ch_mode_settings_model(a, CH_ROLE_EXECUTOR, o->roles.executor);
-    ch_mode_settings_model(a, CH_ROLE_REFLECTOR, o->roles.reflector);
-    return read_reflection(a, o->reflection, o->reflect_tools, err);
+    ch_mode_settings_model(a, CH_ROLE_ROUTER, o->planning.router);
+    ch_mode_settings_model(a, CH_ROLE_PLANNER, o->planning.planner);
+    ch_mode_settings_model(a, CH_ROLE_EXECUTOR, o->planning.executor);
+    ch_mode_settings_model(a, CH_ROLE_REFLECTOR, o->planning.reflector);
+    return read_reflection(a, o->planning.reflection, o->planning.reflect_tools, err);
 }

@@ -30,7 +30,7 @@ struct ch_mode_settings { /* in the agent's arena */
 const struct ch_mode_settings *ch_mode_settings(const chela_agent *a);
 
 /* From the options `roles`, `reflection` and `reflect_tools`. */
-int ch_mode_settings_read(chela_agent *a, const struct chela_agent_opts *o,
+int ch_mode_settings_read(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err);
 /* The model of a role; the text is copied. NULL, "": the agent's own. */
 void ch_mode_settings_model(chela_agent *a, enum ch_role_kind role, const char *model);

@@ -127,6 +127,13 @@ static chela_agent *agent_for(chela_agent *base, const char *key, const struct c
     return a;
 }
 
+bool ch_role_is_agent(const chela_agent *a) {
+    const struct ch_role *r = a->base ? ch_feature_of(a->base, &role_agents) : NULL;
+    while (r && r->agent != a)
+        r = r->next;
+    return r != NULL;
+}
+
 /* --- its events, as the run's ------------------------------------------------------ */
 
 static struct ch_usage own_usage(const struct chela_usage *u) {

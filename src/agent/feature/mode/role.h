@@ -37,4 +37,7 @@ void ch_ask_close(struct ch_asked *q); /* NULL is a no-op */
  * err: it could not be made. */
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err);
 
+/* Whether the agent was made for a role of the agent that it is derived from. */
+bool ch_role_is_agent(const chela_agent *a);
+
 #endif

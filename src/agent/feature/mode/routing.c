@@ -18,7 +18,7 @@ static const char unclear[] = "I am not sure what to do with this. What exactly 
 static const chela_agent *agent_named(const chela_run *run, struct ch_sv id) {
     for (CH_LIST_EACH(i, &run->session->agent->rt->agents)) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && a != run->session->agent && a != run->session->agent->base &&
+        if (!a->base && !a->closed && a != run->session->agent && a != run->session->agent->base &&
             ch_sv_is(id, a->id))
             return a;
     }

@@ -7,6 +7,7 @@
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "tool/call/call.h"
 
 /* Which agent a tool is. It may be replaced by another of the same id. */
@@ -37,7 +38,7 @@ static const struct ch_tool_ops ops = {.name = "agent",
 static chela_agent *agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (a == d->agent && !a->base && strcmp(a->id, d->id) == 0)
+        if (a == d->agent && !a->base && !a->closed && strcmp(a->id, d->id) == 0)
             return a;
     }
     return ch_agent_find(d->rt, d->id);
@@ -147,10 +148,11 @@ static const char schema[] =
 
 int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
                          struct chela_error *err) {
-    struct chela_delegate_opts o = {0};
+    struct chela_delegate_opts o;
     CH_BUF_AUTO about = {0};
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    int rc = CH_OPTS_READ(chela_delegate_opts, &o, given, err);
+    if (rc < 0)
+        return rc;
     if (a->rt != to->rt)
         return ch_fail(err, CHELA_EINVAL, "agent %s belongs to another runtime", to->id);
     const char *words = o.description   ? o.description
@@ -166,7 +168,7 @@ int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_del
             .max_retries = -1);
     struct delegate *d = ch_alloc(sizeof(*d));
     *d = (struct delegate){.rt = a->rt, .agent = to, .id = ch_strdup(to->id)};
-    int rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
+    rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
     if (rc < 0)
         free_delegate(d);
     return rc;

@@ -198,7 +198,7 @@ static void describe(const struct takers *t, struct ch_buf *schema, struct ch_bu
 }
 
 int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     CH_BUF_AUTO schema = {0};
     CH_BUF_AUTO about = {0};
     const struct ch_tool *before = ch_registry_find(&a->registry, CH_SV(CH_HANDOFF_TOOL));

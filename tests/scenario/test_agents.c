@@ -1,0 +1,245 @@
+/* test_agents.c -- the life of an agent: closing one that is in use, and what
+ * is told about tools that could not be added. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "chela/gateway.h"
+#include "support/stage.h"
+
+static const struct fake_reply reply[] = {{.body = A_SAY("hello")}, {.body = A_SAY("again")}};
+
+static size_t agents(const chela_runtime *rt) {
+    size_t n = 0;
+    for (CH_LIST_EACH(i, &rt->agents))
+        n++;
+    return n;
+}
+
+static void turn(chela_runtime *rt) {
+    for (int i = 0; i < 3; i++)
+        chela_runtime_poll(rt);
+}
+
+static void test_close(void **state) {
+    (void)state;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = "other", .model = "scripted/demo");
+    chela_agent *other;
+    struct stage st;
+    STAGE_OPEN(&st, NULL, reply);
+    assert_int_equal(chela_agent_new(st.rt, &opts, &other, NULL), 0);
+    assert_int_equal(agents(st.rt), 2);
+    chela_agent_close(NULL);
+    chela_agent_close(other);
+    turn(st.rt);
+    assert_int_equal(agents(st.rt), 1);
+    stage_close(&st);
+}
+
+/* It is freed with the last of its sessions, and takes no new one. */
+static void test_close_with_sessions(void **state) {
+    (void)state;
+    struct chela_error err = {0};
+    chela_session *late = NULL;
+    struct stage st;
+    STAGE_OPEN(&st, NULL, reply);
+    chela_agent_close(st.agent);
+    chela_agent_close(st.agent);
+    turn(st.rt);
+    assert_int_equal(agents(st.rt), 1);
+    assert_int_equal(chela_session_new(st.agent, "late", &late, &err), CHELA_ESTATE);
+    assert_non_null(strstr(err.message, "agent main is closed"));
+    assert_null(chela_ask(st.agent, "hello?", &err));
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    chela_session_close(st.session);
+    turn(st.rt);
+    assert_int_equal(agents(st.rt), 0);
+    stage_close(&st);
+}
+
+static void close_agent(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == (enum chela_event_type)st->arg)
+        chela_agent_close(st->agent);
+}
+
+static void close_both(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == (enum chela_event_type)st->arg) {
+        chela_agent_close(st->agent);
+        chela_session_close(st->session);
+    }
+}
+
+static void test_close_in_events(void **state) {
+    (void)state;
+    static const enum chela_event_type types[] = {CHELA_EV_RUN_START, CHELA_EV_TEXT_DELTA,
+                                                  CHELA_EV_TURN_END, CHELA_EV_RUN_END};
+    for (size_t i = 0; i < CH_LEN(types); i++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, reply);
+        st.on_event = close_agent;
+        st.arg = types[i];
+        stage_play(&st, "go");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        chela_session_close(st.session);
+        turn(st.rt);
+        assert_int_equal(agents(st.rt), 0);
+        stage_close(&st);
+    }
+    for (size_t i = 0; i < CH_LEN(types); i++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, reply);
+        st.on_event = close_both;
+        st.arg = types[i];
+        stage_start(&st, "go");
+        for (int k = 0; k < 50; k++)
+            chela_runtime_poll(st.rt);
+        assert_int_equal(agents(st.rt), 0);
+        stage_close(&st);
+    }
+}
+
+static int close_itself(chela_call *call, void *user) {
+    chela_agent_close(*(chela_agent **)user);
+    chela_result_printf(call, "closed");
+    return 0;
+}
+
+static void test_close_in_a_tool(void **state) {
+    (void)state;
+    chela_runtime *rt;
+    chela_agent *agent;
+    struct chela_error err = {0};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = "end", .description = "End.", .fn = close_itself, .user = &agent,
+                        .flags = CHELA_TOOL_ON_LOOP);
+    assert_int_equal(chela_agent_add_tool(agent, &tool, &err), 0);
+    char *result = chela_agent_call_tool(agent, "end", "{}", &err);
+    assert_non_null(result);
+    assert_non_null(strstr(result, "closed"));
+    chela_free(result);
+    turn(rt);
+    assert_int_equal(agents(rt), 0);
+    chela_runtime_close(rt);
+}
+
+static int greet(chela_call *call, void *user) {
+    (void)user;
+    chela_result_printf(call, "hi");
+    return 0;
+}
+
+/* The agent of a run that is closed in the middle of chela_ask. */
+static void test_close_in_ask(void **state) {
+    (void)state;
+    chela_runtime *rt;
+    chela_agent *agent;
+    struct chela_error err = {0};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "calculate");
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    char *answer = chela_ask(agent, "what is 17 * 23", &err);
+    assert_non_null(answer);
+    chela_free(answer);
+    chela_agent_close(agent); /* its own session goes with it */
+    turn(rt);
+    assert_int_equal(agents(rt), 0);
+    chela_runtime_close(rt);
+}
+
+/* A gateway keeps those that it serves. */
+static void test_close_behind_a_gateway(void **state) {
+    (void)state;
+    chela_runtime *rt;
+    chela_agent *both[3] = {0};
+    chela_gateway *gw;
+    struct chela_error err = {0};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = "a", .model = "scripted/demo");
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &both[0], &err), 0);
+    opts.id = "b";
+    assert_int_equal(chela_agent_new(rt, &opts, &both[1], &err), 0);
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
+        .listen = "127.0.0.1:0", .token = "0123456789abcdef", .agents = both);
+    assert_int_equal(chela_gateway_new(rt, &o, &gw, &err), 0);
+    chela_agent_close(both[0]);
+    turn(rt);
+    assert_int_equal(agents(rt), 2);
+    o.agents = both + 1; /* the same agent as before, and one less */
+    assert_int_equal(chela_gateway_reload(gw, &o, &err), 0);
+    turn(rt);
+    chela_gateway_close(gw);
+    turn(rt);
+    assert_int_equal(agents(rt), 1);
+    chela_agent_close(both[1]);
+    turn(rt);
+    assert_int_equal(agents(rt), 0);
+    chela_runtime_close(rt);
+}
+
+/* A closed agent is not called any more; another of its id is. */
+static void test_delegate_to_a_closed_agent(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("c1", "other", "{\\\"task\\\":\\\"x\\\"}")},
+        {.body = A_SAY("over")}};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = "other", .model = "scripted/demo");
+    chela_agent *other;
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    assert_int_equal(chela_agent_new(st.rt, &opts, &other, NULL), 0);
+    assert_int_equal(chela_agent_delegate(st.agent, other, NULL, NULL), 0);
+    chela_agent_close(other);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    if (!strstr(ch_buf_str(&st.log), "tool_result(c1!"))
+        fail_msg("%s", ch_buf_str(&st.log));
+    stage_close(&st);
+}
+
+static void test_last_error(void **state) {
+    (void)state;
+    chela_runtime *rt;
+    chela_agent *agent;
+    struct chela_error err = {0};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "calculate");
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    assert_int_equal(chela_agent_last_error(agent)->code, 0);
+    assert_int_equal(chela_agent_tool(agent, "greet", "Greet.", "{\"type\":...}", greet, NULL),
+                     CHELA_EINVAL);
+    assert_int_equal(chela_agent_last_error(agent)->code, CHELA_EINVAL);
+    assert_non_null(strstr(chela_agent_last_error(agent)->message, "tool greet: schema:"));
+    assert_null(chela_ask(agent, "what is 17 * 23", &err));
+    assert_string_equal(err.message, chela_agent_last_error(agent)->message);
+    char *answer = chela_ask(agent, "what is 17 * 23", &err); /* it was told once */
+    assert_non_null(answer);
+    chela_free(answer);
+    assert_int_equal(chela_agent_remove_tool(agent, "greet", &err), CHELA_ENOENT);
+    assert_non_null(strstr(err.message, "greet"));
+    assert_int_equal(chela_agent_tool(agent, "greet", "Greet.", NULL, greet, NULL), 0);
+    assert_int_equal(chela_agent_tool(agent, "greet", "Greet.", NULL, greet, NULL), CHELA_EEXIST);
+    assert_int_equal(chela_agent_tool(NULL, "greet", "Greet.", NULL, greet, NULL), CHELA_EINVAL);
+    chela_runtime_close(rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_close_with_sessions),
+        cmocka_unit_test(test_close_in_events),
+        cmocka_unit_test(test_close_in_a_tool),
+        cmocka_unit_test(test_close_in_ask),
+        cmocka_unit_test(test_close_behind_a_gateway),
+        cmocka_unit_test(test_delegate_to_a_closed_agent),
+        cmocka_unit_test(test_last_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
