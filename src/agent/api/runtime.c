@@ -1,12 +1,24 @@
 /* runtime.c -- one loop and everything that lives in it. */
+#include "agent/api/runtime.h"
+
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "agent/api/features.h"
+#include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
 #include "agent/provider/context_window.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/discover.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,10 +29,6 @@
 static const char *process_env(const char *name, void *user) {
     (void)user;
     return getenv(name);
-}
-
-const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
-    return rt->env(name, rt->user);
 }
 
 static const char *proxy_env(const chela_runtime *rt, const char *lower, const char *upper) {
@@ -56,10 +64,6 @@ static void log_to_host(enum ch_log_level level, const char *area, const char *l
 
 static void on_free_closed(struct ch_task *task) {
     ch_runtime_free_closed(CH_CONTAINER(task, chela_runtime, free_closed));
-}
-
-void ch_runtime_free_soon(chela_runtime *rt) {
-    ch_task_defer(rt->loop, &rt->free_closed);
 }
 
 /* A run that is freed closes its children, so runs and sessions may be added. Agents
@@ -123,6 +127,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->module_path = dup_opt(opts.module_path);
     rt->ca_file = dup_opt(opts.ca_file);
     rt->idle = true;
+    rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;
     ch_list_init(&rt->agents);
     ch_list_init(&rt->closed.runs);
@@ -177,15 +182,6 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_free(rt);
 }
 
-void ch_runtime_busy(chela_runtime *rt, bool busy) {
-    rt->running += busy ? 1 : -1u;
-    rt->idle = rt->running == 0;
-    if (busy)
-        ch_loop_hold(rt->loop);
-    else
-        ch_loop_release(rt->loop);
-}
-
 int chela_runtime_run(chela_runtime *rt) {
     if (!rt->own_loop)
         return CHELA_ESTATE;
@@ -203,20 +199,6 @@ const char *chela_default_model(chela_runtime *rt, const char **why) {
     if (why)
         *why = rt->default_model_why;
     return rt->default_model;
-}
-
-void ch_random_id(const char *prefix, char out[24]) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        abort();
-    size_t n = CH_MIN(strlen(prefix), (size_t)7);
-    memcpy(out, prefix, n);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        out[n++] = digits[bytes[i] >> 4];
-        out[n++] = digits[bytes[i] & 15];
-    }
-    out[n] = '\0';
 }
 
 void chela_free(void *p) {

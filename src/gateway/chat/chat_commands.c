@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "agent/handle/driver.h"
+#include "agent/handle/agent.h"
 #include "base/log.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"

@@ -3,7 +3,10 @@
 
 #include "agent/context/context.h"
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/machine/event.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -30,7 +33,8 @@
 /* A run that processes several messages replies to the newest. */
 static bool dispatch_is_answered(const struct ch_chat_event *e) {
     const chela_run *run = e->lane->run;
-    return run && run->answer_to && strcmp(run->answer_to, e->in.to) == 0;
+    const char *to = run ? ch_run_origin_answer_to(run) : NULL;
+    return to && strcmp(to, e->in.to) == 0;
 }
 
 static void stream_reply(struct ch_chat_event *e, const struct chela_event *ev) {
@@ -118,7 +122,7 @@ void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     ch_chat_actions_on_received(e->chat, &e->in);
-    if (ch_chat_service_agent(e->chat)->companion) {
+    if (ch_companion_of(ch_chat_service_agent(e->chat))) {
         ch_chat_room_hear(e);
         return;
     }
@@ -144,7 +148,7 @@ static void dispatch_on_prepared(void *tag);
 
 static void dispatch_prepare_arrival(struct ch_chat_event *e) {
     struct ch_channel *c = e->chat->channel;
-    e->in.overheard = ch_chat_service_agent(e->chat)->companion != NULL;
+    e->in.overheard = ch_companion_of(ch_chat_service_agent(e->chat)) != NULL;
     c->ops->prepare(c, &e->in, &e->arena, ch_chat_service_workspace(e->chat), dispatch_on_prepared,
                     e);
 }
@@ -161,7 +165,7 @@ static void dispatch_on_topic_ready(struct ch_lane_wait *w, struct ch_lane *l,
 static void dispatch_prepare(struct ch_chat_event *e) {
     struct ch_lane *lane;
     e->preparing = true;
-    if (!e->in.about.thread_id || ch_chat_service_agent(e->chat)->companion ||
+    if (!e->in.about.thread_id || ch_companion_of(ch_chat_service_agent(e->chat)) ||
         ch_chat_lane_use(e->chat, e->in.session, &lane, NULL) < 0) {
         dispatch_prepare_arrival(e);
         return;

@@ -9,8 +9,9 @@
  * sends have a receipt and all messages it fetched are in the inbox. */
 #include "gateway/chat/chat_lifecycle.h"
 
-#include "agent/handle/driver.h"
-#include "agent/journal/mailbox.h"
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/session.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -128,7 +129,7 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     if (!agent)
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct planned_channel *p = ch_alloc(sizeof(*p));
-    bool listens = agent->companion != NULL;
+    bool listens = ch_companion_of(agent) != NULL;
     p->chat = find_service(gw, o.name);
     p->fresh = !p->chat;
     p->chat = p->fresh ? ch_chat_service_new(gw, ch_chat_dispatch_event) : p->chat;

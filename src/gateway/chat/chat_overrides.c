@@ -6,6 +6,8 @@
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -1,6 +1,7 @@
 /* chat_recovery.c -- see chat_recovery.h. */
 #include "gateway/chat/chat_recovery.h"
 
+#include "agent/feature/heartbeat/beat.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
@@ -160,7 +161,7 @@ static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     else if (rc == 0)
         rc = ch_lane_was_interrupted(l) ? ch_lane_resume(l, approve, &err)
                                         : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
-    if (rc == 0 && l->running && ch_chat_service_agent(e->chat)->companion)
+    if (rc == 0 && l->running && ch_companion_of(ch_chat_service_agent(e->chat)))
         ch_chat_room_follow(e->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", e->in.session,

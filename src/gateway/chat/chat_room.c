@@ -15,6 +15,8 @@
 #include "gateway/chat/chat_room.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "gateway/chat/chat_event.h"
@@ -37,7 +39,7 @@ static int64_t room_mono(const struct ch_chat_room *r) {
 
 /* NULL: after a reload the agent is no longer in mode heartbeat. */
 static const struct ch_companion *companion_of(const struct ch_chat_room *r) {
-    return ch_chat_service_agent(r->chat)->companion;
+    return ch_companion_of(ch_chat_service_agent(r->chat));
 }
 
 static int64_t debounce_of(const struct ch_chat_room *r) {

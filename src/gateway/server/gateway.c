@@ -1,8 +1,10 @@
 /* gateway.c -- the life of a gateway: open, serve, reload, drain, close. */
 #include "gateway/server/gateway.h"
 
+#include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
