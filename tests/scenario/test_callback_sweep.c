@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 /* after the headers it needs */
@@ -208,7 +209,8 @@ static void call_here(struct sweep *cx, const char *site) {
         return; /* what the call before it led to */
     here.played[i] = true;
     if (!here.shared) {
-        if (here.row->flags & SWEEP_ROUND ? i >= here.target : i == here.target)
+        bool round = here.row->flags & SWEEP_ROUND && selected(sweep.site, site);
+        if (round ? i >= here.target : i == here.target)
             call(cx, here.row, site);
         return;
     }
@@ -254,6 +256,7 @@ static void leave_cmocka(void (*handler)(int)) {
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
         signal(deadly[i], handler);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
 /* The library remembers secrets, to blank them out in messages, and what sandbox
