@@ -266,7 +266,7 @@
 #define CH_DEFAULT_BEATS 5                /* model calls of one heartbeat turn */
 #define CH_DEFAULT_VIEW_LINES 30          /* earlier chat lines shown to the model */
 #define CH_DEFAULT_BEAT_DEBOUNCE_MS 1000  /* silence before a heartbeat turn starts */
-#define CH_LIMIT_ROOMS 4096               /* chats of a channel in mode heartbeat */
+#define CH_LIMIT_CHAT_ROOMS 4096          /* chats of a channel in mode heartbeat */
 #define CH_LIMIT_ROOM_LOOKBACK 200        /* messages of a session searched for a chat line */
 #define CH_DEFAULT_ROOM_PATIENCE 5        /* longest delay by a busy chat, times debounceMs */
 #define CH_DEFAULT_ROOM_RETRY_MS 2000 /* delay before lines are delivered again after a failure */
@@ -338,13 +338,13 @@
 #define CH_LIMIT_UNACKED 1024             /* events of one channel on their way into the inbox */
 #define CH_LIMIT_SEEN_MESSAGES 64         /* messages of a chat that a model may act on */
 #define CH_LIMIT_SEEN_CHATS 256           /* chats of a channel whose messages are remembered */
-#define CH_LIMIT_ASKS 1024                /* approval questions that a channel remembers */
-#define CH_LIMIT_WISHES 4096              /* sessions of a channel with a model of their own */
+#define CH_LIMIT_APPROVAL_PROMPTS 1024    /* approval questions that a channel remembers */
+#define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model of their own */
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
-#define CH_LIMIT_TOLD 2048                /* events of a session kept for clients that reconnect */
-#define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* these events, in total */
+#define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
+#define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
@@ -357,8 +357,8 @@
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */
 #define CH_DEFAULT_LANE_MS 60000          /* time an unused session stays in memory */
 #define CH_DEFAULT_SHARED_LANE_MS 1000    /* the same if several gateways share the store */
-#define CH_DEFAULT_LOOKOUT_MS 2000        /* interval between scans for orphaned items */
-#define CH_DEFAULT_SHARED_LOOKOUT_MS 500  /* the same if several gateways share the store */
+#define CH_DEFAULT_ORPHAN_SCAN_MS 2000    /* interval between scans for orphaned items */
+#define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 500 /* the same if several gateways share the store */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */

@@ -23,7 +23,6 @@ struct ch_zone *ch_zone_parse(struct ch_sv data);
 struct ch_zone *ch_zone_fixed(int offset); /* seconds east of UTC */
 void ch_zone_free(struct ch_zone *z);
 
-/* --- zone_file.c: the system's database */
 #define CH_ZONE_LOCAL "/etc/localtime"
 
 CH_DEFINE_AUTO(ch_zone)

@@ -2,7 +2,7 @@
  *
  * A channel knows one service: how its callbacks are verified, what they mean,
  * who may talk to the agent, and how an answer gets there. It knows nothing of
- * sessions: gateway/chat/channels.c stores what arrived, acknowledges it, leads it to
+ * sessions: gateway/chat/chat_dispatch.c stores what arrived, acknowledges it, leads it to
  * an agent and hands over the answers. So a channel is a table of functions, and
  * a new one is a file, a row in channels.c and the rows of its options.
  *
@@ -178,12 +178,6 @@ struct ch_channel_ops {
     /* Optional. Why nothing comes in, for health; borrowed. NULL: nothing is wrong. */
     const char *(*trouble)(struct ch_channel *c);
 };
-
-/* channels.c: NULL if there is none of that name. */
-const struct ch_channel_ops *ch_channel_find(const char *name);
-/* status: "ok", "warn", "fail". mend: what helps; NULL: nothing need be done. */
-void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
-                        const char *detail, const char *mend);
 
 extern const struct ch_channel_ops ch_feishu_channel, ch_telegram_channel;
 

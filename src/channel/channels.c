@@ -1,4 +1,6 @@
 /* channels.c -- the chat services there are. */
+#include "channel/channels.h"
+
 #include "channel/channel.h"
 
 static const struct ch_channel_ops *const channels[] = {&ch_feishu_channel, &ch_telegram_channel};

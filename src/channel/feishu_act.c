@@ -5,9 +5,12 @@
  * what others did; it may remove others from a group of its own. Everything else
  * the service refuses, in words of its own. It knows no way to silence one member:
  * its moderation is a list of those who may speak. */
+#include "channel/feishu_act.h"
+
 #include "base/error.h"
 #include "base/list.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "json/writer.h"
 
 struct ch_feishu_acts {

@@ -7,6 +7,8 @@
  *
  *   ch_feishu_call --token there--> under way --answer--> fn
  *        \--none--> waiting --token came--/      \--token no good--> waiting */
+#include "channel/feishu_api.h"
+
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"

@@ -4,6 +4,8 @@
  * Markdown: nothing in it can pass for something else. A button carries what it
  * means in a value of ours; the service gives it back with the id of whoever
  * pressed it. */
+#include "channel/feishu_card.h"
+
 #include "channel/feishu.h"
 #include "json/writer.h"
 

@@ -6,12 +6,16 @@
  *
  * One after the other; what cannot be had is left out, and nothing here fails.
  * Names and texts are what people wrote. */
+#include "channel/feishu_fetch.h"
+
 #include <ctype.h>
 
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_message.h"
 #include "channel/files.h"
 
 #define NAMES 256 /* remembered */

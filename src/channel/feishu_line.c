@@ -12,11 +12,14 @@
  *
  * An event is acknowledged by its own frame, once whoever took it says so. If
  * the connection was lost meanwhile, the service sends it again on the next. */
+#include "channel/feishu_line.h"
+
 #include <sys/random.h>
 
 #include "base/base64.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "channel/feishu_frame.h"
 #include "json/writer.h"
 #include "net/ws.h"

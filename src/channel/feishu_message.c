@@ -4,6 +4,8 @@
  * type. Text and posts are read whole; of pictures, files and the like there is
  * a line that says what came. People are addressed by placeholders (@_user_1)
  * that a list resolves; names in it are what people chose. */
+#include "channel/feishu_message.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"

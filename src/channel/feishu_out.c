@@ -4,6 +4,8 @@
  * in several parts is sent part by part. Each part has an id made from the
  * answer's key, and the service takes one of each id: so an answer that is sent
  * again after a crash or a lost connection is not seen twice. */
+#include "channel/feishu_out.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"
@@ -11,6 +13,11 @@
 #include "base/sha256.h"
 #include "channel/attach.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_card.h"
+#include "channel/feishu_post.h"
+#include "channel/feishu_stream.h"
+#include "channel/feishu_upload.h"
 #include "json/writer.h"
 
 #define TYPING_MS (2 * 60 * 1000) /* older messages are not marked */

@@ -4,6 +4,8 @@
  * have at most PART_CHARS characters (parts.h cuts). The service shows headings
  * very large and joins lines: headings are made smaller, and lines end with two
  * spaces. */
+#include "channel/feishu_post.h"
+
 #include "channel/feishu.h"
 #include "json/writer.h"
 

@@ -8,6 +8,8 @@
  *
  * Nothing here says which of the checks on secrets failed in a way that helps
  * to get around it: the answer is 401 throughout. */
+#include "channel/feishu_seal.h"
+
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/proof.h"

@@ -17,13 +17,19 @@
  * Operations on a card are numbered, and a number must be larger than all before,
  * also than those of a process that died: they count the time since the card was
  * made. */
-#include "agent/journal/mailbox.h"
+#include "channel/feishu_stream.h"
+
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_out.h"
+#include "channel/feishu_post.h"
 #include "json/writer.h"
 
 #define ELEMENT "answer"

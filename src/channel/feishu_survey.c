@@ -5,7 +5,10 @@
  *
  * What is missing is named as the developer console names it, with what does not
  * work without it. Blocking; nothing is changed. */
+#include "channel/feishu_survey.h"
+
 #include "agent/provider/server_query.h"
+#include "channel/channels.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 

@@ -1,10 +1,14 @@
 /* feishu_upload.c -- a file of the workspace to the service: what it gives for
  * it, a key, is what a message shows. Pictures go in as such where the service
  * takes them. */
+#include "channel/feishu_upload.h"
+
 #include "base/limits.h"
 #include "channel/attach.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
 #include "channel/files.h"
+#include "channel/picture.h"
 
 struct ch_feishu_upload {
     struct ch_feishu_api *api;

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/picture.h"
 #include "io/worker.h"
 
 #define FOLDER "inbound"

@@ -9,16 +9,10 @@
 #include "agent/machine/media.h"
 #include "channel/channel.h"
 
-/* --- picture.c */
-
 struct ch_picture {
     const char *type;    /* "image/png"; NULL: it is no picture */
     const char *why_not; /* it cannot be shown to a model; NULL: it can */
 };
-struct ch_picture ch_picture_look(struct ch_sv bytes); /* all of them */
-const char *ch_picture_ending(struct ch_sv bytes);     /* ".png", by the first; NULL: none */
-
-/* --- files.c */
 
 struct ch_file {
     const char *stem;  /* the name of ours without its ending: "om_1-1" */

@@ -6,6 +6,8 @@
  * they take, and whole as far as its frame tells: PNG by the sums of its chunks,
  * the others by their headers and their ends. The name it was sent under counts
  * for nothing. Pixels are not decoded. Pure. */
+#include "channel/picture.h"
+
 #include "base/crc32.h"
 #include "base/limits.h"
 #include "channel/files.h"

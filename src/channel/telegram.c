@@ -18,6 +18,12 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/telegram.h"
+#include "channel/telegram_act.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_fetch.h"
+#include "channel/telegram_message.h"
+#include "channel/telegram_out.h"
 
 #define DOMAIN "https://api.telegram.org"
 #define POLL_S 50

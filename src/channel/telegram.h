@@ -45,27 +45,6 @@ static inline struct ch_telegram *ch_telegram_of(struct ch_channel *c) {
     return CH_CONTAINER(c, struct ch_telegram, channel);
 }
 
-/* --- telegram_api.c */
-
-/* body: JSON. fn, which may be NULL, is called once, later. */
-void ch_telegram_call(struct ch_telegram *t, const char *method, const struct ch_buf *body,
-                      ch_web_fn *fn, void *user);
-/* The same for what we ask for; it may take wait_ms. */
-void ch_telegram_poll(struct ch_telegram *t, const char *method, const struct ch_buf *body,
-                      int64_t wait_ms, ch_web_fn *fn, void *user);
-void ch_telegram_send(struct ch_telegram *t, const char *method, struct ch_form *form,
-                      ch_web_fn *fn, void *user); /* the form's body is taken */
-void ch_telegram_download(struct ch_telegram *t, const char *path, ch_web_fn *fn, void *user);
-
-bool ch_telegram_ok(const struct ch_web_answer *a);
-/* Why not; in the arena. */
-const char *ch_telegram_why(const struct ch_web_answer *a, struct ch_arena *arena);
-int64_t ch_telegram_wait(const struct ch_web_answer *a); /* ms that it asked for; 0 */
-/* An id is a number; as text, in the arena. NULL: there is none. */
-const char *ch_telegram_id(const struct ch_json *v, const char *key, struct ch_arena *a);
-
-/* --- telegram_message.c */
-
 struct ch_telegram_file {
     const char *id;    /* NULL: there is none */
     struct ch_sv name; /* as its sender calls it; may be empty */
@@ -82,49 +61,5 @@ struct ch_telegram_message { /* texts live in the arena it was read in */
     bool news;                         /* of the service's own: somebody joined, say */
     struct ch_telegram_file file;
 };
-
-/* me, name: our id and user name; NULL: unknown yet. CHELA_EPARSE: it has no ids. */
-int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
-                     struct ch_arena *a, struct ch_telegram_message *out,
-                     struct chela_error *err);
-
-/* --- telegram_text.c */
-
-size_t ch_telegram_units(struct ch_sv text);
-/* What a message of Markdown says, and a JSON array of how it looks. */
-void ch_telegram_text(struct ch_sv markdown, struct ch_buf *text, struct ch_buf *entities);
-
-/* --- telegram_fetch.c: struct ch_channel_ops' prepare */
-
-void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
-                         const char *workspace, void (*done)(void *tag), void *tag);
-void ch_telegram_fetch_release(struct ch_telegram *t);
-
-/* --- telegram_out.c */
-
-void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m);
-void ch_telegram_out_release(struct ch_telegram *t);
-
-/* --- telegram_act.c */
-
-void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work);
-void ch_telegram_react(struct ch_channel *c, const char *chat, const char *message,
-                       const char *emoji, ch_acted_fn *done, void *tag);
-void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *message,
-                        ch_acted_fn *done, void *tag);
-void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member, int64_t seconds,
-                      ch_acted_fn *done, void *tag);
-void ch_telegram_remove(struct ch_channel *c, const char *chat, const char *member,
-                        ch_acted_fn *done, void *tag);
-void ch_telegram_act_release(struct ch_telegram *t);
-
-/* --- telegram_ask.c */
-
-/* As reply_markup of a message. */
-void ch_telegram_buttons(struct ch_jw *w, const char *approval);
-void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *query);
-void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
-                         const struct chela_error *err, struct ch_buf *answer);
-void ch_telegram_ask_release(struct ch_telegram *t);
 
 #endif

@@ -2,8 +2,11 @@
  *
  * The service shows a sign of life for five seconds, so it is given again until
  * the work has ended. */
+#include "channel/telegram_act.h"
+
 #include "base/error.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 #define AGAIN_MS 4500
 #define LONGEST_MS (10 * 60 * 1000)

@@ -1,5 +1,7 @@
 /* telegram_api.c -- calls of the Bot API. An address holds the token, so none is
  * ever shown or logged. */
+#include "channel/telegram_api.h"
+
 #include "base/limits.h"
 #include "channel/attach.h"
 #include "channel/telegram.h"

@@ -4,9 +4,12 @@
  *                                              question says what became of it
  *
  * Who pressed is told by the service; only owners decide. */
+#include "channel/telegram_ask.h"
+
 #include "base/log.h"
 #include "base/utf8.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 static void telegram_ask_add_button(struct ch_jw *w, const char *label, char letter,
                                     const char *approval) {

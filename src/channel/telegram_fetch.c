@@ -3,10 +3,13 @@
  *   getFile --where it is--> GET --its bytes--> into the workspace --> done
  *
  * What cannot be had is said in the message's text; nothing here fails. */
+#include "channel/telegram_fetch.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/files.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 struct fetching {
     struct ch_link link;

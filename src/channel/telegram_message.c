@@ -5,8 +5,11 @@
  * topics a thread is no more than a chain of answers, and nothing can be sent to
  * it; a topic's first message stands as the one that is answered where nothing
  * was. */
+#include "channel/telegram_message.h"
+
 #include "base/error.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 /* In the arena; NULL: there is none, or it cannot be one. */
 static const char *telegram_message_word(const struct ch_json *v, const char *key,

@@ -7,12 +7,18 @@
  * picture as a file. The service has no idempotency keys. So once something is
  * out, what failed for now is tried again by itself; only when that does not
  * help does the outbox send all of it again, and people see some of it twice. */
+#include "channel/telegram_out.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/attach.h"
 #include "channel/files.h"
 #include "channel/parts.h"
+#include "channel/picture.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_text.h"
 
 #define TRIES 5 /* of one message, once something is out */
 #define LONGEST_MS 60000

@@ -8,6 +8,8 @@
  * was cut to size as Markdown fits.
  *
  * Places count in UTF-16 units. Pure. */
+#include "channel/telegram_text.h"
+
 #include "base/utf8.h"
 #include "channel/parts.h"
 #include "channel/telegram.h"

@@ -171,6 +171,7 @@ static void conn_on_written(uv_write_t *req, int status) {
     ch_free(CH_TAKE(c->writing));
     if (c->state == CH_CONN_CLOSED || status < 0)
         return; /* after a failure, reading says what became of the peer */
+    CH_LOOP_SCOPE(c->shared->loop);
     bool completed = true;
     if (c->tls)
         completed = conn_pump(c);
@@ -340,6 +341,7 @@ static void conn_on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
 
 static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_conn *c = stream->data;
+    CH_LOOP_SCOPE(c->shared->loop);
 
     if (n == 0)
         return;
@@ -376,14 +378,14 @@ static void on_dialed(uv_tcp_t *tcp, const struct chela_error *err, void *user) 
     }
 }
 
-static char *make_label(const struct ch_route *route) {
+static char *make_label(const struct ch_conn_route *route) {
     struct ch_buf label = {0};
     bool v6 = route->host.n && memchr(route->host.p, ':', route->host.n);
     ch_buf_addf(&label, v6 ? "[%.*s]:%u" : "%.*s:%u", CH_SV_FMT(route->host), route->port);
     return ch_buf_take(&label);
 }
 
-int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
+int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
                  const struct ch_conn_events *events, void *user, struct ch_conn **out,
                  struct chela_error *err) {
     struct ch_conn *c = ch_alloc(sizeof(*c));
@@ -451,7 +453,7 @@ void ch_conn_set_idle(struct ch_conn *c, bool idle) {
         uv_ref((uv_handle_t *)c->tcp);
 }
 
-bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_route *route) {
+bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_conn_route *route) {
     if (c->wants_tls != route->tls || c->proxy != route->proxy)
         return false;
     if (c->proxy && !c->wants_tls)

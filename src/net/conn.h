@@ -29,7 +29,7 @@ struct ch_conn_events {
 };
 
 /* Where a connection leads; equal routes can share connections. */
-struct ch_route {
+struct ch_conn_route {
     struct ch_sv host;
     uint16_t port;
     bool tls;
@@ -75,7 +75,7 @@ struct ch_conn {
 
 /* Open a connection along a route. The module for TLS is loaded here; that can
  * fail, and then *out is untouched. */
-int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
+int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
                  const struct ch_conn_events *events, void *user, struct ch_conn **out,
                  struct chela_error *err);
 
@@ -93,6 +93,6 @@ void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *bo
 /* An idle connection does not keep the loop running. */
 void ch_conn_set_idle(struct ch_conn *c, bool idle);
 
-bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_route *route);
+bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_conn_route *route);
 
 #endif

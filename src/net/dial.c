@@ -26,7 +26,7 @@ struct ch_dial {
     ch_dial_fn *fn;
     void *user;
     struct ch_resolver *resolver; /* borrowed */
-    struct ch_lookup lookup;
+    struct ch_name_lookup lookup;
     struct attempt *attempts; /* in flight */
     size_t count, tried;
     struct ch_timer stagger;
@@ -124,6 +124,7 @@ static void on_connect(uv_connect_t *req, int status) {
     struct attempt *a = CH_CONTAINER(req, struct attempt, req);
     struct ch_dial *d = a->dial;
     uv_tcp_t *tcp = a->tcp;
+    CH_LOG_SCOPE(d ? ch_loop_log(d->loop) : NULL); /* none: it was cancelled */
 
     if (d)
         unlink_attempt(d, a);
@@ -201,7 +202,7 @@ static void set_addresses(struct ch_dial *d, const union ch_address *list, size_
     }
 }
 
-static void on_lookup(struct ch_lookup *l, const struct ch_addresses *list, int error) {
+static void on_lookup(struct ch_name_lookup *l, const struct ch_addresses *list, int error) {
     struct ch_dial *d = CH_CONTAINER(l, struct ch_dial, lookup);
 
     if (list)

@@ -215,9 +215,9 @@ static void http_enter(struct ch_http_call *call, enum phase phase) {
 static const struct ch_response_events response_events;
 static const struct ch_conn_events conn_events;
 
-static struct ch_route http_route_of(const struct ch_http_call *call) {
-    return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy,
-                             call->req->filter};
+static struct ch_conn_route http_route_of(const struct ch_http_call *call) {
+    return (struct ch_conn_route){call->url.host, call->url.port, call->url.tls, call->proxy,
+                                  call->req->filter};
 }
 
 static void send_request(struct ch_http_call *call) {
@@ -234,7 +234,7 @@ static void send_request(struct ch_http_call *call) {
 }
 
 static int connect_anew(struct ch_http_call *call, struct chela_error *err) {
-    struct ch_route route = http_route_of(call);
+    struct ch_conn_route route = http_route_of(call);
     http_enter(call, PHASE_CONNECT);
     return ch_conn_open(call->http->shared, &route, &conn_events, call, &call->conn, err);
 }
@@ -379,7 +379,7 @@ static int launch(struct ch_http_call *call, struct chela_error *err) {
     int rc = http_prepare(call, err);
     if (rc < 0)
         return rc;
-    struct ch_route route = http_route_of(call);
+    struct ch_conn_route route = http_route_of(call);
     if (!call->req->filter) /* a waiting connection was made without asking it */
         call->conn = ch_pool_get(&call->http->pool, &route);
     if (!call->conn)
@@ -464,9 +464,9 @@ struct ch_transport *ch_http_transport(struct ch_http *h) {
 
 /* --- for those who go on as something else */
 
-int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_route *out,
+int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_conn_route *out,
                   struct chela_error *err) {
-    *out = (struct ch_route){.host = url->host, .port = url->port, .tls = url->tls};
+    *out = (struct ch_conn_route){.host = url->host, .port = url->port, .tls = url->tls};
     return pick_proxy(h, url, &out->proxy, err);
 }
 

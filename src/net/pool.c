@@ -77,7 +77,7 @@ void ch_pool_put(struct ch_pool *p, struct ch_conn *c) {
         pool_arm(p);
 }
 
-struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_route *route) {
+struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_conn_route *route) {
     for (struct ch_conn *c = p->newest; c; c = c->next) {
         if (!ch_conn_leads_to(c, route))
             continue;

@@ -21,6 +21,6 @@ void ch_pool_release(struct ch_pool *p); /* closes all */
 void ch_pool_put(struct ch_pool *p, struct ch_conn *c);
 
 /* A connection along the route, now the caller's, or NULL. */
-struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_route *route);
+struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_conn_route *route);
 
 #endif

@@ -15,7 +15,7 @@ struct record {
     struct ch_resolver *owner; /* NULL: gone */
     struct record *next;
     char *host; /* owned */
-    struct ch_lookup *waiting;
+    struct ch_name_lookup *waiting;
     bool busy; /* being looked up, or telling */
     int64_t known_since;
     struct ch_addresses list;
@@ -51,7 +51,7 @@ void ch_resolver_free(struct ch_resolver *r) {
     ch_free(r);
 }
 
-static void resolve_wait_for(struct record *rec, struct ch_lookup *l) {
+static void resolve_wait_for(struct record *rec, struct ch_name_lookup *l) {
     l->link = &rec->waiting;
     l->next = rec->waiting;
     if (l->next)
@@ -59,7 +59,7 @@ static void resolve_wait_for(struct record *rec, struct ch_lookup *l) {
     rec->waiting = l;
 }
 
-void ch_lookup_cancel(struct ch_lookup *l) {
+void ch_lookup_cancel(struct ch_name_lookup *l) {
     if (!l->link)
         return;
     *l->link = l->next;
@@ -106,7 +106,7 @@ static void resolve_drop(struct ch_resolver *r, struct record *rec) {
 }
 
 static void resolve_tell(struct record *rec, int error) {
-    for (struct ch_lookup *l; (l = rec->waiting);) {
+    for (struct ch_name_lookup *l; (l = rec->waiting);) {
         ch_lookup_cancel(l);
         l->fn(l, error ? NULL : &rec->list, error);
     }
@@ -114,6 +114,7 @@ static void resolve_tell(struct record *rec, int error) {
 
 static void resolve_on_answer(uv_getaddrinfo_t *req, int status, struct addrinfo *all) {
     struct record *rec = CH_CONTAINER(req, struct record, req);
+    CH_LOG_SCOPE(rec->owner ? ch_loop_log(rec->owner->loop) : NULL); /* none: all is closed */
 
     if (status == 0 && all)
         resolve_keep(&rec->list, all);
@@ -170,7 +171,7 @@ static int resolve_begin(struct ch_resolver *r, const char *host, struct record 
     return 0;
 }
 
-int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_lookup *l,
+int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_name_lookup *l,
                     const struct ch_addresses **out) {
     struct record *rec = resolve_find(r, host);
 

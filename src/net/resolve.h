@@ -27,18 +27,18 @@ struct ch_resolver *ch_resolver_new(struct ch_loop *loop);
 void ch_resolver_free(struct ch_resolver *r); /* nobody may be waiting */
 
 /* Somebody who waits for an answer; embedded. */
-struct ch_lookup {
-    struct ch_lookup **link, *next; /* private; link is NULL when not waiting */
+struct ch_name_lookup {
+    struct ch_name_lookup **link, *next; /* private; link is NULL when not waiting */
     /* Called once, unless cancelled: list is borrowed, or NULL and error is
      * libuv's. */
-    void (*fn)(struct ch_lookup *l, const struct ch_addresses *list, int error);
+    void (*fn)(struct ch_name_lookup *l, const struct ch_addresses *list, int error);
 };
 
 /* 0 and *out (borrowed until the loop runs on) when the addresses are known; 0
  * and NULL when l->fn will be called; or libuv's error. */
-int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_lookup *l,
+int ch_resolver_ask(struct ch_resolver *r, const char *host, struct ch_name_lookup *l,
                     const struct ch_addresses **out);
-void ch_lookup_cancel(struct ch_lookup *l);
+void ch_lookup_cancel(struct ch_name_lookup *l);
 
 /* None of the remembered addresses works: ask again next time. */
 void ch_resolver_forget(struct ch_resolver *r, const char *host);

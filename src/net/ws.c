@@ -193,7 +193,7 @@ int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *o, const struct ch_ws
     static const struct ch_conn_events conn_events = {
         .ready = ws_on_ready, .sent = ws_on_sent, .bytes = ws_on_bytes, .gone = ws_on_gone};
     struct ch_ws *w = ch_alloc(sizeof(*w));
-    struct ch_route route;
+    struct ch_conn_route route;
     w->http = h;
     w->loop = ch_http_shared(h)->loop;
     w->events = events;

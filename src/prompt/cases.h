@@ -71,7 +71,7 @@ int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
                   const struct ch_prompt *t, struct chela_error *err);
 void ch_cases_release(struct ch_cases *c);
 
-struct ch_outcome {
+struct ch_case_outcome {
     struct ch_sv text;
     const struct ch_sv *calls; /* names of the tools that were called */
     size_t ncalls;

@@ -12,7 +12,7 @@
 
 /* What an expectation looks at; the tree is there if the text is JSON. */
 struct look {
-    const struct ch_outcome *o;
+    const struct ch_case_outcome *o;
     const struct ch_json *json; /* NULL: the text is none */
     const char *why_not;        /* and why */
     struct ch_arena *a;
@@ -130,7 +130,7 @@ static bool judge_one(const struct ch_expect *x, const struct look *l, struct ch
     return x->kind == CH_EXPECT_SCHEMA ? judge_schema(x, l, why) : judge_field(x, l, why);
 }
 
-bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct ch_buf *why) {
+bool ch_case_judge(const struct ch_case *c, const struct ch_case_outcome *o, struct ch_buf *why) {
     CH_ARENA_AUTO a = {0};
     struct chela_error err = {0};
     struct look l = {.o = o, .a = &a};
@@ -143,26 +143,26 @@ bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct c
 }
 
 /* A call in a sample is its name in angle brackets: "<calculator>". */
-static struct ch_outcome sample(const char *text, struct ch_sv *call) {
+static struct ch_case_outcome sample(const char *text, struct ch_sv *call) {
     struct ch_sv s = ch_sv_str(text);
     bool calls = s.n > 2 && s.p[0] == '<' && s.p[s.n - 1] == '>' && !memchr(s.p, ' ', s.n);
     if (!calls)
-        return (struct ch_outcome){.text = s};
+        return (struct ch_case_outcome){.text = s};
     *call = ch_sv(s.p + 1, s.n - 2);
-    return (struct ch_outcome){.text = CH_SV(""), .calls = call, .ncalls = 1};
+    return (struct ch_case_outcome){.text = CH_SV(""), .calls = call, .ncalls = 1};
 }
 
 int ch_case_check_samples(const struct ch_case *c, struct chela_error *err) {
     CH_BUF_AUTO why = {0};
     struct ch_sv call;
     if (c->good) {
-        struct ch_outcome o = sample(c->good, &call);
+        struct ch_case_outcome o = sample(c->good, &call);
         if (!ch_case_judge(c, &o, &why))
             return ch_fail(err, CHELA_EINVAL, "%s: %s: its good answer does not pass: %s",
                            c->where, c->name, ch_buf_str(&why));
     }
     for (size_t i = 0; c->bad && c->bad[i]; i++) {
-        struct ch_outcome o = sample(c->bad[i], &call);
+        struct ch_case_outcome o = sample(c->bad[i], &call);
         if (ch_case_judge(c, &o, &why))
             return ch_fail(err, CHELA_EINVAL, "%s: %s: its bad answer passes: %s", c->where,
                            c->name, c->bad[i]);

@@ -6,7 +6,7 @@
 
 /* Does the outcome pass? If not, `why` gets the first expectation that it does
  * not meet, and what is there instead. */
-bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct ch_buf *why);
+bool ch_case_judge(const struct ch_case *c, const struct ch_case_outcome *o, struct ch_buf *why);
 
 /* Do `good` and `bad` come out as they must? CHELA_EINVAL, err names the place. */
 int ch_case_check_samples(const struct ch_case *c, struct chela_error *err);

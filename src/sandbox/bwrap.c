@@ -20,13 +20,13 @@ static void bwrap_add(struct ch_argv *w, const char *a, const char *b, const cha
         ch_argv_add(w, c);
 }
 
-static void add_tmpfs(struct ch_argv *w, const struct ch_step *op, const char *dst) {
+static void add_tmpfs(struct ch_argv *w, const struct ch_view_step *op, const char *dst) {
     if (op->size)
         bwrap_add(w, "--size", ch_text("%llu", (unsigned long long)op->size), NULL);
     bwrap_add(w, "--tmpfs", dst, NULL);
 }
 
-static void add_op(struct ch_argv *w, const struct ch_step *op) {
+static void add_op(struct ch_argv *w, const struct ch_view_step *op) {
     switch (op->kind) {
     case CH_STEP_RO:
         bwrap_add(w, "--ro-bind", op->src, op->dst);
@@ -94,7 +94,7 @@ static const char *own_path(void) {
     return path;
 }
 
-void ch_bwrap_exec(const struct ch_box *box, const struct ch_view *view) {
+void ch_bwrap_exec(const struct ch_box *box, const struct ch_box_view *view) {
     struct ch_argv w = {0};
 
     ch_argv_add(&w, box->bwrap);

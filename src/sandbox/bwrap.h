@@ -4,6 +4,6 @@
 #include "sandbox/outer.h"
 
 /* Become bubblewrap, with a copy of us as its process 1. Does not return. */
-_Noreturn void ch_bwrap_exec(const struct ch_box *box, const struct ch_view *view);
+_Noreturn void ch_bwrap_exec(const struct ch_box *box, const struct ch_box_view *view);
 
 #endif

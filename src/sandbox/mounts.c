@@ -206,7 +206,7 @@ static void mount_dev(const char *dst, uint64_t size) {
     mount_tmpfs(ch_text("%s/shm", dst), "1777", size);
 }
 
-static void mounts_carry_out(const struct ch_step *op) {
+static void mounts_carry_out(const struct ch_view_step *op) {
     const char *src = op->src ? ch_text(OLD "%s", op->src) : NULL;
     const char *dst = ch_text(NEW "%s", strcmp(op->dst, "/") == 0 ? "" : op->dst);
 
@@ -257,7 +257,7 @@ static void pivot(const char *to, const char *put_old) {
         mounts_fail("enter", "/");
 }
 
-void ch_mounts_make(const struct ch_box *box, const struct ch_view *view) {
+void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         mounts_fail("detach", "/");
     do_mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");

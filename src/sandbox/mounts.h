@@ -8,7 +8,7 @@
 pid_t ch_namespaces_fork(const struct ch_box *box);
 
 /* In that child: a new root after the view, and a network of its own. */
-void ch_mounts_make(const struct ch_box *box, const struct ch_view *view);
+void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view);
 
 /* Whether namespaces can be made without a user namespace. */
 bool ch_is_privileged(void);

@@ -32,7 +32,7 @@ static bool is_stand_in(const struct stat *st) {
     return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == STAND_IN_MODE;
 }
 
-static void protect_remember(struct ch_guard *g, const char *path) {
+static void protect_remember(struct ch_box_guard *g, const char *path) {
     for (size_t i = 0; i < g->stand_ins.n; i++)
         if (strcmp(g->stand_ins.p[i], path) == 0)
             return;
@@ -51,13 +51,13 @@ static bool make_stand_in(const char *path) {
     return rc == 0 || (errno == EEXIST && lstat(path, &st) == 0 && is_stand_in(&st));
 }
 
-static void make_read_only(struct ch_view *view, const char *path) {
+static void make_read_only(struct ch_box_view *view, const char *path) {
     ch_view_add(view, CH_STEP_RO, path, path);
 }
 
 /* A link cannot be a mount point, so it can be replaced. What it leads to is
  * protected, if it is there. */
-static void protect_link(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+static void protect_link(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path) {
     const char *real = ch_real_path(path);
 
@@ -68,7 +68,7 @@ static void protect_link(struct ch_guard *g, struct ch_view *view, const struct 
 }
 
 /* One component of a protected path. True: it is a directory, go on below. */
-static bool protect_step(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+static bool protect_step(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path, bool last) {
     struct stat st;
 
@@ -105,8 +105,8 @@ static const char *without_mark(const char *root, const char *rel) {
     return lstat(ch_text("%s/%s", root, rel), &st) == 0 ? rel : "";
 }
 
-static void protect_below(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
-                          const char *root, const char *rel) {
+static void protect_below(struct ch_box_guard *g, struct ch_box_view *view,
+                          const struct ch_box *box, const char *root, const char *rel) {
     const char *path = root;
 
     rel = without_mark(root, rel);
@@ -128,8 +128,8 @@ static const char *protect_below_in_sandbox(const char *root, const char *path) 
 }
 
 /* An absolute path matters where something writable holds it. */
-static void protect_absolute(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
-                             const char *path) {
+static void protect_absolute(struct ch_box_guard *g, struct ch_box_view *view,
+                             const struct ch_box *box, const char *path) {
     const char *rel = protect_below_in_sandbox(box->workspace, path);
 
     if (rel) {
@@ -142,7 +142,7 @@ static void protect_absolute(struct ch_guard *g, struct ch_view *view, const str
 }
 
 /* Another program's lock on the directory must not keep a command waiting. */
-static void take_lock(struct ch_guard *g, const char *workspace) {
+static void take_lock(struct ch_box_guard *g, const char *workspace) {
     g->lock = workspace ? open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (int i = 0; g->lock >= 0 && i < LOCK_TRIES; i++) {
         if (flock(g->lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -151,8 +151,9 @@ static void take_lock(struct ch_guard *g, const char *workspace) {
     }
 }
 
-const char *ch_guard_set(struct ch_guard *g, struct ch_view *view, const struct ch_box *box) {
-    *g = (struct ch_guard){.lock = -1};
+const char *ch_guard_set(struct ch_box_guard *g, struct ch_box_view *view,
+                         const struct ch_box *box) {
+    *g = (struct ch_box_guard){.lock = -1};
     if (box->protect.n == 0)
         return NULL;
     take_lock(g, box->workspace);
@@ -167,14 +168,14 @@ const char *ch_guard_set(struct ch_guard *g, struct ch_view *view, const struct 
 }
 
 /* Two that end at once both let go first, so that one of them gets it. */
-static bool protect_is_alone(struct ch_guard *g) {
+static bool protect_is_alone(struct ch_box_guard *g) {
     if (g->lock < 0)
         return true;
     flock(g->lock, LOCK_UN);
     return flock(g->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-void ch_guard_lift(struct ch_guard *g) {
+void ch_guard_lift(struct ch_box_guard *g) {
     struct stat st;
 
     if (g->stand_ins.n > 0 && protect_is_alone(g))
@@ -184,5 +185,5 @@ void ch_guard_lift(struct ch_guard *g) {
     if (g->lock >= 0)
         close(g->lock);
     ch_free(g->stand_ins.p);
-    *g = (struct ch_guard){.lock = -1};
+    *g = (struct ch_box_guard){.lock = -1};
 }

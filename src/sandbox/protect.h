@@ -10,7 +10,7 @@
 #define CH_SANDBOX_PROTECT_H
 #include "sandbox/view.h"
 
-struct ch_guard {
+struct ch_box_guard {
     int lock;                  /* the workspace, share-locked; -1: none */
     struct ch_paths stand_ins; /* directories that take an absent path's place */
     const char *refused;       /* a link on the way: not protected */
@@ -18,10 +18,11 @@ struct ch_guard {
 
 /* Add the steps for every protected path to view. NULL, or the path that
  * cannot be protected and had to be (box->strict). */
-const char *ch_guard_set(struct ch_guard *g, struct ch_view *view, const struct ch_box *box);
+const char *ch_guard_set(struct ch_box_guard *g, struct ch_box_view *view,
+                         const struct ch_box *box);
 
 /* Everything in the box is gone: take the stand-ins away, unless another
  * command in this workspace still needs them; then it does that. */
-void ch_guard_lift(struct ch_guard *g);
+void ch_guard_lift(struct ch_box_guard *g);
 
 #endif

@@ -29,8 +29,8 @@
 
 struct keeper {
     struct ch_box *box;
-    struct ch_view view;
-    struct ch_guard guard;
+    struct ch_box_view view;
+    struct ch_box_guard guard;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable once init is; -1: it is, or there is none */

@@ -31,7 +31,7 @@ static const char *const secrets[] = {
 
 /* --- the list */
 
-struct ch_step *ch_view_find(const struct ch_view *view, const char *dst) {
+struct ch_view_step *ch_view_find(const struct ch_box_view *view, const char *dst) {
     for (size_t i = 0; i < view->n; i++)
         if ((view->steps[i].kind == CH_STEP_RO || view->steps[i].kind == CH_STEP_RW) &&
             strcmp(view->steps[i].dst, dst) == 0)
@@ -39,8 +39,10 @@ struct ch_step *ch_view_find(const struct ch_view *view, const char *dst) {
     return NULL;
 }
 
-void ch_view_add(struct ch_view *view, enum ch_step_kind kind, const char *src, const char *dst) {
-    struct ch_step *old = kind == CH_STEP_RO || kind == CH_STEP_RW ? ch_view_find(view, dst) : NULL;
+void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *src,
+                 const char *dst) {
+    struct ch_view_step *old =
+        kind == CH_STEP_RO || kind == CH_STEP_RW ? ch_view_find(view, dst) : NULL;
 
     if (old) {
         old->kind = kind;
@@ -50,13 +52,13 @@ void ch_view_add(struct ch_view *view, enum ch_step_kind kind, const char *src, 
         view->cap = view->cap ? 2 * view->cap : 64;
         view->steps = ch_realloc(view->steps, view->cap * sizeof(*view->steps));
     }
-    view->steps[view->n++] = (struct ch_step){.kind = kind, .src = src, .dst = dst};
+    view->steps[view->n++] = (struct ch_view_step){.kind = kind, .src = src, .dst = dst};
 }
 
 /* --- the view */
 
 /* /bin is a link into /usr on most systems, and stays one. */
-static void add_system(struct ch_view *view, const char *path) {
+static void add_system(struct ch_box_view *view, const char *path) {
     char target[PATH_MAX];
     struct stat st;
 
@@ -73,7 +75,7 @@ static void add_system(struct ch_view *view, const char *path) {
 
 /* Links are left: what they lead to is hidden under its own name, or not in
  * the box at all. */
-static void hide(struct ch_view *view, const char *path) {
+static void hide(struct ch_box_view *view, const char *path) {
     struct stat st;
 
     if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode) || access(path, R_OK) < 0)
@@ -82,7 +84,7 @@ static void hide(struct ch_view *view, const char *path) {
 }
 
 /* With the host's network its resolver comes along, often a link into /run. */
-static void add_resolver(struct ch_view *view) {
+static void add_resolver(struct ch_box_view *view) {
     const char *real = ch_real_path("/etc/resolv.conf");
 
     if (real && strncmp(real, "/etc/", 5) != 0)
@@ -91,13 +93,13 @@ static void add_resolver(struct ch_view *view) {
 
 /* Shorter paths first, so that none is mounted over what lies in it. */
 static int by_length(const void *a, const void *b) {
-    size_t x = strlen(((const struct ch_step *)a)->dst),
-           y = strlen(((const struct ch_step *)b)->dst);
+    size_t x = strlen(((const struct ch_view_step *)a)->dst),
+           y = strlen(((const struct ch_view_step *)b)->dst);
 
     return x < y ? -1 : x > y;
 }
 
-static void view_add_paths(struct ch_view *view, enum ch_step_kind kind,
+static void view_add_paths(struct ch_box_view *view, enum ch_step_kind kind,
                            const struct ch_paths *paths) {
     struct stat st;
 
@@ -106,7 +108,7 @@ static void view_add_paths(struct ch_view *view, enum ch_step_kind kind,
             ch_view_add(view, kind, paths->p[i], paths->p[i]);
 }
 
-void ch_view_make(struct ch_view *view, const struct ch_box *box) {
+void ch_view_make(struct ch_box_view *view, const struct ch_box *box) {
     for (size_t i = 0; i < CH_LEN(system_paths); i++)
         add_system(view, system_paths[i]);
     for (size_t i = 0; i < CH_LEN(secrets); i++)
@@ -129,7 +131,7 @@ void ch_view_make(struct ch_view *view, const struct ch_box *box) {
     qsort(view->steps + first, view->n - first, sizeof(*view->steps), by_length);
 }
 
-void ch_view_seal(struct ch_view *view) {
+void ch_view_seal(struct ch_box_view *view) {
     ch_view_add(view, CH_STEP_SEAL, NULL, "/proc");
     ch_view_add(view, CH_STEP_SEAL, NULL, "/dev");
     ch_view_add(view, CH_STEP_SEAL, NULL, "/");

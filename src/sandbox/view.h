@@ -20,28 +20,29 @@ enum ch_step_kind {
     CH_STEP_SEAL, /* dst itself becomes read-only, not what is mounted below */
 };
 
-struct ch_step {
+struct ch_view_step {
     enum ch_step_kind kind;
     const char *src, *dst;
     uint64_t size; /* 0: half of the memory */
 };
 
-struct ch_view {
-    struct ch_step *steps; /* owned */
+struct ch_box_view {
+    struct ch_view_step *steps; /* owned */
     size_t n, cap;
 };
 
 /* Add a step. A second RO or RW for the same dst changes the first: mounting
  * over it would uncover what is mounted below. */
-void ch_view_add(struct ch_view *view, enum ch_step_kind kind, const char *src, const char *dst);
+void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *src,
+                 const char *dst);
 
 /* The RO or RW step for dst, or NULL. */
-struct ch_step *ch_view_find(const struct ch_view *view, const char *dst);
+struct ch_view_step *ch_view_find(const struct ch_box_view *view, const char *dst);
 
 /* The system, read-only; a private /tmp, /dev, /proc; the workspace and other
  * writable paths. Protected paths and the seal come after it. */
-void ch_view_make(struct ch_view *view, const struct ch_box *box);
-void ch_view_seal(struct ch_view *view);
+void ch_view_make(struct ch_box_view *view, const struct ch_box *box);
+void ch_view_seal(struct ch_box_view *view);
 
 /* For a box without mounts: the same view as rules. 0 or -errno. */
 int ch_view_allow(struct ch_landlock *l, const struct ch_box *box);

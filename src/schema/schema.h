@@ -90,13 +90,13 @@ enum ch_coerce {
                                    strict modes make models send it */
 };
 
-struct ch_change {
+struct ch_schema_change {
     struct ch_sv path, from, to; /* `to` empty: left out */
     struct ch_sv what;           /* "string to integer", "key dropped" */
 };
 
 struct ch_changes {
-    struct ch_change *list;
+    struct ch_schema_change *list;
     size_t n; /* at most CH_LIMIT_COERCIONS */
 };
 

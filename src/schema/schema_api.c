@@ -96,7 +96,7 @@ char *chela_schema_report(chela_schema *s, const char *json, size_t len, struct 
 static void write_changes(struct ch_jw *w, const struct ch_changes *changes) {
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < changes->n; i++) {
-        const struct ch_change *c = &changes->list[i];
+        const struct ch_schema_change *c = &changes->list[i];
         ch_jw_begin(w, '{');
         ch_jw_kstr(w, "path", c->path);
         ch_jw_kstr(w, "what", c->what);

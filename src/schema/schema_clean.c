@@ -160,7 +160,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
 
 static int gather_reference(struct cleaner *c, struct view *v, const struct ch_json *ref,
                             struct ch_resource *r, unsigned depth) {
-    struct ch_target target;
+    struct ch_schema_target target;
     int rc = ch_sources_resolve(&c->sources, r, ch_json_str(ref), &target);
     if (rc < 0)
         return rc;

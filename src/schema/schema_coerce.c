@@ -214,7 +214,7 @@ static void schema_coerce_note(struct coercion *c, const struct fix *fix) {
     if (!all->list)
         all->list = ch_arena_alloc(c->arena, CH_LIMIT_COERCIONS * sizeof(all->list[0]));
     ch_json_pointer_to(c->value, fix->at, &path);
-    all->list[all->n++] = (struct ch_change){
+    all->list[all->n++] = (struct ch_schema_change){
         .path = ch_arena_sv(c->arena, ch_buf_sv(&path)),
         .from = shown(c, written(c, fix->at, "", "")),
         .to = fix->text.p ? shown(c, fix->text) : CH_SV(""),

@@ -31,7 +31,7 @@ static struct ch_part *part_at(struct ch_compiler *c, const struct ch_document *
 
 /* Make the schema a part, unless it is one. */
 static void want(struct ch_compiler *c, const struct ch_json *at, const struct ch_document *d) {
-    struct ch_place *place = ch_place_of(d, at);
+    struct ch_schema_place *place = ch_place_of(d, at);
     if (place->part || !place->resource)
         return;
     if (c->n == c->cap) {
@@ -84,7 +84,7 @@ static void want_keyword(struct ch_compiler *c, enum ch_keyword k, const struct 
 }
 
 static int schema_compile_resolve(struct ch_compiler *c, struct ch_part *p, enum ch_keyword k,
-                                  const struct ch_json *ref, struct ch_target *out) {
+                                  const struct ch_json *ref, struct ch_schema_target *out) {
     struct ch_builder b = {.c = c, .sub = p->sub};
     struct chela_error why = {0}, *keep = c->sources.err;
     if (!ch_json_is(ref, CH_JSON_STRING))
@@ -192,8 +192,8 @@ static const struct ch_sub *schema_compile_enter(struct ch_compiler *c,
     if (p->door)
         return p->door;
     struct ch_arena *a = &c->schema->arena;
-    struct ch_door *door = CH_ARENA_NEW(a, struct ch_door);
-    *door = (struct ch_door){p->resource, p->sub};
+    struct ch_schema_entry *door = CH_ARENA_NEW(a, struct ch_schema_entry);
+    *door = (struct ch_schema_entry){p->resource, p->sub};
     struct ch_op *ops = ch_arena_zalloc(a, 2 * sizeof(*ops));
     ops[0] = (struct ch_op){.code = CH_OP_SCOPE, .door = door};
     p->door = CH_ARENA_NEW(a, struct ch_sub);
@@ -210,7 +210,7 @@ const struct ch_sub *ch_builder_child(struct ch_builder *b, const struct ch_json
     return p ? schema_compile_enter(b->c, b->resource, p) : NULL;
 }
 
-const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_target *target) {
+const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_schema_target *target) {
     return schema_compile_enter(b->c, b->resource,
                                 part_at(b->c, target->resource->document, target->at));
 }
@@ -240,8 +240,8 @@ int ch_builder_same(struct ch_builder *b, enum ch_keyword k, const struct ch_jso
     return compile_same(b, k, p, out);
 }
 
-int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_target *target,
-                      const struct ch_sub **out) {
+int ch_builder_target(struct ch_builder *b, enum ch_keyword k,
+                      const struct ch_schema_target *target, const struct ch_sub **out) {
     return compile_same(b, k, part_at(b->c, target->resource->document, target->at), out);
 }
 

@@ -15,8 +15,8 @@ struct ch_part {
     struct ch_resource *resource;
     struct ch_sub *sub;
     struct ch_sub *door;          /* made when needed */
-    struct ch_target ref;         /* of $ref; at NULL: none */
-    struct ch_target dynamic_ref; /* of $dynamicRef or $recursiveRef */
+    struct ch_schema_target ref;  /* of $ref; at NULL: none */
+    struct ch_schema_target dynamic_ref; /* of $dynamicRef or $recursiveRef */
     enum ch_part_state state;
 };
 
@@ -59,13 +59,13 @@ int ch_builder_fail(struct ch_builder *b, enum ch_keyword k, int code, const cha
 const struct ch_sub *ch_builder_child(struct ch_builder *b, const struct ch_json *v);
 
 /* The subschema a reference leads to, compiled or not yet. */
-const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_target *target);
+const struct ch_sub *ch_builder_entry(struct ch_builder *b, const struct ch_schema_target *target);
 
 /* The subschema at v, for the value itself; compiled on return. */
 int ch_builder_same(struct ch_builder *b, enum ch_keyword k, const struct ch_json *v,
                     const struct ch_sub **out);
-int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_target *target,
-                      const struct ch_sub **out);
+int ch_builder_target(struct ch_builder *b, enum ch_keyword k,
+                      const struct ch_schema_target *target, const struct ch_sub **out);
 
 /* Where in its document the subschema's keyword is: "URI#/properties/a/type".
  * Nothing is appended for CH_KW_NONE. */

@@ -355,7 +355,8 @@ static struct ch_names *collect_names(struct ch_builder *b) {
     return n > np ? ch_names_new(arena_of(b), list, n) : names;
 }
 
-static int fill_properties(struct ch_builder *b, struct ch_names *names, struct ch_member *list) {
+static int fill_properties(struct ch_builder *b, struct ch_names *names,
+                           struct ch_schema_member *list) {
     for (CH_JSON_MEMBERS(key, v, b->kw[CH_KW_PROPERTIES])) {
         struct ch_name *name = schema_emit_name_in(names, key);
         list[name->index].declared = true;
@@ -369,10 +370,10 @@ static int fill_properties(struct ch_builder *b, struct ch_names *names, struct 
 }
 
 static void fill_required(struct ch_builder *b, struct ch_members *m, struct ch_names *names,
-                          struct ch_member *list) {
+                          struct ch_schema_member *list) {
     for (CH_JSON_EACH(e, b->kw[CH_KW_REQUIRED])) {
         struct ch_name *name = schema_emit_name_in(names, e);
-        struct ch_member *member = &list[name->index];
+        struct ch_schema_member *member = &list[name->index];
         if (member->order != CH_NOT_REQUIRED)
             continue;
         member->order = m->nrequired++;
@@ -390,9 +391,9 @@ static int fill_members(struct ch_builder *b, struct ch_members *m) {
     size_t n = 0; /* indexes are not dense when a name is given twice */
     for (const struct ch_name *at = names->first; at; at = at->next)
         n = at->index + 1;
-    struct ch_member *list = ch_arena_alloc(arena_of(b), n * sizeof(*list));
+    struct ch_schema_member *list = ch_arena_alloc(arena_of(b), n * sizeof(*list));
     for (size_t i = 0; i < n; i++)
-        list[i] = (struct ch_member){.order = CH_NOT_REQUIRED};
+        list[i] = (struct ch_schema_member){.order = CH_NOT_REQUIRED};
     m->names = names;
     m->list = list;
     int rc = fill_properties(b, names, list);

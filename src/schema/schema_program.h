@@ -77,7 +77,7 @@ struct ch_op {
         const struct ch_contains *contains;
         const struct ch_members *members;
         const struct ch_needs *needs;
-        const struct ch_door *door;
+        const struct ch_schema_entry *door;
         const struct ch_dynamic *dynamic;
     };
 };
@@ -125,7 +125,7 @@ struct ch_contains {
 
 /* More about a name; the name itself keeps the subschema (NULL: anything) and
  * the bit among the first 64 required names. */
-struct ch_member {
+struct ch_schema_member {
     uint32_t order; /* its place among the required names */
     bool declared;  /* in `properties` */
 };
@@ -139,7 +139,7 @@ struct ch_matching {
 /* All that is said about an object's members, in one walk over them. */
 struct ch_members {
     const struct ch_names *names;       /* NULL: no member is named */
-    const struct ch_member *list;       /* by the names' index */
+    const struct ch_schema_member *list; /* by the names' index */
     uint64_t required;                  /* bits of the first 64 required names */
     uint32_t nrequired;                 /* of all */
     uint32_t nmatching;                 /* patternProperties */
@@ -156,7 +156,7 @@ struct ch_needs {
     struct ch_sv names[];
 };
 
-struct ch_door {
+struct ch_schema_entry {
     const struct ch_resource *resource;
     const struct ch_sub *sub;
 };

@@ -168,7 +168,7 @@ static void schema_report_add_choices(struct ch_buf *out, const struct ch_json *
     }
 }
 
-static void say_enum(const struct ch_finding *f, struct words *w) {
+static void say_enum(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *list = f->op->choices->list;
     struct ch_nearest near = ch_nearest(ch_json_str(f->v));
     if (f->keyword == CH_KW_CONST) {
@@ -192,20 +192,21 @@ static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
 }
 
-static void say_count(const struct ch_finding *f, struct words *w, const char *what, bool least) {
+static void say_count(const struct ch_schema_finding *f, struct words *w, const char *what,
+                      bool least) {
     ch_buf_addf(&w->expected, "at %s %llu %s%s", least ? "least" : "most",
                 (unsigned long long)f->want, what, plural(f->want));
     ch_buf_addf(&w->says, "must have %s, has %llu", ch_buf_str(&w->expected),
                 (unsigned long long)f->have);
 }
 
-static void say_bound(const struct ch_finding *f, struct words *w, const char *relation) {
+static void say_bound(const struct ch_schema_finding *f, struct words *w, const char *relation) {
     ch_buf_addf(&w->expected, "%s ", relation);
     schema_report_add_value(&w->expected, f->other);
 }
 
 /* The type a member must have, if that is known. */
-static unsigned type_of_member(const struct ch_finding *f, bool *integer) {
+static unsigned type_of_member(const struct ch_schema_finding *f, bool *integer) {
     const struct ch_members *m = f->op->code == CH_OP_MEMBERS ? f->op->members : NULL;
     const struct ch_name *name =
         m && m->names ? ch_names_find(m->names, NULL, f->name.p, f->name.n) : NULL;
@@ -221,7 +222,7 @@ static void add_within(struct ch_report *r, struct ch_buf *out, const struct ch_
     schema_report_add_place(out, r->root, at);
 }
 
-static void say_missing(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, struct words *w) {
     bool integer;
     unsigned types = type_of_member(f, &integer);
     ch_buf_add_str(&w->expected, "key ");
@@ -250,7 +251,7 @@ struct allowed {
 };
 
 static void allow_names(struct allowed *a, const struct ch_names *names,
-                        const struct ch_member *list) {
+                        const struct ch_schema_member *list) {
     const struct ch_name *at = names ? names->first : NULL;
     for (; at && a->n < COMPARED; at = at->next) {
         bool forbidden = at->sub && at->sub->at->type == CH_JSON_FALSE;
@@ -298,7 +299,7 @@ static const struct ch_json *object_of(const struct ch_json *root, const struct 
     return object;
 }
 
-static void say_unknown(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void say_unknown(struct ch_report *r, const struct ch_schema_finding *f, struct words *w) {
     struct allowed a = {.out = &w->expected, .near = ch_nearest(ch_json_str(f->other)), .left = 64};
     allow_from(&a, f->sub, f->keyword == CH_KW_UNEVALUATED_PROPERTIES, 0);
     ch_buf_add_str(&w->says, "unknown key ");
@@ -316,7 +317,7 @@ static void say_unknown(struct ch_report *r, const struct ch_finding *f, struct 
     w->whole = true;
 }
 
-static void say_surplus(const struct ch_finding *f, struct words *w) {
+static void say_surplus(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_items *items = f->op->code == CH_OP_ITEMS ? f->op->items : NULL;
     if (items)
         ch_buf_addf(&w->expected, "no more than %zu item%s", items->n, plural(items->n));
@@ -338,7 +339,7 @@ static unsigned schema_report_accepted(const struct ch_subs *subs, bool *integer
     return types;
 }
 
-static void say_none(const struct ch_finding *f, struct words *w) {
+static void say_none(const struct ch_schema_finding *f, struct words *w) {
     bool integer;
     unsigned types = schema_report_accepted(f->op->subs, &integer);
     if (!f->closest && types && types != CH_BIT_ALL) {
@@ -351,7 +352,7 @@ static void say_none(const struct ch_finding *f, struct words *w) {
         ch_buf_addf(&w->says, " (form %zu comes closest)", f->closest);
 }
 
-static void say_several(const struct ch_finding *f, struct words *w) {
+static void say_several(const struct ch_schema_finding *f, struct words *w) {
     bool first = true;
     ch_buf_addf(&w->expected, "exactly one of %zu forms", f->op->subs->n);
     ch_buf_addf(&w->says, "must match exactly one of %zu forms, matches %llu: forms",
@@ -364,12 +365,12 @@ static void say_several(const struct ch_finding *f, struct words *w) {
     }
 }
 
-static void say_format(const struct ch_finding *f, struct words *w) {
+static void say_format(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_addf(&w->expected, "a valid %s, such as %s", f->op->format->name,
                 f->op->format->example);
 }
 
-static void say_pattern(const struct ch_finding *f, struct words *w) {
+static void say_pattern(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, "a text that matches ");
     struct ch_sv source = ch_pattern_source(f->op->pattern);
     struct ch_sv shown = ch_utf8_cut(source, 4 * SHOWN_TEXT);
@@ -377,13 +378,13 @@ static void say_pattern(const struct ch_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, shown.n < source.n ? "\xe2\x80\xa6" : "");
 }
 
-static void say_equal(const struct ch_finding *f, struct words *w) {
+static void say_equal(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_add_str(&w->expected, "items that all differ");
     ch_buf_addf(&w->says, "must have items that all differ; items %llu and %llu are equal",
                 (unsigned long long)f->have, (unsigned long long)f->want);
 }
 
-static void say_contains(const struct ch_finding *f, struct words *w) {
+static void say_contains(const struct ch_schema_finding *f, struct words *w) {
     bool least = f->keyword != CH_KW_MAX_CONTAINS;
     ch_buf_addf(&w->expected, "at %s %llu item%s that meet%s contains", least ? "least" : "most",
                 (unsigned long long)f->want, plural(f->want), f->want == 1 ? "s" : "");
@@ -392,7 +393,7 @@ static void say_contains(const struct ch_finding *f, struct words *w) {
 }
 
 /* What `not` forbids, if it is short enough to show. */
-static void say_not(const struct ch_finding *f, struct words *w) {
+static void say_not(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *forbidden = ch_json_get(f->sub->at, "not");
     CH_BUF_AUTO text = {0};
     struct ch_jw jw = ch_jw(&text);
@@ -403,7 +404,8 @@ static void say_not(const struct ch_finding *f, struct words *w) {
     ch_buf_add_str(&w->says, text.n && text.n < 4 * SHOWN_TEXT ? text.p : "the schema under 'not'");
 }
 
-static void schema_report_say(struct ch_report *r, const struct ch_finding *f, struct words *w) {
+static void schema_report_say(struct ch_report *r, const struct ch_schema_finding *f,
+                              struct words *w) {
     switch (f->keyword) {
     case CH_KW_TYPE:
         add_types(&w->expected, f->sub->types, f->sub->integer);
@@ -488,7 +490,7 @@ static void schema_report_say(struct ch_report *r, const struct ch_finding *f, s
 
 /* --- the violation ------------------------------------------------------------ */
 
-static unsigned types_of_choices(const struct ch_finding *f) {
+static unsigned types_of_choices(const struct ch_schema_finding *f) {
     const struct ch_json *list = f->op->choices->list;
     unsigned types = 0;
     if (f->keyword == CH_KW_CONST)
@@ -499,7 +501,7 @@ static unsigned types_of_choices(const struct ch_finding *f) {
 }
 
 /* Which other types would do, when it is the type that is wrong. */
-static void note_wanted(const struct ch_finding *f, struct ch_violation *v) {
+static void note_wanted(const struct ch_schema_finding *f, struct ch_violation *v) {
     unsigned types = 0;
     bool integer = false;
     if (f->keyword == CH_KW_TYPE) {
@@ -522,7 +524,7 @@ static struct ch_sv schema_report_keep(struct ch_report *r, const struct ch_buf 
     return ch_arena_sv(r->arena, ch_buf_sv(b));
 }
 
-static void schema_report_write_message(struct ch_report *r, const struct ch_finding *f,
+static void schema_report_write_message(struct ch_report *r, const struct ch_schema_finding *f,
                                         const struct words *w, const struct ch_buf *received,
                                         struct ch_buf *out) {
     if (w->whole) {
@@ -547,7 +549,7 @@ static bool told_before(const struct ch_violations *all, const struct ch_json *a
     return false;
 }
 
-static void add_violation(struct ch_report *r, const struct ch_finding *f) {
+static void add_violation(struct ch_report *r, const struct ch_schema_finding *f) {
     struct words w = {0};
     CH_BUF_AUTO received = {0};
     CH_BUF_AUTO message = {0};
@@ -579,7 +581,7 @@ static void add_violation(struct ch_report *r, const struct ch_finding *f) {
 }
 
 /* A wrong constant means that another alternative was chosen. */
-void ch_report_add(struct ch_report *r, const struct ch_finding *f) {
+void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
     r->count += f->keyword == CH_KW_CONST ? 8 : 1;
     if (r->counting)
         return;

@@ -3,6 +3,6 @@
 #define CH_SCHEMA_SCHEMA_REPORT_H
 #include "schema/schema_run.h"
 
-void ch_report_add(struct ch_report *r, const struct ch_finding *f);
+void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f);
 
 #endif

@@ -70,13 +70,13 @@ static bool holds_quietly(struct run *r, const struct ch_sub *sub, const struct 
 /* --- failing ---------------------------------------------------------------- */
 
 __attribute__((cold, noinline)) static bool schema_run_tell(struct run *r,
-                                                            const struct ch_finding *f) {
+                                                            const struct ch_schema_finding *f) {
     if (!r->given_up)
         ch_report_add(r->report, f);
     return false;
 }
 
-#define TELL(...) (r->report ? schema_run_tell(r, &(struct ch_finding){__VA_ARGS__}) : false)
+#define TELL(...) (r->report ? schema_run_tell(r, &(struct ch_schema_finding){__VA_ARGS__}) : false)
 
 static inline bool schema_run_fail(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                                    const struct ch_json *v) {
@@ -413,7 +413,7 @@ static bool run_any_member(struct run *r, const struct ch_sub *sub, const struct
                            unsigned depth) {
     const struct ch_members *m = op->members;
     const struct ch_name *name = m->names ? ch_names_find(m->names, NULL, k->s, k->n) : NULL;
-    const struct ch_member *member = name ? &m->list[name->index] : NULL;
+    const struct ch_schema_member *member = name ? &m->list[name->index] : NULL;
     bool ok = true;
     *known = member && member->declared;
     if (member)
@@ -739,6 +739,6 @@ int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_aren
     if (!held && !r.given_up && r.fuel >= 0)
         return CHELA_EINVAL;
     if (out->n == 0)
-        ch_report_add(&report, &(struct ch_finding){.sub = s->root, .v = v});
+        ch_report_add(&report, &(struct ch_schema_finding){.sub = s->root, .v = v});
     return CHELA_ELIMIT;
 }

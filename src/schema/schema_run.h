@@ -4,7 +4,7 @@
 #include "schema/schema_program.h"
 
 /* A check that failed. */
-struct ch_finding {
+struct ch_schema_finding {
     const struct ch_sub *sub;    /* whose check it is */
     const struct ch_op *op;      /* NULL: a bound of the run */
     const struct ch_json *v;     /* the value */

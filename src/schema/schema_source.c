@@ -286,7 +286,7 @@ static void index_anchors(struct ch_sources *s, const struct ch_json *v, struct 
 
 static int index_schema(struct ch_sources *s, struct ch_document *doc, const struct ch_json *v,
                         struct ch_resource *r) {
-    struct ch_place *place = ch_place_of(doc, v);
+    struct ch_schema_place *place = ch_place_of(doc, v);
     bool object = v->type == CH_JSON_OBJECT;
     if (place->resource || (!object && v->type != CH_JSON_TRUE && v->type != CH_JSON_FALSE))
         return 0;
@@ -325,7 +325,7 @@ int ch_sources_add(struct ch_sources *s, struct ch_sv uri, const struct ch_json 
         .next = s->documents,
         .uri = uri,
         .root = root,
-        .places = ch_arena_zalloc(s->arena, nodes * sizeof(struct ch_place)),
+        .places = ch_arena_zalloc(s->arena, nodes * sizeof(struct ch_schema_place)),
     };
     s->documents = doc;
     struct ch_resource *r;
@@ -375,7 +375,7 @@ static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch
 
 /* Follow a JSON Pointer; an address met on the way changes the resource. */
 static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv pointer,
-                                struct ch_target *out) {
+                                struct ch_schema_target *out) {
     const struct ch_json *at = r->root;
     struct ch_document *doc = r->document;
     struct ch_sv rest = pointer;
@@ -386,28 +386,28 @@ static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, str
     }
     int rc = at ? index_schema(s, doc, at, r) : 0;
     if (at && rc == 0)
-        *out = (struct ch_target){.at = at, .resource = ch_place_of(doc, at)->resource};
+        *out = (struct ch_schema_target){.at = at, .resource = ch_place_of(doc, at)->resource};
     return rc;
 }
 
 static void schema_source_find_anchor(struct ch_sources *s, struct ch_resource *r,
-                                      struct ch_sv name, struct ch_target *out) {
+                                      struct ch_sv name, struct ch_schema_target *out) {
     struct ch_name_entry *e = schema_source_find(s, with_fragment(s->arena, r->uri, name));
     if (e)
-        *out = (struct ch_target){e->at, e->resource, e->dynamic, name};
+        *out = (struct ch_schema_target){e->at, e->resource, e->dynamic, name};
 }
 
 int ch_sources_resolve(struct ch_sources *s, struct ch_resource *from, struct ch_sv ref,
-                       struct ch_target *out) {
+                       struct ch_schema_target *out) {
     struct ch_resource *r;
     struct ch_sv uri = ch_uri_resolve(s->arena, from->uri, ref), whole = uri;
     struct ch_sv fragment = ch_uri_decode(s->arena, ch_uri_cut_fragment(&uri));
     int rc = find_resource(s, uri, &from->dialect, &r);
     if (rc < 0)
         return rc;
-    *out = (struct ch_target){0};
+    *out = (struct ch_schema_target){0};
     if (fragment.n == 0)
-        *out = (struct ch_target){.at = r->root, .resource = r};
+        *out = (struct ch_schema_target){.at = r->root, .resource = r};
     else if (fragment.p[0] == '/')
         rc = schema_source_follow(s, r, fragment, out);
     else

@@ -21,7 +21,7 @@ struct ch_document {
     struct ch_document *next;
     struct ch_sv uri; /* where it was found */
     const struct ch_json *root;
-    struct ch_place *places; /* one for each node of root */
+    struct ch_schema_place *places; /* one for each node of root */
 };
 
 /* A schema's dynamic anchors, which a run looks for from outside in. */
@@ -42,13 +42,13 @@ struct ch_resource {
     bool entered; /* the compiler's: some part of it is in the program */
 };
 
-struct ch_place {
+struct ch_schema_place {
     struct ch_resource *resource; /* NULL: no schema is known to be here */
     uint32_t part;                /* the compiler's, plus one */
 };
 
 /* A schema found by its address. */
-struct ch_target {
+struct ch_schema_target {
     const struct ch_json *at;
     struct ch_resource *resource;
     bool dynamic;        /* reached by the name of a dynamic anchor */
@@ -78,9 +78,10 @@ int ch_sources_add(struct ch_sources *s, struct ch_sv uri, const struct ch_json 
 
 /* What `ref` means inside resource `from`. */
 int ch_sources_resolve(struct ch_sources *s, struct ch_resource *from, struct ch_sv ref,
-                       struct ch_target *out);
+                       struct ch_schema_target *out);
 
-static inline struct ch_place *ch_place_of(const struct ch_document *d, const struct ch_json *at) {
+static inline struct ch_schema_place *ch_place_of(const struct ch_document *d,
+                                                  const struct ch_json *at) {
     return &d->places[at - d->root];
 }
 

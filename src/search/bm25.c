@@ -80,7 +80,7 @@ void ch_bm25_text(struct ch_bm25 *ix, enum ch_field field, struct ch_sv text) {
     ch_terms_clear(&ix->words);
     ch_terms_read(&ix->words, text, CH_LIMIT_SELECT_TERMS);
     for (size_t i = 0; i < ix->words.n; i++) {
-        const struct ch_term *t = &ix->words.list[i];
+        const struct ch_search_term *t = &ix->words.list[i];
         if (t->kind != CH_TERM_JOINED)
             bm25_add_entry(ix, t->id, field);
         else if (joins)
@@ -230,7 +230,7 @@ static int by_id(const void *a, const void *b) {
 }
 
 /* The distinct terms among these, weighted by how often they are there. */
-static size_t distinct(const struct ch_term *terms, size_t n, struct wanted *out) {
+static size_t distinct(const struct ch_search_term *terms, size_t n, struct wanted *out) {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -299,7 +299,7 @@ static void count_related(struct query *q, const struct wanted *list, size_t n) 
 }
 
 /* Scores for these terms; returns the best. */
-static float bm25_rank(struct query *q, const struct ch_term *terms, size_t n) {
+static float bm25_rank(struct query *q, const struct ch_search_term *terms, size_t n) {
     struct wanted *list = ch_arena_alloc(&q->arena, (n + 1) * sizeof(*list));
     float best = 0;
 

@@ -31,7 +31,7 @@ struct line {
 };
 
 static uint64_t term_of(const struct ch_terms *w) {
-    const struct ch_term *best = &w->list[0];
+    const struct ch_search_term *best = &w->list[0];
 
     for (size_t i = 1; i < w->n; i++)
         if (w->list[i].kind == CH_TERM_CHARS)

@@ -136,7 +136,7 @@ static void tokenize_emit(struct reader *r, enum ch_term_kind kind, const char *
         w->cap = w->cap ? 2 * w->cap : 32;
         w->list = ch_realloc(w->list, w->cap * sizeof(*w->list));
     }
-    w->list[w->n++] = (struct ch_term){hash(p, n), r->sentence, kind};
+    w->list[w->n++] = (struct ch_search_term){hash(p, n), r->sentence, kind};
 }
 
 /* "analyse" is spelt "analyze". */

@@ -21,14 +21,14 @@ enum ch_term_kind {
     CH_TERM_CHARS   /* two neighbours */
 };
 
-struct ch_term {
+struct ch_search_term {
     uint64_t id;
     uint32_t sentence; /* counted from 0 */
     enum ch_term_kind kind;
 };
 
 struct ch_terms { /* zeroed: empty */
-    struct ch_term *list; /* owned, in the order of the text */
+    struct ch_search_term *list; /* owned, in the order of the text */
     size_t n, cap;
 };
 

@@ -107,7 +107,7 @@ static int scan_record(const struct chela_store_record *r, void *user) {
 static int scan_all(chela_store *s, const struct chela_store_query *q, chela_store_hit_fn *fn,
                     void *user, struct chela_error *err) {
     struct scan scan = {.text = q->text, .fn = fn, .user = user, .left = q->limit ? q->limit : -1u};
-    struct ch_keys keys = {0};
+    struct ch_store_keys keys = {0};
 
     int rc = chela_store_list(s, NULL, ch_keys_add, &keys, err);
     for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
@@ -340,7 +340,7 @@ static int add_newest(chela_store *s, const struct ch_recall_query *q, const cha
 static int find_newest(chela_store *s, const struct ch_recall_query *q, struct hits *out,
                        struct chela_error *err) {
     struct chela_store_filter filter = {.limit = SESSIONS};
-    struct ch_keys keys = {0};
+    struct ch_store_keys keys = {0};
 
     if (q->session)
         return add_newest(s, q, q->session, out, err);

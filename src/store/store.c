@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "base/checksum.h"
 #include "base/error.h"
@@ -249,7 +250,7 @@ static int64_t when_free(chela_store *s, const char *key) {
 }
 
 int ch_keys_add(const struct chela_store_session *row, void *user) {
-    struct ch_keys *keys = user;
+    struct ch_store_keys *keys = user;
 
     keys->list = ch_realloc(keys->list, (keys->n + 1) * sizeof(*keys->list));
     keys->titles = ch_realloc(keys->titles, (keys->n + 1) * sizeof(*keys->titles));
@@ -258,7 +259,7 @@ int ch_keys_add(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-void ch_keys_release(struct ch_keys *keys) {
+void ch_keys_release(struct ch_store_keys *keys) {
     for (size_t i = 0; i < keys->n; i++) {
         ch_free(keys->list[i]);
         ch_free(keys->titles[i]);
@@ -277,7 +278,7 @@ static int delete_one(chela_store *s, const char *key, struct chela_error *err) 
 /* Sessions of agents that were called in it; one that is in use stays. */
 static void delete_children(chela_store *s, const char *key) {
     CH_BUF_AUTO prefix = {0};
-    struct ch_keys keys = {0};
+    struct ch_store_keys keys = {0};
     struct chela_error why = {0};
 
     ch_buf_addf(&prefix, "%s~", key);
@@ -298,7 +299,7 @@ int chela_store_delete(chela_store *s, const char *key, struct chela_error *err)
     return rc;
 }
 
-static bool has_key(const struct ch_keys *keys, const char *key) {
+static bool has_key(const struct ch_store_keys *keys, const char *key) {
     for (size_t i = 0; i < keys->n; i++)
         if (strcmp(keys->list[i], key) == 0)
             return true;
@@ -312,8 +313,8 @@ static int add_owed(const struct chela_store_item *i, void *user) {
     return strcmp(i->state, "failed") == 0 ? 0 : ch_keys_add(&row, user);
 }
 
-static int delete_all(chela_store *s, const struct ch_keys *keys, const struct ch_keys *but,
-                      size_t *gone, struct chela_error *err) {
+static int delete_all(chela_store *s, const struct ch_store_keys *keys,
+                      const struct ch_store_keys *but, size_t *gone, struct chela_error *err) {
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < keys->n; i++) {
@@ -330,7 +331,7 @@ static int delete_all(chela_store *s, const struct ch_keys *keys, const struct c
 int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
     struct chela_store_filter filter = {.before = before};
-    struct ch_keys keys = {0}, none = {0};
+    struct ch_store_keys keys = {0}, none = {0};
     size_t gone = 0;
 
     int rc = chela_store_list(s, &filter, ch_keys_add, &keys, to);
@@ -344,7 +345,7 @@ int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_er
 
 int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
     struct chela_store_filter filter = {.before = before, .status = "idle"};
-    struct ch_keys keys = {0}, owed = {0};
+    struct ch_store_keys keys = {0}, owed = {0};
 
     *n = 0;
     int rc = chela_store_list(s, &filter, ch_keys_add, &keys, err);

@@ -40,12 +40,12 @@ uint32_t ch_record_sum(const struct chela_store_record *r);
 
 int64_t ch_store_now(void); /* ms, wall clock */
 
-struct ch_keys { /* of sessions; zeroed: none */
+struct ch_store_keys {     /* of sessions; zeroed: none */
     char **list, **titles; /* owned */
     size_t n;
 };
 int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela_store_list */
-void ch_keys_release(struct ch_keys *keys);
+void ch_keys_release(struct ch_store_keys *keys);
 
 #define CH_OWNER_SERVES " gateway"        /* that is what it ends with */
 

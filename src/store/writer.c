@@ -327,6 +327,7 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
 static void *store_writer_thread_main(void *arg) {
     struct writer *w = arg;
     struct timespec beat;
+    CH_LOOP_SCOPE(w->loop);
 
     next_beat(&beat);
     pthread_mutex_lock(&w->lock);
@@ -639,6 +640,12 @@ static void run_instantly(struct writer *w) {
         run_job(w, job);
         deliver_job(w, job);
     }
+    /* A log that was closed while it was opened is given back now, and who waited
+     * for that is opened: nobody else asks for either. */
+    size_t extras;
+    open_waiting(w);
+    if (count_due(w, &extras) + extras > 0)
+        store_writer_wake(w);
 }
 
 /* One more iteration is waited for: what an event causes is often appended in
@@ -770,8 +777,7 @@ static void writer_close(struct ch_log *log) {
         handler->drop(CH_TAKE(log->past));
     if (log->state == WAITING || (log->state == LOST && !log->token))
         free_log(log);
-    else
-        store_writer_wake(w);
+    store_writer_wake(w); /* another may wait for its key */
 }
 
 /* Until nothing is left, without going through the loop. */

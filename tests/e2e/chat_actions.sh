@@ -107,7 +107,7 @@ did "once" "$removal" 1
 
 # --- at nobody else
 say ou_boss 'remove the boss'
-next "an owner is not removed" 'remove: .*an owner of this channel'
+next "an owner is not removed" 'remove: .*an owner of the channel'
 say ou_boss 'remove nobody'
 next "nor who was never seen" 'remove: .*has written in this chat'
 say ou_boss 'remove elsewhere' oc_other
@@ -125,7 +125,7 @@ say ou_ann 'take it back'
 next "a message is taken back" '^recall: Done'
 did "our last" "^DELETE /open-apis/im/v1/messages/om_r$last " 1
 say ou_ann 'take his back'
-next "but no owner's" "recall: .*owner's message"
+next "but no owner's" 'recall: .*message of an owner'
 say ou_ann 'hush eve'
 next "what the service cannot do is said" 'mute: .*feishu has no way to silence a member'
 

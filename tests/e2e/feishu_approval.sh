@@ -123,7 +123,7 @@ push "$(event om_11 oc_ann p2p '/model scripted/other.yaml')"
 check "only owners choose the model" hears 12
 push "$(event om_12 oc_ann p2p '/model scripted/missing.yaml' ou_boss)"
 check "one that is not there" hears 13
-check "is refused" said '^That cannot be: .*missing.yaml'
+check "is refused" said '^That is not possible: .*missing.yaml'
 push "$(event om_13 oc_ann p2p '/model scripted/other.yaml' ou_boss)"
 check "another model" hears 14
 push "$(event om_14 oc_ann p2p 'who is there?')"

@@ -157,7 +157,7 @@ ask om_10
 sed -i 's/streaming: true/owners: [ou_ann]/' "$space/chela.yaml"
 kill -HUP "$gateway_pid"
 for _ in {1..400}; do
-    grep -q 'channel feishu is set up anew' "$serve_log" && break
+    grep -q 'channel feishu is set up again' "$serve_log" && break
     sleep 0.05
 done
 release a b

@@ -136,7 +136,7 @@ eventually "a file that is wrong changes nothing" grep -q 'the configuration sta
 config 'schedules: { tock: { when: "every 1s", prompt: again } }'
 kill -HUP "$gateway_pid"
 eventually "one that is right does" has_runs schedule:tock 1
-eventually "no more than a day may have" grep -q 'tick: left out: [0-9]*; it may have 2 runs a day' "$serve_log"
+eventually "no more than a day may have" grep -q 'tick: left out: [0-9]*; the limit is 2 runs a day' "$serve_log"
 check "the gateway stops" stop_serving
 same "not one more" 2 "$(runs_of schedule:tick)"
 

@@ -56,8 +56,8 @@ says() { # NAME KEY WORDS PATTERN
 says "an answer from there" one "ask them" "^heard seven$"
 call GET /api/sessions/team-a
 tells "it came as a message" '.transcript[0].content[0].text' "[from session one] how many"
-says "a session that is not on the list" two "ask others" "^refused: .*may not be written to"
-says "itself" team-me "ask oneself" "^refused: .*the session itself"
+says "a session that is not on the list" two "ask others" "^refused: .*You may not write to this session"
+says "itself" team-me "ask oneself" "^refused: .*your own session"
 says "not for ever" three "relay" "^heard heard heard heard heard refused: .*followed from one another"
 until_waiting() { # its tool does, for $space/go
     for _ in {1..400}; do [ -e "$space/waiting" ] && return; sleep 0.05; done
@@ -100,7 +100,7 @@ rm -f "$space/go" "$space/waiting"
 post /api/sessions/six/messages '{"text":"ask the chat"}'
 check "a chat is at work for another session" until_waiting
 push "$(event om_2 oc_ann p2p /new)"
-check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not answer: cancelled"
+check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not reply: cancelled"
 touch "$space/go"
 
 # --- killed while the other session works on its answer

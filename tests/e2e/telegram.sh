@@ -225,11 +225,11 @@ same "which does it" 2 "$(made)"
 before=$(count)
 tell 31 7 private 'haul it'
 check "one that is longer than a message" hears $((before + 1))
-check "is not shown in part" says '^A call waits for consent. Its [0-9]* bytes are too many to be shown here'
+check "is not shown in part" says '^A call needs consent. Its [0-9]* bytes are too many to be shown here'
 same "and has no buttons" null "$(sent | tail -n 1 | jq -c .reply_markup)"
 call=$(texts | tail -n 1 | sed -n 's/.*decide about \(.*\) in the console.*/\1/p')
 tell 32 7 private "/approve $call allow-once" 1
-check "nor is it allowed in words" says 'it was not shown here'
+check "nor is it allowed in words" says 'the call was not shown here in full'
 tell 33 7 private "/approve $call deny" 1
 check "but can be denied" hears $((before + 4))
 same "nothing more was done" 2 "$(made)"

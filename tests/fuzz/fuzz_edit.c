@@ -12,7 +12,8 @@
 
 #define MOST 8
 
-static void check(struct ch_sv file, const struct ch_edit *edits, size_t n, struct ch_sv got) {
+static void check(struct ch_sv file, const struct ch_replacement *edits, size_t n,
+                  struct ch_sv got) {
     CH_BUF_AUTO want = {0}, diff = {0};
     size_t at = 0;
 
@@ -37,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ch_sv rest = ch_sv((const char *)data, size);
     struct ch_sv file = ch_sv_split(&rest, 1);
-    struct ch_edit edits[MOST] = {0};
+    struct ch_replacement edits[MOST] = {0};
     struct chela_error err = {0};
     CH_BUF_AUTO out = {0};
     size_t n = 0;

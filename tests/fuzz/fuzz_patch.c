@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "tool/builtin/files/patch.h"
+#include "tool/builtin/files/patch_apply.h"
 
 static size_t count_lines(struct ch_sv s) {
     size_t n = 0;

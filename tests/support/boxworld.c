@@ -28,6 +28,7 @@
 
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
+#include "tool/process/sandbox_probe.h"
 
 #define NOBODY 65534
 

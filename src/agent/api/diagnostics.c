@@ -4,11 +4,14 @@
 #include "chela/survey.h"
 
 #include "agent/handle/agent.h"
+#include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "json/writer.h"
+#include "tool/process/sandbox_probe.h"
 
 enum status { OK, WARN, FAIL };
 

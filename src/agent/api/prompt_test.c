@@ -6,7 +6,10 @@
  * next. What an answer is worth is settled by prompt/judge.c. */
 #include <math.h>
 
+#include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
+#include "agent/session/agent_parts.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -71,7 +74,7 @@ static void note_failure(struct tried *t, const char *why, struct ch_sv answer) 
     ch_jw_end(&w, '}');
 }
 
-static void count_run(struct test *test, struct tried *t, const struct ch_outcome *o,
+static void count_run(struct test *test, struct tried *t, const struct ch_case_outcome *o,
                       const char *error) {
     CH_BUF_AUTO why = {0};
     bool passed = !error && ch_case_judge(t->c, o, &why);
@@ -104,8 +107,8 @@ static void end_run(struct slot *s, const struct chela_event *ev) {
     struct test *test = s->test;
     struct tried *tried = s->tried;
     CH_BUF_AUTO error = {0};
-    struct ch_outcome o = {.text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls,
-                           .ncalls = s->ncalls};
+    struct ch_case_outcome o = {
+        .text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls, .ncalls = s->ncalls};
     if (strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0)
         ch_buf_addf(&error, "%s: %.*s", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
     add_usage(&test->usage, &ev->end.usage);
@@ -153,7 +156,7 @@ static void start_runs(struct test *test) {
             struct tried *t = &test->tried[test->next++ % test->cases.n];
             struct chela_error err = {0};
             if (start_run(s, t, &err) < 0)
-                count_run(test, t, &(struct ch_outcome){.text = CH_SV("")}, err.message);
+                count_run(test, t, &(struct ch_case_outcome){.text = CH_SV("")}, err.message);
         }
     }
 }
@@ -397,7 +400,7 @@ static int run_test(struct test *test, struct chela_error *err) {
 static void release(struct test *test) {
     for (size_t i = 0; test->tried && i < test->cases.n; i++) {
         if (test->tried[i].agent)
-            ch_agent_free(test->tried[i].agent);
+            ch_agent_close(test->tried[i].agent);
         ch_prompt_text_release(&test->tried[i].text);
         ch_buf_release(&test->tried[i].failures);
     }

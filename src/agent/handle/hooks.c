@@ -4,7 +4,9 @@
  * turn's arena as soon as it returns. The first hook that says halt ends the
  * round. Sets are found by index each time:
  * a hook may add further ones. */
-#include "agent/handle/driver.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/machine/event.h"
 
 static size_t nhooks(const chela_run *run) {
     return run->session->agent->nhooks;
@@ -15,9 +17,9 @@ static const struct chela_hooks *hook(const chela_run *run, size_t i) {
 }
 
 static bool go_on(chela_run *run, enum chela_flow f) {
-    if (f == CHELA_HALT)
-        run->halt = true;
-    return !run->halt && !run->dead;
+    if (f == CHELA_HALT && !ch_stops(run))
+        run->stop = CH_IN_CANCEL;
+    return !ch_stops(run) && !run->dead;
 }
 
 static void keep(chela_run *run, const char **text) {

@@ -1,52 +1,47 @@
 /* takeover.c -- a person takes over: the run ends here, with their words.
  *
- * Whatever is under way is dropped; calls that have no result get one that says
- * so, and the person's words join the conversation as the answer. So it may
- * happen at any step: while the model thinks, while tools work, while the run
- * waits, and for one that waits in the store as soon as it is taken up. */
+ * This is an interruption like a cancel (CH_IN_TAKEN_OVER): whatever is under way
+ * is dropped, calls that have no result get one that says so, and the person's
+ * words join the conversation as the answer. So it may happen at any step: while
+ * the model thinks, while tools work, while the run waits, and for one that waits
+ * in the store as soon as it is taken up. It may be asked for inside any callback,
+ * so it takes place on the loop's next turn, or when the step under way ends. */
+#include "agent/run/takeover.h"
+
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
-void ch_taken_over(chela_run *run) {
-    struct ch_sv text = ch_sv_str(run->taken_over);
-    struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
-    struct ch_reply r = {.stop = CH_STOP_STOP};
-    struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
-    run->target = run->session->agent->targets[run->m.model];
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, text);
+bool ch_taken_over(chela_run *run) {
+    CH_AUTOFREE char *words = CH_TAKE(run->last_words);
+    run->error[0] = '\0';
     ch_warn(run, "a person took over");
-    ch_keep_reply(run, m, &r);
-    CH_AUTOFREE char *words = CH_TAKE(run->taken_over); /* text is in it */
-    (void)words; /* freed at the end; clang 14 takes it for unused */
-    if (!ch_emit(run, &ev) || ch_transcript_add(&run->session->transcript, m) < 0)
-        return;
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+    return !run->dead && ch_think_say(run, ch_sv_str(words), true);
 }
 
-static void on_task(struct ch_task *task) {
-    ch_taken_over(CH_CONTAINER(task, chela_run, begin));
+static void on_stop_soon(struct ch_task *task) {
+    ch_stop(CH_CONTAINER(task, chela_run, stop_soon));
 }
 
 void ch_take_over(chela_run *run, const char *text) {
-    if (run->taken_over)
+    if (run->last_words || ch_run_interruption(run) != CH_IN_INPUT)
         return;
-    run->taken_over = ch_strdup(text);
-    if (run->over || !run->begun) /* paused, or about to begin */
+    run->last_words = ch_strdup(text);
+    run->stop = CH_IN_TAKEN_OVER;
+    if (run->over || !ch_run_begun(run)) /* paused, or about to begin: it comes to that then */
         return;
-    if (run->batch) {
-        ch_batch_cancel(run->batch, CH_TAKEN_OVER);
-        return;
-    }
-    ch_think_abort(run);
-    ch_timer_stop(run->loop, &run->retry);
-    run->begin.fn = on_task;
-    ch_task_defer(run->loop, &run->begin);
+    if (run->batch)
+        ch_batch_skip(run->batch, CH_TAKEN_OVER);
+    run->stop_soon.fn = on_stop_soon;
+    ch_task_defer(run->loop, &run->stop_soon);
 }
 
 int chela_run_take_over(chela_run *run, const char *text, size_t len) {
-    if (run->dead || ch_run_over(&run->m))
+    if (run->dead || run->retired || ch_run_over(&run->m) ||
+        ch_run_interruption(run) != CH_IN_INPUT)
         return CHELA_ESTATE;
     if (len == 0)
         return CHELA_EINVAL;

@@ -98,7 +98,6 @@ struct ch_chat {
     unsigned runs, turns, tool_calls;
 };
 
-/* --- chat.c --- */
 /* Returns the exit code; what could not even begin is in *err (negative). */
 int ch_chat_run(struct ch_chat *c, struct chela_error *err);
 /* Make the agent if there is none. False: that cannot be, and it was said why. */

@@ -59,7 +59,7 @@ struct talk {
     struct flags flags;
     struct ch_console console;
     struct ch_setup setup;
-    struct ch_input system;     /* owned */
+    struct ch_cli_input system; /* owned */
     struct ch_signals *signals; /* owned; line by line alone */
     struct ch_asker asker;      /* likewise */
     struct ch_status *status;   /* likewise */

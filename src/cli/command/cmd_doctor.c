@@ -101,11 +101,12 @@ static char *doctor_text(const char *json, size_t i, const char *member) {
 void ch_findings_survey(struct ch_findings *f, const char *json) {
     char *area;
     for (size_t i = 0; (area = doctor_text(json, i, "area")); i++)
-        ch_findings_add(f, (struct ch_finding){.area = area,
-                                               .name = ch_must(doctor_text(json, i, "name")),
-                                               .status = ch_must(doctor_text(json, i, "status")),
-                                               .detail = ch_must(doctor_text(json, i, "detail")),
-                                               .mend = doctor_text(json, i, "mend")});
+        ch_findings_add(
+            f, (struct ch_doctor_finding){.area = area,
+                                          .name = ch_must(doctor_text(json, i, "name")),
+                                          .status = ch_must(doctor_text(json, i, "status")),
+                                          .detail = ch_must(doctor_text(json, i, "detail")),
+                                          .mend = doctor_text(json, i, "mend")});
 }
 
 /* What `chela run` would do before its first request. */
@@ -167,7 +168,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
 
 static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
     for (size_t i = 0; i < f->n; i++) {
-        const struct ch_finding *one = &f->p[i];
+        const struct ch_doctor_finding *one = &f->p[i];
         bool ok = strcmp(one->status, "ok") == 0;
         if (quiet && ok)
             continue;

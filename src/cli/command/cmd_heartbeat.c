@@ -160,7 +160,7 @@ static int read_config(struct simulation *s, struct chela_error *err) {
 }
 
 static int heartbeat_play(struct simulation *s, const char *path, struct chela_error *err) {
-    struct ch_input chat = {0};
+    struct ch_cli_input chat = {0};
     struct chela_error why = {0};
     int rc = ch_input_file(path, CH_INPUT_BODY, &chat, err);
     if (rc < 0)

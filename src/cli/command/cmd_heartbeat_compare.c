@@ -242,7 +242,7 @@ static int heartbeat_compare_prepare(struct comparison *c, struct chela_error *e
 }
 
 static int heartbeat_compare_play(struct comparison *c, const char *path, struct chela_error *err) {
-    struct ch_input chat = {0};
+    struct ch_cli_input chat = {0};
     struct chela_error why = {0};
     struct ch_draft d;
     int rc = ch_input_file(path, CH_INPUT_BODY, &chat, err);

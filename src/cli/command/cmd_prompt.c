@@ -291,7 +291,7 @@ static void write_quoted(FILE *out, const char *s, size_t n) {
 
 /* The members of --values, without the braces around them. */
 static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     if (!p->flags.values)
         return 0;
     int rc = ch_input_file(p->flags.values, CH_INPUT_PROMPT, &in, err);
@@ -308,7 +308,7 @@ static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_er
 
 static int add_var(const char *var, FILE *out, struct chela_error *err) {
     const char *equals = strchr(var, '=');
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     if (!equals || equals == var)
         return ch_problem(err, CHELA_EINVAL, "--var %s: expected NAME=TEXT", var);
     int rc = ch_input_text(equals + 1, CH_INPUT_PROMPT, &text, err);

@@ -51,7 +51,7 @@ static const struct ch_opt test_opts[] = {
 
 struct test {
     struct ch_prompt_cmd *p;
-    struct ch_input cases; /* of --cases */
+    struct ch_cli_input cases; /* of --cases */
     FILE *junit;           /* NULL: none is written */
     char *results;         /* owned; NULL: nothing is kept */
     bool failed;           /* some prompt did not pass */

@@ -260,7 +260,7 @@ static bool asks_for_stdin(const struct ch_args *args) {
 }
 
 /* The words joined by spaces, a blank line, standard input. */
-static struct ch_input run_join(const struct ch_args *args, const struct ch_input *in) {
+static struct ch_cli_input run_join(const struct ch_args *args, const struct ch_cli_input *in) {
     struct ch_draft d;
     const char *gap = "";
 
@@ -276,11 +276,11 @@ static struct ch_input run_join(const struct ch_args *args, const struct ch_inpu
         fwrite(in->p, 1, in->n, d.f);
     }
     ch_draft_finish(&d);
-    return (struct ch_input){.p = d.p, .n = d.n};
+    return (struct ch_cli_input){.p = d.p, .n = d.n};
 }
 
-static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_error *err) {
-    struct ch_input in = {0};
+static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_error *err) {
+    struct ch_cli_input in = {0};
     bool asked = asks_for_stdin(&r->args);
     if (asked || ch_input_piped()) {
         int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
@@ -314,8 +314,8 @@ static const char *consent(const struct run *r) {
 
 /* Texts of the command line and of files it names, as the agent takes them. */
 struct texts {
-    struct ch_input prompt, system, schema;
-    struct ch_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
+    struct ch_cli_input prompt, system, schema;
+    struct ch_cli_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
     struct chela_media images[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
     const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
 };
@@ -692,14 +692,15 @@ static void release_texts(struct texts *t) {
 }
 
 /* "/skill NAME ..." becomes what the model is sent. */
-static int run_expand(const chela_agent *agent, struct ch_input *prompt, struct chela_error *err) {
+static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
+                      struct chela_error *err) {
     if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
         return CHELA_OK;
     char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
     if (!text)
         return err->code = CHELA_EINVAL;
     ch_input_release(prompt);
-    *prompt = (struct ch_input){.p = ch_dup(text), .n = strlen(text)};
+    *prompt = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
     chela_free(text);
     return CHELA_OK;
 }

@@ -52,7 +52,7 @@ static const struct ch_opt clean_opts[] = {
 
 struct documents {
     const struct flags *flags;
-    struct ch_input text; /* owned: the last one asked for */
+    struct ch_cli_input text; /* owned: the last one asked for */
 };
 
 /* What follows URL in uri, or NULL; "." and ".." lead nowhere. */
@@ -106,7 +106,7 @@ static int check_flags(const struct flags *f, const struct ch_args *args, struct
 
 static int schema_compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
     struct documents documents = {.flags = f};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     struct chela_schema_opts opts =
         CHELA_SCHEMA_OPTS(.load = schema_load, .user = &documents, .assert_format = f->formats);
     struct chela_error why = {0};
@@ -154,7 +154,7 @@ static size_t print_lines(struct ch_console *c, const char *array) {
 static int validate(const struct flags *f, struct ch_console *c) {
     chela_schema *schema;
     struct chela_error err = {0};
-    struct ch_input data = {0};
+    struct ch_cli_input data = {0};
     int code = CH_EXIT_USAGE;
     if (schema_compile(f, &schema, &err) < 0) {
         ch_console_error(c, "%s", err.message);
@@ -226,7 +226,7 @@ static int print_findings(struct ch_console *c, const char *findings, bool json)
 
 static int schema_check(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     int code = CH_EXIT_USAGE;
     if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
         ch_console_error(c, "%s", err.message);
@@ -263,7 +263,7 @@ static void print_pretty(struct ch_console *c, const char *json) {
 
 static int schema_clean(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     char *notes = NULL;
     if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
         ch_console_error(c, "%s", err.message);

@@ -52,7 +52,7 @@ struct select {
 /* --- the tools --------------------------------------------------------------------- */
 
 static int select_read_file(struct select *s, struct chela_error *err) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int rc = ch_input_file(s->flags.from, CH_INPUT_BODY, &in, err);
     struct chela_error why = {0};
 
@@ -128,7 +128,7 @@ static void answer_line(struct select *s, FILE *out, const char *line, size_t n)
 }
 
 static int answer_lines(struct select *s, FILE *out, struct chela_error *err) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int rc = ch_input_file(s->flags.queries, CH_INPUT_BODY, &in, err);
 
     for (const char *at = in.p; rc == 0 && at < in.p + in.n;) {

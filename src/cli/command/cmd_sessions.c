@@ -357,7 +357,7 @@ static int run_export(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 }
 
 static int import_session(struct sessions *s) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     char *key = NULL;
     int rc = sessions_need_words(s, 1, "import [flags] FILE");
     if (rc == 0)

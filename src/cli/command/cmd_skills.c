@@ -167,7 +167,7 @@ static long skills_find(struct skills *s, const struct ch_table *table, const ch
 
 static int print_file(struct skills *s, const char *file) {
     struct chela_error err = {0};
-    struct ch_input text = {0};
+    struct ch_cli_input text = {0};
     if (ch_input_file(file, CH_INPUT_SYSTEM, &text, &err) < 0) {
         ch_console_error(&s->console, "%s", err.message);
         return CH_EXIT_ERROR;

@@ -239,7 +239,8 @@ static int print_result(struct tools *t, const char *result) {
     return ok ? CH_EXIT_DONE : CH_EXIT_ERROR;
 }
 
-static int tools_read_arguments(const char *flag, struct ch_input *out, struct chela_error *err) {
+static int tools_read_arguments(const char *flag, struct ch_cli_input *out,
+                                struct chela_error *err) {
     if (flag && strcmp(flag, "-") == 0)
         return ch_input_file("-", CH_INPUT_PROMPT, out, err);
     return ch_input_text(flag ? flag : "{}", CH_INPUT_PROMPT, out, err);
@@ -247,7 +248,7 @@ static int tools_read_arguments(const char *flag, struct ch_input *out, struct c
 
 static int tools_call(struct tools *t) {
     struct chela_error err = {0};
-    struct ch_input arguments = {0};
+    struct ch_cli_input arguments = {0};
 
     if (t->args.n != 1)
         return tools_bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");

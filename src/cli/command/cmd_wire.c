@@ -73,26 +73,26 @@ static int wire_check(const struct ch_cmd *cmd, const struct flags *f, const str
     return CHELA_OK;
 }
 
-static char *wire_decode(const struct flags *f, const char *path, const struct ch_input *in,
+static char *wire_decode(const struct flags *f, const char *path, const struct ch_cli_input *in,
                          struct chela_error *err) {
     const char *type = f->content_type ? f->content_type : type_by_name(path);
     int status = f->status ? (int)f->status : 200;
     return chela_wire_decode(f->api, status, type, in->p, in->n, err);
 }
 
-static char *wire_encode(const struct flags *f, const char *path, const struct ch_input *in,
+static char *wire_encode(const struct flags *f, const char *path, const struct ch_cli_input *in,
                          struct chela_error *err) {
     (void)path;
     return chela_wire_encode(f->api, f->model, in->p, in->n, err);
 }
 
-typedef char *convert_fn(const struct flags *f, const char *path, const struct ch_input *in,
+typedef char *convert_fn(const struct flags *f, const char *path, const struct ch_cli_input *in,
                          struct chela_error *err);
 
 static int print_converted(struct ch_console *c, const struct flags *f, const char *path,
                            convert_fn *convert) {
     struct chela_error err = {0};
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int code = CH_EXIT_USAGE;
 
     if (ch_input_file(path, CH_INPUT_BODY, &in, &err) == 0) {

@@ -4,12 +4,12 @@
 #include "chela/config.h"
 #include "cli/support/env.h"
 
-struct ch_finding { /* all owned; mend may be NULL */
+struct ch_doctor_finding { /* all owned; mend may be NULL */
     char *area, *name, *status, *detail, *mend;
 };
 
 struct ch_findings {
-    struct ch_finding *p;
+    struct ch_doctor_finding *p;
     size_t n, warned, failed;
 };
 

@@ -20,7 +20,7 @@
 
 /* --- the list ------------------------------------------------------------------------ */
 
-void ch_findings_add(struct ch_findings *f, struct ch_finding one) {
+void ch_findings_add(struct ch_findings *f, struct ch_doctor_finding one) {
     f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
     f->p[f->n++] = one;
     f->warned += strcmp(one.status, "warn") == 0;
@@ -30,8 +30,8 @@ void ch_findings_add(struct ch_findings *f, struct ch_finding one) {
 void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,
                       const char *status, char *detail, const char *mend) {
     bool trouble = strcmp(status, "ok") != 0;
-    ch_findings_add(f, (struct ch_finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
-                                           mend && trouble ? ch_dup(mend) : NULL});
+    ch_findings_add(f, (struct ch_doctor_finding){ch_dup(area), ch_dup(name), ch_dup(status),
+                                                  detail, mend && trouble ? ch_dup(mend) : NULL});
 }
 
 void ch_findings_release(struct ch_findings *f) {

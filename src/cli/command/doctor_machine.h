@@ -4,7 +4,7 @@
 #define CH_CLI_DOCTOR_MACHINE_H
 #include "cli/command/doctor.h"
 
-void ch_findings_add(struct ch_findings *f, struct ch_finding one);
+void ch_findings_add(struct ch_findings *f, struct ch_doctor_finding one);
 
 /* detail is taken, the others are copied; mend goes with trouble only. */
 void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,

@@ -295,7 +295,7 @@ int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err)
 char *ch_prompt_last(const char *dir, const char *fingerprint) {
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint), *last = NULL;
     struct chela_error err = {0};
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     if (ch_input_file(path, CH_INPUT_BODY, &in, &err) == 0) {
         while (in.n && in.p[in.n - 1] == '\n')
             in.p[--in.n] = '\0';

@@ -278,7 +278,7 @@ static chela_agent *setup_member(const struct ch_setup *s, const char *id) {
 
 static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
     s->team = ch_must(realloc(s->team, (s->nteam + 1) * sizeof(*s->team)));
-    s->team[s->nteam++] = (struct ch_member){ch_dup(id), agent};
+    s->team[s->nteam++] = (struct ch_setup_member){ch_dup(id), agent};
 }
 
 void ch_setup_forget(struct ch_setup *s) {

@@ -63,11 +63,11 @@ struct ch_setup {
     char *config_path;                  /* owned; NULL: there is no file */
     unsigned warnings;                  /* the file gave */
     chela_store *store;                 /* owned; NULL: not opened */
-    struct ch_member *team; /* owned: agents that were made, by id */
+    struct ch_setup_member *team;       /* owned: agents that were made, by id */
     size_t nteam;
 };
 
-struct ch_member {
+struct ch_setup_member {
     char *id; /* owned */
     chela_agent *agent;
 };

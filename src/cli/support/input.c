@@ -38,7 +38,7 @@ static int wait_readable(struct source *src, struct chela_error *err) {
     }
 }
 
-static int input_drain(struct source *src, size_t max, struct ch_input *in,
+static int input_drain(struct source *src, size_t max, struct ch_cli_input *in,
                        struct chela_error *err) {
     size_t cap = 0;
     for (;;) {
@@ -64,9 +64,9 @@ static int input_drain(struct source *src, size_t max, struct ch_input *in,
     return CHELA_OK;
 }
 
-static int read_source(struct source *src, size_t max, struct ch_input *out,
+static int read_source(struct source *src, size_t max, struct ch_cli_input *out,
                        struct chela_error *err) {
-    struct ch_input in = {0};
+    struct ch_cli_input in = {0};
     int rc = input_drain(src, max, &in, err);
     if (rc < 0)
         ch_input_release(&in);
@@ -76,7 +76,7 @@ static int read_source(struct source *src, size_t max, struct ch_input *out,
 }
 
 int ch_input_stdin(size_t max, int cancel_fd, void (*waiting)(void *user), void *user,
-                   struct ch_input *out, struct chela_error *err) {
+                   struct ch_cli_input *out, struct chela_error *err) {
     struct source src = {.fd = STDIN_FILENO,
                          .name = "standard input",
                          .cancel_fd = cancel_fd,
@@ -85,7 +85,7 @@ int ch_input_stdin(size_t max, int cancel_fd, void (*waiting)(void *user), void 
     return read_source(&src, max, out, err);
 }
 
-int ch_input_file(const char *path, size_t max, struct ch_input *out, struct chela_error *err) {
+int ch_input_file(const char *path, size_t max, struct ch_cli_input *out, struct chela_error *err) {
     if (strcmp(path, "-") == 0)
         return ch_input_stdin(max, -1, NULL, NULL, out, err);
     struct source src = {.name = path, .cancel_fd = -1};
@@ -102,14 +102,14 @@ bool ch_input_piped(void) {
     return fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
 }
 
-int ch_input_text(const char *text, size_t max, struct ch_input *out, struct chela_error *err) {
+int ch_input_text(const char *text, size_t max, struct ch_cli_input *out, struct chela_error *err) {
     if (*text == '@')
         return ch_input_file(text + 1, max, out, err);
-    *out = (struct ch_input){.p = ch_dup(text), .n = strlen(text)};
+    *out = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
     return CHELA_OK;
 }
 
-void ch_input_release(struct ch_input *in) {
+void ch_input_release(struct ch_cli_input *in) {
     free(in->p);
-    *in = (struct ch_input){0};
+    *in = (struct ch_cli_input){0};
 }

@@ -1,18 +1,24 @@
-/* chat_overrides.c -- how the agent works in one chat: /model and /reasoning.
+/* chat_overrides.c -- see chat_overrides.h.
  *
- * A wish belongs to a session's key and outlives conversations: it is a note of
- * the store ("wish:KEY"), read at the start. It takes effect with the next
- * message that finds the agent at rest. */
+ * An override belongs to a session's key and survives /new. It is stored as the note
+ * "wish:KEY" and read at the start. It takes effect with the next message that finds the
+ * session idle. */
+#include "gateway/chat/chat_overrides.h"
+
 #include "agent/journal/journal.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 
 #define PREFIX "wish:"
 
-struct ch_wish {
-    struct ch_link link; /* in the chat's wishes */
+struct ch_chat_override {
+    struct ch_link link;   /* in the service's overrides */
     char *session, *model; /* owned; model NULL: the agent's own */
     enum chela_reasoning reasoning;
 };
@@ -23,7 +29,7 @@ static const char *const levels[] = {[CHELA_REASONING_DEFAULT] = "default",
                                      [CHELA_REASONING_MEDIUM] = "medium",
                                      [CHELA_REASONING_HIGH] = "high"};
 
-static bool read_level(struct ch_sv word, enum chela_reasoning *out) {
+static bool override_read_level(struct ch_sv word, enum chela_reasoning *out) {
     for (size_t i = 0; i < CH_LEN(levels); i++)
         if (ch_sv_is(word, levels[i])) {
             *out = (enum chela_reasoning)i;
@@ -32,38 +38,40 @@ static bool read_level(struct ch_sv word, enum chela_reasoning *out) {
     return false;
 }
 
-static struct ch_wish *find(const struct ch_chat *chat, const char *session) {
-    for (CH_LIST_EACH(k, &chat->wishes)) {
-        struct ch_wish *w = CH_CONTAINER(k, struct ch_wish, link);
+static struct ch_chat_override *override_find(const struct ch_chat_service *chat,
+                                              const char *session) {
+    for (CH_LIST_EACH(k, &chat->overrides)) {
+        struct ch_chat_override *w = CH_CONTAINER(k, struct ch_chat_override, link);
         if (strcmp(w->session, session) == 0)
             return w;
     }
     return NULL;
 }
 
-static void free_wish(struct ch_wish *w) {
+static void override_free(struct ch_chat_override *w) {
     ch_list_del(&w->link);
     ch_free(w->session);
     ch_free(w->model);
     ch_free(w);
 }
 
-static struct ch_wish *need(struct ch_chat *chat, const char *session) {
-    struct ch_wish *w = find(chat, session);
+static struct ch_chat_override *override_need(struct ch_chat_service *chat, const char *session) {
+    struct ch_chat_override *w = override_find(chat, session);
     if (w)
         return w;
     w = ch_alloc(sizeof(*w));
     w->session = ch_strdup(session);
-    ch_list_add(&chat->wishes, &w->link);
-    if (++chat->nwishes > CH_LIMIT_WISHES) {
-        chat->nwishes--;
-        free_wish(CH_LIST_FIRST(&chat->wishes, struct ch_wish, link));
+    ch_list_add(&chat->overrides, &w->link);
+    if (++chat->noverrides > CH_LIMIT_CHAT_OVERRIDES) {
+        chat->noverrides--;
+        override_free(CH_LIST_FIRST(&chat->overrides, struct ch_chat_override, link));
     }
     return w;
 }
 
-void ch_wish_patch(const struct ch_chat *chat, const char *session, struct ch_agent_patch *out) {
-    const struct ch_wish *w = find(chat, session);
+void ch_chat_overrides_apply(const struct ch_chat_service *chat, const char *session,
+                             struct ch_agent_patch *out) {
+    const struct ch_chat_override *w = override_find(chat, session);
     if (!w)
         return;
     out->model = w->model;
@@ -72,38 +80,39 @@ void ch_wish_patch(const struct ch_chat *chat, const char *session, struct ch_ag
 
 /* --- the store */
 
-const char *ch_wish_session(const char *note) {
+const char *ch_chat_overrides_session_of_note(const char *note) {
     return strncmp(note, PREFIX, strlen(PREFIX)) == 0 ? note + strlen(PREFIX) : NULL;
 }
 
-void ch_wish_recall(struct ch_chat *chat, const char *session, struct ch_sv data) {
+void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session,
+                               struct ch_sv data) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
-    struct ch_wish *w = need(chat, session);
+    struct ch_chat_override *w = override_need(chat, session);
     if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     struct ch_sv model = ch_json_get_str(v, "model");
-    read_level(ch_json_get_str(v, "reasoning"), &w->reasoning);
+    override_read_level(ch_json_get_str(v, "reasoning"), &w->reasoning);
     ch_free(w->model);
     w->model = model.n ? ch_strndup(model.p, model.n) : NULL;
 }
 
-static void on_kept(int rc, const struct chela_error *err, void *user) {
-    struct ch_parcel *p = user;
-    p->accepting = false;
-    if (!p->chat)
-        ch_parcel_drop(p);
+static void override_on_stored(int rc, const struct chela_error *err, void *user) {
+    struct ch_chat_event *e = user;
+    e->accepting = false;
+    if (!e->chat)
+        ch_chat_event_drop(e);
     else if (rc == 0 || rc == CHELA_ENOENT)
-        ch_parcel_answer(p, "From the next message on.");
+        ch_chat_event_reply(e, "This applies from the next message on.");
     else
-        ch_parcel_answer(p, "It holds until the next restart: it cannot be stored.");
+        ch_chat_event_reply(e, "This applies until the next restart: it cannot be stored.");
     if (rc < 0 && rc != CHELA_ENOENT)
-        ch_log(CH_LOG_WARN, "gateway", "a wish cannot be stored: %s",
+        ch_log(CH_LOG_WARN, "gateway", "a chat override cannot be stored: %s",
                err ? err->message : chela_error_text(rc));
 }
 
-static void keep(struct ch_parcel *p, const struct ch_wish *w) {
-    struct ch_journal *j = p->chat->gw->rt->journal;
+static void override_store(struct ch_chat_event *e, const struct ch_chat_override *w) {
+    struct ch_journal *j = e->chat->gw->rt->journal;
     CH_BUF_AUTO id = {0}, data = {0};
     struct ch_jw out = ch_jw(&data);
     bool nothing = !w->model && w->reasoning == CHELA_REASONING_DEFAULT;
@@ -118,68 +127,70 @@ static void keep(struct ch_parcel *p, const struct ch_wish *w) {
                                    .key = "",
                                    .data = data.p,
                                    .n = data.n,
-                                   .now = ch_now_ms(ch_loop_clock(p->chat->gw->rt->loop))};
-    p->accepting = true;
-    j->ops->change(j, &c, j->gate, on_kept, p);
+                                   .now = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop))};
+    e->accepting = true;
+    j->ops->change(j, &c, j->gate, override_on_stored, e);
 }
 
 /* --- the commands */
 
-static chela_agent *base_of(const struct ch_parcel *p) {
-    chela_agent *a = ch_gateway_agent(p->chat->gw, ch_sv_str(p->chat->agent));
-    return a ? a : p->chat->gw->agents[0];
+static chela_agent *base_agent(const struct ch_chat_event *e) {
+    chela_agent *a = ch_gateway_agent(e->chat->gw, ch_sv_str(e->chat->agent));
+    return a ? a : e->chat->gw->agents[0];
 }
 
-/* Can there be an agent like that? */
-static int try_out(const struct ch_parcel *p, const struct ch_agent_patch *patch,
-                   struct chela_error *err) {
+/* Can the agent be derived with these overrides? */
+static int check_override(const struct ch_chat_event *e, const struct ch_agent_patch *patch,
+                          struct chela_error *err) {
     chela_agent *a;
-    int rc = ch_agent_derive(base_of(p), patch, &a, err);
+    int rc = ch_agent_derive(base_agent(e), patch, &a, err);
     if (rc == 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     return rc;
 }
 
-static const char *own_model(const struct ch_parcel *p) {
-    const chela_agent *a = base_of(p);
+static const char *own_model(const struct ch_chat_event *e) {
+    const chela_agent *a = base_agent(e);
     return a->ntargets ? a->targets[0]->spec : "-";
 }
 
-void ch_command_model(struct ch_parcel *p, struct ch_sv rest) {
+void ch_chat_overrides_model_command(struct ch_chat_event *e, struct ch_sv rest) {
     struct ch_agent_patch patch = {0};
     struct chela_error err = {0};
-    ch_wish_patch(p->chat, p->in.session, &patch);
+    ch_chat_overrides_apply(e->chat, e->in.session, &patch);
     if (!rest.n) {
-        ch_parcel_answer(p, ch_arena_printf(&p->arena, "%s (/model PROVIDER/MODEL changes it)",
-                                            patch.model ? patch.model : own_model(p)));
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "%s (/model PROVIDER/MODEL changes it)",
+                                               patch.model ? patch.model : own_model(e)));
         return;
     }
-    patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&p->arena, rest);
-    if (try_out(p, &patch, &err) < 0) {
-        ch_parcel_answer(p, ch_arena_printf(&p->arena, "That cannot be: %s", err.message));
+    patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&e->arena, rest);
+    if (check_override(e, &patch, &err) < 0) {
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "That is not possible: %s", err.message));
         return;
     }
-    struct ch_wish *w = need(p->chat, p->in.session);
+    struct ch_chat_override *w = override_need(e->chat, e->in.session);
     ch_free(w->model);
     w->model = patch.model ? ch_strdup(patch.model) : NULL;
-    keep(p, w);
+    override_store(e, w);
 }
 
-void ch_command_reasoning(struct ch_parcel *p, struct ch_sv rest) {
-    const struct ch_wish *now = find(p->chat, p->in.session);
+void ch_chat_overrides_reasoning_command(struct ch_chat_event *e, struct ch_sv rest) {
+    const struct ch_chat_override *now = override_find(e->chat, e->in.session);
     enum chela_reasoning level = CHELA_REASONING_DEFAULT;
-    if (!read_level(rest, &level)) {
-        ch_parcel_answer(p, ch_arena_printf(&p->arena, "%s (/reasoning off, low, medium, high or "
-                                                       "default changes it)",
-                                            levels[now ? now->reasoning : 0]));
+    if (!override_read_level(rest, &level)) {
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena,
+                                               "%s (/reasoning off, low, medium, high or "
+                                               "default changes it)",
+                                               levels[now ? now->reasoning : 0]));
         return;
     }
-    struct ch_wish *w = need(p->chat, p->in.session);
+    struct ch_chat_override *w = override_need(e->chat, e->in.session);
     w->reasoning = level;
-    keep(p, w);
+    override_store(e, w);
 }
 
-void ch_wishes_release(struct ch_chat *chat) {
-    for (struct ch_wish *w; (w = CH_LIST_FIRST(&chat->wishes, struct ch_wish, link));)
-        free_wish(w);
+void ch_chat_overrides_release(struct ch_chat_service *chat) {
+    for (struct ch_chat_override *w;
+         (w = CH_LIST_FIRST(&chat->overrides, struct ch_chat_override, link));)
+        override_free(w);
 }

@@ -1,13 +1,14 @@
 /* console.c -- GET /: the web console, one page inside the library.
  *
- * The files of console/ lie one behind the other, so that the page is a single
- * stretch of memory and is sent as it is. It holds no data and asks for the
- * token, hence it is open to everybody; all it shows comes through the other
- * routes. Its style and script are named to the browser by their digests:
- * nothing else that finds its way into the page is run, and nothing is loaded
- * from or sent to anywhere but here. The paths are relative to where make runs. */
+ * The assembler concatenates the files of console/ into one page, which is sent as it is.
+ * The page needs no token to load: it holds no data, asks the user for the token, and gets
+ * everything it shows from the other routes. Its content security policy allows only its own
+ * style and script, named by their digests, and only connections to this gateway. The paths
+ * below are relative to the directory that make runs in. */
+#include "gateway/http/console.h"
+
 #include "base/base64.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/request.h"
 
 #define LABEL(symbol) ".global " symbol "\n.hidden " symbol "\n" symbol ":\n"
 #define TAKE(name) ".incbin \"src/gateway/http/console/" name "\"\n"
@@ -34,11 +35,11 @@ extern const char ch_console_page[], ch_console_page_end[];
 extern const char ch_console_style[], ch_console_style_end[];
 extern const char ch_console_script[], ch_console_script_end[];
 
-static struct ch_sv between(const char *from, const char *to) {
+static struct ch_sv console_part(const char *from, const char *to) {
     return ch_sv(from, (size_t)(to - from));
 }
 
-static void add_digest(struct ch_buf *out, struct ch_sv text) {
+static void console_add_digest(struct ch_buf *out, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
     ch_sha256_of(text, digest);
     ch_buf_add_str(out, "'sha256-");
@@ -46,23 +47,23 @@ static void add_digest(struct ch_buf *out, struct ch_sv text) {
     ch_buf_addc(out, '\'');
 }
 
-/* data: is for the icon and for pictures that a user posted. */
+/* data: is for the icon and for pictures that users posted. */
 static void add_policy(struct ch_buf *out) {
     ch_buf_add_str(out, "default-src 'none'; connect-src 'self'; img-src data:; script-src ");
-    add_digest(out, between(ch_console_script, ch_console_script_end));
+    console_add_digest(out, console_part(ch_console_script, ch_console_script_end));
     ch_buf_add_str(out, "; style-src ");
-    add_digest(out, between(ch_console_style, ch_console_style_end));
+    console_add_digest(out, console_part(ch_console_style, ch_console_style_end));
     ch_buf_add_str(out, "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
                         "; require-trusted-types-for 'script'; trusted-types 'none'");
 }
 
-void ch_console(struct ch_visit *v) {
+void ch_console(struct ch_request *req) {
     CH_BUF_AUTO policy = {0};
     add_policy(&policy);
-    ch_visit_header(v, "Content-Security-Policy", ch_buf_str(&policy));
-    ch_visit_header(v, "X-Frame-Options", "DENY");
-    ch_visit_header(v, "Referrer-Policy", "no-referrer");
-    ch_visit_header(v, "Cross-Origin-Opener-Policy", "same-origin");
-    ch_visit_text(v, 200, "text/html; charset=utf-8",
-                  between(ch_console_page, ch_console_page_end));
+    ch_request_add_header(req, "Content-Security-Policy", ch_buf_str(&policy));
+    ch_request_add_header(req, "X-Frame-Options", "DENY");
+    ch_request_add_header(req, "Referrer-Policy", "no-referrer");
+    ch_request_add_header(req, "Cross-Origin-Opener-Policy", "same-origin");
+    ch_request_respond(req, 200, "text/html; charset=utf-8",
+                       console_part(ch_console_page, ch_console_page_end));
 }

@@ -1,30 +1,30 @@
-/* health.c -- is it alive, and can it work; if not, what fails.
+/* health.c -- see health.h.
  *
- * GET /healthz says that the process turns. GET /readyz looks at what the gateway
- * depends on:
+ * GET /healthz shows that the loop runs. GET /readyz checks what the gateway depends on:
  *
- *   store     a question is put to it. Without it nothing can be promised: 503
- *   model     how the last model call went
- *   channels  whether messages of a chat service cannot be sent, or do not come
- *   config    whether a new configuration was refused, and the last good one holds
+ *   store     answers a query. Otherwise the response is 503: nothing can be stored
+ *   model     the last model call succeeded
+ *   channels  messages are received and sent
+ *   config    the last reload succeeded
  *
- * The last three do not make it unready: another node would fare no better.
+ * A failure of the last three keeps the status 200: another node would not do better.
  *
- * Both routes are open, so they name what fails and say no more; why it does is
- * told to those who show the token. Anybody may ask as often as they like: the
- * store is asked once in a while, for all who wait, and one that does not answer
- * is not waited for. */
+ * Both routes need no token. The causes of failures are shown only to clients with the
+ * token. Frequent requests are cheap: they share one query of the store, whose result is
+ * reused for a while. */
 #include "gateway/http/health.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/redact.h"
-#include "gateway/chat/channels.h"
-#include "gateway/http/routes.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/lane/health_state.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "io/worker.h"
 
-struct probe {
+struct store_probe {
     struct ch_work work;
     struct ch_health *health; /* NULL: the gateway was closed */
     chela_store *store;
@@ -35,31 +35,29 @@ struct ch_health {
     chela_gateway *gw;
     struct ch_list waiting;
     struct ch_timer patience;
-    struct probe *probe;      /* under way; NULL */
-    int64_t asked;            /* when the store had answered; 0: never */
-    struct chela_error store; /* what is wrong with it; code 0: nothing */
-    struct ch_buf model;      /* likewise, in words */
-    struct ch_buf config;     /* likewise */
+    struct store_probe *probe; /* in progress; else NULL */
+    int64_t asked;             /* when the store last answered; 0: never */
+    bool gave_up;             /* the store has not answered the probe in time */
 };
 
-struct waiting {
+struct health_waiter {
     struct ch_link link;
-    struct ch_visit *visit;
+    struct ch_request *request;
 };
 
-/* --- telling */
+/* --- responding */
 
-static void say(struct ch_visit *v, int status, const char *text) {
+static void health_respond_status(struct ch_request *req, int status, const char *text) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "status", text);
     ch_jw_end(&w, '}');
-    ch_visit_json(v, status, &out);
+    ch_request_respond_json(req, status, &out);
 }
 
-/* why NULL: it is well. */
-static void row(struct ch_jw *w, const char *name, const char *why, bool tell) {
+/* why NULL: healthy. */
+static void health_write_row(struct ch_jw *w, const char *name, const char *why, bool tell) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", name);
     ch_jw_kcstr(w, "status", why ? "failing" : "ok");
@@ -68,162 +66,142 @@ static void row(struct ch_jw *w, const char *name, const char *why, bool tell) {
     ch_jw_end(w, '}');
 }
 
-static bool add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
+static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
     bool failing = false;
     for (CH_LIST_EACH(k, &gw->chats)) {
-        struct ch_channel *c = CH_CONTAINER(k, struct ch_chat, link)->channel;
+        struct ch_channel *c = CH_CONTAINER(k, struct ch_chat_service, link)->channel;
         const char *trouble = c->ops->trouble ? c->ops->trouble(c) : NULL;
         size_t n = ch_outbox_stuck(gw->rt, c->ops->name);
         CH_BUF_AUTO why = {0};
         if (n)
-            ch_buf_addf(&why, "%zu messages could not be sent so far%s", n, trouble ? "; " : "");
+            ch_buf_addf(&why, "%zu messages are not sent yet%s", n, trouble ? "; " : "");
         ch_buf_add_str(&why, trouble ? trouble : "");
-        row(w, c->ops->name, why.n ? ch_buf_str(&why) : NULL, tell);
+        health_write_row(w, c->ops->name, why.n ? ch_buf_str(&why) : NULL, tell);
         failing = failing || why.n;
     }
     return failing;
 }
 
-static void tell(struct ch_visit *v) {
-    const struct ch_health *h = v->gw->health;
-    bool may_know = ch_door_knows(&v->gw->door, ch_exchange_inbound(v->x));
-    bool bad = !ch_health_store_works(h), poor = !ch_health_model_works(h);
+static void health_respond(struct ch_request *req) {
+    const struct ch_health_state *h = req->gw->health_state;
+    const char *store = ch_health_state_store_error(h), *model = ch_health_state_model_error(h);
+    const char *config = ch_health_state_config_error(h);
+    bool may_know = ch_auth_has_token(&req->gw->auth, ch_exchange_inbound(req->x));
+    bool poor = model || config;
     CH_BUF_AUTO out = {0}, checks = {0};
     struct ch_jw w = ch_jw(&out), c = ch_jw(&checks);
     ch_jw_begin(&c, '[');
-    if (v->gw->store)
-        row(&c, "store", bad ? h->store.message : NULL, may_know);
-    row(&c, "model", poor ? ch_buf_str(&h->model) : NULL, may_know);
-    poor = add_channels(&c, v->gw, may_know) || poor;
-    row(&c, "config", h->config.n ? ch_buf_str(&h->config) : NULL, may_know);
-    poor = h->config.n || poor;
+    if (req->gw->store)
+        health_write_row(&c, "store", store, may_know);
+    health_write_row(&c, "model", model, may_know);
+    poor = health_add_channels(&c, req->gw, may_know) || poor;
+    health_write_row(&c, "config", config, may_know);
     ch_jw_end(&c, ']');
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "status", bad ? "failing" : poor ? "degraded" : "ok");
+    ch_jw_kcstr(&w, "status", store ? "failing" : poor ? "degraded" : "ok");
     ch_jw_key(&w, "checks");
     ch_jw_raw(&w, ch_buf_sv(&checks));
     ch_jw_end(&w, '}');
-    ch_visit_json(v, bad ? 503 : 200, &out);
+    ch_request_respond_json(req, store ? 503 : 200, &out);
 }
 
-static void tell_all(struct ch_health *h) {
+static void health_respond_all(struct ch_health *h) {
     ch_timer_stop(h->gw->rt->loop, &h->patience);
-    for (struct waiting *w; (w = CH_LIST_FIRST(&h->waiting, struct waiting, link));) {
-        struct ch_visit *v = w->visit;
+    for (struct health_waiter *w; (w = CH_LIST_FIRST(&h->waiting, struct health_waiter, link));) {
+        struct ch_request *req = w->request;
         ch_list_del(&w->link);
         ch_free(w);
-        v->left = NULL;
-        tell(v);
+        req->on_disconnect = NULL;
+        health_respond(req);
     }
 }
 
-/* --- asking the store */
+/* --- probing the store */
 
-static int nothing(const struct chela_store_session *s, void *user) {
+static int ignore_session(const struct chela_store_session *s, void *user) {
     (void)s, (void)user;
     return 0;
 }
 
-/* On a worker thread. That there is no such session is an answer. */
-static void ask(struct ch_work *w) {
-    struct probe *p = CH_CONTAINER(w, struct probe, work);
-    if (chela_store_session(p->store, "chela:health", nothing, NULL, &p->err) == CHELA_ENOENT)
+/* On a worker thread. "No such session" is the expected answer. */
+static void store_probe_run(struct ch_work *w) {
+    struct store_probe *p = CH_CONTAINER(w, struct store_probe, work);
+    if (chela_store_session(p->store, "chela:health", ignore_session, NULL, &p->err) ==
+        CHELA_ENOENT)
         p->err.code = 0;
 }
 
-static void dropped(struct ch_work *w) {
-    ch_free(CH_CONTAINER(w, struct probe, work));
+static void store_probe_dropped(struct ch_work *w) {
+    ch_free(CH_CONTAINER(w, struct store_probe, work));
 }
 
-static void answered(struct ch_work *w) {
-    struct probe *p = CH_CONTAINER(w, struct probe, work);
+static void store_probe_done(struct ch_work *w) {
+    struct store_probe *p = CH_CONTAINER(w, struct store_probe, work);
     struct ch_health *h = p->health;
     if (h) {
-        h->store = p->err;
+        ch_health_state_set_store(h->gw->health_state, &p->err);
+        h->gave_up = false;
         h->asked = ch_mono_ms(ch_loop_clock(h->gw->rt->loop));
         h->probe = NULL;
-        tell_all(h);
+        health_respond_all(h);
     }
     ch_free(p);
 }
 
-static void on_impatience(struct ch_timer *t) {
+static void store_probe_timed_out(struct ch_timer *t) {
     struct ch_health *h = CH_CONTAINER(t, struct ch_health, patience);
-    h->store = (struct chela_error){.code = CHELA_ETIMEOUT, .message = "it does not answer"};
-    tell_all(h);
+    struct chela_error silent = {.code = CHELA_ETIMEOUT, .message = "the store does not answer"};
+    ch_health_state_set_store(h->gw->health_state, &silent);
+    h->gave_up = true;
+    health_respond_all(h);
 }
 
-static void begin(struct ch_health *h) {
-    struct probe *p = ch_alloc(sizeof(*p));
-    p->work = (struct ch_work){.run = ask, .done = answered, .dropped = dropped};
+static void store_probe_start(struct ch_health *h) {
+    struct store_probe *p = ch_alloc(sizeof(*p));
+    p->work = (struct ch_work){
+        .run = store_probe_run, .done = store_probe_done, .dropped = store_probe_dropped};
     p->health = h;
     p->store = h->gw->store;
     h->probe = p;
-    ch_timer_start(h->gw->rt->loop, &h->patience, CH_LIMIT_HEALTH_MS, on_impatience);
+    ch_timer_start(h->gw->rt->loop, &h->patience, CH_LIMIT_HEALTH_MS, store_probe_timed_out);
     ch_work_submit(h->gw->rt->workers, &p->work);
 }
 
-static void on_left(struct ch_visit *v) {
-    struct waiting *w = v->user;
+static void health_on_disconnect(struct ch_request *req) {
+    struct health_waiter *w = req->user;
     ch_list_del(&w->link);
     ch_free(w);
 }
 
 /* --- the routes */
 
-void ch_health_live(struct ch_visit *v) {
-    say(v, 200, "ok");
+void ch_health_live(struct ch_request *req) {
+    health_respond_status(req, 200, "ok");
 }
 
-void ch_health_ready(struct ch_visit *v) {
-    struct ch_health *h = v->gw->health;
-    int64_t now = ch_mono_ms(ch_loop_clock(v->gw->rt->loop));
-    bool known = !v->gw->store || (h->asked && now - h->asked < CH_DEFAULT_HEALTH_MS);
-    bool given_up = h->probe && h->store.code == CHELA_ETIMEOUT;
-    if (v->gw->draining) {
-        say(v, 503, "stopping");
+void ch_health_ready(struct ch_request *req) {
+    struct ch_health *h = req->gw->health;
+    int64_t now = ch_mono_ms(ch_loop_clock(req->gw->rt->loop));
+    bool known = !req->gw->store || (h->asked && now - h->asked < CH_DEFAULT_HEALTH_MS);
+    if (req->gw->draining) {
+        health_respond_status(req, 503, "stopping");
         return;
     }
-    if (known || given_up) {
-        tell(v);
+    if (known || (h->probe && h->gave_up)) {
+        health_respond(req);
         return;
     }
-    struct waiting *w = ch_alloc(sizeof(*w));
-    w->visit = v;
-    v->user = w;
-    v->left = on_left;
+    struct health_waiter *w = ch_alloc(sizeof(*w));
+    w->request = req;
+    req->user = w;
+    req->on_disconnect = health_on_disconnect;
     ch_list_add(&h->waiting, &w->link);
     if (!h->probe)
-        begin(h);
-}
-
-bool ch_health_store_works(const struct ch_health *h) {
-    return h->store.code == 0;
-}
-
-bool ch_health_model_works(const struct ch_health *h) {
-    return h->model.n == 0;
-}
-
-/* --- what is seen of models */
-
-void ch_health_hear(struct ch_health *h, const struct chela_event *ev) {
-    if (ev->type == CHELA_EV_TURN_END)
-        ch_buf_clear(&h->model);
-    if (ev->type == CHELA_EV_RETRY) {
-        ch_buf_clear(&h->model);
-        ch_buf_add(&h->model, ev->retry.reason.p, ev->retry.reason.n);
-    }
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.reason, "model_error") == 0) {
-        ch_buf_clear(&h->model);
-        ch_buf_add(&h->model, ev->end.error.p, ev->end.error.n);
-    }
+        store_probe_start(h);
 }
 
 void chela_gateway_trouble(chela_gateway *gw, const char *why) {
-    struct ch_buf *told = &gw->health->config;
-    ch_buf_clear(told);
-    ch_redact_copy(told, ch_sv_str(why ? why : ""));
+    ch_health_state_set_config(gw->health_state, why);
 }
 
 /* --- life */
@@ -241,7 +219,5 @@ void ch_health_free(struct ch_health *h) {
     if (h->probe)
         h->probe->health = NULL;
     ch_timer_stop(h->gw->rt->loop, &h->patience);
-    ch_buf_release(&h->model);
-    ch_buf_release(&h->config);
     ch_free(h);
 }

@@ -1,12 +1,15 @@
-/* metrics.c -- GET /metrics, as Prometheus reads it.
+/* metrics.c -- GET /metrics, in the text format of Prometheus.
  *
- * Sums and sizes alone: no name, key or text of anybody becomes a label. */
-#include "chela/mailbox.h"
-#include "gateway/http/health.h"
-#include "gateway/http/routes.h"
+ * Counters and gauges without names, keys or texts of users as labels. */
+#include "gateway/http/metrics.h"
 
-static void add(struct ch_buf *out, const char *name, const char *type, const char *help,
-                double value) {
+#include "chela/mailbox.h"
+#include "gateway/lane/health_state.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+
+static void metrics_add(struct ch_buf *out, const char *name, const char *type, const char *help,
+                        double value) {
     ch_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.15g\n", name, help, name, type, name,
                 value);
 }
@@ -19,40 +22,44 @@ static void add_requests(struct ch_buf *out, const struct ch_counters *c) {
                     (unsigned long long)c->requests[i]);
 }
 
-void ch_metrics(struct ch_visit *v) {
-    const chela_gateway *gw = v->gw;
+void ch_metrics_get(struct ch_request *req) {
+    const chela_gateway *gw = req->gw;
     const struct ch_counters *c = &gw->counters;
     CH_BUF_AUTO out = {0};
-    int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - gw->began;
-    add(&out, "chela_uptime_seconds", "gauge", "Seconds since the start.", (double)ms / 1000);
+    int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - gw->started;
+    metrics_add(&out, "chela_uptime_seconds", "gauge", "Seconds since the start.",
+                (double)ms / 1000);
     add_requests(&out, c);
-    add(&out, "chela_refused_total", "counter", "Requests refused before their body was read.",
-        (double)c->refused);
-    add(&out, "chela_connections", "gauge", "Open connections.",
-        (double)ch_server_clients(gw->server));
-    add(&out, "chela_requests_in_progress", "gauge", "Requests being answered.",
-        (double)gw->nvisits);
-    add(&out, "chela_store_up", "gauge", "1, or 0 if the store failed when /readyz asked it last.",
-        ch_health_store_works(gw->health));
-    add(&out, "chela_model_up", "gauge", "1, or 0 if the last model call failed.",
-        ch_health_model_works(gw->health));
-    add(&out, "chela_outbox_waiting", "gauge", "Messages to chat services that were not sent yet.",
-        (double)chela_outbox_waiting(gw->rt));
-    add(&out, "chela_sessions_live", "gauge", "Sessions in memory.", (double)gw->nlanes);
-    add(&out, "chela_runs_in_progress", "gauge", "Runs in progress.", (double)gw->rt->running);
-    add(&out, "chela_runs_total", "counter", "Runs that ended or paused.", (double)c->runs);
-    add(&out, "chela_runs_failed_total", "counter", "Runs that ended in an error.",
-        (double)c->runs_failed);
-    add(&out, "chela_turns_total", "counter", "Model calls.", (double)c->turns);
-    add(&out, "chela_tool_calls_total", "counter", "Tool calls that ended.",
-        (double)c->tool_calls);
-    add(&out, "chela_tool_errors_total", "counter", "Tool calls that failed.",
-        (double)c->tool_errors);
-    add(&out, "chela_input_tokens_total", "counter", "Tokens sent to models.",
-        (double)c->input_tokens);
-    add(&out, "chela_output_tokens_total", "counter", "Tokens that models produced.",
-        (double)c->output_tokens);
-    add(&out, "chela_cost_usd_total", "counter", "What they cost, where prices are known.",
-        c->cost_usd);
-    ch_visit_text(v, 200, "text/plain; version=0.0.4; charset=utf-8", ch_buf_sv(&out));
+    metrics_add(&out, "chela_refused_total", "counter",
+                "Requests refused before their body was read.", (double)c->refused);
+    metrics_add(&out, "chela_connections", "gauge", "Open connections.",
+                (double)ch_server_clients(gw->server));
+    metrics_add(&out, "chela_requests_in_progress", "gauge", "Requests being answered.",
+                (double)gw->nrequests);
+    metrics_add(&out, "chela_store_up", "gauge",
+                "1, or 0 if the last probe of the store by /readyz failed.",
+                !ch_health_state_store_error(gw->health_state));
+    metrics_add(&out, "chela_model_up", "gauge", "1, or 0 if the last model call failed.",
+                !ch_health_state_model_error(gw->health_state));
+    metrics_add(&out, "chela_outbox_waiting", "gauge",
+                "Messages to chat services that were not sent yet.",
+                (double)chela_outbox_waiting(gw->rt));
+    metrics_add(&out, "chela_sessions_live", "gauge", "Sessions in memory.", (double)gw->nlanes);
+    metrics_add(&out, "chela_runs_in_progress", "gauge", "Runs in progress.",
+                (double)gw->rt->running);
+    metrics_add(&out, "chela_runs_total", "counter", "Runs that ended or paused.", (double)c->runs);
+    metrics_add(&out, "chela_runs_failed_total", "counter", "Runs that ended in an error.",
+                (double)c->runs_failed);
+    metrics_add(&out, "chela_turns_total", "counter", "Model calls.", (double)c->turns);
+    metrics_add(&out, "chela_tool_calls_total", "counter", "Tool calls that ended.",
+                (double)c->tool_calls);
+    metrics_add(&out, "chela_tool_errors_total", "counter", "Tool calls that failed.",
+                (double)c->tool_errors);
+    metrics_add(&out, "chela_input_tokens_total", "counter", "Tokens sent to models.",
+                (double)c->input_tokens);
+    metrics_add(&out, "chela_output_tokens_total", "counter", "Tokens that models produced.",
+                (double)c->output_tokens);
+    metrics_add(&out, "chela_cost_usd_total", "counter",
+                "Cost of model calls, where prices are known.", c->cost_usd);
+    ch_request_respond(req, 200, "text/plain; version=0.0.4; charset=utf-8", ch_buf_sv(&out));
 }

@@ -1,32 +1,37 @@
 /* openai_chat.c -- POST /v1/chat/completions.
  *
- * The posted history is the history, and the agent answers it with its own
- * tools: their calls and results are its own business and not shown. Tools of
- * the caller are theirs to run: the run pauses, the answer is their calls, and
- * the next request brings the results.
+ * The request brings the history, and the agent replies with the help of its own tools,
+ * whose calls and results are not shown. Tools of the client are run by the client: the run
+ * pauses, the response holds the calls, and the next request brings the results.
  *
- * A stream begins with the first word; what fails before that is answered with
- * a proper status. In a stream everything the model says is sent as it comes;
- * an answer that is not streamed holds the last reply alone. */
+ * A stream begins with the first text; an error before that is sent with its HTTP status. A
+ * stream holds all text of the run; a response without a stream holds the last reply only. */
+#include "gateway/http/openai_chat.h"
+
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/openai_completion.h"
+#include "gateway/http/openai_messages.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
-struct chat {
+struct openai_chat {
     struct ch_completion r;
     bool with_usage;
-    bool said;       /* some text of this turn */
-    bool gap;        /* text of an earlier turn stands before what comes */
-    struct ch_buf calls; /* of the caller's tools: JSON objects, comma separated */
+    bool said;           /* text of this turn was sent */
+    bool gap;            /* text of an earlier turn was sent: insert a blank line */
+    struct ch_buf calls; /* of the client's tools: JSON objects, comma separated */
     unsigned ncalls;
 };
 
-static struct chat *of(struct ch_completion *r) {
-    return CH_CONTAINER(r, struct chat, r);
+static struct openai_chat *openai_chat_of(struct ch_completion *r) {
+    return CH_CONTAINER(r, struct openai_chat, r);
 }
 
 /* --- writing */
 
-static void begin_object(const struct chat *c, struct ch_jw *w, const char *object) {
+static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *w,
+                                     const char *object) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "id", c->r.id);
     ch_jw_kcstr(w, "object", object);
@@ -34,9 +39,10 @@ static void begin_object(const struct chat *c, struct ch_jw *w, const char *obje
     ch_jw_kcstr(w, "model", c->r.agent);
 }
 
-/* What OpenAI's protocol has no words for: which session, and how it stands. */
-static void write_session(const struct chat *c, struct ch_jw *w, const struct chela_event *ev) {
-    if (!c->r.lane->kept)
+/* An extension of the protocol: the session, and how its run ended. */
+static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w,
+                                      const struct chela_event *ev) {
+    if (!c->r.lane->stored)
         return;
     ch_jw_key(w, "chela");
     ch_jw_begin(w, '{');
@@ -47,11 +53,11 @@ static void write_session(const struct chat *c, struct ch_jw *w, const struct ch
     ch_jw_end(w, '}');
 }
 
-/* delta: members of it, JSON; finish: NULL while there is more. */
-static void send_chunk(struct chat *c, struct ch_sv delta, const char *finish) {
+/* delta: a JSON object; finish: NULL unless this is the last chunk. */
+static void openai_chat_send_chunk(struct openai_chat *c, struct ch_sv delta, const char *finish) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    begin_object(c, &w, "chat.completion.chunk");
+    openai_chat_begin_object(c, &w, "chat.completion.chunk");
     ch_jw_key(&w, "choices");
     ch_jw_begin(&w, '[');
     ch_jw_begin(&w, '{');
@@ -63,31 +69,31 @@ static void send_chunk(struct chat *c, struct ch_sv delta, const char *finish) {
     if (c->with_usage)
         ch_jw_kraw(&w, "usage", CH_SV("null"));
     ch_jw_end(&w, '}');
-    ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
+    ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));
 }
 
-static void begin_stream(struct chat *c) {
+static void openai_chat_begin_stream(struct openai_chat *c) {
     if (c->r.begun)
         return;
     c->r.begun = true;
-    ch_visit_stream(c->r.visit);
-    send_chunk(c, CH_SV("{\"role\":\"assistant\",\"content\":\"\"}"), NULL);
+    ch_request_begin_stream(c->r.request);
+    openai_chat_send_chunk(c, CH_SV("{\"role\":\"assistant\",\"content\":\"\"}"), NULL);
 }
 
-static void send_text(struct chat *c, struct chela_str text) {
+static void openai_chat_send_text(struct openai_chat *c, struct chela_str text) {
     CH_BUF_AUTO delta = {0};
-    begin_stream(c);
+    openai_chat_begin_stream(c);
     ch_buf_add_str(&delta, "{\"content\":\"");
     if (c->gap && !c->said)
         ch_buf_add_str(&delta, "\\n\\n");
     ch_json_escape(&delta, ch_sv(text.p, text.n));
     ch_buf_add_str(&delta, "\"}");
     c->said = true;
-    send_chunk(c, ch_buf_sv(&delta), NULL);
+    openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
-/* A call of a tool that is the caller's. */
-static void add_call(struct chat *c, const struct chela_event *ev) {
+/* A call of a tool of the client. */
+static void openai_chat_add_call(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO one = {0};
     struct ch_jw w = ch_jw(&one);
     ch_jw_begin(&w, '{');
@@ -106,13 +112,14 @@ static void add_call(struct chat *c, const struct chela_event *ev) {
         return;
     CH_BUF_AUTO delta = {0};
     ch_buf_addf(&delta, "{\"tool_calls\":[%s]}", ch_buf_str(&one));
-    begin_stream(c);
-    send_chunk(c, ch_buf_sv(&delta), NULL);
+    openai_chat_begin_stream(c);
+    openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
 /* --- the end */
 
-static const char *finish_reason(const struct chat *c, const struct chela_event *ev) {
+static const char *openai_chat_finish_reason(const struct openai_chat *c,
+                                             const struct chela_event *ev) {
     if (c->ncalls)
         return "tool_calls";
     if (strcmp(ev->end.reason, "refused") == 0)
@@ -122,26 +129,26 @@ static const char *finish_reason(const struct chat *c, const struct chela_event 
     return "stop";
 }
 
-static void end_stream(struct chat *c, const struct chela_event *ev) {
+static void openai_chat_end_stream(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    begin_stream(c);
-    send_chunk(c, CH_SV("{}"), finish_reason(c, ev));
+    openai_chat_begin_stream(c);
+    openai_chat_send_chunk(c, CH_SV("{}"), openai_chat_finish_reason(c, ev));
     if (c->with_usage) {
-        begin_object(c, &w, "chat.completion.chunk");
+        openai_chat_begin_object(c, &w, "chat.completion.chunk");
         ch_jw_kraw(&w, "choices", CH_SV("[]"));
         ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
         ch_jw_end(&w, '}');
-        ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
+        ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));
     }
-    ch_visit_data(c->r.visit, NULL, NULL, CH_SV("[DONE]"));
-    ch_visit_end(c->r.visit);
+    ch_request_send_event(c->r.request, NULL, NULL, CH_SV("[DONE]"));
+    ch_request_end_stream(c->r.request);
 }
 
-static void end_whole(struct chat *c, const struct chela_event *ev) {
+static void openai_chat_end_whole(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0}, calls = {0};
     struct ch_jw w = ch_jw(&out);
-    begin_object(c, &w, "chat.completion");
+    openai_chat_begin_object(c, &w, "chat.completion");
     ch_jw_key(&w, "choices");
     ch_jw_begin(&w, '[');
     ch_jw_begin(&w, '{');
@@ -160,17 +167,17 @@ static void end_whole(struct chat *c, const struct chela_event *ev) {
     }
     ch_jw_end(&w, '}');
     ch_jw_kcstr(&w, "logprobs", NULL);
-    ch_jw_kcstr(&w, "finish_reason", finish_reason(c, ev));
+    ch_jw_kcstr(&w, "finish_reason", openai_chat_finish_reason(c, ev));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
     ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
-    write_session(c, &w, ev);
+    openai_chat_write_session(c, &w, ev);
     ch_jw_end(&w, '}');
-    ch_visit_json(c->r.visit, 200, &out);
+    ch_request_respond_json(c->r.request, 200, &out);
 }
 
-/* Inside a stream the protocol has an error too. */
-static void end_failed(struct chat *c, const struct chela_event *ev) {
+/* An error inside a stream. */
+static void openai_chat_end_failed(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
@@ -182,21 +189,21 @@ static void end_failed(struct chat *c, const struct chela_event *ev) {
     ch_jw_kcstr(&w, "code", ev->end.reason);
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
-    ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
-    ch_visit_end(c->r.visit);
+    ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));
+    ch_request_end_stream(c->r.request);
 }
 
-static void on_end(struct ch_completion *r, const struct chela_event *ev) {
+static void openai_chat_on_end(struct ch_completion *r, const struct chela_event *ev) {
     if (ch_completion_failed(ev))
-        end_failed(of(r), ev);
+        openai_chat_end_failed(openai_chat_of(r), ev);
     else if (r->stream)
-        end_stream(of(r), ev);
+        openai_chat_end_stream(openai_chat_of(r), ev);
     else
-        end_whole(of(r), ev);
+        openai_chat_end_whole(openai_chat_of(r), ev);
 }
 
-static void on_event(struct ch_completion *r, const struct chela_event *ev) {
-    struct chat *c = of(r);
+static void openai_chat_on_event(struct ch_completion *r, const struct chela_event *ev) {
+    struct openai_chat *c = openai_chat_of(r);
     switch (ev->type) {
     case CHELA_EV_TURN_START:
         c->gap |= c->said;
@@ -204,10 +211,10 @@ static void on_event(struct ch_completion *r, const struct chela_event *ev) {
         break;
     case CHELA_EV_TEXT_DELTA:
         if (c->r.stream)
-            send_text(c, ev->delta.text);
+            openai_chat_send_text(c, ev->delta.text);
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
-        add_call(c, ev);
+        openai_chat_add_call(c, ev);
         break;
     default:
         break;
@@ -216,32 +223,33 @@ static void on_event(struct ch_completion *r, const struct chela_event *ev) {
 
 /* --- the beginning */
 
-static int read_request(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err) {
-    struct ch_visit *v = r->visit;
-    const struct ch_json *f = ch_json_get(v->json, "response_format");
+static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts *o,
+                                    struct chela_error *err) {
+    struct ch_request *req = r->request;
+    const struct ch_json *f = ch_json_get(req->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
-    of(r)->with_usage =
-        ch_json_bool(ch_json_path(v->json, "stream_options", "include_usage", NULL), false);
-    if (ch_json_int(ch_json_get(v->json, "n"), 1) != 1)
+    openai_chat_of(r)->with_usage =
+        ch_json_bool(ch_json_path(req->json, "stream_options", "include_usage", NULL), false);
+    if (ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
         return ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    int rc = ch_openai_tools(v, "function", o, err);
+    int rc = ch_openai_tools(req, "function", o, err);
     if (rc == 0)
-        rc = ch_openai_format(v, "response_format", f, schema, o, err);
+        rc = ch_openai_format(req, "response_format", f, schema, o, err);
     if (rc == 0)
-        rc = ch_openai_messages(ch_json_get(v->json, "messages"), &r->history, err);
+        rc = ch_openai_messages(ch_json_get(req->json, "messages"), &r->history, err);
     return rc;
 }
 
-static void release(struct ch_completion *r) {
-    ch_buf_release(&of(r)->calls);
+static void openai_chat_release(struct ch_completion *r) {
+    ch_buf_release(&openai_chat_of(r)->calls);
 }
 
-void ch_openai_chat(struct ch_visit *v) {
-    static const struct ch_completion_ops ops = {.size = sizeof(struct chat),
-                                            .prefix = "chatcmpl-",
-                                            .read = read_request,
-                                            .event = on_event,
-                                            .end = on_end,
-                                            .release = release};
-    ch_completion_begin(v, &ops);
+void ch_openai_chat(struct ch_request *req) {
+    static const struct ch_completion_ops ops = {.size = sizeof(struct openai_chat),
+                                                 .prefix = "chatcmpl-",
+                                                 .read = openai_chat_read_request,
+                                                 .event = openai_chat_on_event,
+                                                 .end = openai_chat_on_end,
+                                                 .release = openai_chat_release};
+    ch_completion_begin(req, &ops);
 }

@@ -1,51 +1,58 @@
-/* openai_messages.c -- the `messages` of Chat Completions, read. */
-#include "base/error.h"
-#include "gateway/http/openai.h"
+/* openai_messages.c -- see openai_messages.h. */
+#include "gateway/http/openai_messages.h"
 
-static int read_file(const struct ch_json *part, struct ch_history *h, struct chela_error *err) {
+#include "base/error.h"
+#include "gateway/lane/client_history.h"
+
+static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
+                                     struct chela_error *err) {
     const struct ch_json *file = ch_json_get(part, "file");
     struct ch_sv data = ch_json_get_str(file, "file_data");
     if (!data.n)
-        return ch_fail(err, CHELA_EINVAL, "a file needs `file_data`: uploads are not kept here");
-    return ch_history_media(h, CH_BLOCK_DOCUMENT, data, ch_json_get_str(file, "filename"), err);
+        return ch_fail(err, CHELA_EINVAL,
+                       "a file must have `file_data`: uploaded files are not supported");
+    return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, data,
+                                       ch_json_get_str(file, "filename"), err);
 }
 
-static int read_part(const struct ch_json *part, struct ch_history *h, struct chela_error *err) {
+static int openai_messages_read_part(const struct ch_json *part, struct ch_client_history *h,
+                                     struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(part, "type");
     if (ch_sv_is(type, "text") || ch_sv_is(type, "refusal")) {
-        ch_history_text(h, ch_json_get_str(part, ch_sv_is(type, "text") ? "text" : "refusal"));
+        ch_client_history_add_text(
+            h, ch_json_get_str(part, ch_sv_is(type, "text") ? "text" : "refusal"));
         return 0;
     }
     if (ch_sv_is(type, "image_url"))
-        return ch_history_media(h, CH_BLOCK_IMAGE,
-                                ch_json_str(ch_json_path(part, "image_url", "url", NULL)),
-                                CH_SV(""), err);
+        return ch_client_history_add_media(
+            h, CH_BLOCK_IMAGE, ch_json_str(ch_json_path(part, "image_url", "url", NULL)), CH_SV(""),
+            err);
     if (ch_sv_is(type, "file"))
-        return read_file(part, h, err);
-    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not understood", CH_SV_FMT(type));
+        return openai_messages_read_file(part, h, err);
+    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
-static int read_content(const struct ch_json *content, struct ch_history *h,
-                        struct chela_error *err) {
+static int openai_messages_read_content(const struct ch_json *content, struct ch_client_history *h,
+                                        struct chela_error *err) {
     int rc = 0;
     if (!content || content->type == CH_JSON_NULL)
         return 0;
     if (content->type == CH_JSON_STRING) {
-        ch_history_text(h, ch_json_str(content));
+        ch_client_history_add_text(h, ch_json_str(content));
         return 0;
     }
     if (content->type != CH_JSON_ARRAY)
         return ch_fail(err, CHELA_EINVAL, "`content` must be a text or a list of parts");
     for (CH_JSON_EACH(part, content)) {
-        rc = read_part(part, h, err);
+        rc = openai_messages_read_part(part, h, err);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-/* All texts of a content as one. */
-static struct ch_sv flat(struct ch_history *h, const struct ch_json *content) {
+/* All texts of a `content`, joined. */
+static struct ch_sv flat(struct ch_client_history *h, const struct ch_json *content) {
     CH_BUF_AUTO all = {0};
     if (ch_json_is(content, CH_JSON_STRING))
         return ch_json_str(content);
@@ -54,53 +61,57 @@ static struct ch_sv flat(struct ch_history *h, const struct ch_json *content) {
     return ch_arena_sv(h->arena, ch_buf_sv(&all));
 }
 
-static int read_calls(const struct ch_json *calls, struct ch_history *h, struct chela_error *err) {
+static int openai_messages_read_calls(const struct ch_json *calls, struct ch_client_history *h,
+                                      struct chela_error *err) {
     for (CH_JSON_EACH(c, calls)) {
         const struct ch_json *f = ch_json_get(c, "function");
         struct ch_sv id = ch_json_get_str(c, "id"), name = ch_json_get_str(f, "name");
         struct ch_sv arguments = ch_json_get_str(f, "arguments");
         if (!id.n || !name.n)
-            return ch_fail(err, CHELA_EINVAL, "a tool call needs an id and a function's name");
-        ch_history_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
-                                               .id = id,
-                                               .name = name,
-                                               .text = arguments.n ? arguments : CH_SV("{}")});
+            return ch_fail(err, CHELA_EINVAL,
+                           "a tool call must have an id and the name of a function");
+        ch_client_history_add_block(
+            h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
+                                  .id = id,
+                                  .name = name,
+                                  .text = arguments.n ? arguments : CH_SV("{}")});
     }
     return 0;
 }
 
-static int read_message(const struct ch_json *m, struct ch_history *h, struct chela_error *err) {
+static int openai_messages_read_message(const struct ch_json *m, struct ch_client_history *h,
+                                        struct chela_error *err) {
     struct ch_sv role = ch_json_get_str(m, "role");
     const struct ch_json *content = ch_json_get(m, "content");
     if (ch_sv_is(role, "system") || ch_sv_is(role, "developer")) {
-        ch_history_system(h, flat(h, content));
+        ch_client_history_add_system(h, flat(h, content));
         return 0;
     }
     if (ch_sv_is(role, "user")) {
-        ch_history_begin(h, CH_MSG_USER);
-        return read_content(content, h, err);
+        ch_client_history_begin(h, CH_MSG_USER);
+        return openai_messages_read_content(content, h, err);
     }
     if (ch_sv_is(role, "assistant")) {
-        ch_history_begin(h, CH_MSG_ASSISTANT);
-        int rc = read_content(content, h, err);
-        return rc < 0 ? rc : read_calls(ch_json_get(m, "tool_calls"), h, err);
+        ch_client_history_begin(h, CH_MSG_ASSISTANT);
+        int rc = openai_messages_read_content(content, h, err);
+        return rc < 0 ? rc : openai_messages_read_calls(ch_json_get(m, "tool_calls"), h, err);
     }
     if (ch_sv_is(role, "tool")) {
-        ch_history_begin(h, CH_MSG_RESULTS);
-        ch_history_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
-                                               .id = ch_json_get_str(m, "tool_call_id"),
-                                               .text = flat(h, content)});
+        ch_client_history_begin(h, CH_MSG_RESULTS);
+        ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
+                                                          .id = ch_json_get_str(m, "tool_call_id"),
+                                                          .text = flat(h, content)});
         return 0;
     }
-    return ch_fail(err, CHELA_EINVAL, "a message's `role` is not '%.*s'", CH_SV_FMT(role));
+    return ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message", CH_SV_FMT(role));
 }
 
-int ch_openai_messages(const struct ch_json *messages, struct ch_history *h,
+int ch_openai_messages(const struct ch_json *messages, struct ch_client_history *h,
                        struct chela_error *err) {
     if (!ch_json_is(messages, CH_JSON_ARRAY))
         return ch_fail(err, CHELA_EINVAL, "`messages` must be a list");
     for (CH_JSON_EACH(m, messages)) {
-        int rc = read_message(m, h, err);
+        int rc = openai_messages_read_message(m, h, err);
         if (rc < 0)
             return rc;
     }

@@ -1,68 +1,73 @@
 /* session_open.c -- see session_open.h. */
 #include "gateway/http/session_open.h"
 
-#include "gateway/request/lookup.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
 
-struct seek {
-    struct ch_visit *visit;
+struct session_opening {
+    struct ch_request *request;
     struct ch_lane_wait wait;
 };
 
-static int keep_agent(const struct chela_store_session *s, void *user) {
-    ((struct ch_lookup *)user)->found = ch_strdup(s->agent);
+static int copy_agent_id(const struct chela_store_session *s, void *user) {
+    ((struct ch_store_lookup *)user)->found = ch_strdup(s->agent);
     return 0;
 }
 
-static int ask_agent(struct ch_lookup *l, struct chela_error *err) {
-    int rc = chela_store_session(l->store, l->key, keep_agent, l, err);
+static int session_open_query_agent(struct ch_store_lookup *l, struct chela_error *err) {
+    int rc = chela_store_session(l->store, l->key, copy_agent_id, l, err);
     bool may_lack = l->number;
     return rc == CHELA_ENOENT && may_lack ? 0 : rc;
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err) {
-    struct seek *s = CH_CONTAINER(w, struct seek, wait);
-    struct ch_visit *v = s->visit;
-    v->left = NULL;
+static void session_open_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                  const struct chela_error *err) {
+    struct session_opening *s = CH_CONTAINER(w, struct session_opening, wait);
+    struct ch_request *req = s->request;
+    req->on_disconnect = NULL;
     ch_free(s);
     if (err)
-        ch_visit_error(v, err);
+        ch_request_fail_with(req, err);
     else
-        v->found(v, l);
+        req->on_lane(req, l);
 }
 
-static void on_left(struct ch_visit *v) {
-    struct seek *s = v->user;
+static void session_open_on_disconnect(struct ch_request *req) {
+    struct session_opening *s = req->user;
     ch_list_del(&s->wait.link);
     ch_free(s);
 }
 
-static void told_agent(struct ch_visit *v, struct ch_lookup *l) {
+static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup *l) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (!l->found) {
-        v->found(v, NULL);
+        req->on_lane(req, NULL);
         return;
     }
-    chela_agent *agent = ch_gateway_agent(v->gw, ch_sv_str(l->found));
-    struct ch_lane_opts o = {.agent = agent ? agent : v->gw->agents[0], .key = l->key};
-    if (ch_lane_use(v->gw, &o, &lane, &err) < 0) {
-        ch_visit_error(v, &err);
+    chela_agent *agent = ch_gateway_agent(req->gw, ch_sv_str(l->found));
+    struct ch_lane_opts o = {.agent = agent ? agent : req->gw->agents[0], .key = l->key};
+    if (ch_lane_use(req->gw, &o, &lane, &err) < 0) {
+        ch_request_fail_with(req, &err);
         return;
     }
-    struct seek *s = ch_alloc(sizeof(*s));
-    s->visit = v;
-    s->wait.ready = on_ready;
-    v->user = s;
-    v->left = on_left;
+    struct session_opening *s = ch_alloc(sizeof(*s));
+    s->request = req;
+    s->wait.ready = session_open_on_ready;
+    req->user = s;
+    req->on_disconnect = session_open_on_disconnect;
     ch_lane_when_ready(lane, &s->wait);
 }
 
-void ch_seek(struct ch_visit *v, bool may_lack,
-             void (*found)(struct ch_visit *v, struct ch_lane *l)) {
-    struct ch_lane *lane = ch_lane_find(v->gw, v->param);
-    v->found = found;
+void ch_session_open_lane(struct ch_request *req, bool may_lack,
+                          void (*found)(struct ch_request *req, struct ch_lane *l)) {
+    struct ch_lane *lane = ch_lane_find(req->gw, req->param);
+    req->on_lane = found;
     if (lane && lane->ready)
-        found(v, lane);
+        found(req, lane);
     else
-        ch_lookup(v, v->param, may_lack, ask_agent, told_agent);
+        ch_store_lookup_start(req, req->param, may_lack, session_open_query_agent,
+                              session_open_on_agent);
 }

@@ -1,13 +1,14 @@
-/* session_open.h -- the lane of a session that may not be in memory: then the store is
- * asked which agent it has, and its journal is read. */
+/* session_open.h -- the lane of a session that may not be in memory: the store is asked for
+ * its agent, and its journal is read. */
 #ifndef CH_GATEWAY_SESSION_OPEN_H
 #define CH_GATEWAY_SESSION_OPEN_H
 #include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
-/* Call found with the lane of the session that v->param names, ready to be used.
- * If there is no such session: found with NULL where it `may_lack`, else v is
- * answered with 404. Whatever else goes wrong v is answered with. */
-void ch_seek(struct ch_visit *v, bool may_lack,
-             void (*found)(struct ch_visit *v, struct ch_lane *l));
+/* Calls on_lane with the lane of the session that req->param names, ready for use. Without
+ * such a session: on_lane with NULL if may_lack, else req is answered with 404. Other errors
+ * are answered, too. */
+void ch_session_open_lane(struct ch_request *req, bool may_lack,
+                          void (*on_lane)(struct ch_request *req, struct ch_lane *l));
 
 #endif

@@ -1,126 +1,135 @@
-/* sessions_api.c -- /api/sessions: look at them, talk to them, stop them.
+/* sessions_api.c -- /api/sessions: list, show, delete and cancel sessions, and send messages.
  *
- * A message for a session that rests begins a run. One that comes while a run
- * is in progress steers it, or waits for its end, as its sender asks. A session
- * that waits for its caller's tools gets their results the same way. */
+ * A message for an idle session begins a run. A message during a run steers the run or is
+ * queued until its end, as the client asks. Results of the client's tools are sent the same
+ * way. */
+#include "gateway/http/sessions_api.h"
+
 #include <time.h>
 
 #include "agent/journal/run_journal.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/events.h"
-#include "gateway/request/lookup.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/session_events.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
+#include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
 #include "store/owner.h"
 #include "store/store.h"
 
-/* --- looking */
+/* --- reading */
 
-static int add_session(const struct chela_store_session *s, void *user) {
-    struct ch_lookup *l = user;
+static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
+    struct ch_store_lookup *l = user;
     char *json = chela_store_session_json(s);
     ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
     chela_free(json);
     return 0;
 }
 
-static int ask_list(struct ch_lookup *l, struct chela_error *err) {
+static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
     struct chela_store_filter filter = {.limit = (size_t)l->number};
-    return chela_store_list(l->store, &filter, add_session, l, err);
+    return chela_store_list(l->store, &filter, sessions_api_add_session, l, err);
 }
 
-static void told_list(struct ch_visit *v, struct ch_lookup *l) {
+static void respond_list(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     ch_buf_addf(&out, "{\"sessions\":[%s]}", ch_buf_str(&l->out));
-    ch_visit_json(v, 200, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
 static int add_hit(const struct chela_store_hit *h, void *user) {
-    struct ch_lookup *l = user;
+    struct ch_store_lookup *l = user;
     char *json = chela_store_hit_json(h);
     ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
     chela_free(json);
     return 0;
 }
 
-static int ask_search(struct ch_lookup *l, struct chela_error *err) {
+static int query_search(struct ch_store_lookup *l, struct chela_error *err) {
     return chela_store_search(l->store, l->key, NULL, (size_t)l->number, add_hit, l, err);
 }
 
-static void told_search(struct ch_visit *v, struct ch_lookup *l) {
+static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     ch_buf_addf(&out, "{\"hits\":[%s]}", ch_buf_str(&l->out));
-    ch_visit_json(v, 200, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_list(struct ch_visit *v) {
-    struct ch_sv words = ch_visit_query(v, "q");
+void ch_sessions_list(struct ch_request *req) {
+    struct ch_sv words = ch_request_query(req, "q");
     if (words.n) {
-        ch_lookup(v, ch_query_decode(&v->arena, words),
-                  ch_visit_number(v, "limit", 20, CH_LIMIT_LISTED), ask_search, told_search);
+        ch_store_lookup_start(req, ch_http_route_decode_query(&req->arena, words),
+                              ch_request_query_number(req, "limit", 20, CH_LIMIT_LISTED),
+                              query_search, respond_search);
         return;
     }
-    ch_lookup(v, ch_sv(NULL, 0), ch_visit_number(v, "limit", 100, CH_LIMIT_LISTED), ask_list,
-              told_list);
+    ch_store_lookup_start(req, ch_sv(NULL, 0),
+                          ch_request_query_number(req, "limit", 100, CH_LIMIT_LISTED), query_list,
+                          respond_list);
 }
 
-static int ask_show(struct ch_lookup *l, struct chela_error *err) {
+static int query_show(struct ch_store_lookup *l, struct chela_error *err) {
     return chela_store_show(l->store, l->key, &l->found, err);
 }
 
-static void told_show(struct ch_visit *v, struct ch_lookup *l) {
+static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     ch_buf_add_str(&out, l->found);
-    ch_visit_json(v, 200, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_show(struct ch_visit *v) {
-    ch_lookup(v, v->param, 0, ask_show, told_show);
+void ch_sessions_show(struct ch_request *req) {
+    ch_store_lookup_start(req, req->param, 0, query_show, respond_show);
 }
 
-static int add_line(const char *p, size_t n, void *user) {
-    struct ch_lookup *l = user;
+static int sessions_api_add_line(const char *p, size_t n, void *user) {
+    struct ch_store_lookup *l = user;
     n -= n && p[n - 1] == '\n';
-    if (l->number++) /* the first line is the session's, not a record's */
+    if (l->number++) /* the first line describes the session */
         ch_buf_addf(&l->out, "%s%.*s", l->number > 2 ? "," : "", (int)n, p);
     return 0;
 }
 
-/* Does another process hold it, as far as can be known? */
-static int look_for_holder(const struct chela_store_session *s, void *user) {
-    struct ch_lookup *l = user;
+/* Finds a process that probably holds the lease of the session. */
+static int find_lease_holder(const struct chela_store_session *s, void *user) {
+    struct ch_store_lookup *l = user;
     bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
     if (*s->owner && (lasts || ch_owner_lives(s->owner)))
         l->found = ch_strdup(s->owner);
     return 0;
 }
 
-static int ask_records(struct ch_lookup *l, struct chela_error *err) {
-    int rc = chela_store_session(l->store, l->key, look_for_holder, l, err);
-    return rc < 0 ? rc : chela_store_export(l->store, l->key, add_line, l, err);
+static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
+    int rc = chela_store_session(l->store, l->key, find_lease_holder, l, err);
+    return rc < 0 ? rc : chela_store_export(l->store, l->key, sessions_api_add_line, l, err);
 }
 
-/* live: somebody is at work on it. A journal whose run has no end, and nobody at
- * work, was cut off. */
-static void told_records(struct ch_visit *v, struct ch_lookup *l) {
+/* live: a process works on the session. A run without an end in a session that is not live
+ * was interrupted. */
+static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
-    const struct ch_lane *lane = ch_lane_find(v->gw, v->param);
+    const struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     bool live = lane ? lane->running : l->found != NULL;
     ch_buf_addf(&out, "{\"live\":%s,\"records\":[", live ? "true" : "false");
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
-    ch_visit_json(v, 200, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_records(struct ch_visit *v) {
-    ch_lookup(v, v->param, 0, ask_records, told_records);
+void ch_sessions_records(struct ch_request *req) {
+    ch_store_lookup_start(req, req->param, 0, query_records, respond_records);
 }
 
-/* --- deleting: our own hold on it may still be on its way to the store */
+/* --- deleting: the release of our own lease may not have reached the store yet */
 
 #define DELETE_TRIES 50
 
-static int ask_delete(struct ch_lookup *l, struct chela_error *err) {
+static int query_delete(struct ch_store_lookup *l, struct chela_error *err) {
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
     int rc = chela_store_delete(l->store, l->key, err);
     for (int i = 0; rc == CHELA_EBUSY && l->number && i < DELETE_TRIES; i++) {
@@ -130,32 +139,33 @@ static int ask_delete(struct ch_lookup *l, struct chela_error *err) {
     return rc;
 }
 
-static void told_delete(struct ch_visit *v, struct ch_lookup *l) {
+static void respond_delete(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "deleted", l->key);
     ch_jw_end(&w, '}');
-    ch_visit_json(v, 200, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_delete(struct ch_visit *v) {
-    struct ch_lane *lane = ch_lane_find(v->gw, v->param);
+void ch_sessions_delete(struct ch_request *req) {
+    struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (lane && lane->running) {
-        ch_visit_fail(v, 409, "busy", "a run is in progress: cancel it first");
+        ch_request_fail(req, 409, "busy", "a run is in progress: cancel it first");
         return;
     }
     if (lane)
         ch_lane_close(lane);
-    ch_lookup(v, v->param, lane != NULL, ask_delete, told_delete);
+    ch_store_lookup_start(req, req->param, lane != NULL, query_delete, respond_delete);
 }
 
-void ch_sessions_cancel(struct ch_visit *v) {
+void ch_sessions_cancel(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    struct ch_lane *lane = ch_lane_find(v->gw, v->param);
+    struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (!lane || !lane->running) {
-        ch_visit_fail(v, 409, "idle", "nothing runs in session '%.*s'", CH_SV_FMT(v->param));
+        ch_request_fail(req, 409, "idle", "no run in progress in session '%.*s'",
+                        CH_SV_FMT(req->param));
         return;
     }
     chela_cancel(lane->run, "cancelled by a request");
@@ -164,21 +174,22 @@ void ch_sessions_cancel(struct ch_visit *v) {
     ch_jw_kcstr(&w, "run", lane->run->id);
     ch_jw_kbool(&w, "cancelled", true);
     ch_jw_end(&w, '}');
-    ch_visit_json(v, 202, &out);
+    ch_request_respond_json(req, 202, &out);
 }
 
-/* --- talking */
+/* --- messages */
 
-struct message {
+struct session_message {
     struct ch_lane_wait wait;
-    struct ch_visit *visit;
+    struct ch_request *request;
 };
 
-static void accepted(struct ch_visit *v, struct ch_lane *l, const char *delivery) {
+static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane *l,
+                                          const char *delivery) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    if (ch_json_bool(ch_json_get(v->json, "stream"), false)) {
-        ch_events_follow(v, l, true);
+    if (ch_json_bool(ch_json_get(req->json, "stream"), false)) {
+        ch_session_events_follow(req, l, true);
         return;
     }
     ch_jw_begin(&w, '{');
@@ -188,14 +199,14 @@ static void accepted(struct ch_visit *v, struct ch_lane *l, const char *delivery
     if (strcmp(delivery, "results") == 0)
         ch_jw_kbool(&w, "resumed", l->running);
     ch_jw_end(&w, '}');
-    ch_visit_json(v, 202, &out);
+    ch_request_respond_json(req, 202, &out);
 }
 
-/* The run goes on with the last of them; until then each is kept. */
-static int give_results(struct ch_visit *v, struct ch_lane *l, struct chela_error *err) {
+/* Stores each result. The run resumes with the last one. */
+static int give_results(struct ch_request *req, struct ch_lane *l, struct chela_error *err) {
     size_t given = 0;
-    for (CH_JSON_EACH(r, ch_json_get(v->json, "results"))) {
-        const char *id = ch_arena_str(&v->arena, ch_json_get_str(r, "id"));
+    for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
+        const char *id = ch_arena_str(&req->arena, ch_json_get_str(r, "id"));
         struct ch_sv content = ch_json_get_str(r, "content");
         int rc = chela_session_answer(l->session, id, content.p ? content.p : "", content.n,
                                       ch_json_bool(ch_json_get(r, "is_error"), false), err);
@@ -207,28 +218,30 @@ static int give_results(struct ch_visit *v, struct ch_lane *l, struct chela_erro
     return rc == CHELA_ESTATE && given ? 0 : rc;
 }
 
-static int read_input(struct ch_visit *v, struct ch_msg **out, struct chela_error *err) {
-    struct ch_history h;
-    struct ch_sv text = ch_json_get_str(v->json, "text");
+static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
+                                   struct chela_error *err) {
+    struct ch_client_history h;
+    struct ch_sv text = ch_json_get_str(req->json, "text");
     int rc = 0;
-    ch_history_init(&h, &v->arena, ch_now_ms(ch_loop_clock(v->gw->rt->loop)));
-    ch_history_begin(&h, CH_MSG_USER);
-    ch_history_text(&h, text);
-    for (CH_JSON_EACH(url, ch_json_get(v->json, "images")))
+    ch_client_history_init(&h, &req->arena, ch_now_ms(ch_loop_clock(req->gw->rt->loop)));
+    ch_client_history_begin(&h, CH_MSG_USER);
+    ch_client_history_add_text(&h, text);
+    for (CH_JSON_EACH(url, ch_json_get(req->json, "images")))
         if (rc == 0)
-            rc = ch_history_media(&h, CH_BLOCK_IMAGE, ch_json_str(url), CH_SV(""), err);
+            rc = ch_client_history_add_media(&h, CH_BLOCK_IMAGE, ch_json_str(url), CH_SV(""), err);
     if (rc == 0)
-        rc = ch_history_end(&h, out, err);
-    ch_history_release(&h);
+        rc = ch_client_history_finish(&h, out, err);
+    ch_client_history_release(&h);
     return rc;
 }
 
-static int say_while_running(struct ch_visit *v, struct ch_lane *l, const char **delivery,
-                             struct chela_error *err) {
-    struct ch_sv text = ch_json_get_str(v->json, "text"), mode = ch_json_get_str(v->json, "mode");
+static int deliver_while_running(struct ch_request *req, struct ch_lane *l, const char **delivery,
+                                 struct chela_error *err) {
+    struct ch_sv text = ch_json_get_str(req->json, "text"),
+                 mode = ch_json_get_str(req->json, "mode");
     bool later = ch_sv_is(mode, "follow_up");
     if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "there is no `text`");
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
     if (ch_sv_is(mode, "run"))
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
     int rc = later ? chela_run_follow_up(l->run, text.p, text.n)
@@ -238,11 +251,12 @@ static int say_while_running(struct ch_visit *v, struct ch_lane *l, const char *
                   : 0;
 }
 
-/* A person answers in the run's place, whatever it is doing. */
-static int take_over(struct ch_visit *v, struct ch_lane *l, struct chela_error *err) {
-    struct ch_sv text = ch_json_get_str(v->json, "text");
+/* A person replies in place of the run, which ends. */
+static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
+                                  struct chela_error *err) {
+    struct ch_sv text = ch_json_get_str(req->json, "text");
     if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "there is no `text`");
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
     bool stored = l->session->keep && l->session->keep->past;
     int rc = stored ? ch_lane_resume(l, "ask", err) : 0;
     if (rc < 0)
@@ -250,58 +264,60 @@ static int take_over(struct ch_visit *v, struct ch_lane *l, struct chela_error *
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
     if (rc == 0)
         l->running = true;
-    return rc < 0 ? ch_fail(err, rc, "nothing is under way in session '%s'", l->session->key) : 0;
+    return rc < 0 ? ch_fail(err, rc, "no run in session '%s' to take over", l->session->key) : 0;
 }
 
-static int say(struct ch_visit *v, struct ch_lane *l, const char **delivery,
-               struct chela_error *err) {
+static int sessions_api_deliver(struct ch_request *req, struct ch_lane *l, const char **delivery,
+                                struct chela_error *err) {
     struct ch_msg *input;
-    if (ch_json_is(ch_json_get(v->json, "results"), CH_JSON_ARRAY)) {
+    if (ch_json_is(ch_json_get(req->json, "results"), CH_JSON_ARRAY)) {
         *delivery = "results";
-        return give_results(v, l, err);
+        return give_results(req, l, err);
     }
-    if (ch_sv_is(ch_json_get_str(v->json, "mode"), "take_over")) {
+    if (ch_sv_is(ch_json_get_str(req->json, "mode"), "take_over")) {
         *delivery = "take_over";
-        return take_over(v, l, err);
+        return sessions_api_take_over(req, l, err);
     }
     if (l->running)
-        return say_while_running(v, l, delivery, err);
-    if (ch_json_bool(ch_json_get(v->json, "resume"), false)) {
+        return deliver_while_running(req, l, delivery, err);
+    if (ch_json_bool(ch_json_get(req->json, "resume"), false)) {
         *delivery = "resume";
         return ch_lane_resume(l, "ask", err);
     }
     *delivery = "run";
-    int rc = read_input(v, &input, err);
+    int rc = sessions_api_read_input(req, &input, err);
     return rc < 0 ? rc : ch_lane_start(l, input, "ask", err);
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
-    struct message *m = CH_CONTAINER(w, struct message, wait);
-    struct ch_visit *v = m->visit;
+static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                  const struct chela_error *failed) {
+    struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
+    struct ch_request *req = m->request;
     struct chela_error err = {0};
     const char *delivery = NULL;
-    v->left = NULL;
+    req->on_disconnect = NULL;
     ch_free(m);
     if (failed)
-        ch_visit_error(v, failed);
-    else if (say(v, l, &delivery, &err) < 0)
-        ch_visit_error(v, &err);
+        ch_request_fail_with(req, failed);
+    else if (sessions_api_deliver(req, l, &delivery, &err) < 0)
+        ch_request_fail_with(req, &err);
     else
-        accepted(v, l, delivery);
+        sessions_api_respond_accepted(req, l, delivery);
 }
 
-static void on_left(struct ch_visit *v) {
-    struct message *m = v->user;
+static void sessions_api_on_disconnect(struct ch_request *req) {
+    struct session_message *m = req->user;
     ch_list_del(&m->wait.link);
     ch_free(m);
 }
 
-static int read_tools(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(v->json, "tools");
+static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *o,
+                                   struct chela_error *err) {
+    const struct ch_json *tools = ch_json_get(req->json, "tools");
     size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&v->arena, (max + 1) * sizeof(*list));
+    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
     for (CH_JSON_EACH(t, tools)) {
-        int rc = ch_openai_tool(v, t, list, &o->ntools, err);
+        int rc = ch_openai_tool(req, t, list, &o->ntools, err);
         if (rc < 0)
             return rc;
     }
@@ -309,39 +325,40 @@ static int read_tools(struct ch_visit *v, struct ch_lane_opts *o, struct chela_e
     return 0;
 }
 
-static int use_lane(struct ch_visit *v, struct ch_lane **out, struct chela_error *err) {
-    struct ch_sv id = ch_json_get_str(v->json, "agent");
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(v->gw, id),
-                             .key = ch_arena_str(&v->arena, v->param)};
-    struct ch_lane *live = ch_lane_find(v->gw, v->param);
-    bool as_it_is = !id.n && !ch_json_get(v->json, "tools");
+static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
+                                 struct chela_error *err) {
+    struct ch_sv id = ch_json_get_str(req->json, "agent");
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, id),
+                             .key = ch_arena_str(&req->arena, req->param)};
+    struct ch_lane *live = ch_lane_find(req->gw, req->param);
+    bool as_it_is = !id.n && !ch_json_get(req->json, "tools");
     if (live && (as_it_is || live->running)) {
         *out = live;
         return 0;
     }
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
-    int rc = ch_lane_key_check(v->param, err);
+    int rc = ch_lane_key_check(req->param, err);
     if (rc == 0)
-        rc = read_tools(v, &o, err);
-    return rc < 0 ? rc : ch_lane_use(v->gw, &o, out, err);
+        rc = sessions_api_read_tools(req, &o, err);
+    return rc < 0 ? rc : ch_lane_use(req->gw, &o, out, err);
 }
 
-void ch_sessions_message(struct ch_visit *v) {
+void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (!v->gw->store) {
-        ch_visit_fail(v, 501, NULL, "this gateway keeps no sessions");
+    if (!req->gw->store) {
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
-    if (use_lane(v, &lane, &err) < 0) {
-        ch_visit_error(v, &err);
+    if (sessions_api_use_lane(req, &lane, &err) < 0) {
+        ch_request_fail_with(req, &err);
         return;
     }
-    struct message *m = ch_alloc(sizeof(*m));
-    m->visit = v;
-    m->wait.ready = on_ready;
-    v->user = m;
-    v->left = on_left;
+    struct session_message *m = ch_alloc(sizeof(*m));
+    m->request = req;
+    m->wait.ready = sessions_api_on_ready;
+    req->user = m;
+    req->on_disconnect = sessions_api_on_disconnect;
     ch_lane_when_ready(lane, &m->wait);
 }

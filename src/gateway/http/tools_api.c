@@ -1,11 +1,15 @@
-/* tools_api.c -- POST /tools/invoke: one tool of an agent, through the whole
- * path of a call. What would need a person's consent is refused. */
+/* tools_api.c -- POST /tools/invoke: calls one tool of an agent like a model would, with all
+ * checks. A call that needs a person's consent is refused. */
+#include "gateway/http/tools_api.h"
+
+#include "agent/handle/lookup.h"
 #include "base/error.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "tool/call/batch.h"
 
 struct invocation {
-    struct ch_visit *visit;
+    struct ch_request *request;
     struct ch_msg *reply;   /* owned */
     struct ch_batch *batch; /* owned */
     struct ch_buf out;
@@ -22,7 +26,8 @@ static void free_invocation(struct ch_task *t) {
     ch_free(i);
 }
 
-static void on_finished(const struct ch_block *call, const struct ch_result *r, void *user) {
+static void invocation_on_finished(const struct ch_block *call, const struct ch_result *r,
+                                   void *user) {
     struct invocation *i = user;
     struct ch_jw w = ch_jw(&i->out);
     (void)call;
@@ -38,31 +43,33 @@ static void on_finished(const struct ch_block *call, const struct ch_result *r, 
     ch_jw_end(&w, '}');
 }
 
-static void on_over(size_t waiting, void *user) {
+static void invocation_on_over(size_t waiting, void *user) {
     struct invocation *i = user;
-    struct ch_visit *v = i->visit;
+    struct ch_request *req = i->request;
     i->bury.fn = free_invocation;
     ch_task_defer(i->gw->rt->loop, &i->bury);
-    v->left = NULL;
+    req->on_disconnect = NULL;
     if (waiting)
-        ch_visit_fail(v, 409, "client_tool", "that tool is run by somebody else");
+        ch_request_fail(req, 409, "client_tool", "the tool is run by a client");
     else
-        ch_visit_json(v, 200, &i->out);
+        ch_request_respond_json(req, 200, &i->out);
 }
 
-static void on_left(struct ch_visit *v) {
-    free_invocation(&((struct invocation *)v->user)->bury);
+static void invocation_on_disconnect(struct ch_request *req) {
+    free_invocation(&((struct invocation *)req->user)->bury);
 }
 
-static const struct ch_batch_ops ops = {.finished = on_finished, .over = on_over};
+static const struct ch_batch_ops ops = {.finished = invocation_on_finished,
+                                        .over = invocation_on_over};
 
-static void invoke(struct ch_visit *v, chela_agent *a, struct ch_sv name, struct ch_sv args) {
+static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_sv name,
+                             struct ch_sv args) {
     struct ch_block call = {
         .type = CH_BLOCK_TOOL_CALL, .id = CH_SV("call_1"), .name = name, .text = args};
     struct invocation *i = ch_alloc(sizeof(*i));
-    i->visit = v;
-    i->gw = v->gw;
-    v->gw->ninvocations++;
+    i->request = req;
+    i->gw = req->gw;
+    req->gw->ninvocations++;
     i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
     char run[24];
     ch_random_id("call_", run);
@@ -79,26 +86,27 @@ static void invoke(struct ch_visit *v, chela_agent *a, struct ch_sv name, struct
                                  .sandbox = a->sandbox,
                                  .ops = &ops,
                                  .user = i};
-    v->user = i;
-    v->left = on_left;
+    req->user = i;
+    req->on_disconnect = invocation_on_disconnect;
     i->batch = ch_batch_start(i->reply, &opts);
 }
 
-void ch_tools_invoke(struct ch_visit *v) {
-    struct ch_sv id = ch_json_get_str(v->json, "agent"), name = ch_json_get_str(v->json, "tool");
-    const struct ch_json *args = ch_json_get(v->json, "args");
-    chela_agent *agent = ch_gateway_agent(v->gw, id);
+void ch_tools_invoke(struct ch_request *req) {
+    struct ch_sv id = ch_json_get_str(req->json, "agent"),
+                 name = ch_json_get_str(req->json, "tool");
+    const struct ch_json *args = ch_json_get(req->json, "args");
+    chela_agent *agent = ch_gateway_agent(req->gw, id);
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     if (!agent) {
-        ch_visit_fail(v, 404, NULL, "there is no agent '%.*s'", CH_SV_FMT(id));
+        ch_request_fail(req, 404, NULL, "there is no agent '%.*s'", CH_SV_FMT(id));
         return;
     }
     if (!name.n || (args && args->type != CH_JSON_OBJECT)) {
-        ch_visit_fail(v, 400, NULL, "`tool` is a name and `args` an object");
+        ch_request_fail(req, 400, NULL, "`tool` must be a name and `args` an object");
         return;
     }
     if (args)
         ch_jw_value(&w, args);
-    invoke(v, agent, name, args ? ch_buf_sv(&text) : CH_SV("{}"));
+    invocation_start(req, agent, name, args ? ch_buf_sv(&text) : CH_SV("{}"));
 }

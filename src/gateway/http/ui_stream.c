@@ -4,28 +4,31 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "tool/registry/registry.h"
 
-struct viewer {
+struct ui_stream_viewer {
     struct ch_link link;
-    struct ch_visit *visit;
+    struct ch_request *request;
 };
 
-struct ch_ui_talk {
-    struct ch_link link; /* in the gateway's talks */
-    struct ch_watcher watcher;
+struct ch_ui_stream {
+    struct ch_link link; /* in the gateway's ui_streams */
+    struct ch_lane_watcher watcher;
     struct ch_lane *lane;
     struct ch_list viewers;
-    struct ch_buf said; /* every chunk so far, as it was sent */
-    bool full;          /* it was more than is kept: nobody can join any more */
-    char *key, *mine;   /* owned */
-    struct ch_buf denied, begun; /* ids of calls, each followed by a newline */
-    struct ch_buf indexed;       /* the same, by the number of the call in its reply */
+    struct ch_buf said;          /* all chunks so far, as they were sent */
+    bool full;                   /* `said` has reached its limit: no more viewers can join */
+    char *key, *page_tools;      /* owned */
+    struct ch_buf denied, begun; /* ids of calls, a line each */
+    struct ch_buf indexed;       /* ids of calls, in the order of the reply */
     bool in_step, in_text, in_reasoning;
     unsigned parts;
 };
 
-static void free_talk(struct ch_ui_talk *t) {
+static void ui_stream_free(struct ch_ui_stream *t) {
     ch_lane_unwatch(&t->watcher);
     ch_list_del(&t->link);
     ch_buf_release(&t->said);
@@ -33,30 +36,30 @@ static void free_talk(struct ch_ui_talk *t) {
     ch_buf_release(&t->begun);
     ch_buf_release(&t->indexed);
     ch_free(t->key);
-    ch_free(t->mine);
+    ch_free(t->page_tools);
     ch_free(t);
 }
 
 /* --- viewers */
 
-static void on_left(struct ch_visit *v) {
-    struct viewer *w = v->user;
+static void viewer_on_disconnect(struct ch_request *req) {
+    struct ui_stream_viewer *w = req->user;
     ch_list_del(&w->link);
     ch_free(w);
 }
 
-void ch_ui_talk_view(struct ch_ui_talk *t, struct ch_visit *v) {
-    struct viewer *w = ch_alloc(sizeof(*w));
-    w->visit = v;
-    v->user = w;
-    v->left = on_left;
+void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req) {
+    struct ui_stream_viewer *w = ch_alloc(sizeof(*w));
+    w->request = req;
+    req->user = w;
+    req->on_disconnect = viewer_on_disconnect;
     ch_list_add(&t->viewers, &w->link);
-    ch_visit_header(v, "x-vercel-ai-ui-message-stream", "v1");
-    ch_visit_stream(v);
-    ch_exchange_write(v->x, ch_buf_sv(&t->said));
+    ch_request_add_header(req, "x-vercel-ai-ui-message-stream", "v1");
+    ch_request_begin_stream(req);
+    ch_exchange_write(req->x, ch_buf_sv(&t->said));
 }
 
-static void send_text(struct ch_ui_talk *t, const char *json) {
+static void ui_stream_send_text(struct ch_ui_stream *t, const char *json) {
     CH_BUF_AUTO line = {0};
     ch_buf_addf(&line, "data: %s\n\n", json);
     if (t->said.n + line.n > CH_LIMIT_CLIENT_BUFFER)
@@ -64,80 +67,82 @@ static void send_text(struct ch_ui_talk *t, const char *json) {
     else
         ch_buf_add_sv(&t->said, ch_buf_sv(&line));
     for (CH_LIST_EACH(k, &t->viewers))
-        ch_exchange_write(CH_CONTAINER(k, struct viewer, link)->visit->x, ch_buf_sv(&line));
+        ch_exchange_write(CH_CONTAINER(k, struct ui_stream_viewer, link)->request->x,
+                          ch_buf_sv(&line));
 }
 
-static void dismiss(struct ch_ui_talk *t) {
-    for (struct viewer *w; (w = CH_LIST_FIRST(&t->viewers, struct viewer, link));) {
-        struct ch_visit *v = w->visit;
+static void ui_stream_dismiss_viewers(struct ch_ui_stream *t) {
+    for (struct ui_stream_viewer *w;
+         (w = CH_LIST_FIRST(&t->viewers, struct ui_stream_viewer, link));) {
+        struct ch_request *req = w->request;
         ch_list_del(&w->link);
         ch_free(w);
-        v->left = NULL;
-        ch_visit_end(v);
+        req->on_disconnect = NULL;
+        ch_request_end_stream(req);
     }
 }
 
 /* --- chunks */
 
-static struct ch_jw begin(struct ch_buf *out, const char *type) {
+static struct ch_jw begin_chunk(struct ch_buf *out, const char *type) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", type);
     return w;
 }
 
-static void end(struct ch_ui_talk *t, struct ch_jw *w) {
+static void end_chunk(struct ch_ui_stream *t, struct ch_jw *w) {
     ch_jw_end(w, '}');
-    send_text(t, ch_buf_str(w->out));
+    ui_stream_send_text(t, ch_buf_str(w->out));
 }
 
-static void plain(struct ch_ui_talk *t, const char *type) {
+static void send_plain_chunk(struct ch_ui_stream *t, const char *type) {
     CH_BUF_AUTO out = {0};
-    struct ch_jw w = begin(&out, type);
-    end(t, &w);
+    struct ch_jw w = begin_chunk(&out, type);
+    end_chunk(t, &w);
 }
 
-static void part(struct ch_ui_talk *t, const char *type, struct chela_str delta) {
+static void send_part_chunk(struct ch_ui_stream *t, const char *type, struct chela_str delta) {
     CH_BUF_AUTO out = {0};
-    struct ch_jw w = begin(&out, type);
+    struct ch_jw w = begin_chunk(&out, type);
     char id[24];
     snprintf(id, sizeof(id), "p%u", t->parts);
     ch_jw_kcstr(&w, "id", id);
     if (delta.p)
         ch_jw_kstr(&w, "delta", ch_sv(delta.p, delta.n));
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
-static void close_parts(struct ch_ui_talk *t) {
+static void close_parts(struct ch_ui_stream *t) {
     if (t->in_text)
-        part(t, "text-end", (struct chela_str){0});
+        send_part_chunk(t, "text-end", (struct chela_str){0});
     if (t->in_reasoning)
-        part(t, "reasoning-end", (struct chela_str){0});
+        send_part_chunk(t, "reasoning-end", (struct chela_str){0});
     t->in_text = t->in_reasoning = false;
 }
 
-static void say(struct ch_ui_talk *t, bool reasoning, struct chela_str text) {
+static void ui_stream_send_delta(struct ch_ui_stream *t, bool reasoning, struct chela_str text) {
     bool *in = reasoning ? &t->in_reasoning : &t->in_text;
     if (!*in) {
         close_parts(t);
         t->parts++;
-        part(t, reasoning ? "reasoning-start" : "text-start", (struct chela_str){0});
+        send_part_chunk(t, reasoning ? "reasoning-start" : "text-start", (struct chela_str){0});
         *in = true;
     }
-    part(t, reasoning ? "reasoning-delta" : "text-delta", text);
+    send_part_chunk(t, reasoning ? "reasoning-delta" : "text-delta", text);
 }
 
-static void close_step(struct ch_ui_talk *t) {
+static void close_step(struct ch_ui_stream *t) {
     close_parts(t);
     if (t->in_step)
-        plain(t, "finish-step");
+        send_plain_chunk(t, "finish-step");
     t->in_step = false;
     ch_buf_clear(&t->indexed);
 }
 
 /* --- calls */
 
-static bool has_line(const struct ch_buf *lines, struct ch_sv line) {
+static bool ui_stream_has_line(const struct ch_buf *lines, struct ch_sv line) {
     struct ch_sv rest = ch_buf_sv(lines);
     while (rest.n)
         if (ch_sv_eq(ch_sv_split(&rest, '\n'), line))
@@ -155,56 +160,56 @@ static struct ch_sv nth_line(const struct ch_buf *lines, unsigned n) {
     return line;
 }
 
-static void add_line(struct ch_buf *lines, struct ch_sv line) {
+static void ui_stream_add_line(struct ch_buf *lines, struct ch_sv line) {
     ch_buf_addf(lines, "%.*s\n", CH_SV_FMT(line));
 }
 
-static bool is_mine(const struct ch_ui_talk *t, struct ch_sv name) {
-    return ch_tool_matches(ch_sv_str(t->mine), name);
+static bool is_page_tool(const struct ch_ui_stream *t, struct ch_sv name) {
+    return ch_tool_matches(ch_sv_str(t->page_tools), name);
 }
 
-static struct ch_jw begin_call(struct ch_buf *out, const char *type, struct ch_sv id) {
-    struct ch_jw w = begin(out, type);
+static struct ch_jw ui_stream_begin_call(struct ch_buf *out, const char *type, struct ch_sv id) {
+    struct ch_jw w = begin_chunk(out, type);
     ch_jw_kstr(&w, "toolCallId", id);
     return w;
 }
 
-/* Tools that run here are not those of the page's code. */
-static void name_tool(const struct ch_ui_talk *t, struct ch_jw *w, struct ch_sv name) {
+/* The page does not know the tools that run in the gateway: these are dynamic. */
+static void name_tool(const struct ch_ui_stream *t, struct ch_jw *w, struct ch_sv name) {
     ch_jw_kstr(w, "toolName", name);
-    if (!is_mine(t, name))
+    if (!is_page_tool(t, name))
         ch_jw_kbool(w, "dynamic", true);
 }
 
-static void begin_input(struct ch_ui_talk *t, struct ch_sv id, struct ch_sv name) {
+static void begin_input(struct ch_ui_stream *t, struct ch_sv id, struct ch_sv name) {
     CH_BUF_AUTO out = {0};
-    if (has_line(&t->begun, id))
+    if (ui_stream_has_line(&t->begun, id))
         return;
     close_parts(t);
-    add_line(&t->begun, id);
-    struct ch_jw w = begin_call(&out, "tool-input-start", id);
+    ui_stream_add_line(&t->begun, id);
+    struct ch_jw w = ui_stream_begin_call(&out, "tool-input-start", id);
     name_tool(t, &w, name);
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
-static void on_call_delta(struct ch_ui_talk *t, const struct chela_event *ev) {
+static void on_call_delta(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
     struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
     bool next = nth_line(&t->indexed, ev->call.index).p == NULL;
     if (next && id.n && name.n) {
         begin_input(t, id, name);
-        add_line(&t->indexed, id);
+        ui_stream_add_line(&t->indexed, id);
     }
     id = nth_line(&t->indexed, ev->call.index);
     if (!id.n || !ev->call.arguments.n)
         return;
-    struct ch_jw w = begin_call(&out, "tool-input-delta", id);
+    struct ch_jw w = ui_stream_begin_call(&out, "tool-input-delta", id);
     ch_jw_kstr(&w, "inputTextDelta", ch_sv(ev->call.arguments.p, ev->call.arguments.n));
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
-static void on_call(struct ch_ui_talk *t, const struct chela_event *ev) {
+static void ui_stream_on_call(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
@@ -213,47 +218,48 @@ static void on_call(struct ch_ui_talk *t, const struct chela_event *ev) {
     const struct ch_json *v = NULL;
     begin_input(t, id, name);
     ch_json_parse(&arena, args, CH_JSON_STRICT, &v, NULL, NULL);
-    struct ch_jw w = begin_call(&out, "tool-input-available", id);
+    struct ch_jw w = ui_stream_begin_call(&out, "tool-input-available", id);
     name_tool(t, &w, name);
     ch_jw_key(&w, "input");
     if (v)
         ch_jw_value(&w, v);
     else
         ch_jw_str(&w, args);
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
-/* The page has the results of its own tools. */
-static void on_result(struct ch_ui_talk *t, const struct chela_event *ev) {
+/* Results of the page's own tools are not sent back to it. */
+static void ui_stream_on_result(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->result.id.p, ev->result.id.n);
     struct ch_sv name = ch_sv(ev->result.name.p, ev->result.name.n);
     struct ch_sv content = ch_sv(ev->result.content.p, ev->result.content.n);
-    bool denied = has_line(&t->denied, id);
-    if (is_mine(t, name))
+    bool denied = ui_stream_has_line(&t->denied, id);
+    if (is_page_tool(t, name))
         return;
-    struct ch_jw w = begin_call(&out, denied                ? "tool-output-denied"
-                                      : ev->result.is_error ? "tool-output-error"
-                                                            : "tool-output-available",
-                                id);
+    struct ch_jw w = ui_stream_begin_call(&out,
+                                          denied                ? "tool-output-denied"
+                                          : ev->result.is_error ? "tool-output-error"
+                                                                : "tool-output-available",
+                                          id);
     if (!denied)
         ch_jw_kstr(&w, ev->result.is_error ? "errorText" : "output", content);
     if (!denied)
         ch_jw_kbool(&w, "dynamic", true);
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
-static void on_approval(struct ch_ui_talk *t, const struct chela_event *ev) {
+static void ui_stream_on_approval(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
-    struct ch_jw w = begin(&out, "tool-approval-request");
+    struct ch_jw w = begin_chunk(&out, "tool-approval-request");
     ch_jw_kstr(&w, "approvalId", ch_sv(ev->approval.approval_id.p, ev->approval.approval_id.n));
     ch_jw_kstr(&w, "toolCallId", ch_sv(ev->approval.id.p, ev->approval.id.n));
-    end(t, &w);
+    end_chunk(t, &w);
 }
 
 /* --- the end */
 
-static const char *finish_reason(const struct chela_event *ev) {
+static const char *ui_stream_finish_reason(const struct chela_event *ev) {
     if (strcmp(ev->end.status, "paused") == 0)
         return "tool-calls";
     if (strcmp(ev->end.reason, "refused") == 0)
@@ -265,59 +271,59 @@ static const char *finish_reason(const struct chela_event *ev) {
     return strcmp(ev->end.status, "error") == 0 ? "error" : "other";
 }
 
-static void on_end(struct ch_ui_talk *t, const struct chela_event *ev) {
+static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO error = {0}, out = {0};
     bool well = strcmp(ev->end.status, "done") == 0 || strcmp(ev->end.status, "paused") == 0;
     close_parts(t);
     if (strcmp(ev->end.status, "cancelled") == 0) {
-        plain(t, "abort");
+        send_plain_chunk(t, "abort");
     } else if (!well) {
-        struct ch_jw e = begin(&error, "error");
+        struct ch_jw e = begin_chunk(&error, "error");
         ch_jw_kstr(&e, "errorText",
                    ev->end.error.n ? ch_sv(ev->end.error.p, ev->end.error.n)
                                    : ch_sv_str(ev->end.reason));
-        end(t, &e);
+        end_chunk(t, &e);
     }
     close_step(t);
-    struct ch_jw w = begin(&out, "finish");
-    ch_jw_kcstr(&w, "finishReason", finish_reason(ev));
-    end(t, &w);
-    send_text(t, "[DONE]");
-    dismiss(t);
-    free_talk(t);
+    struct ch_jw w = begin_chunk(&out, "finish");
+    ch_jw_kcstr(&w, "finishReason", ui_stream_finish_reason(ev));
+    end_chunk(t, &w);
+    ui_stream_send_text(t, "[DONE]");
+    ui_stream_dismiss_viewers(t);
+    ui_stream_free(t);
 }
 
-static void on_event(struct ch_watcher *watcher, const struct chela_event *ev) {
-    struct ch_ui_talk *t = CH_CONTAINER(watcher, struct ch_ui_talk, watcher);
+static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct chela_event *ev) {
+    struct ch_ui_stream *t = CH_CONTAINER(watcher, struct ch_ui_stream, watcher);
     switch (ev->type) {
     case CHELA_EV_TURN_START:
         close_step(t);
-        plain(t, "start-step");
+        send_plain_chunk(t, "start-step");
         t->in_step = true;
         break;
     case CHELA_EV_TEXT_DELTA:
-        say(t, false, ev->delta.text);
+        ui_stream_send_delta(t, false, ev->delta.text);
         break;
     case CHELA_EV_REASONING_DELTA:
-        say(t, true, ev->delta.text);
+        ui_stream_send_delta(t, true, ev->delta.text);
         break;
     case CHELA_EV_TOOL_CALL_DELTA:
         on_call_delta(t, ev);
         break;
     case CHELA_EV_TOOL_CALL:
-        on_call(t, ev);
+        ui_stream_on_call(t, ev);
         break;
     case CHELA_EV_TOOL_RESULT:
-        on_result(t, ev);
+        ui_stream_on_result(t, ev);
         break;
     case CHELA_EV_APPROVAL_REQUIRED:
-        on_approval(t, ev);
+        ui_stream_on_approval(t, ev);
         break;
     case CHELA_EV_TURN_END:
         close_step(t);
         break;
     case CHELA_EV_RUN_END:
-        on_end(t, ev);
+        ui_stream_on_end(t, ev);
         break;
     default:
         break;
@@ -326,42 +332,44 @@ static void on_event(struct ch_watcher *watcher, const struct chela_event *ev) {
 
 /* --- life */
 
-struct ch_ui_talk *ch_ui_talk_new(struct ch_lane *l, const char *message_id, const char *mine) {
-    struct ch_ui_talk *t = ch_alloc(sizeof(*t));
+struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id,
+                                      const char *page_tools) {
+    struct ch_ui_stream *t = ch_alloc(sizeof(*t));
     CH_BUF_AUTO out = {0};
     t->lane = l;
     t->key = ch_strdup(l->session->key);
-    t->mine = ch_strdup(mine);
-    t->watcher.event = on_event;
+    t->page_tools = ch_strdup(page_tools);
+    t->watcher.event = ui_stream_on_event;
     ch_list_init(&t->viewers);
-    ch_list_add(&l->gw->talks, &t->link);
+    ch_list_add(&l->gw->ui_streams, &t->link);
     ch_lane_watch(l, &t->watcher);
-    struct ch_jw w = begin(&out, "start");
+    struct ch_jw w = begin_chunk(&out, "start");
     ch_jw_kcstr(&w, "messageId", message_id);
-    end(t, &w);
+    end_chunk(t, &w);
     return t;
 }
 
-struct ch_ui_talk *ch_ui_talk_find(chela_gateway *gw, struct ch_sv key) {
-    for (CH_LIST_EACH(k, &gw->talks)) {
-        struct ch_ui_talk *t = CH_CONTAINER(k, struct ch_ui_talk, link);
+struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key) {
+    for (CH_LIST_EACH(k, &gw->ui_streams)) {
+        struct ch_ui_stream *t = CH_CONTAINER(k, struct ch_ui_stream, link);
         if (ch_sv_is(key, t->key) && !t->full)
             return t;
     }
     return NULL;
 }
 
-void ch_ui_talk_denied(struct ch_ui_talk *t, struct ch_sv call_id) {
-    add_line(&t->denied, call_id);
+void ch_ui_stream_mark_denied(struct ch_ui_stream *t, struct ch_sv call_id) {
+    ui_stream_add_line(&t->denied, call_id);
 }
 
-void ch_ui_talks_close(chela_gateway *gw) {
-    for (struct ch_ui_talk *t; (t = CH_LIST_FIRST(&gw->talks, struct ch_ui_talk, link));) {
-        for (struct viewer *w; (w = CH_LIST_FIRST(&t->viewers, struct viewer, link));) {
-            w->visit->left = NULL;
+void ch_ui_streams_close(chela_gateway *gw) {
+    for (struct ch_ui_stream *t; (t = CH_LIST_FIRST(&gw->ui_streams, struct ch_ui_stream, link));) {
+        for (struct ui_stream_viewer *w;
+             (w = CH_LIST_FIRST(&t->viewers, struct ui_stream_viewer, link));) {
+            w->request->on_disconnect = NULL;
             ch_list_del(&w->link);
             ch_free(w);
         }
-        free_talk(t);
+        ui_stream_free(t);
     }
 }

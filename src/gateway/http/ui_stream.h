@@ -1,24 +1,25 @@
 /* ui_stream.h -- a run as the AI SDK's UI message stream.
  *
- * One talk lasts from a request to the end or pause of its run, whoever still
- * looks at it: what was said is kept until then, so that a page that was
- * closed and opened again gets all of it. Only chunks that every version of
- * the clients since 5 takes are sent; approvals need 6. */
+ * A stream lasts from a request to the end or pause of its run, with or without viewers. It
+ * keeps what was sent until then, so that a page that is opened again gets all of it. Only
+ * chunks that every client since version 5 accepts are sent; approvals need version 6. */
 #ifndef CH_GATEWAY_UI_STREAM_H
 #define CH_GATEWAY_UI_STREAM_H
 #include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
-struct ch_ui_talk;
+struct ch_ui_stream;
 
-/* Watch l from now on. message_id: of the message that the chunks belong to.
- * mine: names of tools that the page runs, comma separated. */
-struct ch_ui_talk *ch_ui_talk_new(struct ch_lane *l, const char *message_id, const char *mine);
-/* The one of this session that is under way; NULL: none is. */
-struct ch_ui_talk *ch_ui_talk_find(chela_gateway *gw, struct ch_sv key);
-/* Answer v with all of it so far and all that comes. */
-void ch_ui_talk_view(struct ch_ui_talk *t, struct ch_visit *v);
-/* The page said no to this call. */
-void ch_ui_talk_denied(struct ch_ui_talk *t, struct ch_sv call_id);
-void ch_ui_talks_close(chela_gateway *gw);
+/* Watches l from now on. message_id: of the message that the chunks belong to. page_tools:
+ * names of the tools that the page runs, comma separated. */
+struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id,
+                                      const char *page_tools);
+/* The stream of this session that is in progress; NULL: none. */
+struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key);
+/* Responds with everything sent so far and everything that follows. */
+void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req);
+/* The page denied this call. */
+void ch_ui_stream_mark_denied(struct ch_ui_stream *t, struct ch_sv call_id);
+void ch_ui_streams_close(chela_gateway *gw);
 
 #endif

@@ -1,26 +1,29 @@
 /* delivery.c -- see delivery.h. */
+#include "agent/handle/run.h"
 #include "gateway/lane/delivery.h"
 
-#include "agent/handle/driver.h"
+#include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 #define LONGEST_REST_MS 60000
 
 struct ch_delivery {
-    struct ch_link link; /* in the gateway's deliveries, once it was started */
+    struct ch_link link; /* in the gateway's deliveries, once started */
     struct ch_lane_wait wait;
-    struct ch_watcher watcher; /* of the run that is in its way */
+    struct ch_lane_watcher watcher; /* of the run that must end first */
     struct ch_task again;
     chela_gateway *gw;
     struct ch_arena arena;
-    struct ch_delivery_opts is; /* its texts are in the arena */
-    int64_t not_before;         /* monotonic; of one that could not be delivered */
+    struct ch_delivery_opts is; /* texts are in the arena */
+    int64_t not_before;         /* monotonic; of a postponed delivery */
     unsigned failures;
 };
 
-static void try_it(struct ch_task *t);
+static void delivery_try(struct ch_task *t);
 
 struct ch_delivery *ch_delivery_new(chela_gateway *gw, const struct ch_delivery_opts *o) {
     struct ch_delivery *d = ch_alloc(sizeof(*d));
@@ -30,7 +33,7 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const struct ch_delivery_
     d->is.key = ch_arena_str(&d->arena, ch_sv_str(o->key));
     d->is.agent = ch_arena_str(&d->arena, ch_sv_str(o->agent ? o->agent : ""));
     d->is.text = ch_arena_str(&d->arena, ch_sv_str(o->text));
-    d->again.fn = try_it;
+    d->again.fn = delivery_try;
     return d;
 }
 
@@ -73,13 +76,13 @@ void ch_delivery_write(const struct ch_delivery *d, struct ch_buf *out) {
     ch_jw_end(&w, '}');
 }
 
-static const char *text_of(struct ch_arena *a, const struct ch_json *v, const char *key) {
+static const char *delivery_text_of(struct ch_arena *a, const struct ch_json *v, const char *key) {
     struct ch_sv text = ch_json_get_str(v, key);
     return text.p ? ch_arena_str(a, text) : "";
 }
 
-struct ch_delivery *ch_delivery_recall(chela_gateway *gw, const char *id, const char *key,
-                                       struct ch_sv data) {
+struct ch_delivery *ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
+                                        struct ch_sv data) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
@@ -87,8 +90,8 @@ struct ch_delivery *ch_delivery_recall(chela_gateway *gw, const char *id, const 
     struct ch_delivery_opts o = {
         .id = id,
         .key = key,
-        .agent = text_of(&arena, v, "agent"),
-        .text = text_of(&arena, v, "text"),
+        .agent = delivery_text_of(&arena, v, "agent"),
+        .text = delivery_text_of(&arena, v, "text"),
         .timer = ch_json_bool(ch_json_get(v, "timer"), false),
         .wake = ch_json_bool(ch_json_get(v, "wake"), false),
         .bounds = {.cost_usd = ch_json_double(ch_json_get(v, "cost_usd"), 0),
@@ -97,21 +100,21 @@ struct ch_delivery *ch_delivery_recall(chela_gateway *gw, const char *id, const 
     return ch_delivery_new(gw, &o);
 }
 
-/* --- on its way */
+/* --- delivering */
 
-static void rest(struct ch_delivery *d, const struct chela_error *why) {
+static void delivery_postpone(struct ch_delivery *d, const struct chela_error *why) {
     int64_t ms = CH_MIN(1000LL << CH_MIN(d->failures, 10u), (int64_t)LONGEST_REST_MS);
-    if (why->code == CHELA_EBUSY) /* it will be let go soon */
-        ms = CH_DEFAULT_SHARED_LOOKOUT_MS;
+    if (why->code == CHELA_EBUSY) /* another gateway holds the session for a short time */
+        ms = CH_DEFAULT_SHARED_ORPHAN_SCAN_MS;
     d->not_before = ch_mono_ms(ch_loop_clock(d->gw->rt->loop)) + ms;
-    if ((d->failures & (d->failures + 1)) == 0) /* less and less often */
+    if ((d->failures & (d->failures + 1)) == 0) /* log the 1st, 2nd, 4th, 8th... failure */
         ch_log(why->code == CHELA_EBUSY ? CH_LOG_INFO : CH_LOG_WARN, "gateway",
                "an event for session %s waits: %s", d->is.key, why->message);
     d->failures++;
 }
 
-/* Not from inside the event: the lane is not at rest yet. */
-static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
+/* Tries again from the loop: inside the event the lane is not idle yet. */
+static void delivery_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, watcher);
     if (ev->type != CHELA_EV_RUN_END)
         return;
@@ -119,14 +122,14 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     ch_task_defer(d->gw->rt->loop, &d->again);
 }
 
-static int begin(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     int64_t now = ch_now_ms(ch_loop_clock(d->gw->rt->loop));
     struct ch_msg *m = ch_msg_text(d->is.timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
                                    ch_sv_str(d->is.text), now);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = "ask", .event_id = d->is.id,
                        .drop_if = d->is.wake ? CH_WAKE_OK : NULL);
-    int rc = d->is.timer ? ch_channels_furnish(l, &opts.answer_to, &opts.approve, err) : 0;
+    int rc = d->is.timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
     if (rc < 0) {
         ch_msg_free(m);
         return rc;
@@ -136,31 +139,33 @@ static int begin(struct ch_delivery *d, struct ch_lane *l, struct chela_error *e
     return ch_lane_begin(l, m, &opts, err);
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
+static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                              const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
-    /* What was there before it goes first. If that was cut off too often, it does
-     * not keep an event from its session. */
-    if (rc == 0 && ch_lane_was_cut_off(l) && ch_lane_resume(l, "ask", &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "the run of session %s does not go on: %s", d->is.key,
-               err.message);
+    /* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
+     * same. */
+    if (rc == 0 && ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
+               d->is.key, err.message);
     if (rc == 0 && l->running) {
-        d->watcher.event = on_event;
+        d->watcher.event = delivery_on_event;
         ch_lane_watch(l, &d->watcher);
         return;
     }
     if (rc == 0)
-        rc = begin(d, l, &err);
+        rc = delivery_begin_run(d, l, &err);
     if (rc == 0 || rc == CHELA_EEXIST)
         ch_delivery_free(d);
     else
-        rest(d, &err);
+        delivery_postpone(d, &err);
 }
 
-/* A lane that is there may have been made for somebody with wishes of his own:
- * without bounds it is taken as it is. */
-static int find_lane(const struct ch_delivery *d, struct ch_lane **out, struct chela_error *err) {
+/* An event without bounds uses the open lane as it is, whatever options the lane was opened
+ * with. */
+static int delivery_find_lane(const struct ch_delivery *d, struct ch_lane **out,
+                              struct chela_error *err) {
     const struct ch_bounds *b = &d->is.bounds;
     chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->is.agent));
     bool bounded = b->cost_usd > 0 || b->turns || b->timeout_ms;
@@ -173,40 +178,40 @@ static int find_lane(const struct ch_delivery *d, struct ch_lane **out, struct c
     return ch_lane_use(d->gw, &o, out, err);
 }
 
-static void try_it(struct ch_task *t) {
+static void delivery_try(struct ch_task *t) {
     struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, again);
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (d->gw->draining)
-        return; /* it stays in the inbox */
-    d->wait.ready = on_ready;
-    if (find_lane(d, &lane, &err) == 0)
+        return; /* the event stays in the inbox */
+    d->wait.ready = delivery_on_ready;
+    if (delivery_find_lane(d, &lane, &err) == 0)
         ch_lane_when_ready(lane, &d->wait);
     else
-        rest(d, &err);
+        delivery_postpone(d, &err);
 }
 
 void ch_delivery_start(struct ch_delivery *d) {
     ch_list_add(&d->gw->deliveries, &d->link);
-    try_it(&d->again);
+    delivery_try(&d->again);
 }
 
-/* --- all of them */
+/* --- all deliveries */
 
-bool ch_delivery_knows(const chela_gateway *gw, const char *id) {
+bool ch_delivery_is_known(const chela_gateway *gw, const char *id) {
     for (CH_LIST_EACH(k, &gw->deliveries))
         if (strcmp(CH_CONTAINER(k, struct ch_delivery, link)->is.id, id) == 0)
             return true;
     return false;
 }
 
-static bool is_under_way(const struct ch_delivery *d) {
+static bool delivery_is_active(const struct ch_delivery *d) {
     return d->wait.link.next || d->watcher.link.next || ch_task_queued(&d->again);
 }
 
 bool ch_deliveries_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->deliveries))
-        if (is_under_way(CH_CONTAINER(k, struct ch_delivery, link)))
+        if (delivery_is_active(CH_CONTAINER(k, struct ch_delivery, link)))
             return true;
     return false;
 }
@@ -217,7 +222,7 @@ void ch_deliveries_retry(chela_gateway *gw) {
     for (; k != &gw->deliveries.head; k = next) {
         struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
         next = k->next;
-        if (!is_under_way(d) && now >= d->not_before)
+        if (!delivery_is_active(d) && now >= d->not_before)
             ch_task_defer(gw->rt->loop, &d->again);
     }
 }

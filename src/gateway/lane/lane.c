@@ -1,18 +1,28 @@
 /* lane.c -- see lane.h. */
 #include "gateway/lane/lane.h"
 
-#include "agent/handle/driver.h"
-#include "agent/journal/mailbox.h"
+#include "agent/api/runtime.h"
+#include "agent/handle/run.h"
+#include "agent/journal/outbox.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/input_queue.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "gateway/http/health.h"
-#include "gateway/lane/history.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/health_state.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 /* --- events */
 
-static void count(struct ch_counters *c, const struct chela_event *ev) {
+static void count_event(struct ch_counters *c, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_CHILD && ev->child.event->type != CHELA_EV_RUN_END)
         ev = ev->child.event;
     if (ev->type == CHELA_EV_TOOL_RESULT) {
@@ -31,124 +41,125 @@ static void count(struct ch_counters *c, const struct chela_event *ev) {
     }
 }
 
-static void rest(struct ch_lane *l) {
+static void lane_set_idle(struct ch_lane *l) {
     l->running = false;
-    l->rested = ch_mono_ms(ch_loop_clock(l->gw->rt->loop));
+    l->idle_since = ch_mono_ms(ch_loop_clock(l->gw->rt->loop));
 }
 
-static void forget_oldest(struct ch_lane *l) {
-    struct ch_told *t = &l->told[l->told_first];
-    l->told_bytes -= strlen(t->json);
+static void drop_oldest_event(struct ch_lane *l) {
+    struct ch_lane_event *t = &l->recent[l->recent_first];
+    l->recent_bytes -= strlen(t->json);
     ch_free(t->id);
     ch_free(t->json);
-    l->told_first = (l->told_first + 1) % CH_LIMIT_TOLD;
-    l->told_n--;
+    l->recent_first = (l->recent_first + 1) % CH_LIMIT_RECENT_EVENTS;
+    l->nrecent--;
 }
 
-static void remember(struct ch_lane *l, const struct chela_event *ev) {
+static void record_event(struct ch_lane *l, const struct chela_event *ev) {
     CH_BUF_AUTO id = {0};
     char *json = chela_event_json(ev);
-    if (!l->told)
-        l->told = ch_alloc(CH_LIMIT_TOLD * sizeof(*l->told));
-    while (l->told_n == CH_LIMIT_TOLD || (l->told_n && l->told_bytes > CH_LIMIT_TOLD_BYTES))
-        forget_oldest(l);
+    if (!l->recent)
+        l->recent = ch_alloc(CH_LIMIT_RECENT_EVENTS * sizeof(*l->recent));
+    while (l->nrecent == CH_LIMIT_RECENT_EVENTS ||
+           (l->nrecent && l->recent_bytes > CH_LIMIT_RECENT_EVENT_BYTES))
+        drop_oldest_event(l);
     ch_buf_addf(&id, "%s:%llu", ev->run, (unsigned long long)ev->seq);
-    l->told[(l->told_first + l->told_n++) % CH_LIMIT_TOLD] =
-        (struct ch_told){.id = ch_buf_take(&id), .json = json};
-    l->told_bytes += strlen(json);
+    l->recent[(l->recent_first + l->nrecent++) % CH_LIMIT_RECENT_EVENTS] =
+        (struct ch_lane_event){.id = ch_buf_take(&id), .json = json};
+    l->recent_bytes += strlen(json);
 }
 
-static void runs(struct ch_lane *l, chela_run *run) {
+static void set_run(struct ch_lane *l, chela_run *run) {
     chela_run_free(l->run);
     l->run = run;
     l->running = true;
 }
 
-static void begins(struct ch_lane *l, chela_run *run) {
-    runs(l, run);
+static void lane_begin_run(struct ch_lane *l, chela_run *run) {
+    set_run(l, run);
     l->hops = l->sends = 0;
 }
 
-/* A run that the session began by itself, with a message that waited. */
-static void adopt(struct ch_lane *l) {
+/* Takes over a run that the session began with a queued message. */
+static void adopt_run(struct ch_lane *l) {
     chela_run *run = l->session->run;
     if (!run || run->over || run == l->run)
         return;
-    atomic_fetch_add(&run->refs, 1);
-    begins(l, run);
-    l->hops = l->due;
+    ch_run_ref(run);
+    lane_begin_run(l, run);
+    l->hops = l->queued_hops;
     if (!ch_inflow_waiting(l->session))
-        l->due = 0;
+        l->queued_hops = 0;
 }
 
-/* A message that the run did not get to waits for the next one. */
-static void pass_on(struct ch_lane *l) {
+/* A message that the run did not process stays queued, with the hops that led to it. */
+static void carry_hops(struct ch_lane *l) {
     if (ch_inflow_waiting(l->session))
-        l->due = CH_MAX(l->due, l->hops);
+        l->queued_hops = CH_MAX(l->queued_hops, l->hops);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
-    count(&l->gw->counters, ev);
-    ch_health_hear(l->gw->health, ev);
-    if (l->kept)
-        remember(l, ev);
+    count_event(&l->gw->counters, ev);
+    ch_health_state_observe(l->gw->health_state, ev);
+    if (l->stored)
+        record_event(l, ev);
     if (ev->type == CHELA_EV_RUN_START)
-        adopt(l);
+        adopt_run(l);
     if (ev->type == CHELA_EV_RUN_END) {
-        pass_on(l);
-        rest(l);
+        carry_hops(l);
+        lane_set_idle(l);
     }
-    if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->asked)
-        l->asked(ev, l->asked_user);
+    if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->on_approval)
+        l->on_approval(ev, l->on_approval_user);
     if (l->gw->on_event)
         l->gw->on_event(ev, l->gw->user);
     for (; k != &l->watchers.head; k = next) {
-        struct ch_watcher *w = CH_CONTAINER(k, struct ch_watcher, link);
+        struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
         w->event(w, ev);
     }
 }
 
-void ch_lane_watch(struct ch_lane *l, struct ch_watcher *w) {
+void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
     ch_list_add(&l->watchers, &w->link);
 }
 
-void ch_lane_unwatch(struct ch_watcher *w) {
+void ch_lane_unwatch(struct ch_lane_watcher *w) {
     ch_list_del(&w->link);
 }
 
 /* --- life */
 
-static int make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_agent **out,
-                      struct chela_error *err) {
+static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_agent **out,
+                           struct chela_error *err) {
     chela_agent *a;
     int rc = ch_agent_derive(o->agent, &o->patch, &a, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < o->ntools; i++)
         rc = ch_agent_client_tool(a, &o->tools[i], err);
-    if (rc == 0 && o->equip)
-        rc = o->equip(gw, a, o->key, err);
+    if (rc == 0 && o->add_tools)
+        rc = o->add_tools(gw, a, o->key, err);
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;
 }
 
 static void free_lane(struct ch_lane *l) {
-    while (l->told_n)
-        forget_oldest(l);
-    ch_free(l->told);
+    while (l->nrecent)
+        drop_oldest_event(l);
+    ch_free(l->recent);
     chela_run_free(l->run);
     if (l->agent)
-        ch_agent_free(l->agent);
+        ch_agent_close(l->agent);
     ch_free(l);
 }
 
-static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
+static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
     const struct ch_agent_patch *p = &o->patch;
     CH_BUF_AUTO text = {0};
     ch_buf_addf(&text, "%g %lld %lld ", p->bounds.cost_usd, (long long)p->bounds.turns,
@@ -159,7 +170,7 @@ static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZ
                 (int)p->reasoning, p->tool_choice ? p->tool_choice : "",
                 p->output_schema ? p->output_schema : "", p->model ? p->model : "",
                 p->system ? p->system : "");
-    ch_buf_addc(&text, o->equip ? 4 : 5);
+    ch_buf_addc(&text, o->add_tools ? 4 : 5);
     for (size_t i = 0; p->stop && p->stop[i]; i++)
         ch_buf_addf(&text, "%c%s", 1, p->stop[i]);
     for (size_t i = 0; i < o->ntools; i++)
@@ -168,9 +179,9 @@ static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZ
     ch_sha256_of(ch_buf_sv(&text), out);
 }
 
-/* --- reading its journal */
+/* --- reading the journal */
 
-static void tell_ready(struct ch_lane *l, const struct chela_error *err) {
+static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     struct ch_lane_wait *w;
     while ((w = CH_LIST_FIRST(&l->waits, struct ch_lane_wait, link))) {
         ch_list_del(&w->link);
@@ -178,12 +189,12 @@ static void tell_ready(struct ch_lane *l, const struct chela_error *err) {
     }
 }
 
-static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
+static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_lane *l = user;
     (void)s;
     l->ready = true;
     struct chela_error copy = err ? *err : (struct chela_error){0};
-    tell_ready(l, err ? &copy : NULL);
+    notify_waiters(l, err ? &copy : NULL);
     if (err)
         ch_lane_close(l);
 }
@@ -195,42 +206,43 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
         ch_list_add(&l->waits, &w->link);
 }
 
-static void bury(struct ch_task *t);
+static void lane_free_deferred(struct ch_task *t);
 
-static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
-    int rc = make_agent(l->gw, o, &l->agent, err);
+static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
+                          struct chela_error *err) {
+    int rc = lane_make_agent(l->gw, o, &l->agent, err);
     if (rc == 0)
         rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
     if (rc < 0) {
         if (l->agent)
-            ch_agent_free(CH_TAKE(l->agent));
+            ch_agent_close(CH_TAKE(l->agent));
         return rc;
     }
-    digest(o, l->wants);
-    l->equipped = o->equip && (l->agent->chat_actions || l->agent->gateway_tool);
+    lane_digest_opts(o, l->agent_digest);
+    l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->keep;
-    chela_session_on_ready(l->session, on_ready, l);
+    chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }
 
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
                  struct chela_error *err) {
     if (gw->nlanes >= CH_LIMIT_LANES)
-        return ch_fail(err, CHELA_EBUSY, "too many sessions are in use at once");
+        return ch_fail(err, CHELA_EBUSY, "too many sessions are open");
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
-    l->kept = o->key != NULL;
-    l->bury.fn = bury;
+    l->stored = o->key != NULL;
+    l->free_task.fn = lane_free_deferred;
     ch_list_init(&l->watchers);
     ch_list_init(&l->waits);
-    int rc = furnish(l, o, err);
+    int rc = attach_session(l, o, err);
     if (rc < 0) {
         ch_free(l);
         return rc;
     }
     ch_list_add(&gw->lanes, &l->link);
     gw->nlanes++;
-    rest(l);
+    lane_set_idle(l);
     *out = l;
     return 0;
 }
@@ -242,28 +254,29 @@ int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
     if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
         return 0;
     return ch_fail(err, CHELA_EINVAL,
-                   "a session's key has 1 to %d bytes and no control characters",
+                   "a session key must have 1 to %d bytes and no control characters",
                    CH_LIMIT_SESSION_KEY);
 }
 
 struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
     for (CH_LIST_EACH(k, &gw->lanes)) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
-        if (l->kept && ch_sv_is(key, l->session->key))
+        if (l->stored && ch_sv_is(key, l->session->key))
             return l;
     }
     return NULL;
 }
 
-/* The journal has all of the session: it is opened anew, with another agent. */
-static int refurnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
+/* Opens the session again with another agent; the journal holds all of it. */
+static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
+                            struct chela_error *err) {
     struct ch_lane_opts opts = *o;
     chela_agent *before = CH_TAKE(l->agent);
     opts.key = ch_strdup(l->session->key);
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
-    ch_agent_free(before);
-    int rc = furnish(l, &opts, err);
+    ch_agent_close(before);
+    int rc = attach_session(l, &opts, err);
     ch_free((char *)opts.key);
     return rc;
 }
@@ -274,9 +287,9 @@ int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane 
     struct ch_lane *l = ch_lane_find(gw, ch_sv_str(o->key));
     if (!l)
         return ch_lane_open(gw, o, out, err);
-    digest(o, wants);
-    if (!l->running && l->ready && memcmp(wants, l->wants, sizeof(wants)) != 0) {
-        int rc = refurnish(l, o, err);
+    lane_digest_opts(o, wants);
+    if (!l->running && l->ready && memcmp(wants, l->agent_digest, sizeof(wants)) != 0) {
+        int rc = reattach_session(l, o, err);
         if (rc < 0) {
             ch_lane_close(l);
             return rc;
@@ -286,24 +299,24 @@ int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane 
     return 0;
 }
 
-static void leave(struct ch_lane *l) {
+static void lane_detach(struct ch_lane *l) {
     ch_list_del(&l->link);
     l->gw->nlanes--;
     if (l->agent)
         chela_session_close(l->session);
 }
 
-static void dismiss(struct ch_lane *l, const struct chela_event *end) {
-    struct ch_watcher *w;
-    while ((w = CH_LIST_FIRST(&l->watchers, struct ch_watcher, link))) {
+static void lane_dismiss_watchers(struct ch_lane *l, const struct chela_event *end) {
+    struct ch_lane_watcher *w;
+    while ((w = CH_LIST_FIRST(&l->watchers, struct ch_lane_watcher, link))) {
         ch_list_del(&w->link);
         if (end)
             w->event(w, end);
     }
 }
 
-/* Its run was cut off, and says nothing any more. */
-static void tell_end(struct ch_lane *l, const char *why) {
+/* Sends the RUN_END of an interrupted run, which emits no more events. */
+static void lane_send_cancelled(struct ch_lane *l, const char *why) {
     struct chela_event end = {.type = CHELA_EV_RUN_END,
                               .run = l->run ? l->run->id : "",
                               .seq = l->run ? l->run->m.seq + 1 : 0,
@@ -312,18 +325,18 @@ static void tell_end(struct ch_lane *l, const char *why) {
                                       .reason = ch_reason_name(CH_REASON_CANCELLED),
                                       .text = ch_str(CH_SV("")),
                                       .error = ch_str(ch_sv_str(why))}};
-    dismiss(l, &end);
+    lane_dismiss_watchers(l, &end);
 }
 
-/* Whoever counts on it hears of its end before it goes. The gateway may have gone. */
-static void bury(struct ch_task *t) {
-    struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, bury);
+/* Tells waiters and watchers before the lane is freed. The gateway may be gone. */
+static void lane_free_deferred(struct ch_task *t) {
+    struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, free_task);
     struct chela_error closed = {0};
-    ch_fail(&closed, CHELA_ESTATE, "the session was closed meanwhile");
-    tell_ready(l, &closed);
+    ch_fail(&closed, CHELA_ESTATE, "the session was closed");
+    notify_waiters(l, &closed);
     if (l->unfinished)
-        tell_end(l, closed.message);
-    dismiss(l, NULL);
+        lane_send_cancelled(l, closed.message);
+    lane_dismiss_watchers(l, NULL);
     free_lane(l);
 }
 
@@ -331,42 +344,44 @@ void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
     l->unfinished = l->running ||
                     (l->agent && strcmp(chela_session_status(l->session), "paused") == 0);
-    leave(l);
-    ch_task_defer(loop, &l->bury);
+    lane_detach(l);
+    ch_task_defer(loop, &l->free_task);
 }
 
 /* --- runs */
 
-static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) {
+static int lane_restore_message(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) {
     int rc = ch_transcript_add(&l->session->transcript, m);
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
 #define ACTS "chat_*,gateway"
 
-void ch_lane_deny_acts(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny) {
+void ch_lane_deny_chat_tools(const struct ch_lane *l, struct chela_run_opts *opts,
+                             struct ch_buf *deny) {
     bool given = opts->deny && *opts->deny;
-    if (!l->equipped || (given && strstr(opts->deny, ACTS)))
+    if (!l->has_chat_tools || (given && strstr(opts->deny, ACTS)))
         return;
     ch_buf_addf(deny, "%s%s" ACTS, given ? opts->deny : "", given ? "," : "");
     opts->deny = ch_buf_str(deny);
 }
 
-static void bound(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny) {
+static void lane_restrict_tools(const struct ch_lane *l, struct chela_run_opts *opts,
+                                struct ch_buf *deny) {
     if (!opts->channel)
-        ch_lane_deny_acts(l, opts, deny);
+        ch_lane_deny_chat_tools(l, opts, deny);
 }
 
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err) {
     CH_BUF_AUTO deny = {0};
     chela_run *run;
-    bound(l, opts, &deny);
-    opts->on_event = on_event;
+    lane_restrict_tools(l, opts, &deny);
+    opts->on_event = lane_on_event;
     opts->user = l;
     int rc = ch_run_start(l->session, input, opts, &run, err);
     if (rc == 0)
-        begins(l, run);
+        lane_begin_run(l, run);
     return rc;
 }
 
@@ -376,26 +391,26 @@ int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
     return ch_lane_begin(l, input, &opts, err);
 }
 
-bool ch_lane_was_cut_off(const struct ch_lane *l) {
+bool ch_lane_was_interrupted(const struct ch_lane *l) {
     return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
 }
 
 int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err) {
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = approve);
+        CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l, .approve = approve);
     chela_run *run;
     int rc = chela_run_resume(l->session, &opts, &run, err);
     if (rc == 0)
-        runs(l, run);
+        set_run(l, run);
     return rc;
 }
 
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = l);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l);
     chela_run *run;
     int rc = chela_session_compact(l->session, focus, &opts, &run, err);
     if (rc == 0)
-        begins(l, run);
+        lane_begin_run(l, run);
     return rc;
 }
 
@@ -403,29 +418,30 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
                  struct chela_error *err) {
     CH_BUF_AUTO deny = {0};
     if (text.p)
-        bound(l, opts, &deny);
-    opts->on_event = on_event;
+        lane_restrict_tools(l, opts, &deny);
+    opts->on_event = lane_on_event;
     opts->user = l;
     int rc = chela_session_send(l->session, text.p, text.n, opts, err);
     if (rc == 0)
-        adopt(l);
+        adopt_run(l);
     return rc;
 }
 
-static int give_result(struct ch_lane *l, const struct ch_block *b, struct chela_error *err) {
+static int lane_give_result(struct ch_lane *l, const struct ch_block *b, struct chela_error *err) {
     if (b->type != CH_BLOCK_TOOL_RESULT)
         return 0;
     CH_AUTOFREE char *id = ch_strndup(b->id.p, b->id.n);
     return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
 }
 
-/* The results that stand first answer the calls that a paused run waits for;
- * what the user says after them follows. */
-static int answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+/* The leading results answer the calls that a paused run waits for. The user's text after
+ * them is queued as a follow-up. */
+static int lane_answer_calls(struct ch_lane *l, struct ch_client_history *h,
+                             struct chela_error *err) {
     const struct ch_msg *results = h->msgs[0];
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
-        rc = give_result(l, &results->blocks[i], err);
+        rc = lane_give_result(l, &results->blocks[i], err);
     if (rc == 0)
         rc = ch_lane_resume(l, "ask", err);
     for (size_t i = 1; rc == 0 && i < h->n; i++)
@@ -437,44 +453,44 @@ static int answer(struct ch_lane *l, struct ch_history *h, struct chela_error *e
     return rc;
 }
 
-int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *o, struct ch_lane **out,
-                struct chela_error *err) {
-    if (!v->session.p)
-        return ch_lane_open(v->gw, o, out, err);
-    if (!v->gw->store)
-        return ch_fail(err, CHELA_EINVAL, "this gateway keeps no sessions");
-    int rc = ch_lane_key_check(v->session, err);
-    o->key = ch_arena_str(&v->arena, v->session);
-    return rc < 0 ? rc : ch_lane_use(v->gw, o, out, err);
+int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct ch_lane **out,
+                        struct chela_error *err) {
+    if (!req->session.p)
+        return ch_lane_open(req->gw, o, out, err);
+    if (!req->gw->store)
+        return ch_fail(err, CHELA_EINVAL, "this gateway has no store");
+    int rc = ch_lane_key_check(req->session, err);
+    o->key = ch_arena_str(&req->arena, req->session);
+    return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }
 
-static int begin(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *h,
+                                   struct chela_error *err) {
     struct ch_msg *input;
-    int rc = ch_history_end(h, &input, err);
+    int rc = ch_client_history_finish(h, &input, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < h->n; i++)
-        rc = recall(l, CH_TAKE(h->msgs[i]), err);
+        rc = lane_restore_message(l, CH_TAKE(h->msgs[i]), err);
     if (rc == 0)
         return ch_lane_start(l, input, "deny", err);
     ch_msg_free(input);
     return rc;
 }
 
-int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
-    if (!l->kept)
-        return begin(l, h, err);
-    ch_history_only_new(h);
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
+    if (!l->stored)
+        return lane_begin_with_history(l, h, err);
+    ch_client_history_keep_new(h);
     if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
-        return answer(l, h, err);
-    struct ch_msg *input = ch_history_join(h);
+        return lane_answer_calls(l, h, err);
+    struct ch_msg *input = ch_client_history_join_user(h);
     if (!input)
-        return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'",
-                       l->session->key);
+        return ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
     return ch_lane_start(l, input, "ask", err);
 }
 
-/* --- all of them */
+/* --- all lanes */
 
 bool ch_lanes_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->lanes))
@@ -483,7 +499,7 @@ bool ch_lanes_busy(const chela_gateway *gw) {
     return false;
 }
 
-void ch_lanes_tidy(chela_gateway *gw) {
+void ch_lanes_close_idle(chela_gateway *gw) {
     int64_t now = ch_mono_ms(ch_loop_clock(gw->rt->loop));
     bool shared = ch_gateway_is_shared(gw);
     int64_t most = shared ? CH_DEFAULT_SHARED_LANE_MS : CH_DEFAULT_LANE_MS;
@@ -492,22 +508,22 @@ void ch_lanes_tidy(chela_gateway *gw) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
         bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
-        /* Who has the session sends its messages: another gateway waits for that. */
-        if (!used && now - l->rested > most &&
-            !(shared && l->kept && ch_outbox_has(gw->rt, l->session->key)))
+        /* The holder of a session sends its messages, so a lane with unsent ones stays. */
+        if (!used && now - l->idle_since > most &&
+            !(shared && l->stored && ch_outbox_has(gw->rt, l->session->key)))
             ch_lane_close(l);
     }
 }
 
-/* Nobody is told: whoever waits or watches belongs to something that the gateway has
- * ended before this (channels, deliveries, talks, what was taken up), to a run that
- * ends here, or to a visit, which hears that it is over after this. */
+/* Watchers and waiters need not be told. The gateway has already ended the chat services,
+ * deliveries, UI streams and resumed orphans; runs end here; requests are told after this. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
-        leave(l);
-        dismiss(l, NULL);
+        lane_detach(l);
+        lane_dismiss_watchers(l, NULL);
         while (!ch_list_empty(&l->waits))
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
+    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
 }

@@ -1,27 +1,26 @@
-/* auth.c -- the gate: who may come in, before anything is read or done.
+/* auth.c -- see auth.h.
  *
- * A page in a browser can make the browser send requests to this machine. So
- * the token is needed on loopback too; the name that we are called by must be
- * one of ours (a name server can make any other point here); and a request
- * that says which page it comes from must come from ours, or from one that was
- * allowed. The token is looked for in headers alone: addresses end up in logs.
+ * A web page can make a browser send requests to this machine. Three checks protect
+ * against that. The token is required on loopback, too. The Host header must be one of the
+ * configured names, because an attacker's DNS server can make any other name point here.
+ * The Origin header, if present, must be that of the console or of a configured page. The
+ * token is accepted in headers only: URLs end up in logs.
  *
- * Tokens are compared by their digests, whose length and content tell nothing
- * about the token, over all bytes whatever they are. */
+ * Tokens are compared by their digests, in constant time. */
+#include "gateway/request/auth.h"
+
 #include <arpa/inet.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/redact.h"
-#include "gateway/request/gateway.h"
 #include "net/ws_peer.h"
 
 #define TOKEN_LEAST 16
 
-int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *o, struct chela_error *err) {
+int ch_auth_init(struct ch_auth *g, const struct chela_gateway_opts *o, struct chela_error *err) {
     if (!o->token || !*o->token)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "the gateway needs a token that its callers must show");
+        return ch_fail(err, CHELA_ECONFIG, "the gateway needs a token");
     if (strlen(o->token) < TOKEN_LEAST)
         return ch_fail(err, CHELA_ECONFIG, "the gateway's token is too short: at least %d bytes",
                        TOKEN_LEAST);
@@ -32,12 +31,12 @@ int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *o, struct c
     return 0;
 }
 
-void ch_door_release(struct ch_door *g) {
+void ch_auth_release(struct ch_auth *g) {
     ch_strings_free(g->hosts);
     ch_strings_free(g->origins);
 }
 
-/* "name:port" and "[::1]:port" without the port. */
+/* Removes the port from "name:port" and "[::1]:port". */
 static struct ch_sv without_port(struct ch_sv host) {
     if (host.n && host.p[0] == '[') {
         const char *end = memchr(host.p, ']', host.n);
@@ -47,8 +46,8 @@ static struct ch_sv without_port(struct ch_sv host) {
     return colon ? ch_sv(host.p, (size_t)(colon - host.p)) : host;
 }
 
-/* An address cannot be made to point elsewhere by a name server. */
-static bool is_address(struct ch_sv host) {
+/* An IP address involves no DNS, so it cannot be made to point elsewhere. */
+static bool auth_is_address(struct ch_sv host) {
     char text[INET6_ADDRSTRLEN + 2];
     unsigned char ip[16];
     bool six = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
@@ -60,20 +59,20 @@ static bool is_address(struct ch_sv host) {
     return inet_pton(six ? AF_INET6 : AF_INET, text, ip) == 1;
 }
 
-static bool is_listed(char *const *list, struct ch_sv word) {
+static bool auth_is_listed(char *const *list, struct ch_sv word) {
     for (size_t i = 0; list[i]; i++)
         if (ch_sv_eq_nocase(ch_sv_str(list[i]), word))
             return true;
     return false;
 }
 
-static bool is_ours(const struct ch_door *g, struct ch_sv host) {
+static bool auth_is_known_host(const struct ch_auth *g, struct ch_sv host) {
     struct ch_sv name = without_port(host);
-    return ch_sv_eq_nocase(name, CH_SV("localhost")) || is_address(name) ||
-           is_listed(g->hosts, name);
+    return ch_sv_eq_nocase(name, CH_SV("localhost")) || auth_is_address(name) ||
+           auth_is_listed(g->hosts, name);
 }
 
-/* A page that we served ourselves. */
+/* Does the request come from a page of this gateway? */
 static bool is_same_origin(struct ch_sv origin, struct ch_sv host) {
     struct ch_sv rest = origin;
     if (ch_sv_starts(rest, "http://"))
@@ -85,7 +84,7 @@ static bool is_same_origin(struct ch_sv origin, struct ch_sv host) {
     return ch_sv_eq_nocase(rest, host);
 }
 
-const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in) {
+const char *ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv origin = ch_inbound_header(in, "origin");
     for (size_t i = 0; origin.p && g->origins[i]; i++)
         if (ch_sv_eq_nocase(ch_sv_str(g->origins[i]), origin))
@@ -93,33 +92,33 @@ const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in)
     return NULL;
 }
 
-struct ch_refusal ch_door_check(const struct ch_door *g, const struct ch_inbound *in) {
+struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv host = ch_inbound_header(in, "host");
     struct ch_sv origin = ch_inbound_header(in, "origin");
     if (!host.n)
-        return (struct ch_refusal){400, "there is no Host header"};
-    if (!is_ours(g, host))
-        return (struct ch_refusal){421, "this server is not known by that name: see gateway.hosts"};
-    if (origin.p && !is_same_origin(origin, host) && !ch_door_origin(g, in))
-        return (struct ch_refusal){403, "pages of that origin may not call: see gateway.origins"};
-    return (struct ch_refusal){0};
+        return (struct ch_auth_refusal){400, "the Host header is missing"};
+    if (!auth_is_known_host(g, host))
+        return (struct ch_auth_refusal){421, "unknown host name: see gateway.hosts"};
+    if (origin.p && !is_same_origin(origin, host) && !ch_auth_allowed_origin(g, in))
+        return (struct ch_auth_refusal){403, "origin not allowed: see gateway.origins"};
+    return (struct ch_auth_refusal){0};
 }
 
-static bool is_token(const struct ch_door *g, struct ch_sv shown) {
+static bool auth_is_token(const struct ch_auth *g, struct ch_sv shown) {
     unsigned char its[CH_SHA256_SIZE];
     ch_sha256_of(shown, its);
     return ch_sha256_equal(its, g->token);
 }
 
-bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in) {
+bool ch_auth_has_token(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv shown = ch_inbound_header(in, "authorization");
     return ch_inbound_count(in, "authorization") == 1 && shown.n >= 7 &&
            ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")) &&
-           is_token(g, ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)));
+           auth_is_token(g, ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)));
 }
 
-bool ch_door_knows_socket(const struct ch_door *g, const struct ch_inbound *in) {
+bool ch_auth_has_socket_token(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv shown = ch_ws_peer_offer(in, "bearer.");
     return !ch_inbound_count(in, "authorization") && shown.p &&
-           ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL) && is_token(g, shown);
+           ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL) && auth_is_token(g, shown);
 }

@@ -1,46 +1,51 @@
-/* request.c -- one request on its way through the gateway.
+/* request.c -- see request.h.
  *
- * Order matters: name and origin, path, token, method, kind of content are
- * looked at when the head is there, and a request that fails costs no more
- * than its head. Only then is the body read, and JSON made of it. */
+ * Host, origin, path, token, method and content type are checked as soon as the head of a
+ * request is complete; a refused request costs no more than its head. Only then is the body
+ * read and parsed as JSON. */
+#include "gateway/request/request.h"
+
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/request/gateway.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
 #include "net/ws_peer.h"
 
-/* --- ends */
+/* --- the end of a request */
 
-static void free_visit(struct ch_visit *v) {
-    chela_gateway *gw = v->gw;
-    int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - v->began;
-    ch_log(CH_LOG_INFO, "gateway", "%s %s %d %lld ms", v->route->method, v->route->path, v->status,
-           (long long)ms);
-    gw->counters.requests[v->status / 100 % 6]++;
-    ch_list_del(&v->link);
-    gw->nvisits--;
-    ch_arena_release(&v->arena);
-    ch_free(v);
+static void request_free(struct ch_request *req) {
+    chela_gateway *gw = req->gw;
+    int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - req->started;
+    ch_log(CH_LOG_INFO, "gateway", "%s %s %d %lld ms", req->route->method, req->route->path,
+           req->status, (long long)ms);
+    gw->counters.requests[req->status / 100 % 6]++;
+    ch_list_del(&req->link);
+    gw->nrequests--;
+    ch_arena_release(&req->arena);
+    ch_free(req);
 }
 
-static void on_gone(struct ch_exchange *x, void *user) {
-    struct ch_visit *v = user;
+static void request_on_gone(struct ch_exchange *x, void *user) {
+    struct ch_request *req = user;
     (void)x;
-    v->x = NULL;
-    v->status = 499;
-    if (v->left)
-        v->left(v);
-    free_visit(v);
+    req->x = NULL;
+    req->status = 499;
+    if (req->on_disconnect)
+        req->on_disconnect(req);
+    request_free(req);
 }
 
-static void secure(struct ch_exchange *x) {
+static void add_security_headers(struct ch_exchange *x) {
     ch_exchange_header(x, "X-Content-Type-Options", "nosniff");
     ch_exchange_header(x, "Cache-Control", "no-store");
 }
 
-static void say_error(struct ch_buf *out, int status, const char *code, const char *message) {
+static void write_error_json(struct ch_buf *out, int status, const char *code,
+                             const char *message) {
     static const struct {
         int status;
         const char *type;
@@ -64,40 +69,40 @@ static void say_error(struct ch_buf *out, int status, const char *code, const ch
     ch_jw_end(&w, '}');
 }
 
-/* --- answers */
+/* --- responses */
 
-void ch_visit_header(struct ch_visit *v, const char *name, const char *value) {
-    ch_exchange_header(v->x, name, value);
+void ch_request_add_header(struct ch_request *req, const char *name, const char *value) {
+    ch_exchange_header(req->x, name, value);
 }
 
-void ch_visit_text(struct ch_visit *v, int status, const char *type, struct ch_sv text) {
-    v->status = status;
-    if (v->answer) {
-        v->answer(v, status, text);
+void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text) {
+    req->status = status;
+    if (req->on_response) {
+        req->on_response(req, status, text);
     } else {
-        secure(v->x);
-        ch_exchange_respond(v->x, status, type, text);
+        add_security_headers(req->x);
+        ch_exchange_respond(req->x, status, type, text);
     }
-    free_visit(v);
+    request_free(req);
 }
 
-void ch_visit_json(struct ch_visit *v, int status, struct ch_buf *json) {
+void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *json) {
     ch_buf_addc(json, '\n');
-    ch_visit_text(v, status, "application/json", ch_buf_sv(json));
+    ch_request_respond(req, status, "application/json", ch_buf_sv(json));
 }
 
-void ch_visit_fail(struct ch_visit *v, int status, const char *code, const char *fmt, ...) {
+void ch_request_fail(struct ch_request *req, int status, const char *code, const char *fmt, ...) {
     CH_BUF_AUTO message = {0}, body = {0};
     va_list ap;
     va_start(ap, fmt);
     ch_buf_vaddf(&message, fmt, ap);
     va_end(ap);
-    say_error(&body, status, code, ch_buf_str(&message));
-    ch_visit_json(v, status, &body);
+    write_error_json(&body, status, code, ch_buf_str(&message));
+    ch_request_respond_json(req, status, &body);
 }
 
 /* The HTTP status for a CHELA_E* code. */
-static int error_status(int code) {
+static int status_of_error(int code) {
     switch (code) {
     case CHELA_EINVAL:
     case CHELA_EPARSE:
@@ -122,21 +127,22 @@ static int error_status(int code) {
     }
 }
 
-void ch_visit_error(struct ch_visit *v, const struct chela_error *err) {
-    ch_visit_fail(v, error_status(err->code), NULL, "%s", err->message);
+void ch_request_fail_with(struct ch_request *req, const struct chela_error *err) {
+    ch_request_fail(req, status_of_error(err->code), NULL, "%s", err->message);
 }
 
-void ch_visit_stream(struct ch_visit *v) {
-    v->status = 200;
-    v->streams = true;
-    secure(v->x);
-    ch_exchange_header(v->x, "X-Accel-Buffering", "no");
-    ch_exchange_stream(v->x, 200, "text/event-stream");
+void ch_request_begin_stream(struct ch_request *req) {
+    req->status = 200;
+    req->streams = true;
+    add_security_headers(req->x);
+    ch_exchange_header(req->x, "X-Accel-Buffering", "no");
+    ch_exchange_stream(req->x, 200, "text/event-stream");
 }
 
-int ch_visit_data(struct ch_visit *v, const char *name, const char *id, struct ch_sv data) {
+int ch_request_send_event(struct ch_request *req, const char *name, const char *id,
+                          struct ch_sv data) {
     CH_BUF_AUTO out = {0};
-    if (!v->x)
+    if (!req->x)
         return CHELA_ESTATE;
     if (id)
         ch_buf_addf(&out, "id: %s\n", id);
@@ -145,36 +151,36 @@ int ch_visit_data(struct ch_visit *v, const char *name, const char *id, struct c
     ch_buf_add_str(&out, "data: ");
     ch_buf_add_sv(&out, data);
     ch_buf_add_str(&out, "\n\n");
-    return ch_exchange_write(v->x, ch_buf_sv(&out));
+    return ch_exchange_write(req->x, ch_buf_sv(&out));
 }
 
-void ch_visit_end(struct ch_visit *v) {
-    ch_exchange_end(v->x);
-    free_visit(v);
+void ch_request_end_stream(struct ch_request *req) {
+    ch_exchange_end(req->x);
+    request_free(req);
 }
 
-void ch_visits_pulse(chela_gateway *gw) {
-    for (CH_LIST_EACH(k, &gw->visits)) {
-        struct ch_visit *v = CH_CONTAINER(k, struct ch_visit, link);
-        if (v->streams && v->x && !v->peer)
-            ch_exchange_write(v->x, CH_SV(": still here\n\n"));
+void ch_requests_keep_alive(chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->requests)) {
+        struct ch_request *req = CH_CONTAINER(k, struct ch_request, link);
+        if (req->streams && req->x && !req->peer)
+            ch_exchange_write(req->x, CH_SV(": still here\n\n"));
     }
 }
 
-void ch_visits_expel(chela_gateway *gw) {
-    for (CH_LIST_EACH(k, &gw->visits)) {
-        struct ch_visit *v = CH_CONTAINER(k, struct ch_visit, link);
-        if (v->peer)
-            ch_ws_peer_close(v->peer, CH_WS_POLICY, "the token is another one now");
-        else if (v->streams && v->x && !(v->route->flags & CH_ROUTE_OPEN))
-            ch_exchange_expel(v->x);
+void ch_requests_expel(chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->requests)) {
+        struct ch_request *req = CH_CONTAINER(k, struct ch_request, link);
+        if (req->peer)
+            ch_ws_peer_close(req->peer, CH_WS_POLICY, "the token was changed");
+        else if (req->streams && req->x && !(req->route->flags & CH_ROUTE_OPEN))
+            ch_exchange_expel(req->x);
     }
 }
 
-/* --- what the query asks */
+/* --- the query */
 
-struct ch_sv ch_visit_query(struct ch_visit *v, const char *name) {
-    struct ch_sv query = v->query;
+struct ch_sv ch_request_query(struct ch_request *req, const char *name) {
+    struct ch_sv query = req->query;
     while (query.p) {
         struct ch_sv value = ch_sv_split(&query, '&'), key = ch_sv_split(&value, '=');
         if (ch_sv_is(key, name))
@@ -183,8 +189,9 @@ struct ch_sv ch_visit_query(struct ch_visit *v, const char *name) {
     return ch_sv(NULL, 0);
 }
 
-int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise, int64_t max) {
-    struct ch_sv value = ch_visit_query(v, name);
+int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
+                                int64_t max) {
+    struct ch_sv value = ch_request_query(req, name);
     int64_t n = 0;
     if (!value.n || value.n > 9)
         return otherwise;
@@ -198,20 +205,20 @@ int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise,
 
 /* --- the head of a request */
 
-static void refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
+static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
     gw->counters.requests[status / 100 % 6]++;
-    secure(x);
+    add_security_headers(x);
     if (status == 401)
         ch_exchange_header(x, "WWW-Authenticate", "Bearer");
-    say_error(&body, status, status == 401 ? "invalid_api_key" : NULL, why);
+    write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why);
     ch_buf_addc(&body, '\n');
     ch_log(CH_LOG_INFO, "gateway", "refused %d from %s: %s", status, ch_exchange_peer(x), why);
     ch_exchange_respond(x, status, "application/json", ch_buf_sv(&body));
 }
 
-/* A page of an allowed origin asks what it may send. */
+/* A CORS preflight of a page with an allowed origin. */
 static bool is_preflight(const struct ch_inbound *in) {
     return strcmp(ch_inbound_method(in), "OPTIONS") == 0 &&
            ch_inbound_header(in, "access-control-request-method").p;
@@ -236,7 +243,7 @@ static bool is_json(struct ch_sv type) {
     return ch_sv_eq_nocase(ch_sv_trim(ch_sv_split(&rest, ';')), CH_SV("application/json"));
 }
 
-static bool is_small(const struct ch_inbound *in) {
+static bool has_small_body(const struct ch_inbound *in) {
     struct ch_sv length = ch_inbound_header(in, "content-length");
     size_t n = 0;
     for (size_t i = 0; i < length.n && n <= CH_LIMIT_CALLBACK; i++)
@@ -244,35 +251,35 @@ static bool is_small(const struct ch_inbound *in) {
     return length.n && n <= CH_LIMIT_CALLBACK;
 }
 
-static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound *in) {
+static struct ch_auth_refusal check_route(chela_gateway *gw, const struct ch_inbound *in) {
     CH_ARENA_AUTO arena = {0};
     struct ch_sv query, param;
     bool other = false;
-    struct ch_sv path = ch_path_decode(&arena, ch_inbound_target(in), &query);
-    const struct ch_route *r =
-        path.p ? ch_route_find(ch_inbound_method(in), path, &param, &other) : NULL;
-    bool knows = ch_door_knows(&gw->door, in) ||
-                 (r && r->flags & CH_ROUTE_SOCKET && ch_door_knows_socket(&gw->door, in));
+    struct ch_sv path = ch_http_route_decode_path(&arena, ch_inbound_target(in), &query);
+    const struct ch_http_route *r =
+        path.p ? ch_http_route_find(gw->routes, ch_inbound_method(in), path, &param, &other) : NULL;
+    bool knows = ch_auth_has_token(&gw->auth, in) ||
+                 (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
-        return (struct ch_refusal){401, "a bearer token is needed, and this is not it"};
+        return (struct ch_auth_refusal){401, "missing or wrong bearer token"};
     if (!r)
-        return other ? (struct ch_refusal){405, "that is not done with this path"}
-                     : (struct ch_refusal){404, "there is no such path"};
+        return other ? (struct ch_auth_refusal){405, "method not allowed"}
+                     : (struct ch_auth_refusal){404, "no such path"};
     bool reads = strcmp(r->method, "POST") != 0;
     if (reads && ch_inbound_has_body(in))
-        return (struct ch_refusal){400, "a body is not expected here"};
-    if (r->flags & CH_ROUTE_SMALL && !is_small(in))
-        return (struct ch_refusal){413, "the body is too large, or does not say its size"};
+        return (struct ch_auth_refusal){400, "unexpected body"};
+    if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
+        return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
     if (!reads && !is_json(ch_inbound_header(in, "content-type")))
-        return (struct ch_refusal){415, "the content type must be application/json"};
-    return (struct ch_refusal){0};
+        return (struct ch_auth_refusal){415, "the content type must be application/json"};
+    return (struct ch_auth_refusal){0};
 }
 
-void ch_visit_head(struct ch_exchange *x, void *user) {
+void ch_request_on_head(struct ch_exchange *x, void *user) {
     chela_gateway *gw = user;
     const struct ch_inbound *in = ch_exchange_inbound(x);
-    struct ch_refusal no = ch_door_check(&gw->door, in);
-    const char *origin = ch_door_origin(&gw->door, in);
+    struct ch_auth_refusal no = ch_auth_check(&gw->auth, in);
+    const char *origin = ch_auth_allowed_origin(&gw->auth, in);
     if (!no.status && origin && is_preflight(in)) {
         answer_preflight(x, origin);
         return;
@@ -282,61 +289,62 @@ void ch_visit_head(struct ch_exchange *x, void *user) {
     if (!no.status)
         no = check_route(gw, in);
     if (no.status)
-        refuse(gw, x, no.status, no.why);
+        request_refuse(gw, x, no.status, no.why);
 }
 
-/* --- all of it */
+/* --- a complete request */
 
-static struct ch_sv keep_header(struct ch_visit *v, const char *name) {
-    struct ch_sv value = ch_inbound_header(ch_exchange_inbound(v->x), name);
-    return value.p ? ch_arena_sv(&v->arena, value) : value;
+static struct ch_sv copy_header(struct ch_request *req, const char *name) {
+    struct ch_sv value = ch_inbound_header(ch_exchange_inbound(req->x), name);
+    return value.p ? ch_arena_sv(&req->arena, value) : value;
 }
 
-static struct ch_visit *add_visit(chela_gateway *gw) {
-    struct ch_visit *v = ch_alloc(sizeof(*v));
-    v->gw = gw;
-    v->began = ch_mono_ms(ch_loop_clock(gw->rt->loop));
-    ch_list_add(&gw->visits, &v->link);
-    gw->nvisits++;
-    return v;
+static struct ch_request *request_add(chela_gateway *gw) {
+    struct ch_request *req = ch_alloc(sizeof(*req));
+    req->gw = gw;
+    req->started = ch_mono_ms(ch_loop_clock(gw->rt->loop));
+    ch_list_add(&gw->requests, &req->link);
+    gw->nrequests++;
+    return req;
 }
 
-struct ch_visit *ch_visit_within(const struct ch_visit *outer,
-                                 void (*answer)(struct ch_visit *, int, struct ch_sv),
-                                 void *asker) {
-    struct ch_visit *v = add_visit(outer->gw);
-    v->route = outer->route;
-    v->answer = answer;
-    v->asker = asker;
-    return v;
+struct ch_request *ch_request_nested(const struct ch_request *outer,
+                                     void (*answer)(struct ch_request *, int, struct ch_sv),
+                                     void *asker) {
+    struct ch_request *req = request_add(outer->gw);
+    req->route = outer->route;
+    req->on_response = answer;
+    req->response_user = asker;
+    return req;
 }
 
-static struct ch_visit *new_visit(chela_gateway *gw, struct ch_exchange *x) {
+static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) {
     const struct ch_inbound *in = ch_exchange_inbound(x);
-    struct ch_visit *v = add_visit(gw);
+    struct ch_request *req = request_add(gw);
     bool other;
-    v->x = x;
-    struct ch_sv target = ch_arena_sv(&v->arena, ch_inbound_target(in));
-    struct ch_sv path = ch_path_decode(&v->arena, target, &v->query);
-    v->route = ch_route_find(ch_inbound_method(in), path, &v->param, &other);
-    v->session = keep_header(v, "x-chela-session");
-    v->last_id = keep_header(v, "last-event-id");
-    v->body = ch_arena_sv(&v->arena, ch_buf_sv(&in->body));
-    ch_exchange_attach(x, on_gone, v);
-    return v;
+    req->x = x;
+    struct ch_sv target = ch_arena_sv(&req->arena, ch_inbound_target(in));
+    struct ch_sv path = ch_http_route_decode_path(&req->arena, target, &req->query);
+    req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
+    req->session = copy_header(req, "x-chela-session");
+    req->last_id = copy_header(req, "last-event-id");
+    req->body = ch_arena_sv(&req->arena, ch_buf_sv(&in->body));
+    ch_exchange_attach(x, request_on_gone, req);
+    return req;
 }
 
-void ch_visit_request(struct ch_exchange *x, void *user) {
-    struct ch_visit *v = new_visit(user, x);
+void ch_request_on_complete(struct ch_exchange *x, void *user) {
+    struct ch_request *req = request_new(user, x);
     struct chela_error err = {0};
-    bool wants = strcmp(v->route->method, "POST") == 0;
-    if (wants && ch_json_parse(&v->arena, v->body, CH_JSON_STRICT, &v->json, NULL, &err) < 0) {
-        ch_visit_fail(v, 400, NULL, "the body is no JSON: %s", err.message);
+    bool wants = strcmp(req->route->method, "POST") == 0;
+    if (wants &&
+        ch_json_parse(&req->arena, req->body, CH_JSON_STRICT, &req->json, NULL, &err) < 0) {
+        ch_request_fail(req, 400, NULL, "the body is not valid JSON: %s", err.message);
         return;
     }
-    if (wants && !ch_json_is(v->json, CH_JSON_OBJECT)) {
-        ch_visit_fail(v, 400, NULL, "the body is not a JSON object");
+    if (wants && !ch_json_is(req->json, CH_JSON_OBJECT)) {
+        ch_request_fail(req, 400, NULL, "the body is not a JSON object");
         return;
     }
-    v->route->run(v);
+    req->route->run(req);
 }

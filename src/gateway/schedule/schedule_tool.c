@@ -1,11 +1,10 @@
-/* schedule_tool.c -- the tool `schedule`: a model makes an appointment with
- * itself.
+/* schedule_tool.c -- the tool `schedule`: a model schedules runs of its own session.
  *
- * A schedule that it makes belongs to its session: it begins a run there, goes
- * when the session is deleted, and no other session sees it. What an agent does
- * when nobody is there is for a person to agree to: the tool counts as admin and
- * asks, unless the configuration says otherwise. Off by default. */
+ * Such a schedule belongs to the session: it begins runs there, is deleted with the session,
+ * and is invisible to other sessions. The tool has the permission class admin, so a person
+ * must approve each call unless the configuration says otherwise. Off by default. */
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -14,7 +13,7 @@
 #include "store/store.h"
 #include "tool/call/call.h"
 
-#define LEAST_MS 60000 /* between two runs */
+#define LEAST_MS 60000 /* smallest interval between two runs */
 
 static const char description[] =
     "Have yourself told something later, in this conversation: once or again and again. Each time "
@@ -34,24 +33,24 @@ static const char schema[] =
     "\"prompt\":{\"type\":\"string\",\"description\":\"What you are told then\"}},"
     "\"required\":[\"action\"]}";
 
-static int refuse(chela_call *call, const char *type, const char *why) {
+static int schedule_tool_refuse(chela_call *call, const char *type, const char *why) {
     return chela_result_error(call, type, "%s", why);
 }
 
-struct tool { /* in the agent's arena */
+struct schedule_tool { /* in the agent's arena */
     chela_store *store;
     const char *agent;
 };
 
 /* --- list */
 
-struct listing {
+struct schedule_listing {
     struct ch_jw w;
     const char *session;
 };
 
-static int show(const struct chela_schedule_row *row, void *user) {
-    struct listing *l = user;
+static int schedule_tool_write_row(const struct chela_schedule_row *row, void *user) {
+    struct schedule_listing *l = user;
     const struct chela_schedule *s = row->schedule;
     if (!row->of_session || strcmp(row->of_session, l->session) != 0)
         return 0;
@@ -70,45 +69,45 @@ static int show(const struct chela_schedule_row *row, void *user) {
     return 0;
 }
 
-static int list_them(chela_call *call, const struct tool *t) {
+static int schedule_tool_list(chela_call *call, const struct schedule_tool *t) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
-    struct listing l = {ch_jw(&out), call->env->session};
+    struct schedule_listing l = {ch_jw(&out), call->env->session};
     ch_jw_begin(&l.w, '[');
-    int rc = chela_schedule_list(t->store, NULL, show, &l, &err);
+    int rc = chela_schedule_list(t->store, NULL, schedule_tool_write_row, &l, &err);
     ch_jw_end(&l.w, ']');
     if (rc < 0)
-        return refuse(call, "unavailable", err.message);
+        return schedule_tool_refuse(call, "unavailable", err.message);
     chela_result_text(call, out.p, out.n);
     return 0;
 }
 
 /* --- remove */
 
-struct search {
+struct schedule_search {
     const char *session, *name;
     bool found;
 };
 
-static int is_it(const struct chela_schedule_row *row, void *user) {
-    struct search *s = user;
+static int schedule_tool_matches(const struct chela_schedule_row *row, void *user) {
+    struct schedule_search *s = user;
     s->found = row->of_session && strcmp(row->of_session, s->session) == 0 &&
                strcmp(row->schedule->name, s->name) == 0;
     return s->found;
 }
 
-static int remove_it(chela_call *call, const struct tool *t, const char *name) {
-    struct search s = {call->env->session, name, false};
+static int schedule_tool_remove(chela_call *call, const struct schedule_tool *t, const char *name) {
+    struct schedule_search s = {call->env->session, name, false};
     struct chela_error err = {0};
-    int rc = chela_schedule_list(t->store, NULL, is_it, &s, &err);
+    int rc = chela_schedule_list(t->store, NULL, schedule_tool_matches, &s, &err);
     if (rc == 0 && !s.found)
         return chela_result_error(call, "not_found", "This conversation has no schedule \"%s\".",
                                   name);
     if (rc == 0)
         rc = chela_schedule_remove(t->store, name, &err);
     if (rc < 0)
-        return refuse(call, "unavailable", err.message);
-    chela_result_text(call, "It is gone.", 11);
+        return schedule_tool_refuse(call, "unavailable", err.message);
+    chela_result_text(call, "Removed.", 8);
     return 0;
 }
 
@@ -121,7 +120,7 @@ static bool too_often(const struct chela_schedule *s, int64_t first) {
            second - first < LEAST_MS;
 }
 
-static int tell_next(chela_call *call, const struct chela_schedule *s, int64_t next) {
+static int report_next_time(chela_call *call, const struct chela_schedule *s, int64_t next) {
     CH_BUF_AUTO text = {0};
     char *time = chela_schedule_time(s, next);
     ch_buf_addf(&text, "Schedule %s is kept; its first time is %s.", s->name, time);
@@ -130,7 +129,7 @@ static int tell_next(chela_call *call, const struct chela_schedule *s, int64_t n
     return 0;
 }
 
-static int add_it(chela_call *call, const struct tool *t, const char *name) {
+static int schedule_tool_add(chela_call *call, const struct schedule_tool *t, const char *name) {
     struct chela_schedule s =
         CHELA_SCHEDULE(.name = name, .agent = t->agent, .session = call->env->session);
     struct chela_error err = {0};
@@ -146,37 +145,41 @@ static int add_it(chela_call *call, const struct tool *t, const char *name) {
         s.timezone = NULL;
     rc = chela_schedule_next(&s, ch_store_now(), &next, &err);
     if (rc == 0 && too_often(&s, next))
-        return refuse(call, "invalid_arguments", "when: more often than once a minute");
+        return schedule_tool_refuse(call, "invalid_arguments",
+                                    "when: must not be due more often than once a minute");
     if (rc == 0)
         rc = chela_schedule_add(t->store, &s, call->env->session, &err);
     if (rc == 0)
-        return tell_next(call, &s, next);
-    return refuse(call, rc == CHELA_EINVAL || rc == CHELA_EEXIST ? "invalid_arguments"
-                        : rc == CHELA_ELIMIT                     ? "limit"
-                                                                 : "unavailable", err.message);
+        return report_next_time(call, &s, next);
+    return schedule_tool_refuse(call,
+                                rc == CHELA_EINVAL || rc == CHELA_EEXIST ? "invalid_arguments"
+                                : rc == CHELA_ELIMIT                     ? "limit"
+                                                                         : "unavailable",
+                                err.message);
 }
 
-static int run(chela_call *call, void *user) {
+static int schedule_tool_run(chela_call *call, void *user) {
     const char *action, *name = "";
     int rc = chela_arg_string(call, "action", &action);
     if (rc == 0 && strcmp(action, "list") == 0)
-        return list_them(call, user);
+        return schedule_tool_list(call, user);
     if (rc == 0)
         rc = chela_arg_string(call, "name", &name);
     if (rc < 0)
         return rc;
     if (strcmp(action, "remove") == 0)
-        return remove_it(call, user, name);
+        return schedule_tool_remove(call, user, name);
     if (strcmp(action, "add") == 0)
-        return add_it(call, user, name);
-    return refuse(call, "invalid_arguments", "action: add, list or remove");
+        return schedule_tool_add(call, user, name);
+    return schedule_tool_refuse(call, "invalid_arguments", "action: must be add, list or remove");
 }
 
 int chela_schedule_tool(chela_agent *agent, chela_store *store, struct chela_error *err) {
-    struct tool *t = ch_arena_alloc(&agent->arena, sizeof(*t));
-    *t = (struct tool){store, agent->id};
-    struct chela_tool_opts opts = CHELA_TOOL_OPTS(
-        .name = "schedule", .description = description, .schema = schema, .fn = run, .user = t,
-        .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_CONFIRM);
+    struct schedule_tool *t = ch_arena_alloc(&agent->arena, sizeof(*t));
+    *t = (struct schedule_tool){store, agent->id};
+    struct chela_tool_opts opts =
+        CHELA_TOOL_OPTS(.name = "schedule", .description = description, .schema = schema,
+                        .fn = schedule_tool_run, .user = t, .effect = CHELA_EFFECT_ONCE,
+                        .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_CONFIRM);
     return chela_agent_add_tool(agent, &opts, err);
 }

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
 #define WAKE_LIMIT (64 * CH_KB)
@@ -16,13 +17,13 @@ typedef void once_fn(int rc, const struct chela_error *err, size_t n, void *user
 
 struct ch_schedules {
     chela_gateway *gw;
-    struct ch_schedule **own; /* owned: those of the configuration */
+    struct ch_schedule **configured; /* owned: schedules of the configuration */
     size_t n;
     struct ch_timer timer;
-    struct look *look;     /* under way; NULL */
-    struct ch_list firings; /* on their way into the inbox */
-    /* of ch_schedules_once */
-    char *name; /* owned; NULL: what is due */
+    struct schedule_scan *scan; /* in progress; else NULL */
+    struct ch_list firings;     /* occurrences that are entering the inbox */
+    /* arguments and result of ch_schedules_once */
+    char *name; /* owned; NULL: all that are due */
     once_fn *fn;
     void *user;
     size_t accepted;
@@ -31,58 +32,59 @@ struct ch_schedules {
     bool once;
 };
 
-/* --- what the store has, read on a worker thread */
+/* --- reading the store, on a worker thread */
 
-struct note {
+struct schedule_note {
     struct ch_link link;
     char *id, *key, *data; /* owned */
 };
 
-struct look {
+struct schedule_scan {
     struct ch_work work;
-    struct ch_schedules *of; /* NULL: it was freed meanwhile */
+    struct ch_schedules *owner; /* NULL: freed during the scan */
     chela_store *store;
-    struct ch_list notes; /* struct note */
-    struct ch_list waiting; /* the same: occurrences in the inbox */
+    struct ch_list notes;   /* struct schedule_note */
+    struct ch_list waiting; /* struct schedule_note: occurrences in the inbox */
     int rc;
     struct chela_error err;
 };
 
-static void add_note(struct ch_list *list, const struct chela_store_item *i) {
-    struct note *n = ch_alloc(sizeof(*n));
+static void schedules_add_note(struct ch_list *list, const struct chela_store_item *i) {
+    struct schedule_note *n = ch_alloc(sizeof(*n));
     n->id = ch_strdup(i->id);
     n->key = ch_strdup(i->key);
     n->data = ch_strndup(i->data, i->n);
     ch_list_add(list, &n->link);
 }
 
-static bool begins(const char *text, const char *with) {
+static bool schedules_has_prefix(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static int on_note(const struct chela_store_item *i, void *user) {
-    struct look *k = user;
-    if (begins(i->id, CH_SCHEDULE_NOTE) || begins(i->id, CH_SCHEDULE_STATE))
-        add_note(&k->notes, i);
+static int schedules_on_note(const struct chela_store_item *i, void *user) {
+    struct schedule_scan *k = user;
+    if (schedules_has_prefix(i->id, CH_SCHEDULE_NOTE) ||
+        schedules_has_prefix(i->id, CH_SCHEDULE_STATE))
+        schedules_add_note(&k->notes, i);
     return 0;
 }
 
-static int on_event(const struct chela_store_item *i, void *user) {
-    struct look *k = user;
-    if (begins(i->id, CH_SCHEDULE_NOTE))
-        add_note(&k->waiting, i);
+static int schedules_on_event(const struct chela_store_item *i, void *user) {
+    struct schedule_scan *k = user;
+    if (schedules_has_prefix(i->id, CH_SCHEDULE_NOTE))
+        schedules_add_note(&k->waiting, i);
     return 0;
 }
 
-static void read_store(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
-    k->rc = chela_store_items(k->store, CHELA_STORE_NOTES, on_note, k, &k->err);
+static void schedules_read_store(struct ch_work *w) {
+    struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
+    k->rc = chela_store_items(k->store, CHELA_STORE_NOTES, schedules_on_note, k, &k->err);
     if (k->rc == 0)
-        k->rc = chela_store_items(k->store, CHELA_STORE_INBOX, on_event, k, &k->err);
+        k->rc = chela_store_items(k->store, CHELA_STORE_INBOX, schedules_on_event, k, &k->err);
 }
 
 static void free_notes(struct ch_list *list) {
-    for (struct note *n; (n = CH_LIST_FIRST(list, struct note, link));) {
+    for (struct schedule_note *n; (n = CH_LIST_FIRST(list, struct schedule_note, link));) {
         ch_list_del(&n->link);
         ch_free(n->id);
         ch_free(n->key);
@@ -91,45 +93,45 @@ static void free_notes(struct ch_list *list) {
     }
 }
 
-static void free_look(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
-    if (k->of)
-        k->of->look = NULL;
+static void schedules_free_scan(struct ch_work *w) {
+    struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
+    if (k->owner)
+        k->owner->scan = NULL;
     free_notes(&k->notes);
     free_notes(&k->waiting);
     ch_free(k);
 }
 
-static const struct note *find_note(const struct ch_list *list, const char *prefix,
-                                    const char *name) {
+static const struct schedule_note *find_note(const struct ch_list *list, const char *prefix,
+                                             const char *name) {
     for (CH_LIST_EACH(k, list)) {
-        const struct note *n = CH_CONTAINER(k, struct note, link);
-        if (begins(n->id, prefix) && strcmp(n->id + strlen(prefix), name) == 0)
+        const struct schedule_note *n = CH_CONTAINER(k, struct schedule_note, link);
+        if (schedules_has_prefix(n->id, prefix) && strcmp(n->id + strlen(prefix), name) == 0)
             return n;
     }
     return NULL;
 }
 
-static bool still_waits(const struct look *k, const char *name) {
+static bool has_waiting_occurrence(const struct schedule_scan *k, const char *name) {
     size_t n = strlen(name);
     for (CH_LIST_EACH(i, &k->waiting)) {
-        const char *at = CH_CONTAINER(i, struct note, link)->id + strlen(CH_SCHEDULE_NOTE);
+        const char *at = CH_CONTAINER(i, struct schedule_note, link)->id + strlen(CH_SCHEDULE_NOTE);
         if (strncmp(at, name, n) == 0 && at[n] == '/')
             return true;
     }
     return false;
 }
 
-/* --- an occurrence on its way into the inbox */
+/* --- an occurrence that enters the inbox */
 
-struct firing {
+struct schedule_firing {
     struct ch_link link;
     struct ch_work work;
-    struct ch_schedules *of;    /* NULL: they were freed, nothing follows */
-    struct ch_delivery *delivery; /* owned; of the gateway */
-    /* a wake: what its file says; read on a worker thread */
+    struct ch_schedules *owner;   /* NULL: freed meanwhile */
+    struct ch_delivery *delivery; /* owned */
+    /* of a wake: its file is read on a worker thread */
     char *path, *id, *key, *agent, *head; /* owned */
-    char *state_id;             /* owned: stored with it */
+    char *state_id;                       /* owned: the note that holds the state */
     struct ch_buf state;
     struct ch_bounds bounds;
     struct ch_buf text;
@@ -138,13 +140,13 @@ struct firing {
 
 static void report_once(struct ch_schedules *s) {
     once_fn *fn = s->fn;
-    if (!fn || s->look || !ch_list_empty(&s->firings))
+    if (!fn || s->scan || !ch_list_empty(&s->firings))
         return;
     s->fn = NULL;
     fn(s->rc, &s->err, s->accepted, s->user);
 }
 
-static void free_firing(struct firing *f) {
+static void free_firing(struct schedule_firing *f) {
     ch_list_del(&f->link);
     ch_free(f->path);
     ch_free(f->id);
@@ -157,15 +159,15 @@ static void free_firing(struct firing *f) {
     ch_free(f);
 }
 
-static void on_accepted(int rc, const struct chela_error *err, void *user) {
-    struct firing *f = user;
-    struct ch_schedules *s = f->of;
+static void firing_on_accepted(int rc, const struct chela_error *err, void *user) {
+    struct schedule_firing *f = user;
+    struct ch_schedules *s = f->owner;
     struct ch_delivery *d = CH_TAKE(f->delivery);
     if (s && rc == 0) {
         s->accepted++;
         ch_delivery_start(d);
     } else if (s) {
-        if (rc != CHELA_EEXIST) /* that is somebody else's now */
+        if (rc != CHELA_EEXIST) /* another gateway has it */
             ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id,
                    err ? err->message : chela_error_text(rc));
         ch_delivery_free(d);
@@ -182,9 +184,9 @@ static void store_state(chela_gateway *gw, const char *id, struct ch_sv state) {
     j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
 }
 
-/* The event, and how far the schedule has come: one transaction. */
-static void accept_it(struct firing *f) {
-    chela_gateway *gw = f->of->gw;
+/* Stores the event and the state of its schedule in one transaction. */
+static void firing_accept(struct schedule_firing *f) {
+    chela_gateway *gw = f->owner->gw;
     struct ch_journal *j = gw->rt->journal;
     CH_BUF_AUTO data = {0};
     struct ch_delivery_opts o = {.id = f->id, .key = f->key, .agent = f->agent,
@@ -197,19 +199,19 @@ static void accept_it(struct firing *f) {
     if (f->state_id)
         store_state(gw, f->state_id, ch_buf_sv(&f->state));
     ch_log(CH_LOG_INFO, "schedule", "%s is due", f->id);
-    j->ops->change(j, &c, j->gate, on_accepted, f);
+    j->ops->change(j, &c, j->gate, firing_on_accepted, f);
 }
 
-/* --- wakes: nothing is done while their file says nothing */
+/* --- wakes: a run begins only if the wake file asks for something */
 
-static void read_file(struct ch_work *w) {
-    struct firing *f = CH_CONTAINER(w, struct firing, work);
+static void wake_file_run(struct ch_work *w) {
+    struct schedule_firing *f = CH_CONTAINER(w, struct schedule_firing, work);
     struct chela_error err = {0};
-    ch_file_load(f->path, WAKE_LIMIT, &f->text, &err); /* one that is not there says nothing */
+    ch_file_load(f->path, WAKE_LIMIT, &f->text, &err); /* a missing file counts as empty */
 }
 
-/* Blank lines and headings alone ask for nothing. */
-static bool says_nothing(struct ch_sv text) {
+/* A file of blank lines and headings asks for nothing. */
+static bool is_blank_wake(struct ch_sv text) {
     while (text.p) {
         struct ch_sv line = ch_sv_trim(ch_sv_split(&text, '\n'));
         if (line.n && line.p[0] != '#')
@@ -218,20 +220,20 @@ static bool says_nothing(struct ch_sv text) {
     return true;
 }
 
-static void on_read(struct ch_work *w) {
-    struct firing *f = CH_CONTAINER(w, struct firing, work);
-    struct ch_schedules *s = f->of;
+static void wake_file_done(struct ch_work *w) {
+    struct schedule_firing *f = CH_CONTAINER(w, struct schedule_firing, work);
+    struct ch_schedules *s = f->owner;
     if (!s) {
         free_firing(f);
         return;
     }
-    if (!says_nothing(ch_buf_sv(&f->text))) {
+    if (!is_blank_wake(ch_buf_sv(&f->text))) {
         CH_BUF_AUTO text = {0};
         ch_buf_addf(&text, "%s\n\n%s", f->head, ch_buf_str(&f->text));
         ch_buf_release(&f->text);
         f->text = (struct ch_buf){0};
         ch_buf_add(&f->text, text.p, text.n);
-        accept_it(f);
+        firing_accept(f);
         return;
     }
     if (f->state_id)
@@ -240,11 +242,12 @@ static void on_read(struct ch_work *w) {
     report_once(s);
 }
 
-static void drop_read(struct ch_work *w) {
-    free_firing(CH_CONTAINER(w, struct firing, work));
+static void wake_file_dropped(struct ch_work *w) {
+    free_firing(CH_CONTAINER(w, struct schedule_firing, work));
 }
 
-static void read_wake(struct firing *f, const struct ch_schedule *s, const chela_agent *agent) {
+static void wake_file_read(struct schedule_firing *f, const struct ch_schedule *s,
+                           const chela_agent *agent) {
     CH_BUF_AUTO path = {0}, head = {0};
     ch_buf_addf(&path, "%s/%s", agent->workspace ? agent->workspace : ".", s->is.wake_file);
     ch_buf_addf(&head,
@@ -254,19 +257,20 @@ static void read_wake(struct firing *f, const struct ch_schedule *s, const chela
     ch_free(f->head);
     f->head = ch_buf_take(&head);
     f->path = ch_buf_take(&path);
-    f->work = (struct ch_work){.run = read_file, .done = on_read, .dropped = drop_read};
-    ch_work_submit(f->of->gw->rt->workers, &f->work);
+    f->work = (struct ch_work){
+        .run = wake_file_run, .done = wake_file_done, .dropped = wake_file_dropped};
+    ch_work_submit(f->owner->gw->rt->workers, &f->work);
 }
 
 /* --- firing */
 
-/* state: to be stored with it; NULL: with another one. */
-static void fire(struct ch_schedules *all, struct ch_schedule *s, int64_t due, const char *id,
-                 bool with_state) {
+/* id NULL: derived from the due time. with_state: also stores the state of the schedule. */
+static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int64_t due,
+                           const char *id, bool with_state) {
     chela_agent *agent = ch_gateway_agent(all->gw, ch_sv_str(s->is.agent ? s->is.agent : ""));
     CH_BUF_AUTO event = {0}, key = {0}, stamp = {0}, state_id = {0};
-    struct firing *f = ch_alloc(sizeof(*f));
-    f->of = all;
+    struct schedule_firing *f = ch_alloc(sizeof(*f));
+    f->owner = all;
     ch_list_add(&all->firings, &f->link);
     if (id)
         ch_buf_add_str(&event, id);
@@ -286,28 +290,29 @@ static void fire(struct ch_schedules *all, struct ch_schedule *s, int64_t due, c
     if (s->is.wake_file && agent) {
         f->wake = true;
         f->head = ch_buf_take(&stamp);
-        read_wake(f, s, agent);
+        wake_file_read(f, s, agent);
         return;
     }
     ch_buf_addf(&f->text, "%s, due %s: %s", s->is.name, ch_buf_str(&stamp),
                 s->is.prompt ? s->is.prompt : "");
-    accept_it(f);
+    firing_accept(f);
 }
 
-static void tell_left_out(const struct ch_schedule *s, const struct ch_schedule_due *due) {
+static void log_left_out(const struct ch_schedule *s, const struct ch_schedule_due *due) {
     if (due->set_back)
-        ch_log(CH_LOG_WARN, "schedule", "%s: the clock was set back: it begins anew", s->is.name);
+        ch_log(CH_LOG_WARN, "schedule", "%s: the clock was set back; the schedule starts over",
+               s->is.name);
     if (due->skipped)
         ch_log(CH_LOG_INFO, "schedule", "%s: missed: %zu", s->is.name, due->skipped);
     if (due->over)
-        ch_log(CH_LOG_WARN, "schedule", "%s: left out: %zu; it may have %lld runs a day",
+        ch_log(CH_LOG_WARN, "schedule", "%s: left out: %zu; the limit is %lld runs a day",
                s->is.name, due->over, (long long)s->is.max_runs_per_day);
 }
 
-/* Returns when it is due next. */
-static int64_t attend_to(struct ch_schedules *all, const struct look *k, struct ch_schedule *s,
-                         int64_t now) {
-    const struct note *n = find_note(&k->notes, CH_SCHEDULE_STATE, s->is.name);
+/* Fires the due occurrences of a schedule. Returns when it is due next. */
+static int64_t schedules_fire_due(struct ch_schedules *all, const struct schedule_scan *k,
+                                  struct ch_schedule *s, int64_t now) {
+    const struct schedule_note *n = find_note(&k->notes, CH_SCHEDULE_STATE, s->is.name);
     struct ch_schedule_due due;
     struct ch_schedule_state before;
     s->state = (struct ch_schedule_state){0};
@@ -315,14 +320,15 @@ static int64_t attend_to(struct ch_schedules *all, const struct look *k, struct 
         ch_schedule_state_read(ch_sv_str(n->data), &s->state);
     before = s->state;
     ch_schedule_due(s, now, &due);
-    tell_left_out(s, &due);
-    if (due.n && still_waits(k, s->is.name)) {
-        ch_log(CH_LOG_WARN, "schedule", "%s is left out: its last run still waits", s->is.name);
+    log_left_out(s, &due);
+    if (due.n && has_waiting_occurrence(k, s->is.name)) {
+        ch_log(CH_LOG_WARN, "schedule", "%s is skipped: an earlier occurrence still waits",
+               s->is.name);
         s->state.runs = before.day == s->state.day ? before.runs : 0;
         due.n = 0;
     }
     for (size_t i = 0; i < due.n; i++)
-        fire(all, s, due.times[i], NULL, i + 1 == due.n);
+        schedules_fire(all, s, due.times[i], NULL, i + 1 == due.n);
     if (due.n == 0 && memcmp(&before, &s->state, sizeof(before)) != 0) {
         CH_BUF_AUTO id = {0}, state = {0};
         ch_buf_addf(&id, CH_SCHEDULE_STATE "%s", s->is.name);
@@ -332,74 +338,75 @@ static int64_t attend_to(struct ch_schedules *all, const struct look *k, struct 
     return ch_schedule_next(s, CH_MAX(now, s->state.last));
 }
 
-static void fire_by_hand(struct ch_schedules *all, const struct look *k, struct ch_schedule *s,
-                         int64_t now) {
+static void schedules_fire_by_hand(struct ch_schedules *all, const struct schedule_scan *k,
+                                   struct ch_schedule *s, int64_t now) {
     CH_BUF_AUTO id = {0};
     ch_schedule_event_id(s, now, &id);
     ch_buf_addf(&id, "/by-hand-%lld", (long long)now);
-    if (still_waits(k, s->is.name))
-        all->rc = ch_fail(&all->err, CHELA_EBUSY, "a run of schedule '%s' still waits",
-                          s->is.name);
+    if (has_waiting_occurrence(k, s->is.name))
+        all->rc = ch_fail(&all->err, CHELA_EBUSY,
+                          "an earlier occurrence of schedule '%s' still waits", s->is.name);
     else
-        fire(all, s, now, ch_buf_str(&id), false);
+        schedules_fire(all, s, now, ch_buf_str(&id), false);
 }
 
-static bool is_own(const struct ch_schedules *s, const char *name) {
+static bool schedules_is_configured(const struct ch_schedules *s, const char *name) {
     for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->own[i]->is.name, name) == 0)
+        if (strcmp(s->configured[i]->is.name, name) == 0)
             return true;
     return false;
 }
 
-/* *next: when anything is due again. */
-static void look_at(struct ch_schedules *all, const struct look *k, struct ch_schedule *s,
-                    int64_t now, int64_t *next, bool *found) {
+/* Lowers *next to the time when the schedule is due next. */
+static void schedules_check(struct ch_schedules *all, const struct schedule_scan *k,
+                            struct ch_schedule *s, int64_t now, int64_t *next, bool *found) {
     if (!all->name) {
-        int64_t at = attend_to(all, k, s, now);
+        int64_t at = schedules_fire_due(all, k, s, now);
         *next = CH_MIN(*next, at);
     } else if (strcmp(all->name, s->is.name) == 0) {
         *found = true;
-        fire_by_hand(all, k, s, now);
+        schedules_fire_by_hand(all, k, s, now);
     }
 }
 
-/* All of them, and when the next is due. */
-static int64_t look_at_all(struct ch_schedules *all, const struct look *k, int64_t now) {
+/* Returns when a schedule is due next. */
+static int64_t schedules_check_all(struct ch_schedules *all, const struct schedule_scan *k,
+                                   int64_t now) {
     int64_t next = CH_WHEN_NEVER;
     bool found = false;
     for (size_t i = 0; i < all->n; i++)
-        look_at(all, k, all->own[i], now, &next, &found);
+        schedules_check(all, k, all->configured[i], now, &next, &found);
     for (CH_LIST_EACH(i, &k->notes)) {
-        const struct note *n = CH_CONTAINER(i, struct note, link);
+        const struct schedule_note *n = CH_CONTAINER(i, struct schedule_note, link);
         CH_AUTO(ch_schedule) s = NULL;
         struct chela_error err = {0};
-        if (!begins(n->id, CH_SCHEDULE_NOTE))
+        if (!schedules_has_prefix(n->id, CH_SCHEDULE_NOTE))
             continue;
         if (ch_schedule_read(ch_sv_str(n->data), n->key, &s, &err) < 0)
             ch_log(CH_LOG_WARN, "schedule", "%s makes no sense: %s", n->id, err.message);
-        else if (!is_own(all, s->is.name))
-            look_at(all, k, s, now, &next, &found);
+        else if (!schedules_is_configured(all, s->is.name))
+            schedules_check(all, k, s, now, &next, &found);
     }
     if (all->name && !found)
-        all->rc = ch_fail(&all->err, CHELA_ENOENT, "there is no schedule '%s'", all->name);
+        all->rc = ch_fail(&all->err, CHELA_ENOENT, "no schedule '%s'", all->name);
     return next;
 }
 
-/* --- looking */
+/* --- scanning */
 
-static void on_timer(struct ch_timer *t);
+static void schedules_on_timer(struct ch_timer *t);
 
-static void on_looked(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
-    struct ch_schedules *s = k->of;
+static void schedules_on_scanned(struct ch_work *w) {
+    struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
+    struct ch_schedules *s = k->owner;
     if (!s) {
-        free_look(w);
+        schedules_free_scan(w);
         return;
     }
     struct ch_loop *loop = s->gw->rt->loop;
     int64_t now = ch_now_ms(ch_loop_clock(loop)), next = CH_WHEN_NEVER;
     if (k->rc == 0 && !s->gw->draining)
-        next = look_at_all(s, k, now);
+        next = schedules_check_all(s, k, now);
     else if (k->rc < 0)
         ch_log(CH_LOG_WARN, "schedule", "schedules cannot be read: %s", k->err.message);
     if (k->rc < 0) {
@@ -407,31 +414,32 @@ static void on_looked(struct ch_work *w) {
         s->err = k->err;
     }
     if (!s->once)
-        ch_timer_start(loop, &s->timer,
-                       CH_MAX(CH_MIN(next - now, CH_LIMIT_SCHEDULE_SLEEP_MS), 1), on_timer);
-    free_look(w);
+        ch_timer_start(loop, &s->timer, CH_MAX(CH_MIN(next - now, CH_LIMIT_SCHEDULE_SLEEP_MS), 1),
+                       schedules_on_timer);
+    schedules_free_scan(w);
     report_once(s);
 }
 
-static void look(struct ch_schedules *s) {
-    if (s->look || !s->gw->store)
+static void schedules_scan(struct ch_schedules *s) {
+    if (s->scan || !s->gw->store)
         return;
-    struct look *k = ch_alloc(sizeof(*k));
-    k->work = (struct ch_work){.run = read_store, .done = on_looked, .dropped = free_look};
-    k->of = s;
+    struct schedule_scan *k = ch_alloc(sizeof(*k));
+    k->work = (struct ch_work){
+        .run = schedules_read_store, .done = schedules_on_scanned, .dropped = schedules_free_scan};
+    k->owner = s;
     k->store = s->gw->store;
     ch_list_init(&k->notes);
     ch_list_init(&k->waiting);
-    s->look = k;
+    s->scan = k;
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
 
-static void on_timer(struct ch_timer *t) {
-    look(CH_CONTAINER(t, struct ch_schedules, timer));
+static void schedules_on_timer(struct ch_timer *t) {
+    schedules_scan(CH_CONTAINER(t, struct ch_schedules, timer));
 }
 
 void ch_schedules_start(struct ch_schedules *s) {
-    look(s);
+    schedules_scan(s);
 }
 
 void ch_schedules_once(struct ch_schedules *s, const char *name, once_fn *fn, void *user) {
@@ -439,19 +447,19 @@ void ch_schedules_once(struct ch_schedules *s, const char *name, once_fn *fn, vo
     s->name = name ? ch_strdup(name) : NULL;
     s->fn = fn;
     s->user = user;
-    look(s);
+    schedules_scan(s);
 }
 
 /* --- life */
 
-static int add_own(struct ch_schedules *s, const struct chela_schedule *given,
-                   struct chela_error *err) {
+static int schedules_add_configured(struct ch_schedules *s, const struct chela_schedule *given,
+                                    struct chela_error *err) {
     struct chela_error why = {0};
-    int rc = ch_schedule_new(given, NULL, &s->own[s->n], &why);
+    int rc = ch_schedule_new(given, NULL, &s->configured[s->n], &why);
     if (rc < 0)
         return ch_fail(err, CHELA_ECONFIG, "schedule %s: %s", given->name ? given->name : "?",
                        why.message);
-    const char *agent = s->own[s->n++]->is.agent;
+    const char *agent = s->configured[s->n++]->is.agent;
     if (agent && !ch_gateway_agent(s->gw, ch_sv_str(agent)))
         return ch_fail(err, CHELA_ECONFIG, "schedule %s: there is no agent '%s'", given->name,
                        agent);
@@ -464,14 +472,14 @@ int ch_schedules_new(chela_gateway *gw, const struct chela_gateway_opts *o,
     while (o->schedules && o->schedules[n])
         n++;
     if (n && (!gw->store || !gw->rt->journal))
-        return ch_fail(err, CHELA_ECONFIG, "schedules need a store: it knows what was done");
+        return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
     struct ch_schedules *s = ch_alloc(sizeof(*s));
     s->gw = gw;
-    s->own = ch_alloc((n + 1) * sizeof(struct ch_schedule *));
+    s->configured = ch_alloc((n + 1) * sizeof(struct ch_schedule *));
     ch_list_init(&s->firings);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = add_own(s, o->schedules[i], err);
+        rc = schedules_add_configured(s, o->schedules[i], err);
     if (rc < 0)
         ch_schedules_free(s);
     else
@@ -483,16 +491,17 @@ void ch_schedules_free(struct ch_schedules *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
-    if (s->look)
-        s->look->of = NULL;
-    for (struct firing *f; (f = CH_LIST_FIRST(&s->firings, struct firing, link));) {
-        ch_list_del(&f->link); /* whoever comes back with it frees it */
-        f->of = NULL;
+    if (s->scan)
+        s->scan->owner = NULL;
+    for (struct schedule_firing *f;
+         (f = CH_LIST_FIRST(&s->firings, struct schedule_firing, link));) {
+        ch_list_del(&f->link); /* its callback frees it */
+        f->owner = NULL;
         ch_delivery_free(CH_TAKE(f->delivery));
     }
     for (size_t i = 0; i < s->n; i++)
-        ch_schedule_free(s->own[i]);
-    ch_free(s->own);
+        ch_schedule_free(s->configured[i]);
+    ch_free(s->configured);
     ch_free(s->name);
     ch_free(s);
 }

@@ -1,28 +1,27 @@
-/* schedules.h -- the schedules of a gateway: looks at the clock, and begins what
- * is due.
+/* schedules.h -- the schedules of a gateway: begins the runs that are due.
  *
- * Each look reads all notes of the store anew, on a worker thread: another
- * program may have added a schedule, or another gateway have been first. What is
- * due is accepted into the inbox together with the note of how far the schedule
- * has come, in one transaction; the same occurrence has the same name for
- * everybody, so one gateway gets it, and delivers it (delivery.h). An occurrence
- * whose predecessor still waits is left out. */
+ * A scan reads the schedules and their states from the store, on a worker thread, because
+ * another program may have added a schedule and another gateway may have begun an
+ * occurrence. A due occurrence enters the inbox in one transaction with the new state of its
+ * schedule. Its id is the same for all gateways, so only one of them can accept it; that
+ * gateway delivers it (lane/delivery.h). An occurrence is skipped while an earlier one of
+ * its schedule is still in the inbox. Loop thread only. */
 #ifndef CH_GATEWAY_SCHEDULES_H
 #define CH_GATEWAY_SCHEDULES_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_schedules;
 
-/* Those of the configuration; the store has others. CHELA_ECONFIG. *out is
- * written on success. Without a store there must be none. */
+/* Takes the schedules of the configuration; those of the store are read by each scan.
+ * CHELA_ECONFIG: a schedule is invalid, or there is no store. */
 int ch_schedules_new(chela_gateway *gw, const struct chela_gateway_opts *o,
                      struct ch_schedules **out, struct chela_error *err);
 void ch_schedules_free(struct ch_schedules *s);
 
-/* Look now, and then whenever something may be due. */
+/* Scans now, and then whenever a schedule may be due. */
 void ch_schedules_start(struct ch_schedules *s);
-/* Look once: fn is told how many occurrences were accepted, once they are on
- * their way. name: this one is due now, whatever it says; NULL: what is due. */
+/* Scans once. fn receives the number of accepted occurrences when their deliveries have
+ * begun. name: begins this schedule now, due or not; NULL: those that are due. */
 void ch_schedules_once(struct ch_schedules *s, const char *name,
                        void (*fn)(int rc, const struct chela_error *err, size_t n, void *user),
                        void *user);

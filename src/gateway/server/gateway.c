@@ -1,99 +1,114 @@
-/* gateway.c -- the gateway's life: begin to listen, serve, drain, end. */
-#include "gateway/request/gateway.h"
+/* gateway.c -- the life of a gateway: open, serve, reload, drain, close. */
+#include "gateway/server/gateway.h"
 
+#include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/lane/delivery.h"
+#include "gateway/chat/chat_lifecycle.h"
+#include "gateway/chat/chat_recovery.h"
+#include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
-#include "gateway/lane/lane.h"
-#include "gateway/schedule/schedules.h"
-#include "gateway/server/orphan_scan.h"
-#include "gateway/http/routes.h"
-#include "store/store.h"
+#include "gateway/http/session_socket.h"
 #include "gateway/http/ui_stream.h"
+#include "gateway/http/webhooks.h"
+#include "gateway/lane/delivery.h"
+#include "gateway/lane/health_state.h"
+#include "gateway/lane/lane.h"
+#include "gateway/lane/orphans.h"
+#include "gateway/lane/send_tool.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+#include "gateway/schedule/schedules.h"
+#include "gateway/server/http_routes.h"
+#include "gateway/server/orphan_scan.h"
+#include "gateway/server/retention.h"
 #include "net/wire.h"
+#include "store/store.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
-chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
-    if (!id.n)
-        return gw->agents[0];
-    for (chela_agent **a = gw->agents; *a; a++)
-        if (ch_sv_is(id, (*a)->id))
-            return *a;
-    return NULL;
-}
+/* A gateway with the members that this file alone uses. */
+struct gateway_instance {
+    chela_gateway gw;
+    chela_agent **retired; /* owned array: agents to free when no lane uses them */
+    size_t nretired;
+    struct ch_timer keep_alive, drain;
+    struct ch_post stop, stop_now;
+    atomic_uint stops; /* calls of chela_gateway_stop */
+    atomic_llong drain_ms;
+    bool over, interrupted;
+    bool return_from_run; /* over or interrupted */
+};
 
-bool ch_gateway_is_shared(const chela_gateway *gw) {
-    return gw->store && gw->store->ops->flags & CHELA_STORE_SHARED;
+static struct gateway_instance *instance_of(const chela_gateway *gw) {
+    return CH_CONTAINER(gw, struct gateway_instance, gw);
 }
 
 /* --- stopping */
 
-static void finish(chela_gateway *gw) {
-    gw->over = gw->leave = true;
+static void gateway_finish(struct gateway_instance *g) {
+    g->over = g->return_from_run = true;
 }
 
-static void on_drained(struct ch_timer *t) {
-    finish(CH_CONTAINER(t, chela_gateway, drain));
+static void gateway_on_drained(struct ch_timer *t) {
+    gateway_finish(CH_CONTAINER(t, struct gateway_instance, drain));
 }
 
-/* Who follows the events of a session that rests is not waited for. */
-static bool is_busy(const chela_gateway *gw) {
-    for (CH_LIST_EACH(k, &gw->visits))
-        if (!CH_CONTAINER(k, struct ch_visit, link)->streams)
+/* A client that only follows the events of an idle session does not delay the end. */
+static bool gateway_is_busy(const chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->requests))
+        if (!CH_CONTAINER(k, struct ch_request, link)->streams)
             return true;
     return ch_lanes_busy(gw) || ch_outbox_is_sending(gw->rt);
 }
 
-/* Looked at again and again until nobody is left, or time is up. */
-static void on_draining(struct ch_timer *t) {
-    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, drain);
-    if (!is_busy(gw)) {
-        on_drained(t);
+/* Repeats until the gateway is idle or the time is up. */
+static void gateway_on_drain_check(struct ch_timer *t) {
+    struct gateway_instance *g = CH_CONTAINER(t, struct gateway_instance, drain);
+    if (!gateway_is_busy(&g->gw)) {
+        gateway_on_drained(t);
         return;
     }
-    int64_t left = atomic_load(&gw->drain_ms) - CH_DEFAULT_DRAIN_LOOK_MS;
-    atomic_store(&gw->drain_ms, left);
-    ch_timer_start(gw->rt->loop, t, CH_DEFAULT_DRAIN_LOOK_MS, left > 0 ? on_draining : on_drained);
+    int64_t left = atomic_load(&g->drain_ms) - CH_DEFAULT_DRAIN_LOOK_MS;
+    atomic_store(&g->drain_ms, left);
+    ch_timer_start(g->gw.rt->loop, t, CH_DEFAULT_DRAIN_LOOK_MS,
+                   left > 0 ? gateway_on_drain_check : gateway_on_drained);
 }
 
-static void on_stop(struct ch_post *p) {
-    chela_gateway *gw = CH_CONTAINER(p, chela_gateway, stop);
-    if (gw->server)
-        ch_server_drain(gw->server);
-    gw->draining = true;
-    ch_sockets_close(gw, false);
-    ch_timer_start(gw->rt->loop, &gw->drain, 0, on_draining);
+static void gateway_on_stop(struct ch_post *p) {
+    struct gateway_instance *g = CH_CONTAINER(p, struct gateway_instance, stop);
+    if (g->gw.server)
+        ch_server_drain(g->gw.server);
+    g->gw.draining = true;
+    ch_session_sockets_close(&g->gw, false);
+    ch_timer_start(g->gw.rt->loop, &g->drain, 0, gateway_on_drain_check);
 }
 
-static void on_stop_now(struct ch_post *p) {
-    finish(CH_CONTAINER(p, chela_gateway, stop_now));
+static void gateway_on_stop_now(struct ch_post *p) {
+    gateway_finish(CH_CONTAINER(p, struct gateway_instance, stop_now));
 }
 
 void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms) {
-    unsigned before = atomic_fetch_add(&gw->stops, 1);
+    struct gateway_instance *g = instance_of(gw);
+    unsigned before = atomic_fetch_add(&g->stops, 1);
     if (before == 0)
-        atomic_store(&gw->drain_ms, drain_ms);
+        atomic_store(&g->drain_ms, drain_ms);
     if (before < 2)
-        ch_loop_post(gw->rt->loop, before ? &gw->stop_now : &gw->stop);
+        ch_loop_post(gw->rt->loop, before ? &g->stop_now : &g->stop);
 }
 
-static void on_interrupt(struct ch_post *p) {
-    chela_gateway *gw = CH_CONTAINER(p, chela_gateway, interrupt);
-    atomic_store(&gw->interrupts, 0);
-    gw->interrupted = gw->leave = true;
+static void gateway_on_interrupt(struct ch_post *p) {
+    struct gateway_instance *g = instance_of(CH_CONTAINER(p, chela_gateway, interrupt));
+    atomic_store(&g->gw.interrupts, 0);
+    g->interrupted = g->return_from_run = true;
 }
 
-void chela_gateway_interrupt(chela_gateway *gw) {
-    if (atomic_exchange(&gw->interrupts, 1) == 0)
-        ch_loop_post(gw->rt->loop, &gw->interrupt);
-}
-
-/* --- other agents */
+/* --- agents */
 
 static chela_agent **copy_agents(chela_agent *const *agents, size_t *n) {
     *n = 0;
@@ -102,37 +117,54 @@ static chela_agent **copy_agents(chela_agent *const *agents, size_t *n) {
     return *n ? ch_memdup(agents, (*n + 1) * sizeof(*agents)) : NULL;
 }
 
-static bool is_used(const chela_gateway *gw, const chela_agent *a) {
+static bool agent_is_used(const chela_gateway *gw, const chela_agent *a) {
     for (CH_LIST_EACH(k, &gw->lanes))
         if (CH_CONTAINER(k, struct ch_lane, link)->agent->base == a)
             return true;
-    return gw->ninvocations > 0 || !ch_list_empty(&a->sessions); /* another's call */
+    return gw->ninvocations > 0 || !ch_list_empty(&a->sessions); /* sessions of a delegation */
 }
 
-static void free_retired(chela_gateway *gw) {
+static void free_retired(struct gateway_instance *g) {
     size_t n = 0;
-    for (size_t i = 0; i < gw->nretired; i++) {
-        if (is_used(gw, gw->retired[i]))
-            gw->retired[n++] = gw->retired[i];
+    for (size_t i = 0; i < g->nretired; i++) {
+        if (agent_is_used(&g->gw, g->retired[i]))
+            g->retired[n++] = g->retired[i];
         else
-            ch_agent_free(gw->retired[i]);
+            ch_agent_close(g->retired[i]);
     }
-    gw->nretired = n;
+    g->nretired = n;
 }
 
-static void retire(chela_gateway *gw) {
+static void retire_agents(chela_gateway *gw) {
+    struct gateway_instance *g = instance_of(gw);
     size_t n = 0;
     while (gw->agents[n])
         n++;
-    gw->retired = ch_realloc(gw->retired, (gw->nretired + n) * sizeof(*gw->retired));
-    memcpy(gw->retired + gw->nretired, gw->agents, n * sizeof(*gw->agents));
-    gw->nretired += n;
+    g->retired = ch_realloc(g->retired, (g->nretired + n) * sizeof(*g->retired));
+    memcpy(g->retired + g->nretired, gw->agents, n * sizeof(*gw->agents));
+    g->nretired += n;
     ch_free(gw->agents);
 }
 
+static bool gateway_serves(const chela_gateway *gw, const chela_agent *agent) {
+    for (chela_agent **a = gw->agents; a && *a; a++)
+        if (*a == agent)
+            return true;
+    return false;
+}
+
+/* Takes the gateway's tools from agents that the gateway does not serve after all. */
+static void release_agents(const chela_gateway *gw, chela_agent **agents) {
+    for (; agents && *agents; agents++)
+        if (!gateway_serves(gw, *agents))
+            ch_send_tool_remove(gw, *agents);
+}
+
+/* --- configuration */
+
 /* *out NULL: no TLS. */
-static int identify(const chela_gateway *gw, const struct chela_gateway_opts *o,
-                    struct ch_identity **out, struct chela_error *err) {
+static int gateway_load_identity(const chela_gateway *gw, const struct chela_gateway_opts *o,
+                                 struct ch_identity **out, struct chela_error *err) {
     *out = NULL;
     if (!o->tls_cert && !o->tls_key)
         return 0;
@@ -141,133 +173,121 @@ static int identify(const chela_gateway *gw, const struct chela_gateway_opts *o,
     return ch_identity_new(o->tls_cert, o->tls_key, gw->rt->module_path, out, err);
 }
 
-/* What a reload changes, made anew before anything is touched. */
-struct fresh {
-    struct ch_door door;
+/* Everything that a reload changes; built completely before the gateway is changed. */
+struct gateway_config {
+    struct ch_auth auth;
     chela_agent **agents;
-    struct ch_hooks hooks;
+    struct ch_webhooks *webhooks;
     struct ch_schedules *schedules;
     struct ch_identity *identity; /* NULL: no TLS */
-    struct ch_chats_plan *chats;
+    struct ch_chat_plan *chats;
 };
 
-static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, struct fresh *f,
-                      struct chela_error *err) {
+static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
+                        struct gateway_config *c, struct chela_error *err) {
     chela_agent **before = gw->agents;
     size_t n;
-    f->agents = copy_agents(o->agents, &n);
-    if (!f->agents)
+    c->agents = copy_agents(o->agents, &n);
+    if (!c->agents)
         return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
-    gw->agents = f->agents; /* they are looked up there */
-    int rc = gw->headless ? 0 : ch_door_init(&f->door, o, err);
+    gw->agents = c->agents; /* the parts below look agents up by id */
+    int rc = gw->headless ? 0 : ch_auth_init(&c->auth, o, err);
     if (rc == 0)
-        rc = ch_hooks_init(gw, o, &f->hooks, err);
+        rc = ch_webhooks_new(gw, o, &c->webhooks, err);
     if (rc == 0)
-        rc = ch_schedules_new(gw, o, &f->schedules, err);
+        rc = ch_schedules_new(gw, o, &c->schedules, err);
     if (rc == 0)
-        rc = ch_send_init(gw, f->agents, err);
+        rc = ch_send_tool_add(gw, c->agents, err);
     if (rc == 0 && !gw->headless)
-        rc = identify(gw, o, &f->identity, err);
+        rc = gateway_load_identity(gw, o, &c->identity, err);
     if (rc == 0 && !gw->headless)
-        rc = ch_chats_plan(gw, o, &f->chats, err);
+        rc = ch_chat_lifecycle_plan(gw, o, &c->chats, err);
     gw->agents = before;
     return rc;
 }
 
-static bool serves(const chela_gateway *gw, const chela_agent *agent) {
-    for (chela_agent **a = gw->agents; a && *a; a++)
-        if (*a == agent)
-            return true;
-    return false;
+static void free_config(struct gateway_config *c) {
+    ch_auth_release(&c->auth);
+    ch_webhooks_free(c->webhooks);
+    ch_schedules_free(c->schedules);
+    ch_identity_unref(c->identity);
+    ch_chat_lifecycle_drop_plan(c->chats);
+    ch_free(c->agents);
 }
 
-/* They are their owner's again, as they were. */
-static void give_back(const chela_gateway *gw, chela_agent **agents) {
-    for (; agents && *agents; agents++)
-        if (!serves(gw, *agents))
-            ch_send_release(gw, *agents);
-}
-
-static void drop_fresh(struct fresh *f) {
-    ch_door_release(&f->door);
-    ch_hooks_release(&f->hooks);
-    ch_schedules_free(f->schedules);
-    ch_identity_unref(f->identity);
-    ch_chats_drop(f->chats);
-    ch_free(f->agents);
-}
-
-static void use_fresh(chela_gateway *gw, struct fresh *f) {
-    struct fresh before = {.door = gw->door, .hooks = gw->hooks, .schedules = gw->schedules};
+static void use_config(chela_gateway *gw, struct gateway_config *c) {
+    struct gateway_config before = {
+        .auth = gw->auth, .webhooks = gw->webhooks, .schedules = gw->schedules};
     if (gw->agents)
-        retire(gw);
-    gw->door = f->door;
-    gw->agents = f->agents;
-    gw->hooks = f->hooks;
-    gw->schedules = f->schedules;
-    if (f->chats)
-        ch_chats_use(gw, CH_TAKE(f->chats));
-    drop_fresh(&before);
+        retire_agents(gw);
+    gw->auth = c->auth;
+    gw->agents = c->agents;
+    gw->webhooks = c->webhooks;
+    gw->schedules = c->schedules;
+    if (c->chats)
+        ch_chat_lifecycle_apply(gw, CH_TAKE(c->chats));
+    free_config(&before);
 }
 
-static void keep_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
+static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
     ch_free(gw->config_file);
     gw->config_file = o->config_file ? ch_strdup(o->config_file) : NULL;
 }
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
+    CH_LOG_SCOPE(gw->rt->sink);
     struct chela_gateway_opts opts = {0};
-    struct fresh f = {0};
+    struct gateway_config c = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = make_fresh(gw, &opts, &f, err);
+    int rc = build_config(gw, &opts, &c, err);
     if (rc < 0) {
-        give_back(gw, f.agents);
-        drop_fresh(&f);
+        release_agents(gw, c.agents);
+        free_config(&c);
         return rc;
     }
-    if (!ch_sha256_equal(f.door.token, gw->door.token))
-        ch_visits_expel(gw);
-    ch_server_identify(gw->server, CH_TAKE(f.identity));
-    use_fresh(gw, &f);
+    if (!ch_sha256_equal(c.auth.token, gw->auth.token))
+        ch_requests_expel(gw);
+    ch_server_identify(gw->server, CH_TAKE(c.identity));
+    use_config(gw, &c);
     ch_schedules_start(gw->schedules);
-    ch_retention_set(gw, opts.retention_days);
-    keep_file(gw, &opts);
-    ch_channels_recover(gw); /* of a channel that is new, or was off for a while */
+    ch_retention_set(gw->retention, opts.retention_days);
+    set_config_file(gw, &opts);
+    ch_chat_recovery_start(gw); /* for channels that are new, or were off for a while */
     return 0;
 }
 
-/* --- time */
+/* --- timer */
 
-static void on_pulse(struct ch_timer *t) {
-    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, pulse);
-    ch_visits_pulse(gw);
-    ch_lanes_tidy(gw);
-    free_retired(gw);
-    ch_timer_start(gw->rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
+static void gateway_on_keep_alive(struct ch_timer *t) {
+    struct gateway_instance *g = CH_CONTAINER(t, struct gateway_instance, keep_alive);
+    ch_requests_keep_alive(&g->gw);
+    ch_lanes_close_idle(&g->gw);
+    free_retired(g);
+    ch_timer_start(g->gw.rt->loop, t, CH_DEFAULT_PULSE_MS, gateway_on_keep_alive);
 }
 
 /* --- life */
 
-static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err) {
-    struct fresh f = {0};
-    int rc = make_fresh(gw, o, &f, err);
+static int gateway_start(chela_gateway *gw, const struct chela_gateway_opts *o,
+                         struct chela_error *err) {
+    struct gateway_config c = {0};
+    int rc = build_config(gw, o, &c, err);
     if (rc < 0) {
-        give_back(gw, f.agents);
-        drop_fresh(&f);
+        release_agents(gw, c.agents);
+        free_config(&c);
         return rc;
     }
-    use_fresh(gw, &f);
-    gw->lookout = ch_lookout_new(gw);
+    use_config(gw, &c);
     if (gw->rt->journal)
         gw->rt->journal->ops->serve(gw->rt->journal);
     if (gw->headless)
         return 0;
-    struct ch_identity *identity = f.identity;
+    struct ch_identity *identity = c.identity;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
                                     .module_path = gw->rt->module_path,
-                                    .head = ch_visit_head,
-                                    .request = ch_visit_request,
+                                    .head = ch_request_on_head,
+                                    .request = ch_request_on_complete,
                                     .user = gw};
     rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
     if (rc < 0)
@@ -277,91 +297,124 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
     return rc;
 }
 
-static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
+static struct gateway_instance *instance_new(chela_runtime *rt,
+                                             const struct chela_gateway_opts *o) {
+    struct gateway_instance *g = ch_alloc(sizeof(*g));
+    chela_gateway *gw = &g->gw;
+    struct ch_list *lists[] = {&gw->lanes,         &gw->requests,   &gw->ui_streams,
+                               &gw->webhook_calls, &gw->deliveries, &gw->chats};
+    for (size_t i = 0; i < CH_LEN(lists); i++)
+        ch_list_init(lists[i]);
+    gw->rt = rt;
+    gw->store = o->store;
+    gw->routes = ch_http_routes;
+    gw->attach_chat = ch_reply_target_attach_timer_run;
+    gw->health_state = ch_health_state_new();
+    gw->health = ch_health_new(gw);
+    gw->orphans = ch_orphans_new(gw);
+    gw->orphan_scan = ch_orphan_scan_new(gw);
+    gw->retention = ch_retention_new(gw);
+    gw->started = ch_mono_ms(ch_loop_clock(rt->loop));
+    gw->interrupt.fn = gateway_on_interrupt;
+    g->stop.fn = gateway_on_stop;
+    g->stop_now.fn = gateway_on_stop_now;
+    set_config_file(gw, o);
+    return g;
+}
+
+static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
                         chela_gateway **out, struct chela_error *err) {
     struct chela_gateway_opts opts = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    chela_gateway *gw = ch_alloc(sizeof(*gw));
-    gw->rt = rt;
-    gw->store = opts.store;
-    gw->health = ch_health_new(gw);
+    struct gateway_instance *g = instance_new(rt, &opts);
+    chela_gateway *gw = &g->gw;
     gw->headless = headless;
-    keep_file(gw, &opts);
-    gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
-    gw->stop.fn = on_stop;
-    gw->stop_now.fn = on_stop_now;
-    gw->interrupt.fn = on_interrupt;
-    ch_list_init(&gw->lanes);
-    ch_list_init(&gw->visits);
-    ch_list_init(&gw->talks);
-    ch_list_init(&gw->deliveries);
-    ch_list_init(&gw->knocks);
-    ch_list_init(&gw->chats);
-    int rc = fill(gw, &opts, err);
+    int rc = gateway_start(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
         return rc;
     }
-    ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
-    ch_lookout_start(gw->lookout);
-    ch_channels_recover(gw);
+    ch_timer_start(rt->loop, &g->keep_alive, CH_DEFAULT_PULSE_MS, gateway_on_keep_alive);
+    ch_orphan_scan_start(gw->orphan_scan);
+    ch_chat_recovery_start(gw);
     if (!headless)
         ch_schedules_start(gw->schedules);
     if (!headless)
-        ch_retention_set(gw, opts.retention_days);
+        ch_retention_set(gw->retention, opts.retention_days);
     *out = gw;
     return 0;
 }
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                       chela_gateway **out, struct chela_error *err) {
-    return open_gateway(rt, opts, false, out, err);
+    CH_LOG_SCOPE(rt->sink);
+    return gateway_open(rt, opts, false, out, err);
 }
 
-int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts,
-                        chela_gateway **out, struct chela_error *err) {
-    return open_gateway(rt, opts, true, out, err);
+int ch_gateway_open_headless(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                             chela_gateway **out, struct chela_error *err) {
+    return gateway_open(rt, opts, true, out, err);
+}
+
+static void stop_timers(struct gateway_instance *g) {
+    struct ch_loop *loop = g->gw.rt->loop;
+    ch_timer_stop(loop, &g->keep_alive);
+    ch_timer_stop(loop, &g->drain);
+    ch_loop_unpost(loop, &g->stop);
+    ch_loop_unpost(loop, &g->stop_now);
+    ch_loop_unpost(loop, &g->gw.interrupt);
+}
+
+/* Handlers are told as if the client had left. */
+static void free_requests(chela_gateway *gw) {
+    for (struct ch_request *req;
+         (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
+        ch_list_del(&req->link);
+        if (req->on_disconnect) {
+            req->x = NULL;
+            req->on_disconnect(req);
+        }
+        ch_arena_release(&req->arena);
+        ch_free(req);
+    }
+}
+
+static void free_instance(struct gateway_instance *g) {
+    chela_gateway *gw = &g->gw;
+    for (size_t i = 0; i < g->nretired; i++)
+        ch_send_tool_remove(gw, g->retired[i]);
+    for (chela_agent **a = gw->agents; a && *a; a++)
+        ch_send_tool_remove(gw, *a);
+    ch_free(gw->agents);
+    ch_free(g->retired);
+    ch_free(gw->config_file);
+    ch_free(g);
 }
 
 void chela_gateway_close(chela_gateway *gw) {
     if (!gw)
         return;
-    ch_sockets_close(gw, true);
-    ch_timer_stop(gw->rt->loop, &gw->pulse);
-    ch_timer_stop(gw->rt->loop, &gw->drain);
-    ch_retention_stop(gw);
-    ch_loop_unpost(gw->rt->loop, &gw->stop);
-    ch_loop_unpost(gw->rt->loop, &gw->stop_now);
-    ch_loop_unpost(gw->rt->loop, &gw->interrupt);
+    CH_LOG_SCOPE(gw->rt->sink);
+    struct gateway_instance *g = instance_of(gw);
+    ch_session_sockets_close(gw, true);
+    stop_timers(g);
+    ch_retention_free(gw->retention);
     ch_schedules_free(gw->schedules);
-    ch_lookout_free(gw->lookout);
-    ch_knocks_forget(gw);
+    ch_orphan_scan_free(gw->orphan_scan);
+    ch_webhooks_abandon_calls(gw);
     ch_deliveries_free(gw);
-    ch_hooks_release(&gw->hooks);
-    ch_chats_close(gw);
-    ch_ui_talks_close(gw);
+    ch_webhooks_free(gw->webhooks);
+    ch_chat_lifecycle_close_all(gw);
+    ch_ui_streams_close(gw);
     ch_lanes_close(gw);
-    for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {
-        ch_list_del(&v->link);
-        if (v->left) {
-            v->x = NULL;
-            v->left(v);
-        }
-        ch_arena_release(&v->arena);
-        ch_free(v);
-    }
+    free_requests(gw);
     if (gw->server)
         ch_server_close(gw->server);
     ch_health_free(gw->health);
-    ch_door_release(&gw->door);
-    for (size_t i = 0; i < gw->nretired; i++)
-        ch_send_release(gw, gw->retired[i]);
-    for (chela_agent **a = gw->agents; a && *a; a++)
-        ch_send_release(gw, *a);
-    ch_free(gw->agents);
-    ch_free(gw->retired);
-    ch_free(gw->config_file);
-    ch_free(gw);
+    ch_health_state_free(gw->health_state);
+    ch_orphans_free(gw->orphans);
+    ch_auth_release(&gw->auth);
+    free_instance(g);
 }
 
 const char *chela_gateway_address(const chela_gateway *gw) {
@@ -373,16 +426,18 @@ int chela_gateway_wants_restart(const chela_gateway *gw) {
 }
 
 int chela_gateway_run(chela_gateway *gw) {
+    struct gateway_instance *g = instance_of(gw);
     int rc = ch_loop_may_run(gw->rt->loop, NULL);
     if (rc < 0)
         return rc;
-    gw->leave = gw->over;
-    gw->interrupted = false;
-    /* At its end it may wait for nothing but a thread or a timer. */
+    g->return_from_run = g->over;
+    g->interrupted = false;
+    /* A gateway that ends may wait for a worker thread or a timer alone, and these do not
+     * keep the loop running. */
     ch_loop_hold(gw->rt->loop);
-    rc = ch_loop_run(gw->rt->loop, &gw->leave);
+    rc = ch_loop_run(gw->rt->loop, &g->return_from_run);
     if (rc == CHELA_ECANCELED)
         return rc; /* the loop is gone */
     ch_loop_release(gw->rt->loop);
-    return rc < 0 ? rc : gw->interrupted && !gw->over;
+    return rc < 0 ? rc : g->interrupted && !g->over;
 }

@@ -2,135 +2,91 @@
 #include "gateway/server/orphan_scan.h"
 
 #include "agent/journal/schedule.h"
-#include "base/checksum.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_recovery.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/http/webhooks.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/lane/lane.h"
+#include "gateway/lane/orphans.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "store/owner.h"
 #include "store/store.h"
 
-#define EVENT_AGE_MS 5000 /* that its gateway has to deliver it */
+#define EVENT_AGE_MS 5000 /* the gateway that accepted an event has so long to deliver it */
 
-struct sighting {
-    uint64_t id; /* a digest */
-    int64_t since; /* monotonic */
-    unsigned round;
-};
-
-struct ch_lookout {
+struct ch_orphan_scan {
     chela_gateway *gw;
     struct ch_timer timer;
-    struct look *look; /* under way; NULL */
-    struct ch_list rescues;
-    unsigned round;
-    struct sighting *seen; /* owned */
-    size_t nseen;
+    struct store_scan *scan; /* in progress; else NULL */
+    struct ch_list resumes;
 };
 
-/* --- how long something has been there */
+/* --- reading the store, on a worker thread */
 
-static uint64_t digest(const char *id) {
-    size_t n = strlen(id);
-    return (uint64_t)ch_checksum(0, id, n) << 32 | ch_checksum(1, id, n);
-}
-
-int64_t ch_lookout_sighted(struct ch_lookout *s, const char *id) {
-    uint64_t d = digest(id);
-    int64_t now = ch_mono_ms(ch_loop_clock(s->gw->rt->loop));
-    for (size_t i = 0; i < s->nseen; i++)
-        if (s->seen[i].id == d) {
-            s->seen[i].round = s->round;
-            return now - s->seen[i].since;
-        }
-    if (s->nseen < CH_LIMIT_SIGHTINGS) {
-        s->seen = ch_realloc(s->seen, (s->nseen + 1) * sizeof(*s->seen));
-        s->seen[s->nseen++] = (struct sighting){d, now, s->round};
-    }
-    return 0;
-}
-
-/* What was not there any more this time, nor the last. */
-static void forget_gone(struct ch_lookout *s) {
-    size_t n = 0;
-    for (size_t i = 0; i < s->nseen; i++)
-        if (s->seen[i].round + 1 >= s->round)
-            s->seen[n++] = s->seen[i];
-    s->nseen = n;
-}
-
-bool ch_lookout_is_first(const struct ch_lookout *s) {
-    return s->round <= 1;
-}
-
-bool ch_session_is_held(const struct chela_store_session *s, int64_t now) {
-    return *s->owner && s->until > now && !ch_owner_is_dead(s->owner);
-}
-
-/* --- what the store has, read on a worker thread */
-
-struct found {
+struct orphan {
     struct ch_link link;
-    char *id, *key, *data, *agent; /* owned; those that it has */
+    char *id, *key, *data, *agent; /* owned; agent: of a session, the others: of an event */
     size_t n;
-    bool served; /* by a gateway, before */
+    bool served; /* a gateway held it last */
 };
 
-struct look {
+struct store_scan {
     struct ch_work work;
-    struct ch_lookout *of; /* NULL: it was freed meanwhile */
+    struct ch_orphan_scan *owner; /* NULL: freed during the scan */
     chela_store *store;
-    struct ch_list events, sessions; /* struct found */
+    struct ch_list events, sessions; /* struct orphan */
     int64_t now;
 };
 
-static struct found *add_found(struct ch_list *list, const char *key) {
-    struct found *f = ch_alloc(sizeof(*f));
+static struct orphan *add_orphan(struct ch_list *list, const char *key) {
+    struct orphan *f = ch_alloc(sizeof(*f));
     f->key = ch_strdup(key);
     ch_list_add(list, &f->link);
     return f;
 }
 
-static bool begins(const char *text, const char *with) {
+static bool orphan_has_prefix(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static int on_event(const struct chela_store_item *i, void *user) {
-    struct look *k = user;
-    if (!begins(i->id, CH_HOOK_EVENT) && !begins(i->id, CH_SCHEDULE_NOTE))
+static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
+    struct store_scan *k = user;
+    if (!orphan_has_prefix(i->id, CH_WEBHOOK_EVENT) && !orphan_has_prefix(i->id, CH_SCHEDULE_NOTE))
         return 0;
-    struct found *f = add_found(&k->events, i->key);
+    struct orphan *f = add_orphan(&k->events, i->key);
     f->id = ch_strdup(i->id);
     f->data = ch_strndup(i->data, i->n);
     f->n = i->n;
     return 0;
 }
 
-static int on_session(const struct chela_store_session *s, void *user) {
-    struct look *k = user;
-    if (ch_session_is_held(s, k->now) || s->key[chela_session_root(s->key)])
-        return 0; /* the latter goes on with the one that called it */
-    struct found *f = add_found(&k->sessions, s->key);
+static int orphan_scan_on_session(const struct chela_store_session *s, void *user) {
+    struct store_scan *k = user;
+    if (ch_orphans_lease_is_held(s, k->now) || s->key[chela_session_root(s->key)])
+        return 0; /* a sub-session is resumed by its parent */
+    struct orphan *f = add_orphan(&k->sessions, s->key);
     f->agent = ch_strdup(s->agent);
     f->served = ch_owner_serves(s->owner);
     return 0;
 }
 
-static void read_store(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
+static void orphan_scan_read_store(struct ch_work *w) {
+    struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
     struct chela_store_filter running = {.status = "running", .limit = CH_LIMIT_LISTED};
     struct chela_error err = {0};
     k->now = ch_store_now();
-    int rc = chela_store_list(k->store, &running, on_session, k, &err);
+    int rc = chela_store_list(k->store, &running, orphan_scan_on_session, k, &err);
     if (rc == 0)
-        rc = chela_store_items(k->store, CHELA_STORE_INBOX, on_event, k, &err);
+        rc = chela_store_items(k->store, CHELA_STORE_INBOX, orphan_scan_on_event, k, &err);
     if (rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "what was left behind cannot be read: %s", err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the store cannot be scanned for orphans: %s", err.message);
 }
 
-static void free_found(struct ch_list *list) {
-    for (struct found *f; (f = CH_LIST_FIRST(list, struct found, link));) {
+static void free_orphans(struct ch_list *list) {
+    for (struct orphan *f; (f = CH_LIST_FIRST(list, struct orphan, link));) {
         ch_list_del(&f->link);
         ch_free(f->id);
         ch_free(f->key);
@@ -140,151 +96,153 @@ static void free_found(struct ch_list *list) {
     }
 }
 
-static void free_look(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
-    if (k->of)
-        k->of->look = NULL;
-    free_found(&k->events);
-    free_found(&k->sessions);
+static void store_scan_free(struct ch_work *w) {
+    struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
+    if (k->owner)
+        k->owner->scan = NULL;
+    free_orphans(&k->events);
+    free_orphans(&k->sessions);
     ch_free(k);
 }
 
-/* --- a run whose process is gone */
+/* --- runs whose process is gone */
 
-struct rescue {
+struct orphan_resume {
     struct ch_link link;
     struct ch_lane_wait wait;
     char *key; /* owned */
 };
 
-static void free_rescue(struct rescue *r) {
+static void orphan_resume_free(struct orphan_resume *r) {
     ch_list_del(&r->link);
     ch_list_del(&r->wait.link);
     ch_free(r->key);
     ch_free(r);
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
-    struct rescue *r = CH_CONTAINER(w, struct rescue, wait);
+static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                   const struct chela_error *failed) {
+    struct orphan_resume *r = CH_CONTAINER(w, struct orphan_resume, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
-    if (rc == 0 && ch_lane_was_cut_off(l)) {
-        ch_log(CH_LOG_INFO, "gateway", "session %s was left in the middle of a run: it goes on",
-               r->key);
+    if (rc == 0 && ch_lane_was_interrupted(l)) {
+        ch_log(CH_LOG_INFO, "gateway", "session %s has an interrupted run: resuming it", r->key);
         rc = ch_lane_resume(l, "ask", &err);
     }
-    if (rc < 0 && rc != CHELA_EBUSY) /* somebody was faster */
-        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", r->key, err.message);
-    free_rescue(r);
+    if (rc < 0 && rc != CHELA_EBUSY) /* another gateway was first */
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", r->key, err.message);
+    orphan_resume_free(r);
 }
 
-/* What began by itself is for nobody else to end. With a shared store, what
- * another gateway had begun for somebody is too: that one may not come back. */
-static bool is_ours(const chela_gateway *gw, const struct found *f) {
-    return ch_hooks_own(gw, f->key) || begins(f->key, "schedule:") || begins(f->key, "wake:") ||
-           (f->served && ch_gateway_is_shared(gw));
+/* Runs of webhooks and schedules have no client that would resume them. If the store is
+ * shared, neither have the runs of a gateway that died: it may never come back. */
+static bool orphan_is_ours(const chela_gateway *gw, const struct orphan *f) {
+    return ch_webhooks_own_session(gw, f->key) || orphan_has_prefix(f->key, "schedule:") ||
+           orphan_has_prefix(f->key, "wake:") || (f->served && ch_gateway_is_shared(gw));
 }
 
-static void take_up_session(struct ch_lookout *s, const struct found *f) {
+static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan *f) {
     chela_gateway *gw = s->gw;
     struct ch_lane_opts o = {.agent = ch_gateway_agent(gw, ch_sv_str(f->agent)), .key = f->key};
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (!o.agent || !is_ours(gw, f) || ch_lane_find(gw, ch_sv_str(f->key)) ||
-        ch_channels_own(gw, f->key))
+    if (!o.agent || !orphan_is_ours(gw, f) || ch_lane_find(gw, ch_sv_str(f->key)) ||
+        ch_chat_service_of_session(gw, f->key))
         return;
     if (ch_lane_open(gw, &o, &lane, &err) < 0) {
-        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
         return;
     }
-    struct rescue *r = ch_alloc(sizeof(*r));
+    struct orphan_resume *r = ch_alloc(sizeof(*r));
     r->key = ch_strdup(f->key);
-    r->wait.ready = on_ready;
-    ch_list_add(&s->rescues, &r->link);
+    r->wait.ready = orphan_resume_on_ready;
+    ch_list_add(&s->resumes, &r->link);
     ch_lane_when_ready(lane, &r->wait);
 }
 
-/* --- looking */
+/* --- scanning */
 
-/* Whose session is open here, or was left by ourselves, need not wait. */
-static void take_up_event(struct ch_lookout *s, const struct found *f) {
+/* An event whose session is open here, or that this gateway left itself, is taken at once. */
+static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) {
     chela_gateway *gw = s->gw;
-    if (ch_delivery_knows(gw, f->id) || (gw->headless && !begins(f->id, CH_SCHEDULE_NOTE)))
+    if (ch_delivery_is_known(gw, f->id) ||
+        (gw->headless && !orphan_has_prefix(f->id, CH_SCHEDULE_NOTE)))
         return;
-    int64_t age = ch_lookout_sighted(s, f->id);
-    bool first = ch_lookout_is_first(s) && !ch_gateway_is_shared(gw);
+    int64_t age = ch_orphans_age(gw->orphans, f->id);
+    bool first = ch_orphans_is_first_scan(gw->orphans) && !ch_gateway_is_shared(gw);
     if (!first && age < EVENT_AGE_MS && !ch_lane_find(gw, ch_sv_str(f->key)))
         return;
-    struct ch_delivery *d = ch_delivery_recall(gw, f->id, f->key, ch_sv(f->data, f->n));
+    struct ch_delivery *d = ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
     if (d)
         ch_delivery_start(d);
 }
 
-static void on_timer(struct ch_timer *t);
+static void orphan_scan_on_timer(struct ch_timer *t);
 
-static void on_looked(struct ch_work *w) {
-    struct look *k = CH_CONTAINER(w, struct look, work);
-    struct ch_lookout *s = k->of;
+static void orphan_scan_done(struct ch_work *w) {
+    struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
+    struct ch_orphan_scan *s = k->owner;
     if (!s) {
-        free_look(w);
+        store_scan_free(w);
         return;
     }
     chela_gateway *gw = s->gw;
     for (CH_LIST_EACH(i, &k->sessions))
         if (!gw->draining && !gw->headless)
-            take_up_session(s, CH_CONTAINER(i, struct found, link));
+            orphan_resume_session(s, CH_CONTAINER(i, struct orphan, link));
     for (CH_LIST_EACH(i, &k->events))
         if (!gw->draining)
-            take_up_event(s, CH_CONTAINER(i, struct found, link));
+            orphan_take_event(s, CH_CONTAINER(i, struct orphan, link));
     if (!gw->draining)
         ch_deliveries_retry(gw);
-    forget_gone(s);
-    free_look(w);
+    ch_orphans_end_scan(gw->orphans);
+    store_scan_free(w);
     ch_timer_start(gw->rt->loop, &s->timer,
-                   ch_gateway_is_shared(gw) ? CH_DEFAULT_SHARED_LOOKOUT_MS : CH_DEFAULT_LOOKOUT_MS,
-                   on_timer);
+                   ch_gateway_is_shared(gw) ? CH_DEFAULT_SHARED_ORPHAN_SCAN_MS
+                                            : CH_DEFAULT_ORPHAN_SCAN_MS,
+                   orphan_scan_on_timer);
 }
 
-static void look(struct ch_lookout *s) {
-    struct look *k = ch_alloc(sizeof(*k));
-    k->work = (struct ch_work){.run = read_store, .done = on_looked, .dropped = free_look};
-    k->of = s;
+static void orphan_scan_run(struct ch_orphan_scan *s) {
+    struct store_scan *k = ch_alloc(sizeof(*k));
+    k->work = (struct ch_work){
+        .run = orphan_scan_read_store, .done = orphan_scan_done, .dropped = store_scan_free};
+    k->owner = s;
     k->store = s->gw->store;
     ch_list_init(&k->events);
     ch_list_init(&k->sessions);
-    s->look = k;
-    s->round++;
+    s->scan = k;
+    ch_orphans_begin_scan(s->gw->orphans);
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
 
-static void on_timer(struct ch_timer *t) {
-    struct ch_lookout *s = CH_CONTAINER(t, struct ch_lookout, timer);
-    ch_lanes_tidy(s->gw);
+static void orphan_scan_on_timer(struct ch_timer *t) {
+    struct ch_orphan_scan *s = CH_CONTAINER(t, struct ch_orphan_scan, timer);
+    ch_lanes_close_idle(s->gw);
     if (!s->gw->headless)
-        ch_channels_recover(s->gw);
-    look(s);
+        ch_chat_recovery_start(s->gw);
+    orphan_scan_run(s);
 }
 
-struct ch_lookout *ch_lookout_new(chela_gateway *gw) {
-    struct ch_lookout *s = ch_alloc(sizeof(*s));
+struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw) {
+    struct ch_orphan_scan *s = ch_alloc(sizeof(*s));
     s->gw = gw;
-    ch_list_init(&s->rescues);
+    ch_list_init(&s->resumes);
     return s;
 }
 
-void ch_lookout_start(struct ch_lookout *s) {
+void ch_orphan_scan_start(struct ch_orphan_scan *s) {
     if (s->gw->store && s->gw->rt->journal)
-        look(s);
+        orphan_scan_run(s);
 }
 
-void ch_lookout_free(struct ch_lookout *s) {
+void ch_orphan_scan_free(struct ch_orphan_scan *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
-    if (s->look)
-        s->look->of = NULL;
-    for (struct rescue *r; (r = CH_LIST_FIRST(&s->rescues, struct rescue, link));)
-        free_rescue(r);
-    ch_free(s->seen);
+    if (s->scan)
+        s->scan->owner = NULL;
+    for (struct orphan_resume *r; (r = CH_LIST_FIRST(&s->resumes, struct orphan_resume, link));)
+        orphan_resume_free(r);
     ch_free(s);
 }

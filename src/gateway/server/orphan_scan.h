@@ -1,33 +1,23 @@
-/* orphan_scan.h -- what others left behind.
+/* orphan_scan.h -- takes over work that other processes left in the store.
  *
- * At the start, and again every few seconds, a gateway looks through the store
- * for what nobody is at work on: events that were accepted and did not reach
- * their session, runs whose process is gone, answers that were not sent. Of
- * gateways that share a store, one that lives so takes over from one that died.
+ * At the start and then every few seconds, the gateway scans the store for work that no
+ * process does: accepted events that did not reach their session, runs whose process is
+ * gone, unsent messages. Of several gateways that share a store, the living ones thus take
+ * over from one that died.
  *
- * Who may do it is settled by the session's lease: one process has it. So an
- * event goes to whoever has its session open, or can open it; a run is taken up
- * when the lease's owner is dead, or has not renewed it; a message is sent by
- * whoever has its session. What another gateway may be about to do is left alone
- * for a while first. */
+ * A session's lease decides who may do it: only one process holds the lease. An event goes
+ * to the process that holds its session open, or can open it. A run is resumed when the
+ * owner of the lease is dead or has not renewed it. A message is sent by the holder of its
+ * session. Work that another gateway may be about to do is left alone for a while
+ * (lane/orphans.h). */
 #ifndef CH_GATEWAY_ORPHAN_SCAN_H
 #define CH_GATEWAY_ORPHAN_SCAN_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
-struct ch_lookout;
+struct ch_orphan_scan;
 
-struct ch_lookout *ch_lookout_new(chela_gateway *gw);
-void ch_lookout_start(struct ch_lookout *s);
-void ch_lookout_free(struct ch_lookout *s);
-
-/* How long an item of the store has been there each time somebody looked, in
- * ms; 0: it is new. For what must not be taken from a gateway that is alive. */
-int64_t ch_lookout_sighted(struct ch_lookout *s, const char *id);
-/* The first look is under way: what is found may be of our own last life. */
-bool ch_lookout_is_first(const struct ch_lookout *s);
-
-/* Does a process that is not known to be dead have this session open? Any
- * thread; it may be ours. */
-bool ch_session_is_held(const struct chela_store_session *s, int64_t now);
+struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw);
+void ch_orphan_scan_start(struct ch_orphan_scan *s);
+void ch_orphan_scan_free(struct ch_orphan_scan *s);
 
 #endif

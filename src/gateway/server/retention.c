@@ -1,71 +1,90 @@
-/* retention.c -- what nobody needs any more is deleted, now and then: events that
- * were dealt with and messages that were sent, once nobody will send them again;
- * and sessions that nobody has used for long, if the host wishes it.
+/* retention.c -- see retention.h.
  *
- * Only sessions at rest are: a run that was cut off, or waits for a person, is not
- * over, and neither is what an event or a message that was not sent belongs to. One
- * that is open, here or in another process, is in use. */
+ * Settled events and sent messages are deleted when nobody will repeat them any more.
+ * Sessions are deleted if the host asks for it, and only if they are idle: not if a run was
+ * interrupted or waits for a person, if an event or an unsent message belongs to the
+ * session, or if a process has it open. */
+#include "gateway/server/retention.h"
+
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 #include "store/store.h"
 
-struct ch_sweep {
+struct ch_retention {
+    chela_gateway *gw;
+    struct ch_timer timer;
+    int64_t kept_ms;               /* idle sessions are kept for so long; 0: for good */
+    struct retention_sweep *sweep; /* in progress; else NULL */
+};
+
+struct retention_sweep {
     struct ch_work work;
-    chela_gateway *gw; /* NULL: it was closed */
+    struct ch_retention *owner; /* NULL: the gateway was closed */
     chela_store *store;
-    int64_t now, kept_ms; /* kept_ms: of sessions; 0: for good */
+    int64_t now, kept_ms;
     size_t gone;
     int rc;
     struct chela_error err;
 };
 
-static void run(struct ch_work *w) {
-    struct ch_sweep *s = CH_CONTAINER(w, struct ch_sweep, work);
+static void retention_run(struct ch_work *w) {
+    struct retention_sweep *s = CH_CONTAINER(w, struct retention_sweep, work);
     s->rc = ch_store_expire(s->store, s->now - CH_DEFAULT_DONE_MS, &s->err);
     if (s->rc == 0 && s->kept_ms)
         s->rc = ch_store_prune_idle(s->store, s->now - s->kept_ms, &s->gone, &s->err);
 }
 
-static void dropped(struct ch_work *w) {
-    ch_free(CH_CONTAINER(w, struct ch_sweep, work));
+static void retention_dropped(struct ch_work *w) {
+    ch_free(CH_CONTAINER(w, struct retention_sweep, work));
 }
 
-static void done(struct ch_work *w) {
-    struct ch_sweep *s = CH_CONTAINER(w, struct ch_sweep, work);
-    if (s->gw)
-        s->gw->sweep = NULL;
+static void retention_done(struct ch_work *w) {
+    struct retention_sweep *s = CH_CONTAINER(w, struct retention_sweep, work);
+    if (s->owner)
+        s->owner->sweep = NULL;
     if (s->gone)
-        ch_log(CH_LOG_INFO, "gateway", "%zu session%s deleted that nobody used any more", s->gone,
-               s->gone == 1 ? " was" : "s were");
+        ch_log(CH_LOG_INFO, "gateway", "deleted %zu unused session%s", s->gone,
+               s->gone == 1 ? "" : "s");
     if (s->rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "what is old is not deleted: %s", s->err.message);
+        ch_log(CH_LOG_WARN, "gateway", "old data cannot be deleted: %s", s->err.message);
     ch_free(s);
 }
 
-static void on_due(struct ch_timer *t) {
-    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, retention);
-    ch_timer_start(gw->rt->loop, t, CH_DEFAULT_RETENTION_LOOK_MS, on_due);
-    if (gw->sweep)
+static void retention_on_timer(struct ch_timer *t) {
+    struct ch_retention *r = CH_CONTAINER(t, struct ch_retention, timer);
+    chela_gateway *gw = r->gw;
+    ch_timer_start(gw->rt->loop, t, CH_DEFAULT_RETENTION_LOOK_MS, retention_on_timer);
+    if (r->sweep)
         return;
-    struct ch_sweep *s = ch_alloc(sizeof(*s));
-    s->work = (struct ch_work){.run = run, .done = done, .dropped = dropped};
-    s->gw = gw;
+    struct retention_sweep *s = ch_alloc(sizeof(*s));
+    s->work = (struct ch_work){
+        .run = retention_run, .done = retention_done, .dropped = retention_dropped};
+    s->owner = r;
     s->store = gw->store;
     s->now = ch_now_ms(ch_loop_clock(gw->rt->loop));
-    s->kept_ms = gw->retention_ms;
-    gw->sweep = s;
+    s->kept_ms = r->kept_ms;
+    r->sweep = s;
     ch_work_submit(gw->rt->workers, &s->work);
 }
 
-void ch_retention_set(chela_gateway *gw, int64_t days) {
-    gw->retention_ms = days * 24 * 60 * 60 * 1000;
-    if (gw->store && !gw->headless)
-        ch_timer_start(gw->rt->loop, &gw->retention, 0, on_due);
+struct ch_retention *ch_retention_new(chela_gateway *gw) {
+    struct ch_retention *r = ch_alloc(sizeof(*r));
+    r->gw = gw;
+    return r;
 }
 
-void ch_retention_stop(chela_gateway *gw) {
-    ch_timer_stop(gw->rt->loop, &gw->retention);
-    if (gw->sweep)
-        gw->sweep->gw = NULL;
+void ch_retention_free(struct ch_retention *r) {
+    if (!r)
+        return;
+    ch_timer_stop(r->gw->rt->loop, &r->timer);
+    if (r->sweep)
+        r->sweep->owner = NULL;
+    ch_free(r);
+}
+
+void ch_retention_set(struct ch_retention *r, int64_t days) {
+    r->kept_ms = days * 24 * 60 * 60 * 1000;
+    if (r->gw->store && !r->gw->headless)
+        ch_timer_start(r->gw->rt->loop, &r->timer, 0, retention_on_timer);
 }

@@ -1,16 +1,19 @@
-/* schedule_run.c -- one look at the schedules without a gateway: for who has a
- * clock of his own, such as cron.
+/* schedule_run.c -- runs the due schedules once, without a server: for hosts with a clock of
+ * their own, such as cron.
  *
- * It is a gateway that serves nobody, and ends once everything that it began has
- * ended. Runs that a gateway accepted and did not begin are taken up as well. */
+ * It opens a headless gateway and closes it when all runs have ended. Occurrences that
+ * another gateway accepted and did not begin are begun as well. */
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "gateway/schedule/schedules.h"
-#include "gateway/server/orphan_scan.h"
+#include "gateway/server/gateway.h"
 
 #define LOOK_MS 20
 
-struct pass {
+struct schedule_pass {
     chela_gateway *gw;
     struct ch_timer timer;
     int rc;
@@ -19,38 +22,38 @@ struct pass {
     bool over;
 };
 
-/* What waits for a session that is in use elsewhere is left to others. */
-static void on_look(struct ch_timer *t) {
-    struct pass *p = CH_CONTAINER(t, struct pass, timer);
+/* A delivery that waits for a session of another process is left to that process. */
+static void schedule_run_check(struct ch_timer *t) {
+    struct schedule_pass *p = CH_CONTAINER(t, struct schedule_pass, timer);
     if (ch_deliveries_busy(p->gw) || ch_lanes_busy(p->gw))
-        ch_timer_start(p->gw->rt->loop, t, LOOK_MS, on_look);
+        ch_timer_start(p->gw->rt->loop, t, LOOK_MS, schedule_run_check);
     else
         p->over = true;
 }
 
-static void on_begun(int rc, const struct chela_error *err, size_t n, void *user) {
-    struct pass *p = user;
+static void schedule_run_on_begun(int rc, const struct chela_error *err, size_t n, void *user) {
+    struct schedule_pass *p = user;
     p->rc = rc;
     p->err = *err;
     p->n = n;
-    ch_timer_start(p->gw->rt->loop, &p->timer, 0, on_look);
+    ch_timer_start(p->gw->rt->loop, &p->timer, 0, schedule_run_check);
 }
 
 int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *name,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
-    struct pass p = {0};
+    struct schedule_pass p = {0};
     int rc = ch_loop_may_run(rt->loop, err);
     if (rc < 0)
         return rc;
     if (!rt->journal || !opts->store)
-        return ch_fail(err, CHELA_ECONFIG, "schedules need a store: it knows what was done");
-    rc = ch_gateway_headless(rt, opts, &p.gw, err);
+        return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
+    rc = ch_gateway_open_headless(rt, opts, &p.gw, err);
     if (rc < 0)
         return rc;
     p.gw->on_event = on_event;
     p.gw->user = user;
-    ch_runtime_busy(rt, true); /* timers alone do not hold the loop */
-    ch_schedules_once(p.gw->schedules, name, on_begun, &p);
+    ch_runtime_busy(rt, true); /* timers alone do not keep the loop running */
+    ch_schedules_once(p.gw->schedules, name, schedule_run_on_begun, &p);
     rc = ch_loop_run(rt->loop, &p.over);
     ch_runtime_busy(rt, false);
     ch_timer_stop(rt->loop, &p.timer);

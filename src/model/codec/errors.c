@@ -307,10 +307,10 @@ static bool is_bad_generation(const struct ch_vendor_error *e) {
     return ch_sv_is(e->code, "tool_use_failed");
 }
 
-struct ch_verdict ch_classify(const struct ch_vendor_error *error) {
+struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {
     struct ch_vendor_error e = *error;
     e.message = ch_utf8_cut(e.message, LOOKED_AT);
-    struct ch_verdict v = {.cls = errors_class_of(&e)};
+    struct ch_error_verdict v = {.cls = errors_class_of(&e)};
     switch (v.cls) {
     case CH_ERR_RATE_LIMIT:
     case CH_ERR_OVERLOADED:
@@ -466,7 +466,7 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
         full.status = d->status;
     if (!full.type.n)
         full.type = d->error_type;
-    struct ch_verdict v = ch_classify(&full);
+    struct ch_error_verdict v = ch_classify(&full);
     CH_BUF_AUTO text = {0};
     if (full.status >= 300)
         ch_buf_addf(&text, "HTTP %d", full.status);

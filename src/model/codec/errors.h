@@ -16,12 +16,12 @@ struct ch_vendor_error {
     bool no_retry;       /* it would fail for hours */
 };
 
-struct ch_verdict {
+struct ch_error_verdict {
     enum ch_error_class cls;
     bool retryable;
 };
 
-struct ch_verdict ch_classify(const struct ch_vendor_error *error);
+struct ch_error_verdict ch_classify(const struct ch_vendor_error *error);
 
 /* Does a message complain about the schemas in a request: that they are too
  * much for strict mode, or not what it allows? */

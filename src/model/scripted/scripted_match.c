@@ -17,7 +17,7 @@ static size_t groups_of(const regex_t *re) {
     return re ? re->re_nsub : 0;
 }
 
-size_t ch_when_groups(const struct ch_when *w) {
+size_t ch_when_groups(const struct ch_scripted_when *w) {
     return groups_of(w->user) + groups_of(w->result) + groups_of(w->system);
 }
 
@@ -56,7 +56,7 @@ static bool batch_has(const struct ch_talk *t, struct ch_sv tool) {
     return false;
 }
 
-static bool after_holds(const struct ch_when *w, const struct ch_talk *t) {
+static bool after_holds(const struct ch_scripted_when *w, const struct ch_talk *t) {
     switch (w->after) {
     case CH_AFTER_ANYTHING:
         return true;
@@ -74,7 +74,8 @@ static bool after_holds(const struct ch_when *w, const struct ch_talk *t) {
 }
 
 /* The newest result of the batch that meets all conditions on results. */
-static bool result_holds(const struct ch_when *w, const struct ch_talk *t, struct ch_match *m) {
+static bool result_holds(const struct ch_scripted_when *w, const struct ch_talk *t,
+                         struct ch_match *m) {
     const struct ch_talk_result *r = t->newest;
     for (size_t i = 0; i < t->batch; i++, r = r->older) {
         bool named = w->after != CH_AFTER_TOOLS || scripted_match_among(r->tool, w->after_tools);
@@ -95,14 +96,14 @@ static bool offered(const struct ch_talk *t, struct ch_sv tool) {
     return false;
 }
 
-static bool tools_hold(const struct ch_when *w, const struct ch_talk *t) {
+static bool tools_hold(const struct ch_scripted_when *w, const struct ch_talk *t) {
     for (size_t i = 0; i < w->tools.n; i++)
         if (!offered(t, w->tools.v[i]))
             return false;
     return true;
 }
 
-static bool scripted_match_holds(const struct ch_when *w, const struct ch_talk *t,
+static bool scripted_match_holds(const struct ch_scripted_when *w, const struct ch_talk *t,
                                  struct ch_match *m) {
     m->ngroups = 0;
     return (!w->turn || w->turn == t->turn) && (!w->message || w->message == t->message) &&
@@ -173,7 +174,7 @@ static bool known_name(struct ch_sv name, size_t ngroups) {
     return group > 0 && group <= ngroups;
 }
 
-bool ch_template_valid(const struct ch_template *t, size_t ngroups, struct ch_sv *bad) {
+bool ch_template_valid(const struct ch_scripted_template *t, size_t ngroups, struct ch_sv *bad) {
     struct ch_sv rest = t->text, literal, name;
     while (scripted_match_next_piece(&rest, &literal, &name)) {
         bool closed = name.p && name.p + name.n + 2 <= t->text.p + t->text.n;
@@ -222,7 +223,7 @@ static int scripted_match_add_name(struct ch_sv name, bool json, const struct ch
     return 0;
 }
 
-int ch_template_expand(const struct ch_template *t, const struct ch_match *m,
+int ch_template_expand(const struct ch_scripted_template *t, const struct ch_match *m,
                        const struct ch_talk *talk, struct ch_buf *out, struct chela_error *err) {
     struct ch_sv rest = t->text, literal, name;
     while (scripted_match_next_piece(&rest, &literal, &name)) {

@@ -31,7 +31,7 @@ struct ch_script_names {
     size_t n;
 };
 
-struct ch_when {                           /* all that is set must hold */
+struct ch_scripted_when {                  /* all that is set must hold */
     const regex_t *user, *result, *system; /* NULL: anything */
     enum ch_after after;
     struct ch_script_names after_tools;
@@ -40,7 +40,7 @@ struct ch_when {                           /* all that is set must hold */
     int is_error;                 /* -1: either */
 };
 
-struct ch_template {
+struct ch_scripted_template {
     struct ch_sv text;
     struct ch_json_where where;
     bool json; /* the text is JSON: what is filled in is escaped */
@@ -48,7 +48,7 @@ struct ch_template {
 
 struct ch_script_call {
     struct ch_sv tool, id; /* id empty: made up */
-    struct ch_template args;
+    struct ch_scripted_template args;
 };
 
 enum ch_fail_kind { CH_FAIL_NOT, CH_FAIL_STATUS, CH_FAIL_IN_STREAM, CH_FAIL_NETWORK };
@@ -56,15 +56,15 @@ enum ch_fail_kind { CH_FAIL_NOT, CH_FAIL_STATUS, CH_FAIL_IN_STREAM, CH_FAIL_NETW
 struct ch_script_fail {
     int64_t status;
     struct ch_sv type, network;
-    struct ch_template message;
+    struct ch_scripted_template message;
     double retry_after; /* seconds; negative: not sent */
 };
 
 struct ch_rule {
     size_t number; /* from 1, in the file */
     struct ch_json_where where;
-    struct ch_when when;
-    struct ch_template say, think;
+    struct ch_scripted_when when;
+    struct ch_scripted_template say, think;
     const struct ch_script_call *calls;
     size_t ncalls;
     enum ch_fail_kind failing;

@@ -106,8 +106,8 @@ static void refuse_unmatched(struct answer *a) {
 
 /* --- the reply made whole -------------------------------------------------- */
 
-static int scripted_reply_expand(struct answer *a, const struct ch_template *t, struct ch_sv *out,
-                                 struct chela_error *err) {
+static int scripted_reply_expand(struct answer *a, const struct ch_scripted_template *t,
+                                 struct ch_sv *out, struct chela_error *err) {
     CH_BUF_AUTO text = {.max = CH_LIMIT_REPLY};
     int rc = ch_template_expand(t, &a->match, &a->talk, &text, err);
     if (rc == 0)

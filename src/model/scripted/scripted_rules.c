@@ -97,8 +97,8 @@ static int scripted_rules_read_text(struct reader *r, const struct ch_json *v,
 
 static int read_template(struct reader *r, const struct ch_json *v, const struct field *f,
                          void *out) {
-    struct ch_template *t = out;
-    *t = (struct ch_template){.where = where(r, v)};
+    struct ch_scripted_template *t = out;
+    *t = (struct ch_scripted_template){.where = where(r, v)};
     return scripted_rules_read_text(r, v, f, &t->text);
 }
 
@@ -198,7 +198,7 @@ static int scripted_rules_read_pattern(struct reader *r, const struct ch_json *v
 /* --- when ----------------------------------------------------------------- */
 
 static int read_after(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
-    struct ch_when *w = out;
+    struct ch_scripted_when *w = out;
     struct ch_sv word = ch_json_str(v);
     if (v->type == CH_JSON_NULL || ch_sv_is(word, "none"))
         w->after = CH_AFTER_NONE;
@@ -212,20 +212,20 @@ static int read_after(struct reader *r, const struct ch_json *v, const struct fi
 #define IN(type, member) offsetof(struct type, member)
 
 static const struct field when_fields[] = {
-    {"user", scripted_rules_read_pattern, IN(ch_when, user), 0, 0, NULL},
+    {"user", scripted_rules_read_pattern, IN(ch_scripted_when, user), 0, 0, NULL},
     {"after", read_after, 0, 0, 0, NULL},
-    {"result", scripted_rules_read_pattern, IN(ch_when, result), 0, 0, NULL},
-    {"is_error", read_flag, IN(ch_when, is_error), 0, 0, NULL},
-    {"turn", read_integer, IN(ch_when, turn), 1, INT32_MAX, NULL},
-    {"message", read_integer, IN(ch_when, message), 1, INT32_MAX, NULL},
-    {"tools", scripted_rules_read_names, IN(ch_when, tools), 0, 0, NULL},
-    {"system", scripted_rules_read_pattern, IN(ch_when, system), 0, 0, NULL},
+    {"result", scripted_rules_read_pattern, IN(ch_scripted_when, result), 0, 0, NULL},
+    {"is_error", read_flag, IN(ch_scripted_when, is_error), 0, 0, NULL},
+    {"turn", read_integer, IN(ch_scripted_when, turn), 1, INT32_MAX, NULL},
+    {"message", read_integer, IN(ch_scripted_when, message), 1, INT32_MAX, NULL},
+    {"tools", scripted_rules_read_names, IN(ch_scripted_when, tools), 0, 0, NULL},
+    {"system", scripted_rules_read_pattern, IN(ch_scripted_when, system), 0, 0, NULL},
     {0},
 };
 
 static int scripted_rules_read_when(struct reader *r, const struct ch_json *v,
                                     const struct field *f, void *out) {
-    struct ch_when *w = out;
+    struct ch_scripted_when *w = out;
     int rc = read_mapping(r, v, f->key, when_fields, w);
     if (rc < 0)
         return rc;
@@ -247,7 +247,7 @@ static int read_args(struct reader *r, const struct ch_json *v, const struct fie
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_value(&w, v);
-    *(struct ch_template *)out = (struct ch_template){
+    *(struct ch_scripted_template *)out = (struct ch_scripted_template){
         .text = ch_arena_sv(&r->script->arena, ch_buf_sv(&json)),
         .where = where(r, v),
         .json = true,
@@ -366,7 +366,7 @@ static const struct field rule_fields[] = {
 };
 
 static int check_template(struct reader *r, const struct ch_rule *rule, const char *key,
-                          const struct ch_template *t) {
+                          const struct ch_scripted_template *t) {
     struct ch_sv name;
     if (ch_template_valid(t, ch_when_groups(&rule->when), &name))
         return 0;

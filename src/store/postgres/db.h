@@ -46,7 +46,6 @@ static inline struct ch_pg_arg ch_pg_number(int64_t number) {
 /* Rows one by one, whatever their number; fn returns non-zero to stop. */
 typedef int ch_pg_row_fn(const PGresult *row, void *user);
 
-/* --- db.c: the database, and transactions in it */
 int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, const char **note,
                struct chela_error *err);
 void ch_pg_close(struct chela_store_db *db);
@@ -58,7 +57,6 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
 int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours);
 
-/* --- read.c */
 #define CH_PG_COLUMNS                                                                       \
     "key, agent, title, status, parent, created, updated, last, needed, turns, messages, " \
     "owner, token, until"

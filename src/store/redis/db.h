@@ -51,10 +51,8 @@ struct ch_redis_cmd {
     size_t count;
 };
 
-/* --- script.c: what runs in the server */
 extern const char ch_redis_script[];
 
-/* --- db.c: the database, and transactions in it */
 int ch_redis_open(const char *target, int read_only, struct chela_store_db **out,
                   const char **note, struct chela_error *err);
 void ch_redis_close(struct chela_store_db *db);

@@ -81,7 +81,6 @@ struct chela_store_db {
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
 
-/* --- db.c */
 int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **out,
                    const char **note, struct chela_error *err);
 void ch_sqlite_close(struct chela_store_db *db);

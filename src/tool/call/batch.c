@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/consent.h"
 #include "tool/call/state.h"
 
 struct ch_batch {
@@ -226,7 +227,10 @@ static void batch_refuse(struct ch_batch *b, chela_call *call) {
                       "made. Answer with what you have.");
 }
 
+/* Suspended work has begun, whatever the call waits for. */
 static bool is_unstarted(const chela_call *call) {
+    if (call->suspended)
+        return false;
     return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
@@ -240,6 +244,15 @@ static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
     }
 }
 
+static void stop_rest(struct ch_batch *b) {
+    static const char why[] = "The run was stopped before this call was made.";
+
+    skip_rest(b, "cancelled", why);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->calls[i]->suspended)
+            ch_call_cancel(b->calls[i], why);
+}
+
 static void batch_prepare(struct ch_batch *b, size_t i) {
     chela_call *call = b->calls[i];
 
@@ -251,7 +264,7 @@ static void batch_prepare(struct ch_batch *b, size_t i) {
     if (b->closed)
         return;
     if (call->stop_run)
-        skip_rest(b, "cancelled", "The run was stopped before this call was made.");
+        stop_rest(b);
     if (call->state == CH_CALL_CLIENT && b->ops.client)
         b->ops.client(call->block, b->user);
 }

@@ -119,6 +119,14 @@ static int64_t call_now(const chela_call *call) {
     return ch_mono_ms(ch_loop_clock(call->env->loop));
 }
 
+/* A call that ends, or loses its owner, ends its suspended work too. */
+static void drop_suspended(chela_call *call) {
+    if (!call->suspended)
+        return;
+    call->suspended = false;
+    call->tool->ops->abandon(call);
+}
+
 /* The only place that ends a call. Takes *outcome. */
 static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     if (call->state == CH_CALL_RUNNING)
@@ -128,6 +136,7 @@ static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     ch_timer_stop(call->env->loop, &call->again);
     call->outcome = *outcome;
     *outcome = (struct ch_outcome){0};
+    drop_suspended(call);
     if (call->working) {
         atomic_store(&call->cancelled, true);
         if (call->tool->ops->cancel)
@@ -151,19 +160,25 @@ void ch_call_end_error(chela_call *call, const char *type, const char *why) {
     call_decide(call, &o);
 }
 
+void ch_call_go_on(chela_call *call) {
+    if (!call->suspended)
+        return;
+    call->state = CH_CALL_RUNNING;
+    call->working = true;
+    call->suspended = false;
+    ch_call_ref(call); /* the work's, as in attempt() */
+}
+
 void ch_call_cancel(chela_call *call, const char *why) {
-    bool rests = call->state == CH_CALL_RESTING;
+    bool suspended = call->suspended;
     bool runs = call->state == CH_CALL_RUNNING && call->working;
 
-    if (!(rests || runs) || !call->tool->ops->winds_down) {
+    if (!(suspended || runs) || !call->tool->ops->winds_down) {
         ch_call_end_error(call, "cancelled", why);
         return;
     }
-    if (rests) {
-        call->state = CH_CALL_RUNNING;
-        call->working = true;
-        ch_call_ref(call); /* the work's, as in call_attempt() */
-    }
+    if (suspended)
+        ch_call_go_on(call);
     if (!atomic_exchange(&call->cancelled, true))
         call->tool->ops->cancel(call);
 }
@@ -418,6 +433,7 @@ static void call_attempt(chela_call *call) {
         return;
     call->attempts++;
     call->ran = call->working = true;
+    call->suspended = false;
     ch_call_ref(call); /* the work's, until ch_call_worked */
     call->tool->ops->start(call);
 }
@@ -495,11 +511,14 @@ void ch_call_worked(chela_call *call) {
 
 void ch_call_rest(chela_call *call) {
     call->working = false;
+    call->suspended = true;
     if (call->env && call->state == CH_CALL_RUNNING) {
         call->state = CH_CALL_RESTING;
         ch_timer_stop(call->env->loop, &call->timer);
         if (call->env->rested)
             call->env->rested(call);
+    } else {
+        drop_suspended(call);
     }
     ch_call_unref(call);
 }
@@ -517,8 +536,8 @@ void ch_call_abandon(chela_call *call) {
     bool posted = ch_loop_unpost(loop, &call->finish_post);
     if (posted)
         ch_call_worked(call);
-    else if (call->state == CH_CALL_RESTING)
-        call->tool->ops->abandon(call);
+    else if (call->suspended)
+        drop_suspended(call);
     else if (call->working && call->tool->ops->abandon) {
         call->tool->ops->abandon(call);
         ch_call_worked(call);

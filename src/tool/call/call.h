@@ -70,7 +70,7 @@ enum ch_call_state {
     CH_CALL_ENDED /* the outcome is set */
 };
 
-struct ch_line; /* of progress, on its way to the loop */
+struct ch_progress_line; /* of progress, on its way to the loop */
 
 struct chela_call {
     atomic_uint refs;
@@ -105,6 +105,8 @@ struct chela_call {
     bool passed;                    /* the gate, once */
     bool settled;                   /* its result came from an earlier life */
     bool working;                   /* ops->start was called, ch_call_worked was not */
+    bool suspended;                 /* its work has begun and waits for people: ops->start goes
+                                       on with it, ops->abandon drops it */
     void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
     void *on_cancel_user;
     unsigned attempts; /* begun */
@@ -125,7 +127,7 @@ struct chela_call {
     /* from any thread */
     struct ch_gate gate;
     struct ch_post finish_post, progress_post;
-    _Atomic(struct ch_line *) lines; /* newest first */
+    _Atomic(struct ch_progress_line *) lines; /* newest first */
     atomic_uint nlines;
 };
 
@@ -138,15 +140,6 @@ void ch_call_unref(chela_call *call);
 /* Take a NEW call through the stages before running: it is then READY, CLIENT,
  * ASKING or ENDED (env->ended was called). */
 void ch_call_prepare(chela_call *call);
-
-/* Ask about an ASKING call. If the answer comes at once it is NEW again, or
- * ENDED; otherwise it stays ASKING until ch_call_consent, any time later. */
-void ch_call_ask(chela_call *call);
-
-/* Nothing happens: CHELA_EPERM: it cannot be allowed always; CHELA_EINVAL: the
- * arguments that it is to have are none of its tool's. */
-int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
-                    struct chela_error *err);
 
 /* Start a READY call. env->ended may be called before this returns. */
 void ch_call_run(chela_call *call);
@@ -170,20 +163,14 @@ void ch_call_worked(chela_call *call);
 /* For ch_tool_ops, in place of ch_call_worked: the work stands still until people
  * have answered. Then `start` is called again, or `cancel`. */
 void ch_call_rest(chela_call *call);
+/* For ch_tool_ops: the work that stood still goes on by itself. */
+void ch_call_go_on(chela_call *call);
 
 /* The call is to be cancelled. One whose tool winds down is told so, and gives its
  * result itself; any other ends now. */
 void ch_call_cancel(chela_call *call, const char *why);
 
-/* Which of these names is an argument of the call; names ends with NULL. The
- * first if none is, so that an error asks for that one. */
-const char *ch_arg_name(const chela_call *call, const char *const *names);
-
 /* What tools remember of the session. Loop thread only. */
 struct ch_session_state *ch_call_state(const chela_call *call);
-
-/* What the result may take of the model's context: for a tool that would
- * rather choose itself what to leave out. */
-struct ch_room ch_call_room(const chela_call *call);
 
 #endif

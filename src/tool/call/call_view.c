@@ -2,6 +2,8 @@
  *
  * Everything here works on the tool's side of the call (call.h), so a function
  * needs no lock, whatever thread it runs on. */
+#include "tool/call/call_view.h"
+
 #include <math.h>
 #include <stdarg.h>
 
@@ -37,7 +39,7 @@ struct ch_session_state *ch_call_state(const chela_call *call) {
     return call->env->state;
 }
 
-struct ch_room ch_call_room(const chela_call *call) {
+struct ch_shape_room ch_call_room(const chela_call *call) {
     return ch_room_of(call->answer.shape.window);
 }
 

@@ -16,6 +16,7 @@
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 #define OWN_VARIABLES 2 /* CHELA_CALL_ID, CHELA_IDEMPOTENCY_KEY */
 #define TRY_LATER 75    /* EX_TEMPFAIL: the one exit code that means so to everybody */

@@ -15,4 +15,13 @@ bool ch_consent_holds(chela_call *call);
  * is NULL takes any object. */
 int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err);
 
+/* Ask about an ASKING call. If the answer comes at once it is NEW again, or
+ * ENDED; otherwise it stays ASKING until ch_call_consent, any time later. */
+void ch_call_ask(chela_call *call);
+
+/* Nothing happens: CHELA_EPERM: it cannot be allowed always; CHELA_EINVAL: the
+ * arguments that it is to have are none of its tool's. */
+int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
+                    struct chela_error *err);
+
 #endif

@@ -7,19 +7,20 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/result/sanitize.h"
 
-struct ch_line {
-    struct ch_line *next;
+struct ch_progress_line {
+    struct ch_progress_line *next;
     size_t n;
     char text[];
 };
 
 /* All lines waiting, oldest first. */
-static struct ch_line *take_lines(chela_call *call) {
-    struct ch_line *newest = atomic_exchange(&call->lines, NULL), *oldest = NULL;
+static struct ch_progress_line *take_lines(chela_call *call) {
+    struct ch_progress_line *newest = atomic_exchange(&call->lines, NULL), *oldest = NULL;
 
     while (newest) {
-        struct ch_line *next = newest->next;
+        struct ch_progress_line *next = newest->next;
         newest->next = oldest;
         oldest = newest;
         newest = next;
@@ -30,11 +31,11 @@ static struct ch_line *take_lines(chela_call *call) {
 
 static void progress_deliver(struct ch_post *p) {
     chela_call *call = CH_CONTAINER(p, chela_call, progress_post);
-    struct ch_line *line = take_lines(call);
+    struct ch_progress_line *line = take_lines(call);
 
     ch_call_ref(call); /* the host may close the batch in its callback */
     while (line) {
-        struct ch_line *next = line->next;
+        struct ch_progress_line *next = line->next;
         if (call->env && call->state == CH_CALL_RUNNING)
             call->env->progress(call, ch_sv(line->text, line->n));
         ch_free(line);
@@ -48,21 +49,21 @@ void ch_progress_init(chela_call *call) {
 }
 
 void ch_progress_drop(chela_call *call) {
-    struct ch_line *line = take_lines(call);
+    struct ch_progress_line *line = take_lines(call);
 
     while (line) {
-        struct ch_line *next = line->next;
+        struct ch_progress_line *next = line->next;
         ch_free(line);
         line = next;
     }
 }
 
-static struct ch_line *make_line(const char *text) {
+static struct ch_progress_line *make_line(const char *text) {
     struct ch_sv cut = ch_utf8_cut(ch_sv_str(text), CH_LIMIT_PROGRESS_LINE);
     CH_BUF_AUTO clean = {0};
 
     ch_text_clean(&clean, cut);
-    struct ch_line *line = ch_malloc(sizeof(*line) + clean.n + 1);
+    struct ch_progress_line *line = ch_malloc(sizeof(*line) + clean.n + 1);
     line->n = clean.n;
     for (size_t i = 0; i < clean.n; i++)
         line->text[i] = clean.p[i] == '\n' || clean.p[i] == '\r' ? ' ' : clean.p[i];
@@ -77,7 +78,7 @@ void chela_call_progress(chela_call *call, const char *text) {
         atomic_fetch_sub(&call->nlines, 1);
         return;
     }
-    struct ch_line *line = make_line(text), *head = atomic_load(&call->lines);
+    struct ch_progress_line *line = make_line(text), *head = atomic_load(&call->lines);
     do
         line->next = head;
     while (!atomic_compare_exchange_weak(&call->lines, &head, line));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/result/result.h"
+#include "tool/result/sanitize.h"
 
 #define ID_BYTES 8
 #define TAIL_BYTES 2000 /* of the output, told when a job ends */

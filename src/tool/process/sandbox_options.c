@@ -1,4 +1,6 @@
 /* sandbox_options.c -- from what a host asks for to a policy. */
+#include "tool/process/sandbox_options.h"
+
 #include "chela/sandbox.h"
 
 #include "base/error.h"

@@ -61,8 +61,6 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
 
 /* What a host asked for (may be NULL), checked, in the arena. */
 struct chela_sandbox_opts;
-int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *opts,
-                    struct ch_sandbox_policy **out, struct chela_error *err);
 
 /* "auto", "required", "off". */
 int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);
@@ -75,11 +73,6 @@ struct ch_sandbox_layer {
     bool needed;     /* for `required` */
     const char *why; /* how it is done, or why it cannot be */
 };
-
-/* Every layer, in a fixed order. Found out by trying, once; the answer stays
- * for the life of the process. Blocks for a few hundredths of a second the
- * first time: not for the loop thread. Any thread. helper: as in the policy. */
-const struct ch_sandbox_layer *ch_sandbox_probe(const char *helper, size_t *n);
 
 /* --- a command in its box */
 

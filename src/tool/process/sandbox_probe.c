@@ -5,6 +5,8 @@
  * pointers into them; there is one set for each path the program was given
  * under, which is one in practice. This is the one thing here that belongs to
  * the process and not to a runtime: so does the kernel it is about. */
+#include "tool/process/sandbox_probe.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* --- error types --------------------------------------------------------- */
 
@@ -160,8 +161,8 @@ static void result_write_error(struct ch_outcome *o, struct ch_sv message, struc
 }
 
 /* Escaping may double what is said, and the rest needs room too. */
-static struct ch_room message_room(struct ch_room room) {
-    return (struct ch_room){
+static struct ch_shape_room message_room(struct ch_shape_room room) {
+    return (struct ch_shape_room){
         .chars = CH_MIN(room.chars / 3, CH_LIMIT_TOOL_ERROR),
         .cost = room.cost / 3,
     };
@@ -171,7 +172,7 @@ static struct ch_room message_room(struct ch_room room) {
 static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
                        int64_t window) {
     const struct error_type *t = find_type(type);
-    struct ch_room room = ch_room_of(window);
+    struct ch_shape_room room = ch_room_of(window);
     CH_BUF_AUTO clean = {0};
 
     o->is_error = true;

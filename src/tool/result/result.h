@@ -75,10 +75,6 @@ void ch_outcome_release(struct ch_outcome *o);
 void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
 
-/* Append text as valid UTF-8 without escape sequences and control characters
- * other than tab, line feed and carriage return. */
-void ch_text_clean(struct ch_buf *out, struct ch_sv text);
-
 /* ch_shape_text with the defaults: no window is known, nothing is spilled. */
 bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost);
 

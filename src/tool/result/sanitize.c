@@ -4,6 +4,8 @@
  * strings such as OSC, two-byte escapes, their one-character C1 twins) and
  * leaves them out. A string that is never closed must not swallow the text
  * after it, so past STRING_MAX bytes only its introducer is dropped. */
+#include "tool/result/sanitize.h"
+
 #include "base/utf8.h"
 #include "tool/result/result.h"
 

@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tool/result/result.h"
+#include "tool/result/sanitize.h"
+#include "tool/result/shape_json.h"
 #include "tool/result/spill.h"
 
 #define WORDS_MAX 600     /* characters the heading and the note may need */
@@ -13,9 +15,9 @@
 
 /* --- room ---------------------------------------------------------------- */
 
-struct ch_room ch_room_of(int64_t window) {
+struct ch_shape_room ch_room_of(int64_t window) {
     uint64_t tokens = window > 0 ? (uint64_t)window : 0;
-    struct ch_room room = {
+    struct ch_shape_room room = {
         .chars = tokens >= 200000   ? 4 * CH_LIMIT_RESULT_CHARS
                  : tokens >= 100000 ? 2 * CH_LIMIT_RESULT_CHARS
                                     : CH_LIMIT_RESULT_CHARS,
@@ -35,8 +37,8 @@ static unsigned shape_cost_of(char first) {
     return (unsigned char)first < 0x80 ? 1 : 4;
 }
 
-struct ch_room ch_room_needed(struct ch_sv text) {
-    struct ch_room size = {0};
+struct ch_shape_room ch_room_needed(struct ch_sv text) {
+    struct ch_shape_room size = {0};
 
     for (size_t i = 0; i < text.n; i++)
         if (starts_character(text.p[i])) {
@@ -46,20 +48,20 @@ struct ch_room ch_room_needed(struct ch_sv text) {
     return size;
 }
 
-struct ch_room ch_room_less(struct ch_room room, uint64_t chars) {
+struct ch_shape_room ch_room_less(struct ch_shape_room room, uint64_t chars) {
     room.chars -= CH_MIN(room.chars, chars);
     room.cost -= room.cost == UINT64_MAX ? 0 : CH_MIN(room.cost, chars);
     return room;
 }
 
-static struct ch_room shape_share(struct ch_room room, unsigned percent) {
-    return (struct ch_room){
+static struct ch_shape_room shape_share(struct ch_shape_room room, unsigned percent) {
+    return (struct ch_shape_room){
         .chars = room.chars * percent / 100,
         .cost = room.cost == UINT64_MAX ? UINT64_MAX : room.cost * percent / 100,
     };
 }
 
-bool ch_room_spend(struct ch_room *room, char first) {
+bool ch_room_spend(struct ch_shape_room *room, char first) {
     if (room->chars < 1 || room->cost < shape_cost_of(first))
         return false;
     room->chars--;
@@ -68,7 +70,7 @@ bool ch_room_spend(struct ch_room *room, char first) {
 }
 
 /* A line's end counts as near in the last tenth. */
-struct ch_sv ch_room_start(struct ch_room room, struct ch_sv s) {
+struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv s) {
     size_t end = 0;
 
     while (end < s.n && (!starts_character(s.p[end]) || ch_room_spend(&room, s.p[end])))
@@ -82,7 +84,7 @@ struct ch_sv ch_room_start(struct ch_room room, struct ch_sv s) {
 }
 
 /* The same from the other end, beginning with a line. */
-static struct ch_sv shape_last_part(struct ch_sv s, struct ch_room room) {
+static struct ch_sv shape_last_part(struct ch_sv s, struct ch_shape_room room) {
     size_t at = s.n;
 
     for (size_t i = s.n; i > 0; i--) {
@@ -219,7 +221,7 @@ static void shape_add_note(struct ch_buf *out, struct ch_sv missing, uint64_t lo
                             "range, to see them ...]\n");
 }
 
-static void cut_text(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
+static void cut_text(const struct ch_shape *how, struct ch_shape_room room, struct ch_sv text,
                      uint64_t lost, const char *spill, struct ch_buf *out) {
     bool both = how->tail || tail_matters(text);
 
@@ -236,7 +238,7 @@ static void cut_text(const struct ch_shape *how, struct ch_room room, struct ch_
 
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out) {
-    struct ch_room room = ch_room_of(how->window);
+    struct ch_shape_room room = ch_room_of(how->window);
     CH_BUF_AUTO clean = {0}, spill = {0};
 
     if (is_binary(text)) {

@@ -22,37 +22,32 @@ struct ch_shape {
     const char *workspace; /* where to spill; NULL: nowhere. Blocks if set */
 };
 
-struct ch_room {
+struct ch_shape_room {
     uint64_t chars;
     uint64_t cost; /* in quarters of a token */
 };
 
 /* What one result may take of a context window. */
-struct ch_room ch_room_of(int64_t window);
-struct ch_room ch_room_needed(struct ch_sv text);
-static inline bool ch_room_holds(struct ch_room room, struct ch_room size) {
+struct ch_shape_room ch_room_of(int64_t window);
+struct ch_shape_room ch_room_needed(struct ch_sv text);
+static inline bool ch_room_holds(struct ch_shape_room room, struct ch_shape_room size) {
     return size.chars <= room.chars && size.cost <= room.cost;
 }
 
 /* What is left when `chars` characters of ASCII are set aside. */
-struct ch_room ch_room_less(struct ch_room room, uint64_t chars);
+struct ch_shape_room ch_room_less(struct ch_shape_room room, uint64_t chars);
 
 /* Use room up by one character, given its first byte; false when there is none
  * for it. */
-bool ch_room_spend(struct ch_room *room, char first);
+bool ch_room_spend(struct ch_shape_room *room, char first);
 
 /* The longest start of text that fits, ending with a line if one ends near. */
-struct ch_sv ch_room_start(struct ch_room room, struct ch_sv text);
+struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv text);
 
 /* Append what is shown of text: valid UTF-8, no escape sequences, at most
  * ch_room_of(how->window). lost: bytes that were dropped before and only count
  * in the note. True if anything is missing. */
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out);
-
-/* The part of it for JSON (shape_json.c): text is one JSON text with an array
- * in it, or lines of JSON, and does not fit. False if it is neither. */
-bool ch_shape_records(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
-                      struct ch_buf *out);
 
 #endif

@@ -8,6 +8,8 @@
  *   {"rows":[...],"took_ms":3,"_cut":{"at":"/rows","total_count":1000,...}}
  *
  * Lines of JSON are cut in the same way and stay lines. */
+#include "tool/result/shape_json.h"
+
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -166,14 +168,14 @@ static size_t most_records(const struct ch_shape *how) {
     return how->records ? how->records : CH_DEFAULT_RECORDS;
 }
 
-static void add_room(struct ch_room *sum, struct ch_room more) {
+static void add_room(struct ch_shape_room *sum, struct ch_shape_room more) {
     sum->chars += more.chars;
     sum->cost += more.cost;
 }
 
 /* size: what is needed without any record; false if even that is too much. */
-static bool count_fitting(const struct ch_shape *how, struct ch_room room, struct ch_room size,
-                          const struct ch_json *array, size_t *out) {
+static bool count_fitting(const struct ch_shape *how, struct ch_shape_room room,
+                          struct ch_shape_room size, const struct ch_json *array, size_t *out) {
     CH_BUF_AUTO text = {0};
     size_t n = 0;
 
@@ -205,14 +207,14 @@ static void spill_records(const struct ch_shape *how, const struct pick *pick,
     ch_spill(how->workspace, how->tool, ch_buf_sv(&text), name);
 }
 
-static bool cut_array(const struct ch_shape *how, struct ch_room room, const struct pick *pick,
-                      struct ch_buf *out) {
+static bool cut_array(const struct ch_shape *how, struct ch_shape_room room,
+                      const struct pick *pick, struct ch_buf *out) {
     struct form form = {.pick = pick};
     CH_BUF_AUTO frame = {0}, spill = {0};
 
     write_json(&frame, &form);
-    struct ch_room size = ch_room_needed(ch_buf_sv(&frame));
-    add_room(&size, (struct ch_room){NOTE_ROOM, NOTE_ROOM});
+    struct ch_shape_room size = ch_room_needed(ch_buf_sv(&frame));
+    add_room(&size, (struct ch_shape_room){NOTE_ROOM, NOTE_ROOM});
     if (!count_fitting(how, room, size, pick->array, &form.shown))
         return false;
     if (how->workspace)
@@ -248,8 +250,8 @@ static bool are_records(struct ch_sv text, uint64_t *count) {
     return n > 1;
 }
 
-static bool shape_json_cut_lines(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
-                                 struct ch_buf *out) {
+static bool shape_json_cut_lines(const struct ch_shape *how, struct ch_shape_room room,
+                                 struct ch_sv text, struct ch_buf *out) {
     CH_BUF_AUTO spill = {0}, lines = {0};
     struct ch_sv rest = text;
     uint64_t total;
@@ -257,13 +259,13 @@ static bool shape_json_cut_lines(const struct ch_shape *how, struct ch_room room
 
     if (!are_records(text, &total))
         return false;
-    struct ch_room size = {NOTE_ROOM, NOTE_ROOM};
+    struct ch_shape_room size = {NOTE_ROOM, NOTE_ROOM};
     while (rest.n && shown < most_records(how)) {
         struct ch_sv line = ch_sv_split(&rest, '\n');
         if (ch_sv_trim(line).n == 0)
             continue;
         add_room(&size, ch_room_needed(line));
-        add_room(&size, (struct ch_room){1, 1});
+        add_room(&size, (struct ch_shape_room){1, 1});
         if (!ch_room_holds(room, size))
             break;
         ch_buf_add_sv(&lines, line);
@@ -285,7 +287,7 @@ static bool shape_json_cut_lines(const struct ch_shape *how, struct ch_room room
     return true;
 }
 
-bool ch_shape_records(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
+bool ch_shape_records(const struct ch_shape *how, struct ch_shape_room room, struct ch_sv text,
                       struct ch_buf *out) {
     struct ch_sv s = ch_sv_trim(text);
     CH_ARENA_AUTO arena = {0};

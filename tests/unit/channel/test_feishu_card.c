@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "channel/feishu.h"
+#include "channel/feishu_card.h"
 
 static const struct ch_json *parse(struct ch_arena *a, const char *text) {
     const struct ch_json *v;

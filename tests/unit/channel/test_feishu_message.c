@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "channel/feishu.h"
+#include "channel/feishu_message.h"
 #include "json/writer.h"
 
 static void write_event(struct ch_buf *out, const char *type, const char *content,

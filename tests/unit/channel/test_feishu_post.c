@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "channel/feishu.h"
+#include "channel/feishu_post.h"
 #include "json/writer.h"
 
 #define MOST_PARTS 64

@@ -11,6 +11,7 @@
 
 #include "base/sha256.h"
 #include "channel/feishu.h"
+#include "channel/feishu_seal.h"
 
 #define KEY "kudryavka"
 #define SEALED                                                                               \

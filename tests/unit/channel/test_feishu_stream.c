@@ -7,8 +7,11 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/journal/mailbox.h"
+#include "agent/api/runtime.h"
+#include "agent/handle/agent.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_stream.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
 #define TO "oc_1 om_1"

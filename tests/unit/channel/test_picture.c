@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "channel/files.h"
+#include "channel/picture.h"
 
 #define BYTES(s) {s, sizeof(s) - 1}
 

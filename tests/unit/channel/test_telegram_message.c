@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "channel/telegram.h"
+#include "channel/telegram_message.h"
 
 /* Each is {"message_id":1,"date":5,"from":{..},"chat":{..}} and what stands here. */
 static const struct {

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "channel/parts.h"
 #include "channel/telegram.h"
+#include "channel/telegram_text.h"
 
 /* entities: "type offset length [url or language]", one after the other. */
 static const struct {

@@ -6,15 +6,21 @@
 
 #include <cmocka.h>
 
+#include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_recovery.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/server/gateway.h"
 #include "store/store.h"
 
 static struct world {
     chela_store *store;
     chela_runtime *rt;
     chela_gateway *gw;
-    struct ch_chat *chat;
+    struct ch_chat_service *chat;
     struct ch_channel channel;
     struct ch_buf log; /* "id=data;" for a note, "." for all of them */
 } w;
@@ -64,8 +70,8 @@ static int setup(void **state) {
         fail_msg("%s", err.message);
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
         .agents = (chela_agent *const[]){agent, NULL}, .store = w.store);
-    assert_int_equal(ch_gateway_headless(w.rt, &o, &w.gw, &err), 0);
-    w.chat = ch_chat_new(w.gw);
+    assert_int_equal(ch_gateway_open_headless(w.rt, &o, &w.gw, &err), 0);
+    w.chat = ch_chat_service_new(w.gw, ch_chat_dispatch_event);
     w.chat->agent = ch_strdup("");
     w.chat->channel = &w.channel;
     ch_list_add(&w.gw->chats, &w.chat->link);
@@ -87,19 +93,19 @@ static void expect(const char *log) {
 }
 
 static void note(const char *id, struct ch_sv data) {
-    ch_chat_note(id, data, NULL, NULL, w.chat);
+    ch_chat_notes_put(id, data, NULL, NULL, w.chat);
 }
 
 static void test_all_of_them(void **state) {
     (void)state;
     note("m1", CH_SV("one"));
     settle();
-    ch_channels_recover(w.gw);
+    ch_chat_recovery_start(w.gw);
     settle();
     expect("m1=one;.");
     note("m1", ch_sv(NULL, 0));
     settle();
-    ch_channels_recover(w.gw);
+    ch_chat_recovery_start(w.gw);
     settle();
     expect(".");
 }
@@ -109,18 +115,18 @@ static void test_forgotten_meanwhile(void **state) {
     (void)state;
     note("m1", CH_SV("one"));
     settle();
-    ch_chat_notes_look(w.chat);
+    ch_chat_notes_begin_read(w.chat);
     note("m1", ch_sv(NULL, 0));
-    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
-    ch_chat_remind(w.chat, "pigeon:m2", CH_SV("two"));
+    ch_chat_notes_pass_on(w.chat, "pigeon:m1", CH_SV("one"));
+    ch_chat_notes_pass_on(w.chat, "pigeon:m2", CH_SV("two"));
     expect("m2=two;");
-    ch_chat_notes_look(w.chat); /* the store may not have been told yet */
-    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
+    ch_chat_notes_begin_read(w.chat); /* the store may not have been told yet */
+    ch_chat_notes_pass_on(w.chat, "pigeon:m1", CH_SV("one"));
     settle();
-    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
+    ch_chat_notes_pass_on(w.chat, "pigeon:m1", CH_SV("one"));
     expect("");
-    ch_chat_notes_look(w.chat); /* another process has one of this name */
-    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("other"));
+    ch_chat_notes_begin_read(w.chat); /* another process has one of this name */
+    ch_chat_notes_pass_on(w.chat, "pigeon:m1", CH_SV("other"));
     expect("m1=other;");
 }
 

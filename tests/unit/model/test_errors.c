@@ -154,7 +154,7 @@ static void test_verdicts(void **state) {
                                     .type = ch_sv_str(verdicts[i].type),
                                     .code = ch_sv_str(verdicts[i].code),
                                     .message = ch_sv_str(verdicts[i].message)};
-        struct ch_verdict v = ch_classify(&e);
+        struct ch_error_verdict v = ch_classify(&e);
         if (v.cls != verdicts[i].cls || v.retryable != verdicts[i].retryable)
             fail_msg("%d %s %s %s: %s, %sretryable", e.status, verdicts[i].type, verdicts[i].code,
                      verdicts[i].message, ch_error_class_name(v.cls), v.retryable ? "" : "not ");

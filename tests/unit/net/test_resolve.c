@@ -12,7 +12,7 @@
 #include "net/resolve.h"
 
 struct asker {
-    struct ch_lookup lookup;
+    struct ch_name_lookup lookup;
     int answers, error;
     size_t n;
     bool done, *done_too;  /* another flag to set, optional */
@@ -49,7 +49,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void on_answer(struct ch_lookup *l, const struct ch_addresses *list, int error) {
+static void on_answer(struct ch_name_lookup *l, const struct ch_addresses *list, int error) {
     struct asker *a = CH_CONTAINER(l, struct asker, lookup);
     a->answers++;
     a->done = true;

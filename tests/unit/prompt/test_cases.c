@@ -78,10 +78,10 @@ static void test_judged(void **state) {
         if (ch_cases_read(&cases, ch_buf_sv(&text), "f", &t, &err) < 0)
             fail_msg("%s: %s", judged[i].expect, err.message);
         struct ch_sv answer = ch_sv_str(judged[i].answer), call;
-        struct ch_outcome o = {.text = answer};
+        struct ch_case_outcome o = {.text = answer};
         if (answer.n && answer.p[0] == '<') {
             call = ch_sv(answer.p + 1, answer.n - 2);
-            o = (struct ch_outcome){.text = CH_SV(""), .calls = &call, .ncalls = 1};
+            o = (struct ch_case_outcome){.text = CH_SV(""), .calls = &call, .ncalls = 1};
         }
         bool passed = ch_case_judge(&cases.list[0], &o, &why);
         const char *want = judged[i].why;

@@ -65,11 +65,11 @@ static bool exists(const char *name) {
 }
 
 /* The steps of a view that lie below the directory: "RW a;RO a/b;". */
-static const char *steps(const struct ch_view *v) {
+static const char *steps(const struct ch_box_view *v) {
     char *text = ch_text("%s", "");
 
     for (size_t i = 0; i < v->n; i++) {
-        const struct ch_step *s = &v->steps[i];
+        const struct ch_view_step *s = &v->steps[i];
         if (strncmp(s->dst, dir, strlen(dir)) == 0)
             text = ch_text("%s%s %s;", text, s->kind == CH_STEP_RO ? "RO" : "RW",
                            s->dst + strlen(dir) + 1);
@@ -77,10 +77,10 @@ static const char *steps(const struct ch_view *v) {
     return text;
 }
 
-static const char *protect(struct ch_guard *g, const char *const *paths, size_t n, bool strict,
+static const char *protect(struct ch_box_guard *g, const char *const *paths, size_t n, bool strict,
                            const char **refused) {
     struct ch_box box = {.workspace = dir, .strict = strict};
-    struct ch_view v = {0};
+    struct ch_box_view v = {0};
 
     box.protect = (struct ch_paths){.p = (const char **)paths, .n = n};
     *refused = ch_guard_set(g, &v, &box);
@@ -136,7 +136,7 @@ static void test_protected_paths(void **state) {
     };
 
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_guard g;
+        struct ch_box_guard g;
         const char *refused;
         size_t n = 0;
         setup(state);
@@ -162,7 +162,7 @@ static void test_protected_paths(void **state) {
 }
 
 static void test_absolute_protected_path(void **state) {
-    struct ch_guard g;
+    struct ch_box_guard g;
     const char *refused, *path = in_dir("keys");
 
     (void)state;
@@ -174,7 +174,7 @@ static void test_absolute_protected_path(void **state) {
 /* A link cannot be held in place. */
 static void test_link(void **state) {
     const char *path = ".env", *refused;
-    struct ch_guard g;
+    struct ch_box_guard g;
 
     (void)state;
     make_file("real");
@@ -191,7 +191,7 @@ static void test_link(void **state) {
 /* Commands at the same time share stand-ins; the last takes them away. */
 static void test_shared_stand_ins(void **state) {
     const char *path = ".env", *refused;
-    struct ch_guard first, second;
+    struct ch_box_guard first, second;
 
     (void)state;
     protect(&first, &path, 1, false, &refused);
@@ -213,7 +213,7 @@ static void test_shared_stand_ins(void **state) {
  * touched, though it be empty too. */
 static void test_left_stand_ins(void **state) {
     const char *paths[] = {".env", ".ssh"}, *refused;
-    struct ch_guard g;
+    struct ch_box_guard g;
 
     (void)state;
     assert_int_equal(mkdir(in_dir(".env"), 0700), 0);
@@ -228,7 +228,7 @@ static void test_left_stand_ins(void **state) {
 /* Somebody else's lock on the directory does not stop anything. */
 static void test_foreign_lock(void **state) {
     const char *path = ".env", *refused;
-    struct ch_guard g;
+    struct ch_box_guard g;
     int fd = open(dir, O_RDONLY | O_DIRECTORY);
 
     (void)state;
@@ -246,7 +246,7 @@ static void test_view(void **state) {
         .readable = {.p = readable, .n = 3},
         .writable = {.p = writable, .n = 1},
     };
-    struct ch_view v = {0};
+    struct ch_box_view v = {0};
 
     (void)state;
     make_dir("a");

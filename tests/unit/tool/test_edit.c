@@ -89,7 +89,7 @@ static const struct {
 static void test_replace(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_edit edits[3] = {0};
+        struct ch_replacement edits[3] = {0};
         struct chela_error err = {0};
         CH_BUF_AUTO out = {0};
         size_t n = 0;
@@ -108,7 +108,7 @@ static void test_replace(void **state) {
 
 /* A periodic text must not take the time its length squared would. */
 static void test_periodic(void **state) {
-    struct ch_edit edit = {.new_text = CH_SV("x")};
+    struct ch_replacement edit = {.new_text = CH_SV("x")};
     struct chela_error err = {0};
     CH_BUF_AUTO text = {0}, out = {0};
 
@@ -138,8 +138,8 @@ static void test_diff(void **state) {
 
     (void)state;
     for (size_t i = 0; i < CH_LEN(diffs); i++) {
-        struct ch_edit edit = {.old_text = ch_sv_str(diffs[i].old),
-                               .new_text = ch_sv_str(diffs[i].new)};
+        struct ch_replacement edit = {.old_text = ch_sv_str(diffs[i].old),
+                                      .new_text = ch_sv_str(diffs[i].new)};
         CH_BUF_AUTO out = {0}, diff = {0};
         assert_int_equal(ch_replace(ch_sv_str(diffs[i].file), &edit, 1, &out, NULL), 0);
         ch_replace_diff(ch_sv_str(diffs[i].file), &edit, 1, &diff);

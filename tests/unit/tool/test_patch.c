@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/files/patch.h"
+#include "tool/builtin/files/patch_apply.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */
 #define BOM "\xef\xbb\xbf"

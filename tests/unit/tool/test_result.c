@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "tool/result/result.h"
 #include "json/json.h"
+#include "tool/result/sanitize.h"
 
 static const struct {
     const char *what, *in, *want;

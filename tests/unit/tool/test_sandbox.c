@@ -25,6 +25,7 @@
 #include "support/boxworld.h"
 #include "tool/builtin/builtin.h"
 #include "tool/call/command.h"
+#include "tool/process/sandbox_probe.h"
 
 /* --- the attacks ---------------------------------------------------------------- */
 

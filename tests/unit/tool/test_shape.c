@@ -34,7 +34,7 @@ static void test_room(void **state) {
 
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_room r = ch_room_of(cases[i].window);
+        struct ch_shape_room r = ch_room_of(cases[i].window);
         assert_int_equal(r.chars, cases[i].chars);
         assert_int_equal(r.cost, cases[i].cost);
     }
@@ -63,7 +63,7 @@ static void test_cap(void **state) {
         size_t n = sizes[i / 4 % CH_LEN(sizes)];
         struct ch_shape how = {.window = windows[i / 4 / CH_LEN(sizes)], .tool = "t"};
         const char *letter = letters[i % 2], *end = ends[i / 2 % 2];
-        struct ch_room room = ch_room_of(how.window);
+        struct ch_shape_room room = ch_room_of(how.window);
         CH_BUF_AUTO text = {0}, got = {0};
         ch_buf_add_str(&text, "BEGIN");
         fill(&text, letter, n - 5 - strlen(end));

@@ -1,50 +1,25 @@
 /* child.c -- the life of a run below a run: see delegate.h. What goes up and down
  * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
  * and step_tools.c (steps of a plan). */
+#include "agent/feature/team/child.h"
+
 #include "agent/feature/team/delegate.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/child_key.h"
+#include "agent/machine/event.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/parent.h"
+#include "agent/session/children.h"
+#include "agent/session/session.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "chela/store.h"
 #include "json/writer.h"
 #include "tool/call/call.h"
-
-#define KEY_DIGITS 12
-
-/* --- its name ------------------------------------------------------------------------- */
-
-/* Calls that are given up as children are children. */
-static bool is_child(const struct ch_tool *t) {
-    return t && t->ops && t->ops->abandon == ch_child_abandon;
-}
-
-const char *ch_child_key(const char *session, const struct ch_tool *t, const char *call_key,
-                         struct ch_arena *a) {
-    unsigned char digest[CH_SHA256_SIZE];
-    char hex[2 * CH_SHA256_SIZE + 1];
-    struct ch_sha256 h;
-    if (!is_child(t))
-        return NULL;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, call_key, strlen(call_key));
-    ch_sha256_end(&h, digest);
-    ch_sha256_hex(digest, hex);
-    return ch_arena_printf(a, "%s~%s-%.*s", session, t->name, KEY_DIGITS, hex);
-}
-
-static bool is_child_part(const char *part) {
-    size_t n = strlen(part);
-    const char *dash = n > KEY_DIGITS + 1 ? part + n - KEY_DIGITS - 1 : NULL;
-    return dash && *dash == '-' && strspn(dash + 1, "0123456789abcdef") == KEY_DIGITS;
-}
-
-size_t chela_session_root(const char *key) {
-    CH_AUTOFREE char *rest = ch_strdup(key);
-    for (char *mark; (mark = strrchr(rest, '~')) && is_child_part(mark + 1);)
-        *mark = '\0';
-    return strlen(rest);
-}
 
 /* --- the end of a call ---------------------------------------------------------------- */
 
@@ -60,10 +35,8 @@ void ch_child_refuse(chela_call *call, const char *type, const char *why) {
 
 static void close_child(struct ch_child *c) {
     chela_session *s = c->session;
-    c->call->doing = NULL;
-    ch_list_del(&c->link);
     ch_delegate_ended(c);
-    c->run = NULL;
+    ch_child_detach(c);
     chela_session_close(s); /* frees c, later */
 }
 
@@ -115,17 +88,22 @@ static void on_end(struct ch_child *c, const struct chela_event *ev) {
         conclude(c, &e);
         return;
     }
-    c->resting = true;
     ch_call_rest(c->call);
 }
 
 /* --- events ----------------------------------------------------------------------------- */
 
+/* The host may close what it hears of: the call is held, since the event borrows
+ * its id. */
 static void on_event(const struct chela_event *ev, void *user) {
     struct ch_child *c = user;
     struct ch_spent s;
     if (!c->run || c->run->dead)
         return;
+    chela_call *call = c->call;
+    ch_call_ref(call);
+    if (ev->type == CHELA_EV_RUN_START) /* somebody cancelled it while it waited, perhaps */
+        ch_call_go_on(call);
     if (ch_child_used(ev, &s))
         ch_child_charge(c, &s);
     struct chela_event told = {.type = CHELA_EV_CHILD,
@@ -135,7 +113,7 @@ static void on_event(const struct chela_event *ev, void *user) {
                                .child = {.event = ev,
                                          .parent = c->run->id,
                                          .agent = c->session->agent->id,
-                                         .call = c->call->id,
+                                         .call = call->id,
                                          .depth = 1}};
     if (ev->type == CHELA_EV_CHILD) {
         told = *ev;
@@ -144,14 +122,10 @@ static void on_event(const struct chela_event *ev, void *user) {
     ch_child_tell(c->run, &told);
     if (ev->type == CHELA_EV_RUN_END && c->run && !c->run->dead)
         on_end(c, ev);
+    ch_call_unref(call);
 }
 
 /* --- its run ---------------------------------------------------------------------------- */
-
-void ch_child_bind(const chela_run *above, chela_run *run) {
-    run->ask_means = CH_MAX(run->ask_means, above->ask_means);
-    run->forgets |= above->forgets;
-}
 
 static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
     chela_run *run = NULL;
@@ -165,7 +139,7 @@ static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
         chela_run_free(run);
         return rc;
     }
-    ch_behalf_apply(&c->run->behalf, &o);
+    ch_behalf_apply(ch_run_origin_behalf(c->run), &o);
     ch_delegate_withhold(c, o.deny, &deny);
     o.deny = deny.n ? ch_buf_str(&deny) : NULL;
     c->kind->write_task(c, &task);
@@ -219,9 +193,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
                    chela_agent *to) {
     CH_ARENA_AUTO arena = {0};
     struct chela_error err = {0};
-    const char *key = ch_child_key(run->session->key, call->tool, call->key, &arena);
+    const char *key = ch_child_key(run->session->key, call->tool->name, call->key, &arena);
     struct ch_child *c = ch_alloc(sizeof(*c));
-    *c = (struct ch_child){.kind = kind, .run = run, .call = call};
+    *c = (struct ch_child){.kind = kind};
     if (strlen(key) > CH_LIMIT_SESSION_KEY ||
         ch_session_open(to, key, run->session->keep != NULL, &c->session, &err) < 0) {
         const char *why = err.message[0] ? err.message : "The session's key is too long.";
@@ -230,6 +204,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
         return;
     }
     c->session->child = c;
+    c->run = ch_run_ref(run);
+    c->call = call;
+    ch_call_ref(call);
     call->doing = c;
     ch_list_add(&run->children, &c->link);
     chela_session_on_ready(c->session, on_ready, c);
@@ -240,7 +217,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
 void ch_child_go_on(chela_call *call) {
     struct ch_child *c = call->doing;
     struct chela_error err = {0};
-    c->resting = false;
+    const chela_run *run = c->session->run;
+    if (run && !run->over)
+        return; /* it goes on already */
     if (begin(c, true, &err) < 0)
         fail(c, &err);
 }
@@ -251,7 +230,6 @@ void ch_child_cancel(chela_call *call) {
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
         return; /* its result is on its way */
-    c->resting = false;
     if (run && !ch_run_over(&run->m)) {
         ch_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
@@ -265,13 +243,4 @@ void ch_child_cancel(chela_call *call) {
 void ch_child_abandon(chela_call *call) {
     if (call->doing)
         close_child(call->doing);
-}
-
-void ch_child_free(chela_session *s) {
-    struct ch_child *c = CH_TAKE(s->child);
-    if (c && c->run) { /* closed by somebody else */
-        ch_list_del(&c->link);
-        c->call->doing = NULL;
-    }
-    ch_free(c);
 }

@@ -1,10 +1,10 @@
-/* api.js -- talking to the gateway.
+/* api.js -- requests to the gateway.
  *
- * The token lives in a variable of this script and nowhere else. It is sent in
- * a header, which EventSource cannot do: so server-sent events are read here. */
+ * The token is held in a variable of this script and nowhere else. It is sent in a header,
+ * which EventSource cannot do, so this file parses server-sent events itself. */
 
 let token = "";
-let onRefused = () => {}; /* the token is not, or no longer, the right one */
+let onRefused = () => {}; /* called when the token is refused */
 
 class Failure extends Error {
   constructor(status, message) {
@@ -33,7 +33,7 @@ function pathOf(key, rest = "") {
   return `/api/sessions/${encodeURIComponent(key)}${rest}`;
 }
 
-/* Bytes become events wherever they are cut. */
+/* Parses server-sent events from chunks of bytes, wherever they are split. */
 class EventReader {
   constructor(emit) {
     this.emit = emit;
@@ -62,8 +62,8 @@ class EventReader {
   }
 }
 
-/* Follow a session from after the event `last` on. Returns when the connection
- * ends; throws when it cannot be made or breaks. */
+/* Follows a session's events after the event `last`. Returns when the connection ends;
+ * throws when it fails. */
 async function follow(key, last, signal, emit) {
   const response = await send("GET", pathOf(key, "/events"), { headers: { "Last-Event-ID": last }, signal });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

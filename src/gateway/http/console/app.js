@@ -1,20 +1,19 @@
-/* app.js -- the page as a whole: the token, the sessions, the one that is open,
- * what is sent to it, and the keys. */
+/* app.js -- the page: token, list of sessions, the open session, sending, keyboard. */
 
-const every = 4000; /* ms between two looks at the list of sessions */
+const every = 4000; /* ms between two refreshes of the list of sessions */
 
 const app = {
   sessions: [],
-  hits: { text: "", list: [] }, /* of a search in what was said */
+  hits: { text: "", list: [] }, /* of a search in messages */
   searching: 0,
   agents: [],
-  key: null,      /* of the session that is open */
-  fresh: false,   /* it has no message yet, the gateway does not know it */
+  key: null,      /* of the open session */
+  fresh: false,   /* has no message yet: the gateway does not know it */
   status: "idle", /* running, paused, idle */
-  mode: null,     /* of what is sent, if somebody chose one; while it is in this status */
+  mode: null,     /* delivery mode chosen by the user; reset when the status changes */
   view: "chat",
-  following: null,   /* AbortController of its events */
-  posting: null,     /* a promise: a message on its way */
+  following: null,   /* AbortController of the event stream */
+  posting: null,     /* promise of the message being sent */
   mine: new Set(),   /* runs that this page began */
   last: "",          /* id of the last event */
 };
@@ -106,7 +105,7 @@ function showSessions() {
   if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
 }
 
-/* In what was said, once the typing rests; a session is shown once. */
+/* Searches messages when the user stops typing; lists a session once. */
 function search() {
   const text = $("search").value.trim().toLowerCase();
   showSessions();
@@ -130,7 +129,7 @@ function step(by) {
   all[Math.min(Math.max(at + by, 0), all.length - 1)]?.click();
 }
 
-/* --- the session that is open */
+/* --- the open session */
 
 function setStatus(status) {
   if (status !== app.status) app.mode = null;
@@ -145,7 +144,7 @@ function setStatus(status) {
   offerModes();
 }
 
-/* What becomes of words that are sent now. */
+/* The delivery modes that are possible now. */
 function modesNow() {
   if (app.status === "running") return ["steer", "follow_up", "take_over"];
   if (app.status !== "paused") return [];
@@ -185,7 +184,7 @@ function leave() {
   drawer(false);
 }
 
-/* A session that comes about with its first message. */
+/* Opens a new session; its first message creates it in the gateway. */
 function begin() {
   leave();
   const random = [...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(16).padStart(2, "0")).join("");
@@ -221,8 +220,8 @@ async function openSession(key) {
   watch(key);
 }
 
-/* Follow its events, and come back whenever the connection breaks. An id that
- * nobody knows makes the gateway tell all that it remembers. */
+/* Follows the session's events and reconnects when the connection breaks. With an unknown
+ * id the gateway sends all events that it remembers. */
 async function watch(key) {
   const control = app.following = new AbortController();
   let wait = 500;
@@ -258,7 +257,7 @@ function onEvent({ name, id, data }, key) {
   if (stuck) toEnd();
 }
 
-/* A run that somebody else began: what was said to it is in the records. */
+/* Shows the input of a run that another client began, from the records. */
 async function showInput(run) {
   const place = chat.put(make("span"));
   const key = app.key;
@@ -271,7 +270,7 @@ async function showInput(run) {
   place.remove();
 }
 
-/* --- what is said */
+/* --- sending */
 
 async function post(text) {
   const mode = modesNow().length ? { mode: $("mode").value } : { agent: $("agent").value };
@@ -317,7 +316,7 @@ async function speakUp(event) {
   }
 }
 
-/* Words that are no message: they answer the question that waits, or end the run. */
+/* Sends text that is not a message: the answer to a question, or a take-over. */
 async function instead(mode, text) {
   const question = chat.waiting().find((c) => c.asks);
   $("say").value = "";
@@ -338,7 +337,7 @@ async function instead(mode, text) {
   }
 }
 
-/* A message that was sent while the run worked has reached it. */
+/* The run has received a message that was sent during it. */
 function delivered(e, mode) {
   const pending = [...$("chat").querySelectorAll(".user.pending")].find((b) => b.dataset.text === e.text);
   pending?.remove();
@@ -354,7 +353,7 @@ async function cancel() {
   }
 }
 
-/* A run that was cut off goes on where it was. */
+/* Resumes an interrupted run. */
 async function resume() {
   if (app.status !== "interrupted") return;
   setStatus("running"); // its events may come before the answer does
@@ -383,10 +382,10 @@ async function remove() {
   listSessions();
 }
 
-/* --- what waits for a person */
+/* --- pending decisions */
 
-/* The exact arguments of the calls that wait: events tell of them before they
- * are paused for, the gateway's list has them word for word. */
+/* Loads the exact arguments of the waiting calls from the gateway; the events hold a
+ * summary only. */
 async function fillWaiting() {
   const key = app.key;
   let list;
@@ -405,8 +404,8 @@ async function fillWaiting() {
   if (stuck) toEnd();
 }
 
-/* Do what a card asks for. A refusal is told on it; what was decided by somebody
- * else meanwhile is over. */
+/* Sends a decision. An error is shown on the card; a call that another person has decided
+ * about is closed. */
 async function settle(card, word, given, send) {
   card.ready(false);
   try {
@@ -422,7 +421,7 @@ async function settle(card, word, given, send) {
   if (app.status === "paused") offerModes();
 }
 
-/* What goes with a decision has a name of its own. */
+/* The member of the request that holds the text of a decision. */
 const wordsFor = { edit: "arguments", answer: "content", "take-over": "text", deny: "reason" };
 
 function decide(card, decision, words) {
@@ -438,7 +437,7 @@ function takeOver(card, text) {
   settle(card, "ask.taken", null, () => ask("POST", pathOf(app.key, "/messages"), { text, mode: "take_over" }));
 }
 
-/* --- the frame */
+/* --- layout */
 
 function trouble(what) {
   $("trouble").hidden = !what;
@@ -518,7 +517,7 @@ function setTongue(to) {
   else openSession(app.key);
 }
 
-/* --- keys */
+/* --- keyboard */
 
 const keys = [
   ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["c", "help.say"], ["n", "help.new"],
@@ -554,7 +553,7 @@ function onKey(event) {
   if (action) { event.preventDefault(); action(); }
 }
 
-/* Enter sends, but not the one that ends a word in an input method. */
+/* Enter sends, except when it confirms a word of an input method. */
 function onSayKey(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   event.preventDefault();

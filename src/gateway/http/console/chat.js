@@ -1,12 +1,11 @@
-/* chat.js -- a conversation as it is read.
+/* chat.js -- the view of a conversation.
  *
- * It is fed from two sides: the session's records (what was kept) when it is
- * opened, and events (what happens) from then on. Both say which run and how
- * far: a record of a state holds the number of the next event, so nothing that
- * the records told is told again by a replayed event. Tool calls are found by
- * their id and may be told any number of times. */
+ * It is built from the session's records when the session is opened, then from events. A
+ * state record holds the sequence number of the next event, so that replayed events do not
+ * repeat what the records hold. Tool calls are identified by their id, and can be reported
+ * any number of times. */
 
-const brief = 96; /* characters of a call's arguments in its headline */
+const brief = 96; /* characters of a call's arguments in its title */
 
 function plain(content) {
   if (typeof content === "string") return content;
@@ -14,7 +13,7 @@ function plain(content) {
   return content === undefined || content === null ? "" : JSON.stringify(content, null, 2);
 }
 
-/* Arguments that are still being written are no JSON yet. */
+/* Incomplete arguments are not valid JSON yet. */
 function readable(json) {
   return typeof json === "string" ? indented(json) : JSON.stringify(json ?? {}, null, 2);
 }
@@ -27,7 +26,7 @@ function headline(json) {
   return text.length > brief ? `${text.slice(0, brief)}…` : text;
 }
 
-/* As it is, but that nothing can hide in it except tabs and the ends of lines. */
+/* The text with hidden characters made visible, except tabs and line breaks. */
 function lines(text) {
   const node = make("pre.summary", { tabindex: 0 });
   for (const piece of text.split(/([\n\t]+)/)) {
@@ -81,8 +80,8 @@ class ToolCard {
 }
 
 class Chat {
-  /* hooks: began, resumed, ended, asked, delivered, and those of the cards: decide,
-   * answer, takeOver. */
+  /* hooks: began, resumed, ended, asked, delivered; and those of the cards: decide, answer,
+   * takeOver. */
   constructor(node, hooks) {
     this.node = node;
     this.hooks = hooks;
@@ -91,20 +90,20 @@ class Chat {
   clear() {
     this.node.replaceChildren();
     this.tools = new Map();
-    this.children = new Map(); /* runs of agents that were called, by id */
+    this.children = new Map(); /* runs of child agents, by id */
     this.consents = new Map();
     this.answers = new Map(); /* calls that wait for their result, by id */
-    this.next = new Map(); /* run: number of the next event that is news */
+    this.next = new Map(); /* by run: the next sequence number that is new */
     this.text = this.thought = this.planNode = null;
     this.indexes = new Map();
-    this.missed = false; /* some events were lost: read the records again */
+    this.missed = false; /* events were lost: reload the records */
   }
   put(node) {
     this.node.append(node);
     return node;
   }
 
-  /* --- pieces of a conversation */
+  /* --- parts of a conversation */
 
   user(content, badge) {
     this.close();
@@ -170,7 +169,7 @@ class Chat {
     this.answers.set(id, card);
     this.put(card.node);
   }
-  /* Those that still wait for somebody. */
+  /* The cards that wait for a person. */
   waiting() {
     return [...this.consents.values(), ...this.answers.values()].filter((c) => !c.settled);
   }
@@ -185,7 +184,7 @@ class Chat {
     this.planNode.replaceChildren(make("h3", {}, say("chat.plan")), make("ol", {}, ...steps.map((s) =>
       make("li", { "data-state": s.status ?? "pending" }, s.description ?? JSON.stringify(s)))));
   }
-  /* Records hold the plan as a call, and its steps as calls named after it. */
+  /* Records hold the plan as a call, and each step as a call with the id plan_N_sSTEP. */
   stepDone(id, failed) {
     const step = /^plan_\d+_s(\d+)/.exec(id)?.[1];
     if (!step || !this.planNode) return;
@@ -207,13 +206,13 @@ class Chat {
 
   /* --- from records */
 
-  /* live: the run that the last of them belongs to is at work. */
+  /* live: the run of the last record is in progress. */
   load(records, live) {
     const last = records.findLast((r) => r.type === "state");
     const cut = last?.data.status === "running" && !live;
     const running = last?.data.status === "running" && live ? last : null;
     for (const r of records) {
-      /* Of the turn that is under way events tell, from the start. */
+      /* The events of the current turn are replayed from its start. */
       if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
       this.record(r);
     }
@@ -260,18 +259,18 @@ class Chat {
     if (data.status !== "running" && data.reason) this.end(data);
   }
 
-  /* --- from events; true if it was news */
+  /* --- from events; returns whether the event was new */
 
   event(e) {
     if (e.depth) { this.below(e); return true; }
     const expected = this.next.get(e.run) ?? 0;
     if (e.seq < expected) return false;
-    if (e.seq > expected && e.type !== "run_start") this.missed = true; /* which leaps when a run is taken up */
+    if (e.seq > expected && e.type !== "run_start") this.missed = true; /* sequence numbers jump when a run is resumed */
     this.next.set(e.run, e.seq + 1);
     this.on[e.type]?.call(this, e);
     return true;
   }
-  /* An agent that was called: what it does is progress of the call. */
+  /* Events of a child agent are progress of its call. */
   below(e) {
     if (e.type === "child_start")
       this.children.set(e.run, { agent: e.agent, card: this.children.get(e.parent)?.card ?? this.tools.get(e.call) });

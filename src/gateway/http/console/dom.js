@@ -1,7 +1,7 @@
-/* dom.js -- making nodes.
+/* dom.js -- creates nodes.
  *
- * Text becomes text nodes and nothing else: no string is ever read as HTML,
- * which the page's policy would not allow either. */
+ * Text becomes text nodes only. No string is parsed as HTML; the page's content security
+ * policy forbids it, too. */
 
 function $(id) {
   return document.getElementById(id);
@@ -15,7 +15,7 @@ function make(what, attributes, ...children) {
   return fill(node, attributes, children);
 }
 
-/* The same in SVG; the page's own mark tells what that is. */
+/* The same for SVG; the namespace is that of the page's logo. */
 function draw(tag, attributes, ...children) {
   const node = document.createElementNS(document.querySelector("svg").namespaceURI, tag);
   return fill(node, attributes, children);
@@ -31,9 +31,8 @@ function fill(node, attributes, children) {
   return node;
 }
 
-/* Everything that could hide something, shown: control characters, marks that
- * turn the direction of writing, spaces without width. The text is otherwise
- * as it is. */
+/* Makes hidden characters visible: control characters, bidirectional marks, zero-width
+ * spaces. The rest of the text is unchanged. */
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
 
 const controls = ("NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI " +
@@ -57,7 +56,7 @@ function visibly(text, into) {
   return into;
 }
 
-/* Null where the browser has no clipboard for us: it wants HTTPS or localhost. */
+/* Null if the page has no clipboard access, which needs HTTPS or localhost. */
 function copyButton(text) {
   if (!navigator.clipboard) return null;
   const button = make("button.copy", { type: "button" }, say("chat.copy"));
@@ -69,7 +68,7 @@ function copyButton(text) {
   return button;
 }
 
-/* Once a frame at most. */
+/* Runs work at most once per frame. */
 function eachFrame(work) {
   let asked = false;
   return () => {

@@ -1,11 +1,10 @@
-/* human.js -- what a run waits for a person to do: decide about a call, agree to
- * a plan, answer a question.
+/* human.js -- cards for decisions that a run waits for: approve a call, approve a plan,
+ * answer a question.
  *
- * Nothing can be decided before the exact arguments are on the page. Arguments
- * that a person changes are shown a second time, as they will be sent, with
- * whatever could hide in them: that text is what the gateway gets. */
+ * A decision is possible only when the exact arguments are shown. Edited arguments are shown
+ * again as they will be sent, with hidden characters made visible. */
 
-/* --- fields: {node, focus(), read()}; read throws if it cannot be sent */
+/* --- fields: {node, focus(), read()}; read throws if the input is invalid */
 
 function textField(label, value = "") {
   const area = make("textarea", { rows: 3, "aria-label": label });
@@ -20,13 +19,13 @@ function textField(label, value = "") {
   };
 }
 
-/* Words that may be left out. */
+/* An optional text. */
 function reasonField(label) {
   const field = textField(label);
   return { ...field, read: () => field.node.value.trim() };
 }
 
-/* What is read from a field, as it will run; followed while it is changed. */
+/* A live view of a field's value as it will be sent. */
 function exactly(field) {
   const exact = make("pre.exact", { tabindex: 0 }), wrong = make("p.bad.quiet", { role: "alert" });
   const show = () => {
@@ -53,7 +52,7 @@ function jsonField(label, json) {
   return exactly({ node: area, focus: () => area.focus(), read: () => readObject(area.value) });
 }
 
-/* --- a plan, step by step */
+/* --- a plan */
 
 function stepRow(step, act) {
   const numbers = () => parts(step.get("depends_on") ?? "[]").join(", ");
@@ -76,7 +75,7 @@ function stepRow(step, act) {
     field("textarea.mono", say("plan.input"), indented(step.get("tool_input") ?? "{}"), (v) => step.set("tool_input", v.trim() || "{}")));
 }
 
-/* Numbers of steps stay as they are: others name them. */
+/* Step numbers do not change: other steps refer to them. */
 function planField(json) {
   const plan = members(json);
   const steps = parts(plan.get("steps") ?? "[]").map(members);
@@ -104,7 +103,7 @@ function planField(json) {
 
 /* --- cards */
 
-/* Ctrl Enter sends what is written, Escape puts it away. */
+/* Ctrl Enter submits the open form, Escape closes it. */
 class WaitingCard {
   constructor(id, title, kind = "") {
     this.id = id;
@@ -126,8 +125,8 @@ class WaitingCard {
     if (key) this.keys.set(key, node);
     return node;
   }
-  /* A decision that takes words: its button opens a form. does: what sending it does,
-   * if that is more than the button's name says. */
+  /* A decision with a text: its button opens a form. does: the label of the submit button, if
+   * it differs from that of the first one. */
   words(word, key, { note, does, field, send }) {
     return this.button(this.wordy, word, key, "", () => this.open({ title: say(does ?? word), note: say(note), field: field(), send }));
   }
@@ -172,7 +171,7 @@ class WaitingCard {
     this.ready(true);
     if (!this.form.hidden) this.wrong.textContent = why;
   }
-  /* word: what became of it; given: the words that went with it. */
+  /* word: the decision; given: its text. */
   decided(word, given) {
     this.quick.hidden = this.wordy.hidden = this.form.hidden = true;
     this.outcome.hidden = false;
@@ -186,7 +185,7 @@ const decidedAs = {
   edit: "ask.edited", answer: "ask.answered", "take-over": "ask.taken",
 };
 
-/* A call that needs consent. A plan is one, too: the call make_plan. */
+/* A call that needs consent. A plan is one, too: a call of make_plan. */
 class ConsentCard extends WaitingCard {
   /* decide(card, decision, words) */
   constructor(id, name, summary, decide) {
@@ -216,7 +215,7 @@ class ConsentCard extends WaitingCard {
   }
   listSteps() {
     let steps = [];
-    try { steps = JSON.parse(this.json).steps ?? []; } catch { /* the exact text is shown */ }
+    try { steps = JSON.parse(this.json).steps ?? []; } catch { /* not JSON: the text is shown as it is */ }
     this.plan.replaceChildren(...steps.map((s) => {
       const node = make("li", {}, visibly(String(s.description ?? ""), make("span")));
       const after = (s.depends_on ?? []).length ? `  ·  ${say("plan.after")} ${s.depends_on.join(", ")}` : "";
@@ -226,12 +225,12 @@ class ConsentCard extends WaitingCard {
   }
 }
 
-/* A call whose result comes from outside: a question of the model, or a tool of
- * some client. answer(card, text), takeOver(card, text). */
+/* A call that a person or a client answers: a question of the model, or a client's tool.
+ * answer(card, text), takeOver(card, text). */
 class AnswerCard extends WaitingCard {
   constructor(id, name, json, { answer, takeOver }) {
     let given = {};
-    try { given = JSON.parse(json); } catch { /* it is shown as it is */ }
+    try { given = JSON.parse(json); } catch { /* not JSON: shown as it is */ }
     const question = given.question ?? given.prompt ?? given.message;
     const asks = name === "ask_user" && typeof question === "string";
     super(id, asks ? say("ask.question") : say("ask.result", name), "question");

@@ -1,17 +1,17 @@
-/* jsontext.js -- JSON as text: what is shown, changed and sent is the same.
+/* jsontext.js -- formats JSON without parsing it into values.
  *
- * Reading it and writing it again would round long numbers and lose what stands
- * there twice. Here nothing changes but the space between tokens. */
+ * Parsing and serializing would round long numbers and drop duplicate members. These
+ * functions change only the white space between tokens. */
 
 const jsonTokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;
 
-/* Without any space; throws if it is no JSON. */
+/* Removes white space; throws if the text is not valid JSON. */
 function compact(text) {
   JSON.parse(text);
   return text.match(jsonTokens).join("");
 }
 
-/* A line for each value; as it is, if it is no JSON. */
+/* One line per value; unchanged if the text is not valid JSON. */
 function indented(text) {
   let out = "", depth = 0, opened = false;
   const line = () => `\n${"  ".repeat(depth)}`;
@@ -28,7 +28,7 @@ function indented(text) {
   return out;
 }
 
-/* The elements of an array, or the members of an object, each a text. */
+/* The elements of an array, or the members of an object, as texts. */
 function parts(text) {
   const all = [];
   let depth = 0, one = "";
@@ -43,7 +43,7 @@ function parts(text) {
   return all;
 }
 
-/* An object's members, by name. */
+/* The members of an object, by name. */
 function members(text) {
   return new Map(parts(text).map((one) => {
     const [name] = /^"(?:[^"\\]|\\.)*"/.exec(one);

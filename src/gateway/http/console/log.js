@@ -1,5 +1,4 @@
-/* log.js -- the events of the open session as they come, for who wants to see
- * exactly what happens. The last of them are kept. */
+/* log.js -- the raw events of the open session; the latest ones are kept. */
 
 class Log {
   constructor(node) {
@@ -9,7 +8,7 @@ class Log {
     this.list = make("div.log", { role: "log", tabindex: 0 });
     this.refresh = eachFrame(() => this.show());
   }
-  /* Anew, in the language of the page. */
+  /* Builds the view in the language of the page. */
   frame() {
     this.filter = make("input", { type: "search", placeholder: say("log.filter"), "aria-label": say("log.filter"), oninput: () => this.fill() });
     this.deltas = make("input", { type: "checkbox", onchange: () => this.fill() });
@@ -44,7 +43,7 @@ class Log {
     this.list.replaceChildren();
     this.show();
   }
-  /* What came since the last time. */
+  /* Shows the events since the last call. */
   show() {
     if (!this.filter) return;
     const stuck = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 60;

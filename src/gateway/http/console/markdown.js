@@ -1,17 +1,16 @@
-/* markdown.js -- what a model writes, as nodes.
+/* markdown.js -- renders Markdown as nodes.
  *
- * The common part of Markdown: paragraphs, headings, lists, quotes, fences,
- * tables, rules; emphasis, code, links. What is not understood is shown as it
- * was written. Links lead to http, https and mailto alone; a picture is shown
- * as a link, since fetching it would tell its server who reads this.
+ * Supported: paragraphs, headings, lists, quotes, fences, tables, rules; emphasis, code,
+ * links. Other syntax is shown as text. Links must be http, https or mailto. A picture is
+ * shown as a link, because loading it would tell its server who reads the page.
  *
- * Text arrives in pieces: blocks that did not change keep their nodes, so a
- * piece costs the last block and not the whole message. */
+ * Text arrives in pieces. Blocks that did not change keep their nodes, so that a piece costs
+ * one block and not the whole message. */
 
-const depthMost = 8; /* of lists and quotes in each other */
-const reach = 4096;  /* characters from a mark to its end */
+const depthMost = 8; /* nesting of lists and quotes */
+const reach = 4096;  /* longest distance between a mark and its end, in characters */
 
-/* --- the line: emphasis, code, links */
+/* --- inline: emphasis, code, links */
 
 const inlineRules = [
   [/^`+/, takeCode],
@@ -45,7 +44,7 @@ function link(address, ...children) {
   return make("a", { href: address, target: "_blank", rel: "noopener noreferrer nofollow", title: address }, ...children);
 }
 
-/* Where the bracket that opens at `from` closes; -1: nowhere. */
+/* The position of the bracket that closes the one at `from`; -1: none. */
 function closing(text, from, open, close) {
   let depth = 0;
   for (let i = from; i < text.length && i < from + 4096; i++) {
@@ -109,7 +108,7 @@ function inlineInto(parent, text, depth = 0) {
   parent.append(text.slice(plain));
 }
 
-/* --- blocks: a list of lines is cut into them, each a list of lines again */
+/* --- blocks: a list of lines is split into blocks, each a list of lines again */
 
 const opens = {
   fence: /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/,
@@ -132,7 +131,7 @@ function kindOf(lines, i) {
   return "text";
 }
 
-/* How many lines the block that begins at i has. */
+/* The number of lines of the block that begins at i. */
 function extent(lines, i, kind) {
   let end = i + 1;
   if (kind === "fence") {
@@ -151,8 +150,8 @@ function extent(lines, i, kind) {
   return end - i;
 }
 
-/* An item of this very list, not of one inside: it is not indented as far as
- * the words of the one before. */
+/* Is the line an item of the same list, not of a nested one? A nested item is indented at
+ * least to the text of the item before. */
 function siblingOf(first, line) {
   const item = opens.item.exec(line);
   return item && item[1].length < Math.max(first[0].trimEnd().length + 1, 2) ? item : null;
@@ -256,7 +255,7 @@ function blocksInto(parent, text, depth = 0) {
   return parent;
 }
 
-/* A message that grows. */
+/* A growing message. */
 class Markdown {
   constructor(node) {
     this.node = node;

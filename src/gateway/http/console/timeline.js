@@ -1,9 +1,8 @@
-/* timeline.js -- the runs of a session as stretches of time.
+/* timeline.js -- the runs of a session on a time axis.
  *
- * Made from the session's records. A record is written when something ended: a
- * model call begins where the record before it ends, a tool call where it was
- * asked for. A wait for a person may be hours long and would leave nothing of
- * the rest to see: it is drawn shorter than it was, and hatched. */
+ * Built from the session's records. A record is written at the end of an operation: a model
+ * call begins at the preceding record, a tool call at its request. Waiting for a person can
+ * take hours and would hide everything else, so it is drawn shorter, and hatched. */
 
 /* [{id, input, status, reason, spans: [{kind, title, start, end, ...}], ...}] */
 function runsOf(records) {
@@ -47,7 +46,7 @@ function endWait(runs, r) {
   }
 }
 
-/* From time to a part of the width: waits count for a fifth of the rest. */
+/* Maps a time to a fraction of the width; all waits together get a fifth of the rest. */
 function scaleOf(run) {
   const waits = run.spans.filter((s) => s.kind === "wait" && s.end > s.start);
   const idle = waits.reduce((sum, s) => sum + s.end - s.start, 0);

@@ -1,5 +1,4 @@
-/* usage.js -- what the models used, and how long they took: drawn here, from
- * one list of model calls. */
+/* usage.js -- charts of tokens and latency, from the list of model calls. */
 
 const days = 14;
 
@@ -7,7 +6,7 @@ function quantile(sorted, q) {
   return sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] : 0;
 }
 
-/* A round number at or above it, for the top of an axis. */
+/* The next round number, for the top of an axis. */
 function roundUp(n) {
   const power = 10 ** Math.floor(Math.log10(Math.max(n, 1)));
   return [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= n);
@@ -17,7 +16,7 @@ function dayOf(ms) {
   return new Date(ms).toLocaleDateString("sv-SE");
 }
 
-/* The calls of each day up to today, also of days without any. */
+/* The calls by day up to today; days without calls are included. */
 function byDay(calls, n) {
   const all = new Map();
   const today = new Date();
@@ -31,7 +30,7 @@ function byDay(calls, n) {
 
 const total = (calls, what) => calls.reduce((sum, c) => sum + (c[what] ?? 0), 0);
 
-/* Axes, and a function from values to heights. */
+/* Draws the axes; returns a function from values to heights. */
 function canvas(width, height, top, show) {
   const left = 56, right = 12, bottom = 22, above = 8;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "tool/call/call.h"
 #include "json/json.h"
+#include "tool/call/call_view.h"
 
 static const char *const question_names[] = {"question", "prompt", "message", NULL};
 static const char *const choice_names[] = {"choices", "options", NULL};

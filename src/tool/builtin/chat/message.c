@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "chela/channel.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/delivery.h"
 
 static const char *const target_names[] = {"target", "to", "recipient", NULL};

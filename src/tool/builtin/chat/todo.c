@@ -9,9 +9,11 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/state.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 static const char *const list_names[] = {"todos", "items", "list", NULL};
 static const char *const text_names[] = {"content", "text", "title", "task", NULL};

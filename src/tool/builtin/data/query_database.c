@@ -11,6 +11,7 @@
 #include "io/module.h"
 #include "tool/builtin/data/table.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -21,7 +22,7 @@ struct ask {
     const struct ch_database_setting *database; /* borrowed from the settings */
     struct chela_db_query query;
     bool json;
-    struct ch_table table;
+    struct ch_result_table table;
 };
 
 /* --- arguments -------------------------------------------------------------------- */
@@ -142,11 +143,11 @@ static int query_database_stop(void *user) {
 }
 
 static void columns(const char *const *names, size_t n, void *user) {
-    ch_table_columns(&((struct ask *)user)->table, names, n);
+    ch_result_table_columns(&((struct ask *)user)->table, names, n);
 }
 
 static void query_database_row(const struct chela_db_value *values, size_t n, void *user) {
-    ch_table_row(&((struct ask *)user)->table, values, n);
+    ch_result_table_row(&((struct ask *)user)->table, values, n);
 }
 
 static const char *query_database_type_of(int code) {
@@ -206,8 +207,8 @@ static void query_database_add_details(const struct ask *a, size_t shown,
 static void query_database_answer(const struct ask *a, const struct chela_db_outcome *o) {
     CH_BUF_AUTO text = {0};
 
-    size_t shown = a->json ? ch_table_json(&a->table, TEXT_MAX, &text)
-                           : ch_table_text(&a->table, TEXT_MAX, &text);
+    size_t shown = a->json ? ch_result_table_json(&a->table, TEXT_MAX, &text)
+                           : ch_result_table_text(&a->table, TEXT_MAX, &text);
     query_database_add_summary(&text, a, shown, o);
     chela_result_text(a->call, ch_buf_str(&text), text.n);
     query_database_add_details(a, shown, o);
@@ -248,6 +249,6 @@ int ch_query_database_run(chela_call *call, void *user) {
     a.query.columns = columns;
     a.query.row = query_database_row;
     int rc = query_database_run(&a, user);
-    ch_table_release(&a.table);
+    ch_result_table_release(&a.table);
     return rc;
 }

@@ -13,10 +13,10 @@
 #define WIDEST 40    /* columns that a value can push the next one away */
 #define BLOB_HEAD 16 /* bytes of a blob that are shown */
 
-void ch_table_release(struct ch_table *t) {
+void ch_result_table_release(struct ch_result_table *t) {
     ch_free(t->rows);
     ch_arena_release(&t->arena);
-    *t = (struct ch_table){0};
+    *t = (struct ch_result_table){0};
 }
 
 /* --- one value ----------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void data_table_add_line(struct ch_buf *out, struct ch_sv s) {
     }
 }
 
-static void data_table_set_text(struct ch_table *t, struct ch_cell *cell, struct ch_sv s) {
+static void data_table_set_text(struct ch_result_table *t, struct ch_cell *cell, struct ch_sv s) {
     CH_BUF_AUTO line = {0}, json = {0}, whole = {0};
     size_t left;
     struct ch_sv shown = data_table_cut(s, &left);
@@ -63,7 +63,7 @@ static void data_table_set_text(struct ch_table *t, struct ch_cell *cell, struct
     cell->json = ch_arena_sv(&t->arena, ch_buf_sv(&json));
 }
 
-static void set_blob(struct ch_table *t, struct ch_cell *cell, struct ch_sv bytes) {
+static void set_blob(struct ch_result_table *t, struct ch_cell *cell, struct ch_sv bytes) {
     CH_BUF_AUTO text = {0};
 
     ch_buf_addf(&text, "(%zu bytes: ", bytes.n);
@@ -73,7 +73,8 @@ static void set_blob(struct ch_table *t, struct ch_cell *cell, struct ch_sv byte
     data_table_set_text(t, cell, ch_buf_sv(&text));
 }
 
-static void data_table_set_plain(struct ch_table *t, struct ch_cell *cell, struct ch_sv text) {
+static void data_table_set_plain(struct ch_result_table *t, struct ch_cell *cell,
+                                 struct ch_sv text) {
     cell->text = cell->json = ch_arena_sv(&t->arena, text);
 }
 
@@ -86,7 +87,7 @@ static bool is_json_number(struct ch_sv s) {
     return ch_json_parse(&a, s, CH_JSON_STRICT, &v, NULL, NULL) == 0 && v->type == CH_JSON_NUMBER;
 }
 
-static void data_table_set_number(struct ch_table *t, struct ch_cell *cell,
+static void data_table_set_number(struct ch_result_table *t, struct ch_cell *cell,
                                   const struct chela_db_value *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
@@ -104,7 +105,7 @@ static void data_table_set_number(struct ch_table *t, struct ch_cell *cell,
     cell->number = true;
 }
 
-static void data_table_set_value(struct ch_table *t, struct ch_cell *cell,
+static void data_table_set_value(struct ch_result_table *t, struct ch_cell *cell,
                                  const struct chela_db_value *v) {
     *cell = (struct ch_cell){0};
     switch (v->type) {
@@ -131,7 +132,7 @@ static void data_table_set_value(struct ch_table *t, struct ch_cell *cell,
 
 /* --- filling --------------------------------------------------------------------- */
 
-static bool data_table_is_taken(const struct ch_table *t, size_t before, struct ch_sv name) {
+static bool data_table_is_taken(const struct ch_result_table *t, size_t before, struct ch_sv name) {
     for (size_t i = 0; i < before; i++)
         if (ch_sv_eq(t->names[i].text, name))
             return true;
@@ -139,7 +140,7 @@ static bool data_table_is_taken(const struct ch_table *t, size_t before, struct 
 }
 
 /* Two columns "id" of a join become "id" and "id_2". */
-static void set_name(struct ch_table *t, size_t i, const char *name) {
+static void set_name(struct ch_result_table *t, size_t i, const char *name) {
     data_table_set_text(t, &t->names[i], ch_sv_str(name && *name ? name : "?"));
     for (size_t k = 2; data_table_is_taken(t, i, t->names[i].text); k++) {
         CH_BUF_AUTO other = {0};
@@ -148,7 +149,7 @@ static void set_name(struct ch_table *t, size_t i, const char *name) {
     }
 }
 
-void ch_table_columns(struct ch_table *t, const char *const *names, size_t n) {
+void ch_result_table_columns(struct ch_result_table *t, const char *const *names, size_t n) {
     t->nall = n;
     t->ncolumns = CH_MIN(n, CH_LIMIT_SQL_COLUMNS);
     t->names = ch_arena_zalloc(&t->arena, (t->ncolumns + 1) * sizeof(*t->names));
@@ -156,7 +157,7 @@ void ch_table_columns(struct ch_table *t, const char *const *names, size_t n) {
         set_name(t, i, names[i]);
 }
 
-void ch_table_row(struct ch_table *t, const struct chela_db_value *values, size_t n) {
+void ch_result_table_row(struct ch_result_table *t, const struct chela_db_value *values, size_t n) {
     struct ch_cell *cells = ch_arena_zalloc(&t->arena, (t->ncolumns + 1) * sizeof(*cells));
 
     for (size_t i = 0; i < CH_MIN(n, t->ncolumns); i++)
@@ -209,7 +210,7 @@ static size_t chars_of(struct ch_sv s) {
     return data_table_measure(s, &columns);
 }
 
-static size_t *column_widths(const struct ch_table *t) {
+static size_t *column_widths(const struct ch_result_table *t) {
     size_t *widths = ch_alloc((t->ncolumns + 1) * sizeof(*widths));
 
     for (size_t i = 0; i < t->ncolumns; i++) {
@@ -225,8 +226,8 @@ static void add_spaces(struct ch_buf *out, size_t n) {
         ch_buf_addc(out, ' ');
 }
 
-static void add_cells(const struct ch_table *t, const struct ch_cell *cells, const size_t *widths,
-                      struct ch_buf *out) {
+static void add_cells(const struct ch_result_table *t, const struct ch_cell *cells,
+                      const size_t *widths, struct ch_buf *out) {
     for (size_t i = 0; i < t->ncolumns; i++) {
         size_t wide = width_of(cells[i].text), room = widths[i] - CH_MIN(wide, widths[i]);
         ch_buf_add_str(out, i ? " | " : "");
@@ -239,7 +240,7 @@ static void add_cells(const struct ch_table *t, const struct ch_cell *cells, con
     ch_buf_addc(out, '\n');
 }
 
-static void data_table_add_rule(const struct ch_table *t, const size_t *widths,
+static void data_table_add_rule(const struct ch_result_table *t, const size_t *widths,
                                 struct ch_buf *out) {
     for (size_t i = 0; i < t->ncolumns; i++) {
         ch_buf_add_str(out, i ? "-+-" : "");
@@ -249,7 +250,7 @@ static void data_table_add_rule(const struct ch_table *t, const size_t *widths,
     ch_buf_addc(out, '\n');
 }
 
-size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out) {
+size_t ch_result_table_text(const struct ch_result_table *t, size_t max, struct ch_buf *out) {
     CH_AUTOFREE size_t *widths = column_widths(t);
     size_t shown = 0, used;
 
@@ -267,7 +268,7 @@ size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out) {
     return shown;
 }
 
-size_t ch_table_json(const struct ch_table *t, size_t max, struct ch_buf *out) {
+size_t ch_result_table_json(const struct ch_result_table *t, size_t max, struct ch_buf *out) {
     size_t shown = 0, used = 2;
 
     ch_buf_addc(out, '[');

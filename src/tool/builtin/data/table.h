@@ -13,7 +13,7 @@ struct ch_cell {
     bool number;       /* stands at the right */
 };
 
-struct ch_table {
+struct ch_result_table {
     struct ch_arena arena;
     struct ch_cell *names; /* unique */
     size_t ncolumns;       /* kept, at most CH_LIMIT_SQL_COLUMNS */
@@ -22,13 +22,13 @@ struct ch_table {
     size_t nrows, cap;
 };
 
-void ch_table_release(struct ch_table *t);
-void ch_table_columns(struct ch_table *t, const char *const *names, size_t n);
-void ch_table_row(struct ch_table *t, const struct chela_db_value *values, size_t n);
+void ch_result_table_release(struct ch_result_table *t);
+void ch_result_table_columns(struct ch_result_table *t, const char *const *names, size_t n);
+void ch_result_table_row(struct ch_result_table *t, const struct chela_db_value *values, size_t n);
 
 /* Append the rows aligned under their names, or as a JSON array of objects:
  * as many as fit into max characters. Returns how many that are. */
-size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out);
-size_t ch_table_json(const struct ch_table *t, size_t max, struct ch_buf *out);
+size_t ch_result_table_text(const struct ch_result_table *t, size_t max, struct ch_buf *out);
+size_t ch_result_table_json(const struct ch_result_table *t, size_t max, struct ch_buf *out);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/zone.h"
 #include "base/zone_file.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/result/similar.h"
 #include "json/writer.h"
 

@@ -4,6 +4,7 @@
  * order (a file may be named twice), and only if every hunk has its place the
  * files are changed, through a stage that puts everything back if one of them
  * cannot be. */
+#include "tool/builtin/files/patch_apply.h"
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/apply_patch.h"
 
@@ -16,6 +17,7 @@
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/stage.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
 #include "json/writer.h"
 

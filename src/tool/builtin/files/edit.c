@@ -22,7 +22,7 @@ static const char *const old_names[] = {"old_text", "old_string", "oldText", "ol
 static const char *const new_names[] = {"new_text", "new_string", "newText", "newString", NULL};
 
 struct job {
-    struct ch_edit edits[CH_LIMIT_EDITS];
+    struct ch_replacement edits[CH_LIMIT_EDITS];
     size_t n;
 };
 
@@ -52,7 +52,7 @@ static int files_edit_add_edit(chela_call *call, struct job *job, const struct c
                            "Edit %zu needs the strings old_text and new_text.", job->n + 1);
         return CHELA_EINVAL;
     }
-    job->edits[job->n++] = (struct ch_edit){
+    job->edits[job->n++] = (struct ch_replacement){
         .old_text = ch_json_str(old),
         .new_text = ch_json_str(new),
     };

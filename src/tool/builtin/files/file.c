@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
 #include "json/json.h"
 

@@ -22,6 +22,7 @@
 #include "tool/call/call.h"
 #include "tool/call/call_path.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define NOTES 700        /* characters kept for what is said after the lines */
 #define LINE_BEFORE 120  /* bytes shown before the match of a long line */

@@ -14,6 +14,7 @@
 #include "tool/call/call.h"
 #include "tool/call/call_path.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define NOTES 200 /* characters kept for what is said after the names */
 

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-void ch_page_init(struct ch_page *p, struct ch_room room, uint64_t notes) {
+void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes) {
     *p = (struct ch_page){.left = ch_room_less(room, notes)};
 }
 
@@ -24,7 +24,7 @@ bool ch_page_add(struct ch_page *p, struct ch_sv line) {
         if (page_is_control(p->text.p[i]))
             p->text.p[i] = '?';
     ch_buf_addc(&p->text, '\n');
-    struct ch_room size = ch_room_needed(ch_sv(p->text.p + from, p->text.n - from));
+    struct ch_shape_room size = ch_room_needed(ch_sv(p->text.p + from, p->text.n - from));
     if (p->full || !ch_room_holds(p->left, size)) {
         p->full = true;
         p->text.n = from;

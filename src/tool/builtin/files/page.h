@@ -9,12 +9,12 @@
 
 struct ch_page {
     struct ch_buf text;  /* ch_page_release */
-    struct ch_room left; /* for lines */
+    struct ch_shape_room left; /* for lines */
     bool full;           /* a line did not fit */
 };
 
 /* room: what the result may take; `notes` characters of it are kept back. */
-void ch_page_init(struct ch_page *p, struct ch_room room, uint64_t notes);
+void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes);
 void ch_page_release(struct ch_page *p);
 
 /* Add a line; its line feed is added here. False when it does not fit, and

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tool/builtin/files/patch_diff.h"
+#include "tool/builtin/files/patch_star.h"
 
 void ch_patch_release(struct ch_patch *p) {
     ch_free(p->files);

@@ -56,12 +56,6 @@ struct ch_patch_stat {
 int ch_patch_read(struct ch_patch *p, struct ch_sv text, struct chela_error *err);
 void ch_patch_release(struct ch_patch *p);
 
-/* Append old with the hunks of file f applied; old is "" for a new file. New
- * lines end as those of old do, and a byte order mark stays. CHELA_EINVAL:
- * a hunk has no place or several; err names it. */
-int ch_patch_apply(const struct ch_patch *p, const struct ch_patch_file *f, struct ch_sv old,
-                   struct ch_buf *out, struct ch_patch_stat *stat, struct chela_error *err);
-
 /* The readers of the two forms (patch_star.c, patch_diff.c) and what they
  * share (patch.c). */
 struct ch_patch_reader {
@@ -70,9 +64,6 @@ struct ch_patch_reader {
     unsigned line; /* number of the line at the start of rest */
     struct chela_error *err;
 };
-
-int ch_patch_read_star(struct ch_patch_reader *r);
-int ch_patch_read_diff(struct ch_patch_reader *r);
 
 /* The line at the start of rest, or i lines later, without its end; p NULL
  * past the last one. _skip takes one off. */

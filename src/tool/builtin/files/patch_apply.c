@@ -5,6 +5,8 @@
  * compared for real. Hunks come in the order of the file: each is looked for
  * behind the one before it. What a hunk leaves alone is copied from the file,
  * not from the patch. */
+#include "tool/builtin/files/patch_apply.h"
+
 #include <stdint.h>
 
 #include "base/error.h"

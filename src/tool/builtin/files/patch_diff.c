@@ -3,6 +3,8 @@
  * a removed line from "--- x" that begins the next file, and are not held
  * against the patch when they are wrong. Text before the first file is passed
  * by. Binary patches and copies are refused. */
+#include "tool/builtin/files/patch_diff.h"
+
 #include "tool/builtin/files/patch.h"
 
 #define NONE "/dev/null"

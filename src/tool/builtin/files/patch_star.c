@@ -13,6 +13,8 @@
  *   *** End Patch
  *
  * A patch without its last line was cut off and is refused. */
+#include "tool/builtin/files/patch_star.h"
+
 #include "tool/builtin/files/patch.h"
 
 /* The rest of a line "*** Add File: x", trimmed; p NULL if it is another. */

@@ -14,6 +14,7 @@
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define CHUNK (64 * CH_KB)
 #define SNIFF (8 * CH_KB)
@@ -22,7 +23,7 @@
 struct reading {
     int64_t first, limit; /* lines wanted */
     int64_t line;         /* the line being read, from 1 */
-    struct ch_room room;  /* left for more */
+    struct ch_shape_room room; /* left for more */
     size_t characters;    /* kept so far */
     int64_t last;         /* last line kept in full, 0: none */
     size_t last_end;      /* where it ends in text */

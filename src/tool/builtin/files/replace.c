@@ -169,8 +169,8 @@ static int replace_not_found(struct ch_sv text, struct ch_sv old, size_t number,
                    number);
 }
 
-static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
-                         struct chela_error *err) {
+static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_replacement *e,
+                         size_t number, struct chela_error *err) {
     struct plain old = {0};
     int rc = 0;
 
@@ -192,8 +192,8 @@ static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *
     return rc;
 }
 
-static int replace_find(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
-                        struct chela_error *err) {
+static int replace_find(struct ch_sv text, struct plain *file, struct ch_replacement *e,
+                        size_t number, struct chela_error *err) {
     if (e->old_text.n == 0)
         return ch_fail(err, CHELA_EINVAL,
                        "the old text of edit %zu is empty; use write to create a file", number);
@@ -240,12 +240,12 @@ static void add_with_ends(struct ch_buf *out, struct ch_sv s, enum line_ends end
 }
 
 static int replace_by_place(const void *a, const void *b) {
-    const struct ch_edit *x = a, *y = b;
+    const struct ch_replacement *x = a, *y = b;
 
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static int check_overlaps(struct ch_sv text, const struct ch_edit *edits, size_t n,
+static int check_overlaps(struct ch_sv text, const struct ch_replacement *edits, size_t n,
                           struct chela_error *err) {
     for (size_t i = 1; i < n; i++)
         if (edits[i].from < edits[i - 1].to)
@@ -254,7 +254,7 @@ static int check_overlaps(struct ch_sv text, const struct ch_edit *edits, size_t
     return 0;
 }
 
-static int find_all_edits(struct ch_sv text, struct ch_edit *edits, size_t n,
+static int find_all_edits(struct ch_sv text, struct ch_replacement *edits, size_t n,
                           struct chela_error *err) {
     struct plain file = {0};
     int rc = 0;
@@ -265,7 +265,7 @@ static int find_all_edits(struct ch_sv text, struct ch_edit *edits, size_t n,
     return rc;
 }
 
-int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf *out,
+int ch_replace(struct ch_sv text, struct ch_replacement *edits, size_t n, struct ch_buf *out,
                struct chela_error *err) {
     enum line_ends ends = line_ends_of(text);
     size_t at = 0;
@@ -279,7 +279,7 @@ int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf
         return rc;
     size_t before = out->n;
     for (size_t i = 0; i < n; i++) {
-        struct ch_edit *e = &edits[i];
+        struct ch_replacement *e = &edits[i];
         e->line = line_of(text, e->from);
         add_with_ends(&e->with, e->new_text, ends);
         ch_buf_add(out, text.p + at, e->from - at);
@@ -294,7 +294,7 @@ int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf
     return 0;
 }
 
-void ch_edits_release(struct ch_edit *edits, size_t n) {
+void ch_edits_release(struct ch_replacement *edits, size_t n) {
     for (size_t i = 0; i < n; i++)
         ch_buf_release(&edits[i].with);
 }
@@ -318,7 +318,8 @@ static void replace_add_lines(struct ch_buf *out, char sign, struct ch_sv lines)
 }
 
 /* The edit widened to whole lines, before and after. */
-static void replace_add_edit(struct ch_buf *out, struct ch_sv text, const struct ch_edit *e) {
+static void replace_add_edit(struct ch_buf *out, struct ch_sv text,
+                             const struct ch_replacement *e) {
     size_t from = e->from, to = e->to;
     CH_BUF_AUTO after = {0};
 
@@ -334,7 +335,8 @@ static void replace_add_edit(struct ch_buf *out, struct ch_sv text, const struct
     replace_add_lines(out, '+', ch_buf_sv(&after));
 }
 
-void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, struct ch_buf *out) {
+void ch_replace_diff(struct ch_sv text, const struct ch_replacement *edits, size_t n,
+                     struct ch_buf *out) {
     size_t limit = out->n + DIFF_MAX;
 
     for (size_t i = 0; i < n; i++) {

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 
-struct ch_edit {
+struct ch_replacement {
     struct ch_sv old_text, new_text; /* borrowed */
     /* filled by ch_replace */
     size_t from, to;    /* the bytes of the old file that go */
@@ -21,15 +21,16 @@ struct ch_edit {
 
 /* Append the new text to out. edits come back sorted by place. CHELA_EINVAL:
  * nothing was appended and err says which edit cannot be made, and why. */
-int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf *out,
+int ch_replace(struct ch_sv text, struct ch_replacement *edits, size_t n, struct ch_buf *out,
                struct chela_error *err);
-void ch_edits_release(struct ch_edit *edits, size_t n);
+void ch_edits_release(struct ch_replacement *edits, size_t n);
 
 /* Append the plain form that tolerant matching compares: no blanks at line
  * ends, LF, typographic characters as a keyboard has them. */
 void ch_plain(struct ch_buf *out, struct ch_sv text);
 
 /* Append a short diff of what ch_replace did: whole lines, "-" and "+". */
-void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, struct ch_buf *out);
+void ch_replace_diff(struct ch_sv text, const struct ch_replacement *edits, size_t n,
+                     struct ch_buf *out);
 
 #endif

@@ -17,6 +17,7 @@
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* What a program is told about its terminal, or that it has none. */
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
@@ -88,9 +89,9 @@ static const char *sandbox_word(const struct ch_program_result *r) {
 
 /* The start and, because that is where a failure is explained, more of the end
  * of an output that goes into an error. Quoting may double it. */
-static void exec_add_cut(struct ch_buf *out, struct ch_sv text, struct ch_room room) {
-    struct ch_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
-    struct ch_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
+static void exec_add_cut(struct ch_buf *out, struct ch_sv text, struct ch_shape_room room) {
+    struct ch_shape_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
+    struct ch_shape_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
 
     if (ch_room_holds(half, ch_room_needed(text))) {
         ch_buf_add_sv(out, text);

@@ -13,6 +13,8 @@
 #include "base/utf8.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
+#include "tool/result/sanitize.h"
 
 #define LINE_BYTES 120
 

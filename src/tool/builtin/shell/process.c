@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/process/jobs.h"
 #include "json/writer.h"
 

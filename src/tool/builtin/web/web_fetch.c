@@ -15,6 +15,7 @@
 #include "tool/builtin/web/untrusted.h"
 #include "tool/call/call.h"
 #include "tool/builtin/web/fetch.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 

@@ -1,0 +1,17 @@
+/* feishu_act.h -- what can be done in a chat beside writing there: take a message back,
+ * remove a member. */
+#ifndef CH_CHANNEL_FEISHU_ACT_H
+#define CH_CHANNEL_FEISHU_ACT_H
+#include "channel/feishu.h"
+
+/* api, borrowed, is closed first. */
+struct ch_feishu_acts *ch_feishu_acts_new(struct ch_feishu_api *api);
+
+void ch_feishu_acts_free(struct ch_feishu_acts *s);
+
+void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn *done, void *tag);
+
+void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *member,
+                      ch_acted_fn *done, void *tag);
+
+#endif

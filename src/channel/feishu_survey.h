@@ -1,0 +1,9 @@
+/* feishu_survey.h -- is the app set up as its channel needs it? Asked of the service
+ * itself, for `chela doctor`: */
+#ifndef CH_CHANNEL_FEISHU_SURVEY_H
+#define CH_CHANNEL_FEISHU_SURVEY_H
+#include "channel/feishu.h"
+
+void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w);
+
+#endif

@@ -1,0 +1,16 @@
+/* telegram_ask.h -- questions about calls, and who pressed a button of theirs. */
+#ifndef CH_CHANNEL_TELEGRAM_ASK_H
+#define CH_CHANNEL_TELEGRAM_ASK_H
+#include "channel/telegram.h"
+
+/* As reply_markup of a message. */
+void ch_telegram_buttons(struct ch_jw *w, const char *approval);
+
+void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *query);
+
+void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
+                         const struct chela_error *err, struct ch_buf *answer);
+
+void ch_telegram_ask_release(struct ch_telegram *t);
+
+#endif

@@ -1,0 +1,11 @@
+/* telegram_fetch.h -- the file that came with a message. */
+#ifndef CH_CHANNEL_TELEGRAM_FETCH_H
+#define CH_CHANNEL_TELEGRAM_FETCH_H
+#include "channel/telegram.h"
+
+void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+                         const char *workspace, void (*done)(void *tag), void *tag);
+
+void ch_telegram_fetch_release(struct ch_telegram *t);
+
+#endif

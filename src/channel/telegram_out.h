@@ -1,0 +1,10 @@
+/* telegram_out.h -- answers: words in parts that fit into a message, then files. */
+#ifndef CH_CHANNEL_TELEGRAM_OUT_H
+#define CH_CHANNEL_TELEGRAM_OUT_H
+#include "channel/telegram.h"
+
+void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m);
+
+void ch_telegram_out_release(struct ch_telegram *t);
+
+#endif

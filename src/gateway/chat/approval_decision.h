@@ -1,0 +1,23 @@
+/* approval_decision.h -- decisions that people make in a chat about calls that need
+ * consent. */
+#ifndef CH_GATEWAY_APPROVAL_DECISION_H
+#define CH_GATEWAY_APPROVAL_DECISION_H
+#include "gateway/chat/chat_service.h"
+#include "gateway/request/request.h"
+
+/* Carries out a decision, which is copied. done receives the channel's response, at once or
+ * later; `decide` of struct ch_channel_host, user is the service. */
+void ch_approval_decision_apply(const struct ch_decision *d, ch_decided_fn *done, void *tag,
+                                void *user);
+/* The same for a command: done receives a line of text for people. */
+void ch_approval_decision_apply_in_words(struct ch_chat_service *chat, const struct ch_decision *d,
+                                         ch_decided_fn *done, void *tag);
+/* The same for a callback of the service: req is answered with the channel's response. */
+void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
+                                       const struct ch_decision *d);
+/* Denies every open question of a session; false: there is none. */
+bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *session,
+                                   const char *by);
+void ch_approval_decisions_release(struct ch_chat_service *chat);
+
+#endif

@@ -1,0 +1,97 @@
+/* approval_prompt.c -- see approval_prompt.h.
+ *
+ *   call needs consent --> run paused, stored --> question in the outbox --> chat
+ *
+ * A question shows the call in full; a call that is too long for the chat cannot be allowed
+ * there. The question's key in the outbox is the id of the approval, so people see it once,
+ * even if the process dies and the next one asks again. */
+#include "gateway/chat/approval_prompt.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
+
+const char *ch_approval_prompt_policy(const struct ch_chat_service *chat) {
+    const struct ch_channel_ops *ops = chat->channel->ops;
+    return ops->is_owner && ops->is_owner(chat->channel, NULL) ? "ask" : "deny";
+}
+
+void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a) {
+    chat->napproval_prompts--;
+    ch_list_del(&a->link);
+    ch_free(a->session);
+    ch_free(a->id);
+    ch_free(a->text);
+    ch_free(a);
+}
+
+struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service *chat,
+                                                   struct ch_sv id) {
+    for (CH_LIST_EACH(k, &chat->approval_prompts)) {
+        struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
+        if (ch_sv_is(id, a->id))
+            return a;
+    }
+    return NULL;
+}
+
+static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *chat,
+                                                      const char *session, struct ch_sv id,
+                                                      struct ch_sv summary) {
+    struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
+    CH_BUF_AUTO text = {0};
+    if (a)
+        return a;
+    a = ch_alloc(sizeof(*a));
+    a->session = ch_strdup(session);
+    a->id = ch_strndup(id.p, id.n);
+    a->whole = summary.n <= chat->channel->ops->most_question;
+    if (a->whole)
+        ch_buf_add_sv(&text, summary);
+    else
+        ch_buf_addf(&text,
+                    "A call needs consent. Its %zu bytes are too many to be shown here: "
+                    "decide about %.*s in the console.",
+                    summary.n, CH_SV_FMT(id));
+    a->text = ch_buf_take(&text);
+    ch_list_add(&chat->approval_prompts, &a->link);
+    if (++chat->napproval_prompts > CH_LIMIT_APPROVAL_PROMPTS)
+        ch_approval_prompt_free(
+            chat, CH_LIST_FIRST(&chat->approval_prompts, struct ch_approval_prompt, link));
+    return a;
+}
+
+void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, const char *to,
+                             struct ch_sv id, struct ch_sv summary) {
+    struct ch_approval_prompt *a = approval_prompt_new(chat, session, id, summary);
+    struct chela_error err = {0};
+    CH_BUF_AUTO key = {0};
+    ch_buf_addf(&key, "ask:%s", a->id);
+    struct chela_outbound m = CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = session,
+                                             .channel = chat->channel->ops->name, .to = to,
+                                             .text = a->text, .approval = a->whole ? a->id : NULL);
+    if (chela_outbox_put(chat->gw->rt, &m, NULL, NULL, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "the question about %s cannot be sent: %s", a->id,
+               err.message);
+}
+
+const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,
+                                               const char *session, struct ch_sv id) {
+    const struct ch_approval_prompt *found = NULL;
+    for (CH_LIST_EACH(k, &chat->approval_prompts)) {
+        const struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
+        if (strcmp(a->session, session) != 0 || (id.n && !ch_sv_is(id, a->id)))
+            continue;
+        if (found)
+            return NULL;
+        found = a;
+    }
+    return found ? found->id : NULL;
+}
+
+void ch_approval_prompts_release(struct ch_chat_service *chat) {
+    for (struct ch_approval_prompt *a;
+         (a = CH_LIST_FIRST(&chat->approval_prompts, struct ch_approval_prompt, link));)
+        ch_approval_prompt_free(chat, a);
+}

@@ -1,0 +1,256 @@
+/* chat_commands.c -- see chat_commands.h.
+ *
+ * A message that begins with a command is not passed to the agent. The reply goes through
+ * the outbox, and the message leaves the inbox with it. Some commands are for the channel's
+ * owners only. */
+#include "gateway/chat/chat_commands.h"
+
+#include <time.h>
+
+#include "agent/handle/agent.h"
+#include "base/log.h"
+#include "gateway/chat/approval_decision.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_overrides.h"
+#include "gateway/chat/chat_pairing.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "io/worker.h"
+
+/* --- /stop */
+
+static void command_stop(struct ch_chat_event *e, struct ch_sv rest) {
+    bool waited = ch_approval_decision_deny_all(e->chat, e->in.session, e->in.about.sender_id);
+    struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
+    bool runs = l && l->running;
+    (void)rest;
+    if (runs)
+        chela_cancel(l->run, "stopped by /stop");
+    ch_chat_event_reply(e, runs || waited ? "Stopped." : "Nothing is running here.");
+}
+
+/* --- /status */
+
+static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
+    (void)rest;
+    chela_gateway *gw = e->chat->gw;
+    struct ch_lane *l = ch_lane_find(gw, ch_sv_str(e->in.session));
+    chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(e->chat->agent));
+    CH_BUF_AUTO text = {0};
+    agent = agent ? agent : gw->agents[0];
+    ch_buf_addf(&text, "agent: %s\nmodel: %s\nsession: %s\nnow: %s", agent->id ? agent->id : "-",
+                agent->ntargets ? agent->targets[0]->spec : "-", e->in.session,
+                l && l->running ? "working" : "idle");
+    ch_chat_event_reply(e, ch_buf_str(&text));
+}
+
+/* --- /new: the conversation so far is moved to another key */
+
+#define TRIES 50 /* the release of our own lease may not have reached the store yet */
+
+struct new_conversation {
+    struct ch_work work;
+    struct ch_chat_event *event; /* used on the loop thread only */
+    chela_store *store;
+    char *from, *to; /* owned */
+    int rc;
+    struct chela_error err;
+};
+
+static void command_fork_session(struct ch_work *w) {
+    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    r->rc = chela_store_fork(r->store, r->from, -1, r->to, &r->err);
+    if (r->rc == CHELA_ENOENT) {
+        r->rc = 0;
+        return;
+    }
+    if (r->rc == CHELA_EEXIST)
+        r->rc = 0; /* forked by a process that died before it deleted the session */
+    for (int i = 0; r->rc == 0 && i < TRIES; i++) {
+        r->rc = chela_store_delete(r->store, r->from, &r->err);
+        if (r->rc != CHELA_EBUSY)
+            break;
+        r->rc = i + 1 < TRIES ? 0 : r->rc;
+        nanosleep(&moment, NULL);
+    }
+}
+
+static void new_conversation_free(struct ch_work *w) {
+    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
+    ch_free(r->from);
+    ch_free(r->to);
+    ch_free(r);
+}
+
+static void command_on_forked(struct ch_work *w) {
+    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
+    struct ch_chat_event *e = r->event;
+    e->accepting = false;
+    if (!e->chat) {
+        ch_chat_event_drop(e);
+    } else if (r->rc == 0) {
+        ch_chat_event_reply(e, "This is a new conversation.");
+    } else {
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->from,
+               r->err.message);
+        ch_chat_event_reply(e, "A new conversation cannot be started now.");
+    }
+    new_conversation_free(w);
+}
+
+static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
+    (void)rest;
+    struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
+    struct new_conversation *r = ch_alloc(sizeof(*r));
+    CH_BUF_AUTO to = {0};
+    if (l)
+        ch_lane_close(l);
+    ch_buf_addf(&to, "%s~%s", e->in.session, e->in.about.message_id);
+    r->work = (struct ch_work){
+        .run = command_fork_session, .done = command_on_forked, .dropped = new_conversation_free};
+    r->event = e;
+    r->store = e->chat->gw->store;
+    r->from = ch_strdup(e->in.session);
+    r->to = ch_buf_take(&to);
+    e->accepting = true;
+    ch_work_submit(e->chat->gw->rt->workers, &r->work);
+}
+
+/* --- /compact [WHAT MATTERS] */
+
+static void command_on_compact_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, watcher);
+    if (ev->type == CHELA_EV_COMPACTION)
+        e->in.text = ch_arena_printf(&e->arena, "Condensed: about %zu tokens instead of %zu.",
+                                     ev->compaction.tokens_after, ev->compaction.tokens_before);
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    if (ev->end.error.n)
+        e->in.text = ch_arena_printf(&e->arena, "Condensing failed: %.*s", (int)ev->end.error.n,
+                                     ev->end.error.p);
+    ch_chat_event_reply(e, e->in.text);
+}
+
+static void command_on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                     const struct chela_error *failed) {
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(e->in.text));
+    ch_sv_split(&rest, ' ');
+    const char *focus = rest.p ? ch_arena_str(&e->arena, ch_sv_trim(rest)) : NULL;
+    int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
+    if (rc < 0) {
+        ch_chat_event_reply(e, rc == CHELA_EBUSY || rc == CHELA_ESTATE
+                                   ? "The agent is working: repeat the command when it is done."
+                                   : err.message);
+        return;
+    }
+    e->in.text = "There is nothing to condense.";
+    e->watcher.event = command_on_compact_event;
+    ch_lane_watch(l, &e->watcher);
+}
+
+static void command_compact(struct ch_chat_event *e, struct ch_sv rest) {
+    struct chela_error err = {0};
+    struct ch_lane *l;
+    (void)rest;
+    if (ch_chat_lane_use(e->chat, e->in.session, &l, &err) < 0) {
+        ch_chat_event_reply(e, err.message);
+        return;
+    }
+    e->wait.ready = command_on_compact_ready;
+    ch_lane_when_ready(l, &e->wait);
+}
+
+/* --- /approve [ID] [allow-once|allow-always|deny] */
+
+static bool is_decision(struct ch_sv word) {
+    return ch_sv_is(word, "allow-once") || ch_sv_is(word, "allow-always") ||
+           ch_sv_is(word, "deny");
+}
+
+static void command_on_decided(struct ch_sv answer, void *tag) {
+    struct ch_chat_event *e = tag;
+    e->accepting = false;
+    if (e->chat)
+        ch_chat_event_reply(e, ch_arena_str(&e->arena, answer));
+    else
+        ch_chat_event_drop(e);
+}
+
+static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
+    struct ch_sv id = ch_sv_split(&rest, ' '), word = ch_sv_trim(rest);
+    if (is_decision(id) && !word.n) {
+        word = id;
+        id = ch_sv("", 0);
+    }
+    const char *found = ch_approval_prompt_find_in_session(e->chat, e->in.session, id);
+    if (!found) {
+        ch_chat_event_reply(e, id.n ? "No call with that id waits here."
+                                    : "Say which: /approve ID allow-once, allow-always or deny.");
+        return;
+    }
+    struct ch_decision d = {.session = e->in.session,
+                            .approval = found,
+                            .word = word.n ? ch_arena_str(&e->arena, word) : "allow-once",
+                            .by = e->in.about.sender_id};
+    e->accepting = true;
+    ch_approval_decision_apply_in_words(e->chat, &d, command_on_decided, e);
+}
+
+/* --- all commands */
+
+static void command_help(struct ch_chat_event *e, struct ch_sv rest);
+
+static const struct {
+    const char *name, *words, *help;
+    bool owner; /* for owners only */
+    void (*run)(struct ch_chat_event *e, struct ch_sv rest);
+} commands[] = {
+    {"/stop", "", "stop the run in this chat", false, command_stop},
+    {"/new", "", "begin a new conversation", false, command_new},
+    {"/compact", " [WHAT MATTERS]", "condense the conversation so far", false, command_compact},
+    {"/status", "", "which agent this is, and whether it is working", false, command_status},
+    {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that needs consent",
+     true, command_approve},
+    {"/pair", " CODE", "let the person with this code write here", true, ch_chat_pairing_command},
+    {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true,
+     ch_chat_overrides_model_command},
+    {"/reasoning", " [off|low|medium|high|default]", "how much it thinks", true,
+     ch_chat_overrides_reasoning_command},
+    {"/help", "", "these commands", false, command_help},
+};
+
+static void command_help(struct ch_chat_event *e, struct ch_sv rest) {
+    CH_BUF_AUTO text = {0};
+    (void)rest;
+    for (size_t i = 0; i < CH_LEN(commands); i++)
+        ch_buf_addf(&text, "%s%s%s: %s", i ? "\n" : "", commands[i].name, commands[i].words,
+                    commands[i].help);
+    ch_chat_event_reply(e, ch_buf_str(&text));
+}
+
+static bool command_is_owner(const struct ch_chat_event *e) {
+    const struct ch_channel *c = e->chat->channel;
+    return c->ops->is_owner && e->in.about.sender_id &&
+           c->ops->is_owner(e->chat->channel, e->in.about.sender_id);
+}
+
+bool ch_chat_commands_run(struct ch_chat_event *e) {
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(e->in.text)), word = ch_sv_split(&rest, ' ');
+    rest = rest.p ? ch_sv_trim(rest) : ch_sv("", 0);
+    for (size_t i = 0; i < CH_LEN(commands); i++) {
+        if (!ch_sv_eq_nocase(word, ch_sv_str(commands[i].name)) ||
+            (rest.n && !*commands[i].words))
+            continue;
+        if (commands[i].owner && !command_is_owner(e))
+            ch_chat_event_reply(e, "Only an owner of this channel may do that.");
+        else
+            commands[i].run(e, rest);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,12 @@
+/* chat_lane.h -- the lane of a session in a chat. */
+#ifndef CH_GATEWAY_CHAT_LANE_H
+#define CH_GATEWAY_CHAT_LANE_H
+#include "gateway/chat/chat_service.h"
+#include "gateway/lane/lane.h"
+
+/* The lane with the service's agent, the tools that act in the chat, and the settings that
+ * people chose there. */
+int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_lane **out,
+                     struct chela_error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* chat_recovery.h -- takes over what other processes left in the store: messages of the
+ * inbox and of the outbox, and interrupted sessions of chats. */
+#ifndef CH_GATEWAY_CHAT_RECOVERY_H
+#define CH_GATEWAY_CHAT_RECOVERY_H
+#include "gateway/request/gateway_state.h"
+
+/* Reads the store on a worker thread, then takes over. Does nothing while a recovery is in
+ * progress, or without chat services. */
+void ch_chat_recovery_start(chela_gateway *gw);
+/* The gateway is closed: the recovery in progress ends without effect. */
+void ch_chat_recovery_cancel(chela_gateway *gw);
+
+#endif

@@ -1,0 +1,91 @@
+/* session_events.c -- GET /api/sessions/{key}/events.
+ *
+ * The id of an event is run:seq. A client that reconnects with Last-Event-ID receives the
+ * events it missed. If that event is no longer remembered, the client receives an event
+ * named `gap`, then all remembered events. */
+#include "gateway/http/session_events.h"
+
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "gateway/http/session_open.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
+
+struct event_follower {
+    struct ch_request *request;
+    struct ch_lane_watcher watcher;
+    bool until_end;
+};
+
+static void follower_on_disconnect(struct ch_request *req) {
+    struct event_follower *f = req->user;
+    ch_lane_unwatch(&f->watcher);
+    ch_free(f);
+}
+
+static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
+    char id[64];
+    char *json = chela_event_json(ev);
+    snprintf(id, sizeof(id), "%s:%llu", ev->run, (unsigned long long)ev->seq);
+    ch_request_send_event(f->request, NULL, id, ch_sv_str(json));
+    chela_free(json);
+    if (ev->type != CHELA_EV_RUN_END || !f->until_end)
+        return;
+    struct ch_request *req = f->request;
+    req->on_disconnect = NULL;
+    ch_lane_unwatch(&f->watcher);
+    ch_free(f);
+    ch_request_end_stream(req);
+}
+
+static const struct ch_lane_event *recent_event(const struct ch_lane *l, size_t i) {
+    return &l->recent[(l->recent_first + i) % CH_LIMIT_RECENT_EVENTS];
+}
+
+/* A bare sequence number means the newest event with that number. */
+static bool event_has_id(const struct ch_lane_event *t, struct ch_sv id) {
+    const char *seq = strrchr(t->id, ':');
+    return ch_sv_is(id, t->id) || ch_sv_is(id, seq + 1);
+}
+
+void ch_session_events_replay(const struct ch_lane *l, struct ch_sv last,
+                              ch_session_events_fn *tell, void *user) {
+    size_t from = l->nrecent;
+    while (from > 0 && !event_has_id(recent_event(l, from - 1), last))
+        from--;
+    if (from == 0 && !tell(NULL, user))
+        return;
+    for (size_t i = from; i < l->nrecent; i++)
+        if (!tell(recent_event(l, i), user))
+            return;
+}
+
+static bool follower_send_again(const struct ch_lane_event *t, void *user) {
+    if (!t)
+        return ch_request_send_event(user, "gap", NULL, CH_SV("{}")) == 0;
+    return ch_request_send_event(user, NULL, t->id, ch_sv_str(t->json)) == 0;
+}
+
+void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end) {
+    struct event_follower *f = ch_alloc(sizeof(*f));
+    f->request = req;
+    f->watcher.event = follower_on_event;
+    f->until_end = until_end;
+    req->user = f;
+    req->on_disconnect = follower_on_disconnect;
+    ch_request_begin_stream(req);
+    ch_exchange_write(req->x, CH_SV(": listening\n\n"));
+    if (req->last_id.n)
+        ch_session_events_replay(l, req->last_id, follower_send_again, req);
+    ch_lane_watch(l, &f->watcher);
+}
+
+static void follow_session(struct ch_request *req, struct ch_lane *l) {
+    ch_session_events_follow(req, l, false);
+}
+
+void ch_session_events_get(struct ch_request *req) {
+    ch_session_open_lane(req, false, follow_session);
+}

@@ -1,0 +1,19 @@
+/* session_events.h -- the events of a session as a stream, and the replay of recent ones. */
+#ifndef CH_GATEWAY_SESSION_EVENTS_H
+#define CH_GATEWAY_SESSION_EVENTS_H
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
+
+ch_http_route_fn ch_session_events_get;
+
+/* Responds with the events of l from now on; until_end: up to RUN_END. */
+void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end);
+
+/* e NULL: a gap. False ends the replay. */
+typedef bool ch_session_events_fn(const struct ch_lane_event *e, void *user);
+/* Passes on the recent events after `last`, an id or the sequence number in it. If that
+ * event is not known any more: a gap, then all recent events. */
+void ch_session_events_replay(const struct ch_lane *l, struct ch_sv last,
+                              ch_session_events_fn *fn, void *user);
+
+#endif

@@ -1,0 +1,182 @@
+/* client_history.c -- see client_history.h. */
+#include "gateway/lane/client_history.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now) {
+    *h = (struct ch_client_history){.arena = arena, .now = now, .kind = -1};
+}
+
+void ch_client_history_release(struct ch_client_history *h) {
+    for (size_t i = 0; i < h->n; i++)
+        ch_msg_free(h->msgs[i]);
+    ch_free(h->msgs);
+    ch_free(h->blocks);
+    ch_buf_release(&h->system);
+}
+
+void ch_client_history_add_system(struct ch_client_history *h, struct ch_sv text) {
+    if (text.n && h->system.n)
+        ch_buf_add_str(&h->system, "\n\n");
+    ch_buf_add_sv(&h->system, text);
+}
+
+static void history_push(struct ch_client_history *h, struct ch_msg *m) {
+    if (h->n == h->cap) {
+        h->cap = h->cap ? 2 * h->cap : 16;
+        h->msgs = ch_realloc(h->msgs, h->cap * sizeof(*h->msgs));
+    }
+    h->msgs[h->n++] = m;
+}
+
+/* Ends the current message. A message without content is dropped. */
+static void history_flush(struct ch_client_history *h) {
+    if (h->kind >= 0 && h->nblocks > 0)
+        history_push(h, ch_msg_new((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, NULL,
+                                   CH_SV(""), h->now));
+    h->nblocks = 0;
+    h->kind = -1;
+}
+
+void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind) {
+    if (kind == CH_MSG_RESULTS && h->kind == CH_MSG_RESULTS)
+        return;
+    history_flush(h);
+    h->kind = (int)kind;
+}
+
+void ch_client_history_add_block(struct ch_client_history *h, const struct ch_block *b) {
+    if (h->nblocks == h->blocks_cap) {
+        h->blocks_cap = h->blocks_cap ? 2 * h->blocks_cap : 8;
+        h->blocks = ch_realloc(h->blocks, h->blocks_cap * sizeof(*h->blocks));
+    }
+    h->blocks[h->nblocks++] = *b;
+}
+
+void ch_client_history_add_text(struct ch_client_history *h, struct ch_sv text) {
+    if (text.n)
+        ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TEXT, .text = text});
+}
+
+int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type type,
+                                struct ch_sv url, struct ch_sv name, struct chela_error *err) {
+    struct ch_block b = {.type = (uint8_t)type, .id = name, .text = url, .flags = CH_F_URL};
+    if (ch_sv_starts(url, "data:")) {
+        struct ch_sv rest = ch_sv(url.p + 5, url.n - 5), head = ch_sv_split(&rest, ',');
+        b.name = ch_sv_split(&head, ';');
+        if (!rest.p || !ch_sv_is(head, "base64") || !b.name.n)
+            return ch_fail(err, CHELA_EINVAL, "a data URL must have the form data:TYPE;base64,...");
+        b.text = rest;
+        b.flags = 0;
+        if (ch_sv_is(b.name, "application/pdf"))
+            b.type = CH_BLOCK_DOCUMENT;
+    } else if (!ch_sv_starts(url, "https://") && !ch_sv_starts(url, "http://")) {
+        return ch_fail(err, CHELA_EINVAL,
+                       "the URL of a picture must begin with data:, https: or http:");
+    }
+    ch_client_history_add_block(h, &b);
+    return 0;
+}
+
+/* --- calls and their results */
+
+static const struct ch_block *history_find_result(const struct ch_msg *m, struct ch_sv id) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
+            return &m->blocks[i];
+    return NULL;
+}
+
+static size_t count_type(const struct ch_msg *m, enum ch_block_type type) {
+    size_t n = 0;
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        n += m->blocks[i].type == type;
+    return n;
+}
+
+/* Replaces the results that follow a reply: ordered as its calls, with the names of the
+ * tools. */
+static int history_pair_results(struct ch_client_history *h, size_t reply,
+                                struct chela_error *err) {
+    const struct ch_msg *calls = h->msgs[reply];
+    struct ch_msg *next = reply + 1 < h->n ? h->msgs[reply + 1] : NULL;
+    struct ch_msg *results = next && next->kind == CH_MSG_RESULTS ? next : NULL;
+    size_t want = count_type(calls, CH_BLOCK_TOOL_CALL);
+    for (uint32_t i = 0; i < calls->nblocks; i++) {
+        const struct ch_block *call = &calls->blocks[i];
+        if (call->type != CH_BLOCK_TOOL_CALL)
+            continue;
+        const struct ch_block *r = results ? history_find_result(results, call->id) : NULL;
+        if (!r)
+            return ch_fail(err, CHELA_EINVAL, "the tool call '%.*s' has no result",
+                           CH_SV_FMT(call->id));
+        struct ch_block named = *r;
+        named.name = call->name;
+        ch_client_history_add_block(h, &named);
+        for (unsigned k = 1; k <= r->span; k++)
+            ch_client_history_add_block(h, r + k);
+    }
+    if (count_type(results, CH_BLOCK_TOOL_RESULT) != want)
+        return ch_fail(err, CHELA_EINVAL,
+                       "a tool result has no call in the preceding message, or repeats one");
+    if (results) {
+        h->kind = CH_MSG_RESULTS;
+        h->msgs[reply + 1] = ch_msg_new(CH_MSG_RESULTS, h->blocks, h->nblocks, NULL, CH_SV(""),
+                                        h->now);
+        ch_msg_free(results);
+    }
+    h->nblocks = 0;
+    return 0;
+}
+
+static int history_pair_all(struct ch_client_history *h, struct chela_error *err) {
+    for (size_t i = 0; i < h->n; i++) {
+        bool after_reply = i > 0 && h->msgs[i - 1]->kind == CH_MSG_ASSISTANT;
+        if (h->msgs[i]->kind == CH_MSG_RESULTS && !after_reply)
+            return ch_fail(err, CHELA_EINVAL, "a tool result does not follow a message with calls");
+        int rc = h->msgs[i]->kind == CH_MSG_ASSISTANT ? history_pair_results(h, i, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
+                             struct chela_error *err) {
+    history_flush(h);
+    int rc = history_pair_all(h, err);
+    if (rc < 0)
+        return rc;
+    if (h->n == 0)
+        return ch_fail(err, CHELA_EINVAL, "there is no message");
+    if (h->msgs[h->n - 1]->kind == CH_MSG_ASSISTANT)
+        return ch_fail(err, CHELA_EINVAL,
+                       "the last message must be from the user or a tool result");
+    *input = h->msgs[--h->n];
+    return 0;
+}
+
+struct ch_msg *ch_client_history_join_user(struct ch_client_history *h) {
+    history_flush(h);
+    for (size_t i = 0; i < h->n; i++)
+        for (uint32_t k = 0; h->msgs[i]->kind == CH_MSG_USER && k < h->msgs[i]->nblocks; k++)
+            ch_client_history_add_block(h, &h->msgs[i]->blocks[k]);
+    struct ch_msg *all = h->nblocks ? ch_msg_new(CH_MSG_USER, h->blocks, h->nblocks, NULL,
+                                                 CH_SV(""), h->now)
+                                    : NULL;
+    h->nblocks = 0;
+    return all;
+}
+
+void ch_client_history_keep_new(struct ch_client_history *h) {
+    size_t keep = 0;
+    history_flush(h);
+    for (size_t i = h->n; i > 0 && h->msgs[i - 1]->kind != CH_MSG_ASSISTANT; i--)
+        keep++;
+    for (size_t i = 0; i < h->n - keep; i++)
+        ch_msg_free(h->msgs[i]);
+    memmove(h->msgs, h->msgs + (h->n - keep), keep * sizeof(*h->msgs));
+    h->n = keep;
+}

@@ -1,0 +1,316 @@
+/* send_tool.c -- the tool `sessions_send`: an agent writes to another session.
+ *
+ * The message begins a run there like a message of a user, with the permissions of the
+ * sender's principal; the reply is the result of the call. If the other session has a run in
+ * progress, the message joins that run, or is queued if the run has another principal; the
+ * call then returns at once, so two sessions that write to each other never wait for each
+ * other. The agent's `sendTo` lists the sessions it may write to. The number of messages
+ * that a run sends, and that follow from one another, is limited.
+ *
+ * A call that is repeated after a crash does not send twice: the call's key is the id of the
+ * message, and a session accepts an id once. The call then looks for the outcome there: an
+ * interrupted run is resumed and awaited, a stored reply becomes the result. */
+#include "gateway/lane/send_tool.h"
+
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/machine/principal.h"
+#include "agent/session/input_queue.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "tool/call/call.h"
+
+struct send_call {
+    struct ch_lane_wait wait;
+    struct ch_lane_watcher watcher;
+    chela_call *call;
+    struct ch_buf text;
+    struct ch_behalf behalf; /* the principal of the sender */
+    unsigned hops;           /* messages that followed from one another, this one included */
+    char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* id of the message */
+};
+
+/* --- the end of a call */
+
+static void send_free(struct send_call *s) {
+    s->call->doing = NULL;
+    ch_list_del(&s->wait.link);
+    ch_list_del(&s->watcher.link);
+    ch_buf_release(&s->text);
+    ch_behalf_release(&s->behalf);
+    ch_free(s);
+}
+
+static void send_finish_call(chela_call *call) {
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
+static void send_refuse(chela_call *call, const char *type, const char *why) {
+    chela_result_error(call, type, "%s", why);
+    send_finish_call(call);
+}
+
+static void send_fail(struct send_call *s, const char *type, const char *why) {
+    chela_call *call = s->call;
+    chela_result_error(call, type, "%s", why);
+    send_free(s);
+    send_finish_call(call);
+}
+
+static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, watcher);
+    chela_call *call = s->call;
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    if (strcmp(ev->end.status, "done") != 0) {
+        CH_BUF_AUTO why = {0};
+        ch_buf_addf(&why, "The other session did not reply: %s.", ev->end.reason);
+        send_fail(s, "unavailable", ch_buf_str(&why));
+        return;
+    }
+    chela_result_text(call, ev->end.text.p, ev->end.text.n);
+    send_free(s);
+    send_finish_call(call);
+}
+
+/* --- sending */
+
+/* The message joins a run of the same principal; otherwise it is queued, and its hops with
+ * it. */
+static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *waits,
+                        struct chela_error *err) {
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    CH_BUF_AUTO deny = {0};
+    size_t before = ch_inflow_waiting(l->session);
+    ch_behalf_apply(&s->behalf, &o);
+    ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
+    o.approve = o.approve ? o.approve : "ask";
+    o.event_id = l->session->keep ? s->event : NULL;
+    int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
+    if (rc < 0)
+        return rc;
+    size_t after = ch_inflow_waiting(l->session);
+    *waits = after > before;
+    if (after)
+        l->queued_hops = CH_MAX(l->queued_hops, s->hops);
+    if (!*waits)
+        l->hops = CH_MAX(l->hops, s->hops);
+    return 0;
+}
+
+static void send_report_queued(struct send_call *s, bool waits) {
+    chela_call *call = s->call;
+    chela_result_printf(call, "That session is at work. %s, and will answer in its own time, "
+                              "not here.", waits ? "It will be told after that" : "It was told");
+    send_free(s);
+    send_finish_call(call);
+}
+
+static void wait_for_answer(struct send_call *s, struct ch_lane *l) {
+    s->watcher.event = send_on_event;
+    ch_lane_watch(l, &s->watcher);
+}
+
+/* --- sending again after a crash */
+
+static bool has_message(const struct ch_msg *m, struct ch_sv text) {
+    for (uint32_t i = 0; m->kind == CH_MSG_USER && i < m->nblocks; i++)
+        if (m->blocks[i].text.n && memmem(m->blocks[i].text.p, m->blocks[i].text.n, text.p, text.n))
+            return true;
+    return false;
+}
+
+/* The last reply to the message. NULL: none, or the message was joined with others, so that
+ * the reply answers those, too. */
+static const struct ch_msg *find_stored_answer(const struct ch_transcript *t, struct ch_sv text) {
+    const struct ch_msg *answer = NULL;
+    size_t i = t->n;
+    while (i > 0 && !has_message(t->msgs[i - 1], text))
+        i--;
+    if (i > 0 && !ch_sv_eq(t->msgs[i - 1]->blocks[0].text, text))
+        return NULL;
+    for (; i > 0 && i < t->n && t->msgs[i]->kind != CH_MSG_USER; i++)
+        if (t->msgs[i]->kind == CH_MSG_ASSISTANT)
+            answer = t->msgs[i];
+    return answer;
+}
+
+static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
+    const struct ch_msg *m = find_stored_answer(&l->session->transcript, ch_buf_sv(&s->text));
+    CH_BUF_AUTO text = {0};
+    bool calls = false;
+    for (uint32_t i = 0; m && i < m->nblocks; i++) {
+        calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&text, m->blocks[i].text);
+    }
+    if (!m || calls) {
+        send_fail(s, "interrupted",
+                  "Outcome unknown: the message was delivered, then the program was "
+                  "interrupted. The reply is not known.");
+        return;
+    }
+    chela_call *call = s->call;
+    chela_result_text(call, text.p, text.n);
+    send_free(s);
+    send_finish_call(call);
+}
+
+/* The other session has the message. resumed: so has the run that was just resumed. */
+static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
+                  ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
+    if (resumed || begins)
+        wait_for_answer(s, l);
+    else if (l->running)
+        send_report_queued(s, false);
+    else if (strcmp(chela_session_status(l->session), "paused") == 0)
+        send_fail(s, "unavailable",
+                  "The other session received the message and waits for a person.");
+    else
+        give_stored_answer(s, l);
+}
+
+static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                          const struct chela_error *failed) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    bool waits = false;
+    if (failed) {
+        send_fail(s, "unavailable", err.message);
+        return;
+    }
+    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool at_work = l->running;
+    int rc = send_deliver(s, l, &waits, &err);
+    if (rc == CHELA_EEXIST)
+        look_for_answer(s, l, resumed);
+    else if (rc < 0)
+        send_fail(s, "unavailable", err.message);
+    else if (at_work)
+        send_report_queued(s, waits);
+    else
+        wait_for_answer(s, l);
+}
+
+static struct send_call *send_call_new(chela_call *call, const struct ch_lane *from) {
+    struct send_call *s = ch_alloc(sizeof(*s));
+    unsigned char digest[CH_SHA256_SIZE];
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    s->call = call;
+    s->hops = from->hops + 1;
+    s->wait.ready = send_on_ready;
+    ch_behalf_apply(ch_run_origin_behalf(from->session->run), &o);
+    s->behalf = ch_behalf_of(&o);
+    ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
+                CH_SV_FMT(ch_json_get_str(call->args, "message")));
+    ch_sha256_of(ch_sv_str(call->key), digest);
+    memcpy(s->event, "send:", 5);
+    ch_sha256_hex(digest, s->event + 5);
+    call->doing = s;
+    return s;
+}
+
+struct send_tool {
+    chela_gateway *gw; /* NULL: the gateway was closed */
+    char *patterns;    /* owned */
+};
+
+/* NULL: the message may be sent. */
+static const char *refusal_reason(const struct send_tool *p, const struct ch_lane *from,
+                                  struct ch_sv to) {
+    if (!from || !from->session->run)
+        return "Only an agent in a session of its own can write to other sessions.";
+    if (ch_sv_is(to, from->session->key))
+        return "This is your own session.";
+    if (!ch_tool_matches(ch_sv_str(p->patterns), to) || ch_lane_key_check(to, NULL) < 0)
+        return "You may not write to this session.";
+    if (from->hops >= CH_LIMIT_HOPS)
+        return "Too many messages followed from one another. Reply instead of writing on.";
+    return from->sends >= CH_LIMIT_RUN_SENDS ? "This run has sent its maximum of messages." : NULL;
+}
+
+static void send_start(chela_call *call) {
+    const struct send_tool *p = call->tool->impl;
+    struct ch_sv to = ch_json_get_str(call->args, "session");
+    struct ch_lane *from = p->gw ? ch_lane_find(p->gw, ch_sv_str(call->session)) : NULL, *lane;
+    struct chela_error err = {0};
+    const char *why = refusal_reason(p, from, to);
+    if (why) {
+        send_refuse(call, "permission_denied", why);
+        return;
+    }
+    CH_AUTOFREE char *key = ch_strndup(to.p, to.n);
+    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key};
+    lane = ch_lane_find(p->gw, to);
+    if (!lane && ch_lane_use(p->gw, &o, &lane, &err) < 0) {
+        send_refuse(call, "unavailable", err.message);
+        return;
+    }
+    from->sends++;
+    ch_lane_when_ready(lane, &send_call_new(call, from)->wait);
+}
+
+static void send_cancel(chela_call *call) {
+    if (!call->doing)
+        return;
+    send_free(call->doing); /* the run there goes on */
+    send_finish_call(call);
+}
+
+static void send_abandon(chela_call *call) {
+    if (call->doing)
+        send_free(call->doing);
+}
+
+static void send_tool_free(void *impl) {
+    struct send_tool *p = impl;
+    ch_free(p->patterns);
+    ch_free(p);
+}
+
+static const struct ch_tool_ops ops = {.name = "send",
+                                       .start = send_start,
+                                       .cancel = send_cancel,
+                                       .abandon = send_abandon,
+                                       .free = send_tool_free};
+
+#define NAME "sessions_send"
+
+int ch_send_tool_add(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err) {
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = NAME,
+            .description = "Write a message to another session, and get the answer of the agent "
+                           "there.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"session\":{\"type\":\"string\","
+                      "\"description\":\"its key\"},\"message\":{\"type\":\"string\","
+                      "\"minLength\":1,\"maxLength\":65536}},\"required\":[\"session\","
+                      "\"message\"],\"additionalProperties\":false}",
+            .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_WRITE,
+            .timeout_ms = CH_DEFAULT_SEND_MS, .max_retries = -1);
+    int rc = 0;
+    for (; rc == 0 && *agents; agents++) {
+        const char *to = (*agents)->send_to;
+        if (!to || ch_registry_find(&(*agents)->registry, ch_sv_str(tool.name)))
+            continue;
+        struct send_tool *p = ch_alloc(sizeof(*p));
+        *p = (struct send_tool){gw, ch_strdup(to)};
+        rc = ch_registry_add(&(*agents)->registry, &tool, &ops, p, err);
+        if (rc < 0)
+            send_tool_free(p);
+    }
+    return rc;
+}
+
+void ch_send_tool_remove(const chela_gateway *gw, chela_agent *agent) {
+    const struct ch_tool *t = ch_registry_find(&agent->registry, CH_SV(NAME));
+    struct send_tool *p = t && t->ops == &ops ? t->impl : NULL;
+    if (!p || p->gw != gw)
+        return;
+    p->gw = NULL; /* agents derived from this one share p */
+    ch_registry_remove(&agent->registry, NAME);
+}

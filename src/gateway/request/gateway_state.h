@@ -1,0 +1,80 @@
+/* gateway_state.h -- the state that all rooms of the gateway share.
+ *
+ * Each member has one owner, named beside it, which alone changes it. Parts with an opaque
+ * type are reached through their owner's functions. Loop thread only, except where
+ * stated. */
+#ifndef CH_GATEWAY_GATEWAY_STATE_H
+#define CH_GATEWAY_GATEWAY_STATE_H
+#include <stdatomic.h>
+
+#include "agent/handle/session.h"
+#include "chela/gateway.h"
+#include "gateway/request/auth.h"
+
+struct ch_http_route;
+struct ch_lane;
+
+/* Totals since the gateway was opened, for GET /metrics. */
+struct ch_counters {
+    uint64_t requests[6]; /* by the first digit of the status */
+    uint64_t refused;     /* before the body was read, or by a signature */
+    uint64_t runs, runs_failed, turns, tool_calls, tool_errors;
+    uint64_t input_tokens, output_tokens;
+    double cost_usd;
+};
+
+struct chela_gateway {
+    /* server/gateway.c */
+    chela_runtime *rt;
+    chela_store *store;            /* borrowed; may be NULL */
+    struct ch_server *server;      /* NULL: headless */
+    struct ch_auth auth;
+    const struct ch_http_route *routes;
+    chela_agent **agents;          /* owned array of borrowed agents, NULL-terminated */
+    chela_event_fn *on_event;      /* receives the events of all lanes; may be NULL */
+    void *user;
+    char *config_file;             /* owned; may be NULL */
+    int64_t started;               /* ms, monotonic */
+    bool headless;                 /* accepts no requests: server/schedule_run.c */
+    bool draining;                 /* chela_gateway_stop was called */
+    struct ch_post interrupt;      /* any thread may post it; see chela_gateway_interrupt */
+    atomic_uint interrupts;
+    struct ch_counters counters;   /* every room counts its own members */
+    /* Directs the reply of a run that no message began to the chat of its session, and sets
+     * *approve to the policy for calls that need consent. Does nothing if the session
+     * belongs to no chat. chat/reply_target.c */
+    int (*attach_chat)(struct ch_lane *l, const char **to, const char **approve,
+                       struct chela_error *err);
+    /* request/request.c */
+    struct ch_list requests;
+    size_t nrequests;
+    /* lane/ */
+    struct ch_list lanes;          /* lane.c */
+    size_t nlanes;
+    struct ch_list deliveries;     /* delivery.c */
+    struct ch_health_state *health_state;
+    struct ch_orphans *orphans;
+    /* chat/ */
+    struct ch_list chats;          /* struct ch_chat_service: chat_lifecycle.c */
+    struct ch_timer leave_timer;   /* checks which services can be closed: chat_lifecycle.c */
+    struct ch_chat_recovery *chat_recovery; /* in progress; else NULL */
+    bool wants_restart;            /* gateway_tool.c */
+    /* schedule/ */
+    struct ch_schedules *schedules;
+    /* http/ */
+    struct ch_webhooks *webhooks;
+    struct ch_list webhook_calls;  /* being stored: webhooks.c */
+    struct ch_list ui_streams;     /* ui_stream.c */
+    size_t ninvocations;           /* running: tools_api.c */
+    struct ch_health *health;
+    /* server/ */
+    struct ch_orphan_scan *orphan_scan;
+    struct ch_retention *retention;
+};
+
+/* The agent with this id; an empty id means the first agent. NULL: unknown. */
+chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
+/* May gateways on other machines use the store? */
+bool ch_gateway_is_shared(const chela_gateway *gw);
+
+#endif

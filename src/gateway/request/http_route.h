@@ -1,0 +1,38 @@
+/* http_route.h -- from a request's target to a row of the table of routes.
+ *
+ * The table itself is server/http_routes.c; it reaches the other rooms as gw->routes. */
+#ifndef CH_GATEWAY_HTTP_ROUTE_H
+#define CH_GATEWAY_HTTP_ROUTE_H
+#include "base/arena.h"
+
+struct ch_request;
+
+/* Handles a request: responds exactly once, at once or later. */
+typedef void ch_http_route_fn(struct ch_request *req);
+
+enum ch_http_route_flags {
+    CH_ROUTE_OPEN = 1,   /* needs no token: returns no secrets, or authenticates by itself */
+    CH_ROUTE_SMALL = 2,  /* the body has a Content-Length of at most CH_LIMIT_CALLBACK */
+    CH_ROUTE_SOCKET = 4, /* a WebSocket: the token may be among the subprotocols */
+};
+
+struct ch_http_route {
+    const char *method; /* NULL: end of the table */
+    const char *path;   /* "/api/sessions/{}/events": {} matches one segment */
+    unsigned flags;
+    ch_http_route_fn *run;
+};
+
+/* The decoded path of a target, in the arena, and its query, which is not decoded. p NULL:
+ * the path is not canonical. */
+struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
+                                       struct ch_sv *query);
+/* A decoded value of a query; control characters become spaces. */
+struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text);
+/* NULL: no row matches; *other: a row with another method does. *param: the segment that
+ * {} matched, borrowed from path. */
+const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
+                                               const char *method, struct ch_sv path,
+                                               struct ch_sv *param, bool *other);
+
+#endif

@@ -1,0 +1,83 @@
+/* request.h -- one HTTP request on its way through the gateway.
+ *
+ * A request belongs to its handler from route->run on. The handler responds once, which
+ * frees the request, or is told by on_disconnect that the client has left; the request is
+ * freed after on_disconnect returns. A handler that responds later keeps its own struct in
+ * `user`, sets on_disconnect, and clears it before it responds. Loop thread only. */
+#ifndef CH_GATEWAY_REQUEST_H
+#define CH_GATEWAY_REQUEST_H
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+struct ch_lane;
+struct ch_ws_peer;
+
+struct ch_request {
+    struct ch_link link; /* in the gateway's requests */
+    chela_gateway *gw;
+    struct ch_exchange *x; /* NULL: the client has left, or the request is nested */
+    const struct ch_http_route *route;
+    struct ch_arena arena;      /* holds everything that is read from the request */
+    struct ch_sv param;         /* the segment that {} matched, decoded */
+    struct ch_sv query;         /* not decoded */
+    struct ch_sv session;       /* X-Chela-Session */
+    struct ch_sv last_id;       /* Last-Event-ID */
+    struct ch_sv body;
+    const struct ch_json *json; /* the parsed body; NULL: none */
+    int64_t started;            /* monotonic */
+    int status;
+    bool streams; /* the response is a stream of events, or a WebSocket */
+    void (*on_disconnect)(struct ch_request *req);
+    void *user; /* the handler's own */
+    void (*on_lane)(struct ch_request *req, struct ch_lane *l); /* session_open.c */
+    struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
+    /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
+     * to on_response. response_user NULL: the WebSocket is gone. */
+    void (*on_response)(struct ch_request *req, int status, struct ch_sv json);
+    void *response_user;
+    const struct ch_json *ref; /* the client's name for the frame; NULL: none */
+};
+
+/* Each of these responds and frees the request. The JSON gets a final newline. */
+void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text);
+void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *json);
+/* {"error":{"message","type","param":null,"code"}}, the form that OpenAI's clients parse. */
+void ch_request_fail(struct ch_request *req, int status, const char *code, const char *fmt, ...)
+    CHELA_PRINTF(4, 5);
+void ch_request_fail_with(struct ch_request *req, const struct chela_error *err);
+
+/* Adds a header to the response; before one of the functions that respond. */
+void ch_request_add_header(struct ch_request *req, const char *name, const char *value);
+
+/* A response as server-sent events. Event name and id may be NULL. CHELA_ELIMIT: the client
+ * reads too slowly; on_disconnect follows. Ending the stream frees the request. */
+void ch_request_begin_stream(struct ch_request *req);
+int ch_request_send_event(struct ch_request *req, const char *name, const char *id,
+                          struct ch_sv data);
+void ch_request_end_stream(struct ch_request *req);
+
+/* A value of the query, not decoded; p NULL: absent. */
+struct ch_sv ch_request_query(struct ch_request *req, const char *name);
+/* A number of the query such as "limit=20", clamped to 1..max; `otherwise` if absent or
+ * malformed. */
+int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
+                                int64_t max);
+
+/* A request inside a WebSocket; see on_response. */
+struct ch_request *ch_request_nested(const struct ch_request *outer,
+                                     void (*on_response)(struct ch_request *req, int status,
+                                                         struct ch_sv json),
+                                     void *user);
+
+/* Callbacks of the server; the gateway is their argument. */
+void ch_request_on_head(struct ch_exchange *x, void *gateway);
+void ch_request_on_complete(struct ch_exchange *x, void *gateway);
+
+/* All requests of a gateway: a keep-alive comment on every stream; the end of every stream
+ * that needed the token, after the token has changed. */
+void ch_requests_keep_alive(chela_gateway *gw);
+void ch_requests_expel(chela_gateway *gw);
+
+#endif

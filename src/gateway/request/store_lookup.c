@@ -1,0 +1,61 @@
+/* store_lookup.c -- see store_lookup.h. */
+#include "gateway/request/store_lookup.h"
+
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+
+static void free_lookup(struct ch_store_lookup *l) {
+    ch_buf_release(&l->out);
+    ch_buf_release(&l->more);
+    ch_free(l->found);
+    ch_free(l->key);
+    ch_free(l);
+}
+
+static void lookup_run(struct ch_work *w) {
+    struct ch_store_lookup *l = CH_CONTAINER(w, struct ch_store_lookup, work);
+    l->rc = l->query(l, &l->err);
+}
+
+static void lookup_dropped(struct ch_work *w) {
+    free_lookup(CH_CONTAINER(w, struct ch_store_lookup, work));
+}
+
+static void lookup_done(struct ch_work *w) {
+    struct ch_store_lookup *l = CH_CONTAINER(w, struct ch_store_lookup, work);
+    struct ch_request *req = l->request;
+    if (req) {
+        req->on_disconnect = NULL;
+        if (l->rc < 0)
+            ch_request_fail_with(req, &l->err);
+        else
+            l->respond(req, l);
+    }
+    free_lookup(l);
+}
+
+static void lookup_on_disconnect(struct ch_request *req) {
+    struct ch_store_lookup *l = req->user;
+    l->request = NULL;
+}
+
+void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
+                           int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                           void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+    if (!req->gw->store) {
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
+        return;
+    }
+    struct ch_store_lookup *l = ch_alloc(sizeof(*l));
+    l->work = (struct ch_work){.run = lookup_run, .done = lookup_done, .dropped = lookup_dropped};
+    l->request = req;
+    l->store = req->gw->store;
+    l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
+    l->number = number;
+    l->now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
+    l->query = ask;
+    l->respond = told;
+    req->user = l;
+    req->on_disconnect = lookup_on_disconnect;
+    ch_work_submit(req->gw->rt->workers, &l->work);
+}

@@ -1,0 +1,32 @@
+/* store_lookup.h -- reads the store for a request, on a worker thread.
+ *
+ * Calls of the store block. The query runs on a worker thread with a copy of its arguments;
+ * the response is made on the loop, unless the client has left meanwhile. */
+#ifndef CH_GATEWAY_STORE_LOOKUP_H
+#define CH_GATEWAY_STORE_LOOKUP_H
+#include "gateway/request/request.h"
+#include "io/worker.h"
+
+struct ch_store_lookup {
+    struct ch_work work;
+    struct ch_request *request; /* NULL: the client has left */
+    chela_store *store;
+    char *key;      /* owned; the query's argument, may be NULL */
+    int64_t number; /* a second argument */
+    int64_t now;    /* ms since the epoch, when the lookup began */
+    /* On a worker thread. */
+    int (*query)(struct ch_store_lookup *l, struct chela_error *err);
+    /* On the loop, after a successful query: must respond to req. */
+    void (*respond)(struct ch_request *req, struct ch_store_lookup *l);
+    int rc;
+    struct chela_error err;
+    struct ch_buf out, more; /* results */
+    char *found;             /* owned; a result, may be NULL */
+};
+
+/* Runs query, then respond. If the query fails, the request is answered with its error. */
+void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
+                           int (*query)(struct ch_store_lookup *l, struct chela_error *err),
+                           void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
+
+#endif

@@ -1,0 +1,47 @@
+/* http_routes.c -- the table of routes: every path that the gateway answers. */
+#include "gateway/server/http_routes.h"
+
+#include "gateway/http/approvals_api.h"
+#include "gateway/http/channel_api.h"
+#include "gateway/http/console.h"
+#include "gateway/http/health.h"
+#include "gateway/http/metrics.h"
+#include "gateway/http/openai.h"
+#include "gateway/http/openai_chat.h"
+#include "gateway/http/openai_responses.h"
+#include "gateway/http/session_events.h"
+#include "gateway/http/session_socket.h"
+#include "gateway/http/sessions_api.h"
+#include "gateway/http/tools_api.h"
+#include "gateway/http/ui_chat.h"
+#include "gateway/http/usage_api.h"
+#include "gateway/http/webhooks.h"
+#include "gateway/request/http_route.h"
+
+const struct ch_http_route ch_http_routes[] = {
+    {"GET", "/", CH_ROUTE_OPEN, ch_console},
+    {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
+    {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
+    {"GET", "/v1/models", 0, ch_openai_models},
+    {"GET", "/v1/models/{}", 0, ch_openai_model},
+    {"POST", "/v1/chat/completions", 0, ch_openai_chat},
+    {"POST", "/v1/responses", 0, ch_openai_responses},
+    {"POST", "/api/chat", 0, ch_ui_chat_post},
+    {"GET", "/api/chat/{}/stream", 0, ch_ui_chat_resume},
+    {"GET", "/api/sessions", 0, ch_sessions_list},
+    {"GET", "/api/sessions/{}", 0, ch_sessions_show},
+    {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
+    {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
+    {"GET", "/api/sessions/{}/events", 0, ch_session_events_get},
+    {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
+    {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
+    {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
+    {"GET", "/api/approvals", 0, ch_approvals_list},
+    {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
+    {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_webhooks_receive},
+    {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL, ch_channel_api_receive},
+    {"POST", "/tools/invoke", 0, ch_tools_invoke},
+    {"GET", "/api/usage", 0, ch_usage_get},
+    {"GET", "/metrics", 0, ch_metrics_get},
+    {.method = NULL},
+};

@@ -1,0 +1,110 @@
+/* test_client_history.c -- posted conversations as neutral messages: results find
+ * their calls, whatever their order, or the whole is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "gateway/http/openai_messages.h"
+#include "gateway/lane/client_history.h"
+
+#define CALL(id) "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f_" id "\"}}"
+#define ASKS(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
+#define RESULT(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r" id "\"}"
+#define USER "{\"role\":\"user\",\"content\":\"hi\"}"
+#define SAYS "{\"role\":\"assistant\",\"content\":\"yes\"}"
+
+/* want: "kind:block,block;" of each message, then "system"; NULL: refused. */
+static const struct {
+    const char *name, *messages, *want;
+} cases[] = {
+    {"one", USER, "user:hi;|"},
+    {"system is apart",
+     "{\"role\":\"system\",\"content\":\"a\"}," USER
+     ",{\"role\":\"developer\",\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}",
+     "user:hi;|a\n\nb"},
+    {"back and forth", USER "," SAYS "," USER, "user:hi;assistant:yes;user:hi;|"},
+    {"a call and its result", USER "," ASKS(CALL("1")) "," RESULT("1"),
+     "user:hi;assistant:f_1();results:f_1=r1;|"},
+    {"results in the order of the calls",
+     ASKS(CALL("1") "," CALL("2")) "," RESULT("2") "," RESULT("1"),
+     "assistant:f_1(),f_2();results:f_1=r1,f_2=r2;|"},
+    {"words after results", ASKS(CALL("1")) "," RESULT("1") "," USER,
+     "assistant:f_1();results:f_1=r1;user:hi;|"},
+    {"an empty message is none", "{\"role\":\"user\",\"content\":\"\"}," USER, "user:hi;|"},
+    {"a picture", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":"
+                  "{\"url\":\"data:image/png;base64,AAAA\"}}]}",
+     "user:image/png;|"},
+    {"nothing", "", NULL},
+    {"only system", "{\"role\":\"system\",\"content\":\"a\"}", NULL},
+    {"the last is the assistant's", USER "," SAYS, NULL},
+    {"no result", ASKS(CALL("1")) "," USER, NULL},
+    {"one of two", ASKS(CALL("1") "," CALL("2")) "," RESULT("1"), NULL},
+    {"another's", ASKS(CALL("1")) "," RESULT("2"), NULL},
+    {"twice", ASKS(CALL("1")) "," RESULT("1") "," RESULT("1"), NULL},
+    {"too late", ASKS(CALL("1")) "," RESULT("1") "," USER "," RESULT("1"), NULL},
+    {"without a call", RESULT("1"), NULL},
+    {"a picture from a file", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+                              "\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}", NULL},
+    {"a picture that is no base64", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+                                    "\"image_url\":{\"url\":\"data:image/png,x\"}}]}", NULL},
+};
+
+static void describe(const struct ch_msg *m, struct ch_buf *out) {
+    ch_buf_addf(out, "%s:", ch_msg_kind_name(m->kind));
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        ch_buf_add_str(out, i ? "," : "");
+        if (b->type == CH_BLOCK_TOOL_CALL)
+            ch_buf_addf(out, "%.*s()", CH_SV_FMT(b->name));
+        else if (b->type == CH_BLOCK_TOOL_RESULT)
+            ch_buf_addf(out, "%.*s=%.*s", CH_SV_FMT(b->name), CH_SV_FMT(b->text));
+        else
+            ch_buf_add_sv(out, b->type == CH_BLOCK_TEXT ? b->text : b->name);
+    }
+    ch_buf_addc(out, ';');
+}
+
+static int read_all(const char *messages, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO json = {0};
+    struct ch_client_history h;
+    struct chela_error err = {0};
+    const struct ch_json *v;
+    struct ch_msg *input = NULL;
+    ch_buf_addf(&json, "[%s]", messages);
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&json), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    ch_client_history_init(&h, &arena, 1);
+    int rc = ch_openai_messages(v, &h, &err);
+    if (rc == 0)
+        rc = ch_client_history_finish(&h, &input, &err);
+    for (size_t i = 0; rc == 0 && i < h.n; i++)
+        describe(h.msgs[i], out);
+    if (rc == 0)
+        describe(input, out);
+    ch_buf_addf(out, "|%s", ch_buf_str(&h.system));
+    ch_msg_free(input);
+    ch_client_history_release(&h);
+    assert_int_equal(rc == 0, err.message[0] == '\0');
+    return rc;
+}
+
+static void test_histories(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO got = {0};
+        int rc = read_all(cases[i].messages, &got);
+        if ((rc == 0) != (cases[i].want != NULL))
+            fail_msg("%s: %s", cases[i].name, rc ? "refused" : "taken");
+        if (rc == 0 && strcmp(ch_buf_str(&got), cases[i].want) != 0)
+            fail_msg("%s: got %s, want %s", cases[i].name, ch_buf_str(&got), cases[i].want);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
