@@ -57,7 +57,7 @@ int ch_call_path_refuse(chela_call *call, const char *verb, const char *given, i
                               -error);
 }
 
-/* Names in the directory where the file should have been. */
+/* Collect similar names in the directory of the missing file. */
 static void find_similar(const char *workspace, const char *given, struct ch_similar *s) {
     const char *slash = strrchr(given, '/');
     const char *leaf = slash ? slash + 1 : given;
