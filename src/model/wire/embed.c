@@ -47,7 +47,7 @@ static int embed_bad(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EPROTO, "this is no answer with embeddings: %s", what);
 }
 
-/* One vector, made as long as 1. */
+/* Read one vector and normalize it to length 1. */
 static bool embed_read_row(const struct ch_json *v, float *row, size_t dim) {
     double square = 0;
     size_t i = 0;
