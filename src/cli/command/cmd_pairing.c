@@ -1,4 +1,4 @@
-/* cmd_pairing.c -- `chela pairing`: strangers who may write to the gateway's
+/* cmd_pairing.c -- `chela pairing`: manages senders that may write to the gateway's
  * channels. */
 #include <stddef.h>
 #include <stdlib.h>
