@@ -302,7 +302,8 @@ static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_
 
 /* --- the run ------------------------------------------------------------------------- */
 
-/* Default of --approve: a person is asked if present; otherwise the calls wait. */
+/* Default of --approve: a resumed run asks; a new run asks if a person is present, and
+ * denies otherwise. */
 static const char *consent(const struct run *r) {
     if (r->flags.approve)
         return r->flags.approve;
@@ -344,8 +345,8 @@ static const char *waits_for(const char *reason) {
     return "an answer that only a program using the library can give";
 }
 
-/* Mode of the resuming command. A run keeps its mode, but a companion needs its agent's
- * mode to match. */
+/* Flag for the suggested resume command. A run keeps its mode, but mode heartbeat must also
+ * be set for the agent. */
 static const char *mode_again(const struct run *r) {
     bool companion = r->flags.mode && strcmp(r->flags.mode, "heartbeat") == 0;
     return companion ? " --mode heartbeat" : "";
