@@ -18,7 +18,8 @@
  * created. */
 #include "channel/feishu_stream.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"

@@ -35,6 +35,7 @@ struct ch_wire_ops {
 };
 
 struct ch_wire {
+    struct ch_loop *loop;
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
     const struct ch_wire_ops *ops;
