@@ -288,7 +288,7 @@ static int telegram_check(const struct chela_channel_opts *o, struct chela_error
         return ch_fail(err, CHELA_ECONFIG, "channel telegram needs the bot's token (tokenEnv)");
     for (const char *p = o->secret; *p; p++) /* the token becomes part of a path */
         if (!strchr("0123456789:_-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *p))
-            return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is none");
+            return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is not valid");
     if (strncmp(domain, "https://", 8) != 0 && strncmp(domain, "http://127.0.0.1:", 17) != 0)
         return ch_fail(err, CHELA_ECONFIG, "channel telegram: domain is an https URL");
     return 0;

@@ -209,7 +209,7 @@ static void chat_on_ready(chela_session *s, const struct chela_error *err, void 
     if (err && err->code < 0)
         ch_console_error(c->console, "%s", err->message);
     else if (strcmp(chela_session_status(s), "idle") != 0)
-        ch_console_note(c->console, "a run of this session is unfinished: /resume goes on with it");
+        ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
 }
 
 static int chat_open_session(struct ch_chat *c, const char *key, struct chela_error *err) {
@@ -481,7 +481,7 @@ static int chat_converse(struct ch_chat *c, struct chela_error *err) {
     ch_screen_close(&c->screen);
     c->console->sink = NULL;
     if (c->setup->store && c->session && c->runs > 0)
-        ch_console_note(c->console, "session %s is kept: 'chela chat --continue' goes on with it",
+        ch_console_note(c->console, "session %s is stored: 'chela chat --continue' continues it",
                         chela_session_key(c->session));
     return rc < 0 ? rc : c->code;
 }

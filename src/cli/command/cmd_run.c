@@ -197,7 +197,7 @@ static void run_put_question(struct run *r, const struct chela_event *ev) {
 
 static void on_start(struct run *r, const struct chela_event *ev) {
     if (r->resume && r->flags.mode && strcmp(r->flags.mode, ev->start.mode) != 0)
-        ch_console_note(&r->console, "note: the run goes on in mode %s, in which it began",
+        ch_console_note(&r->console, "note: the run continues in mode %s, in which it began",
                         ev->start.mode);
 }
 

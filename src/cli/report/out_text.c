@@ -255,7 +255,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
-        ch_console_note(c, "[waiting] %.*s is to be run by somebody else", STR(ev->call.name));
+        ch_console_note(c, "[waiting] %.*s must be run by the host", STR(ev->call.name));
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:

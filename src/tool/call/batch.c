@@ -596,7 +596,7 @@ int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_de
     while (i < b->n && !has_approval_id(b->calls[i], approval_id))
         i++;
     if (i == b->n)
-        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %.*s", CH_SV_FMT(approval_id));
+        return ch_fail(err, CHELA_ENOENT, "unknown approval id %.*s", CH_SV_FMT(approval_id));
     if (b->calls[i]->state != CH_CALL_ASKING)
         return ch_fail(err, CHELA_EEXIST, "approval %.*s was decided before",
                        CH_SV_FMT(approval_id));

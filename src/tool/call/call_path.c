@@ -35,7 +35,7 @@ static const struct reason reasons[] = {
     {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
     {EINVAL, "invalid_arguments", "it is not a regular file"},
     {EFBIG, "invalid_arguments", "the file is too large"},
-    {EEXIST, "unavailable", "somebody made it at the same moment; look again"},
+    {EEXIST, "unavailable", "it was created concurrently; look again"},
     {EBUSY, "unavailable", "the file changed at the same moment; read it again"},
     {ENOSPC, "unavailable", "no space is left on the device"},
     {EDQUOT, "unavailable", "the disk quota is used up"},
