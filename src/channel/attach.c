@@ -12,7 +12,7 @@
 #include "io/worker.h"
 #include "tool/process/path.h"
 
-/* --- what a message holds */
+/* --- contents of a message */
 
 static bool attach_is_url(const char *media) {
     return strstr(media, "://") != NULL;
@@ -45,7 +45,7 @@ struct ch_attachment {
     char *workspace, *path; /* owned */
     struct ch_buf bytes;
     char why[200];
-    ch_attached_fn *fn; /* NULL: nobody waits */
+    ch_attached_fn *fn; /* NULL: cancelled */
     void *user;
 };
 
@@ -59,7 +59,8 @@ static void attach_drop(struct ch_work *w) {
 
 #define PIECE (64 * CH_KB)
 
-/* There is room for a piece more than is taken: the end is seen by reading on. */
+/* The buffer has room beyond the limit, so that a read past the limit shows an oversized
+ * file. */
 static int attach_read_all(int fd, struct ch_buf *out) {
     for (;;) {
         char *at = out->n <= CH_LIMIT_CHANNEL_FILE ? ch_buf_reserve(out, PIECE) : NULL;
@@ -124,7 +125,7 @@ void ch_attach_drop(struct ch_attachment *a) {
 
 void ch_form_init(struct ch_form *f) {
     ch_buf_init(&f->body, CH_LIMIT_CHANNEL_FILE + 64 * CH_KB);
-    ch_random_id("chela-", f->boundary); /* no file holds it */
+    ch_random_id("chela-", f->boundary); /* random, so no file contains it */
     snprintf(f->type, sizeof(f->type), "multipart/form-data; boundary=%s", f->boundary);
 }
 
@@ -137,7 +138,7 @@ void ch_form_field(struct ch_form *f, const char *name, const char *value) {
                 f->boundary, name, value);
 }
 
-/* It is what the model chose: no quotes, no line breaks. */
+/* The model chose the name: remove quotes and line breaks. */
 void ch_form_name(struct ch_buf *out, const char *path) {
     const char *slash = strrchr(path, '/');
     for (const char *p = slash ? slash + 1 : path; *p; p++)

@@ -1,4 +1,4 @@
-/* channels.c -- the chat services there are. */
+/* channels.c -- the list of chat services. */
 #include "channel/channels.h"
 
 #include "channel/channel.h"

@@ -1,8 +1,8 @@
-/* feishu.c -- the Feishu channel: events in, by callback or over the long
- * connection; what goes out is in feishu_out.c.
+/* feishu.c -- the Feishu channel: receives events by callback or over the long connection.
+ * feishu_out.c sends.
  *
- * Who we are (the open_id that others mention) is asked at the start; until it
- * is known, messages in groups wait. */
+ * The bot's open_id, which mentions refer to, is requested at the start; until it is known,
+ * group messages wait. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -29,25 +29,25 @@ struct feishu {
     struct ch_feishu_keys keys; /* owned texts */
     struct ch_rules rules;
     struct ch_feishu_api *api; /* owned */
-    char *bot;                 /* owned: our open_id; NULL: unknown yet */
+    char *bot;                 /* owned: the bot's open_id; NULL: not known yet */
     struct ch_timer ask;
     int64_t ask_ms;
-    struct ch_buf trouble;     /* why it is; empty: it is not, or nobody has answered yet */
+    struct ch_buf trouble;     /* last error; empty if healthy or not tried */
     struct ch_feishu_out *out;     /* owned */
     struct ch_feishu_fetch *fetch; /* owned */
     struct ch_feishu_acts *acts;   /* owned */
-    struct ch_feishu_line *line; /* owned; NULL: callbacks come to us */
+    struct ch_feishu_line *line; /* owned; NULL: events arrive by callback */
     struct ch_feishu_stream *stream; /* owned */
-    bool streams; /* people see answers grow; what began so is finished so in any case */
+    bool streams; /* stream answers; answers already begun as a stream are finished in any case */
 };
 
 static struct feishu *self(struct ch_channel *c) {
     return CH_CONTAINER(c, struct feishu, channel);
 }
 
-/* --- in */
+/* --- incoming events */
 
-/* The arrival that an event is. data: the event as JSON text, in the arena. */
+/* Parse an event to an arrival. data: the event as JSON text, in the arena. */
 static int feishu_read_arrival(const struct feishu *f, const struct ch_json *event,
                                struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
                                struct chela_error *err) {
@@ -166,7 +166,7 @@ static void feishu_receive(struct ch_channel *c, const struct ch_callback *in, s
     take_letter(f, &letter, a, out);
 }
 
-/* --- in, over the long connection */
+/* --- incoming, over the long connection */
 
 static void feishu_on_stored(int rc, const struct chela_error *err, void *user) {
     bool safe = rc == 0 || rc == CHELA_EEXIST;
@@ -204,7 +204,7 @@ static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void 
     ch_arena_release(&arena);
 }
 
-/* --- who we are */
+/* --- the bot's identity */
 
 static void ask_again(struct feishu *f);
 
@@ -239,7 +239,7 @@ static const char *feishu_trouble(struct ch_channel *c) {
     return of_line ? of_line : f->trouble.n ? ch_buf_str(&f->trouble) : NULL;
 }
 
-/* --- out */
+/* --- outgoing */
 
 static void feishu_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     ch_feishu_deliver(self(c)->out, m);
@@ -282,7 +282,7 @@ static void feishu_remove(struct ch_channel *c, const char *chat, const char *me
     ch_feishu_remove(self(c)->acts, chat, member, done, tag);
 }
 
-/* --- life */
+/* --- open and close */
 
 static int feishu_need(const char *value, const char *what, struct chela_error *err) {
     if (value && *value)

@@ -1,10 +1,9 @@
-/* feishu_act.c -- what can be done in a chat beside writing there: take a message
- * back, remove a member.
+/* feishu_act.c -- actions in a chat other than sending: delete a message, remove a member.
  *
- * An app may take back what it sent, and in a group that it owns or administers
- * what others did; it may remove others from a group of its own. Everything else
- * the service refuses, in words of its own. It knows no way to silence one member:
- * its moderation is a list of those who may speak. */
+ * An app may delete its own messages, and messages of others in a group that it owns or
+ * administers; it may remove members from its own group. The service rejects everything
+ * else with its own error text. It has no call to mute one member: its moderation is a list
+ * of members who may speak. */
 #include "channel/feishu_act.h"
 
 #include "base/error.h"

@@ -1,10 +1,9 @@
-/* feishu_act.h -- what can be done in a chat beside writing there: take a message back,
- * remove a member. */
+/* feishu_act.h -- actions in a chat other than sending: delete a message, remove a member. */
 #ifndef CH_CHANNEL_FEISHU_ACT_H
 #define CH_CHANNEL_FEISHU_ACT_H
 #include "channel/feishu.h"
 
-/* api, borrowed, is closed first. */
+/* api is borrowed and must be closed first. */
 struct ch_feishu_acts *ch_feishu_acts_new(struct ch_feishu_api *api);
 
 void ch_feishu_acts_free(struct ch_feishu_acts *s);

@@ -1,12 +1,12 @@
 /* feishu_api.c -- calls of the open platform.
  *
- * Every call shows a tenant token that is asked for when it is needed, by one
- * call for all that wait, and again when half an hour of it is left or the
- * service says that it is no good: a call that failed for that is made once
- * more. What failed otherwise is told; whether to try again is not decided here.
+ * Every call uses a tenant token. The token is requested on demand, once for all waiting
+ * calls, and again half an hour before it expires or when the service rejects it; a call
+ * that failed because of the token is repeated once. Other failures are reported; the
+ * caller decides about a retry.
  *
- *   ch_feishu_call --token there--> under way --answer--> fn
- *        \--none--> waiting --token came--/      \--token no good--> waiting */
+ *       ch_feishu_call --token there--> in progress --answer--> fn
+ *            \--none--> waiting --token came--/      \--token rejected--> waiting */
 #include "channel/feishu_api.h"
 
 #include "base/limits.h"
@@ -23,15 +23,15 @@ struct ch_feishu_api {
     chela_runtime *rt;
     char *base, *app_id, *secret; /* owned */
     char *token;                  /* owned; NULL: none */
-    int64_t token_until;          /* monotonic: use another from then on */
-    struct call *asking;          /* for a token; in `calls`; NULL */
+    int64_t token_until;          /* monotonic time; request a new token afterwards */
+    struct call *asking;          /* the token request; in `calls`; NULL: none */
     struct ch_list calls, waiting;
 };
 
 struct call {
     struct ch_link link;
     struct ch_feishu_api *api;
-    struct ch_http_call *http; /* NULL while it waits */
+    struct ch_http_call *http; /* NULL while waiting */
     char *method, *path, *body, *auth; /* owned; body may be NULL */
     struct ch_header headers[2];
     struct ch_sv piece;
@@ -39,11 +39,11 @@ struct call {
     struct ch_buf in;
     int status;
     int64_t wait_ms;
-    bool again; /* with another token */
-    bool bare;  /* without one */
-    bool raw;   /* the answer is a file */
+    bool again; /* repeated with a new token */
+    bool bare;  /* needs no token */
+    bool raw;   /* the response is a file */
     size_t nbody;
-    const char *type; /* of the body */
+    const char *type; /* Content-Type of the body */
     ch_feishu_fn *fn;
     void *user;
 };
@@ -99,8 +99,9 @@ static void feishu_api_read_answer(const struct call *c, const struct chela_erro
         out->status = 0;
         return;
     }
-    struct ch_sv text = ch_arena_sv(a, ch_buf_sv(&c->in)); /* the call is freed before it is read */
-    if (c->raw && c->status == 200) { /* what fails has another status */
+    /* copied, because the call is freed first */
+    struct ch_sv text = ch_arena_sv(a, ch_buf_sv(&c->in));
+    if (c->raw && c->status == 200) { /* failures have another status */
         out->code = 0;
         out->body = text;
         return;
@@ -140,7 +141,7 @@ static void feishu_api_finish(struct call *c, const struct chela_error *err) {
         if (c->api->token && strcmp(c->auth + strlen("Bearer "), c->api->token) == 0)
             drop_token(c->api);
         if (c->api->token)
-            feishu_api_start(c); /* another call has replaced it meanwhile */
+            feishu_api_start(c); /* another call has already replaced the token */
         else
             wait_for_token(c);
         return;
@@ -223,8 +224,8 @@ static void feishu_api_start_waiting(struct ch_feishu_api *api) {
         feishu_api_start(c);
 }
 
-/* Those that wait for it fail as it did. They are told one by one from a list
- * of their own: a callback may make a new call. */
+/* The waiting calls fail with the same error. They are moved to a separate list first,
+ * because a callback may make a new call. */
 static void fail_waiting(struct ch_feishu_api *api, const struct ch_feishu_answer *answer) {
     struct ch_list failed;
     ch_list_init(&failed);
@@ -282,7 +283,7 @@ static void need_token(struct ch_feishu_api *api) {
     api->asking = feishu_api_ask(api, CH_FEISHU_TOKEN_PATH, ch_buf_str(&body), on_token, api);
 }
 
-/* --- for the channel */
+/* --- interface for the channel */
 
 static void feishu_api_begin(struct call *c) {
     if (c->api->token && feishu_api_mono(c->api) < c->api->token_until)

@@ -7,7 +7,7 @@
 struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, const char *app_id,
                                         const char *secret);
 
-bool ch_feishu_api_is_idle(const struct ch_feishu_api *api); /* no call is under way */
+bool ch_feishu_api_is_idle(const struct ch_feishu_api *api); /* no call is in progress */
 
 void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this */
 
@@ -16,10 +16,10 @@ void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this *
 void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
                     const char *body, ch_feishu_fn *fn, void *user);
 
-/* GET of a file, of at most CH_LIMIT_CHANNEL_FILE bytes. */
+/* GET a file of at most CH_LIMIT_CHANNEL_FILE bytes. */
 void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_fn *fn, void *user);
 
-/* POST of a form; body is taken, type borrowed until fn. */
+/* POST a form; body is moved, type is borrowed until fn. */
 void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char *type,
                          struct ch_buf *body, ch_feishu_fn *fn, void *user);
 

@@ -1,9 +1,8 @@
-/* feishu_card.c -- cards: a call that needs consent, with buttons to decide by.
+/* feishu_card.c -- cards with buttons for approving a call.
  *
- * What is decided about is shown as plain text, byte for byte, never as
- * Markdown: nothing in it can pass for something else. A button carries what it
- * means in a value of ours; the service gives it back with the id of whoever
- * pressed it. */
+ * The text to be approved is shown as plain text, byte for byte, never as Markdown, so
+ * nothing in it can be disguised. A button contains a value of this channel; the service
+ * returns the value with the id of the person who pressed the button. */
 #include "channel/feishu_card.h"
 
 #include "channel/feishu.h"

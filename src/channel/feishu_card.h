@@ -1,4 +1,4 @@
-/* feishu_card.h -- cards: a call that needs consent, with buttons to decide by. */
+/* feishu_card.h -- cards with buttons for approving a call. */
 #ifndef CH_CHANNEL_FEISHU_CARD_H
 #define CH_CHANNEL_FEISHU_CARD_H
 #include "channel/feishu.h"
@@ -6,14 +6,14 @@
 void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *session,
                         const char *approval);
 
-/* What the service is told about a decision: a note for who decided, and the
- * card as it is from now on. */
+/* Append the response to a decision: a note for the person who decided, and the updated
+ * card. */
 void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, const char *what,
                             const struct chela_error *err);
 
 void ch_feishu_card_toast(struct ch_buf *out, const char *type, const char *text);
 
-/* event: of card.action.trigger. false: it is no button of ours. */
+/* event: the event of card.action.trigger. False: not a button of this channel. */
 bool ch_feishu_card_read(const struct ch_json *event, struct ch_arena *a,
                          struct ch_feishu_press *out);
 

@@ -1,11 +1,10 @@
-/* feishu_fetch.c -- what belongs to a message and has to be asked for: its
- * sender's name, the message that it answers, what was said in its topic before,
- * the files that came with it.
+/* feishu_fetch.c -- fetches what belongs to a message: its sender's name, the quoted
+ * message, earlier messages of its topic, its files.
  *
- *   name --> quoted --> topic --> file, file ... --> done
+ *       name --> quoted --> topic --> file, file ... --> done
  *
- * One after the other; what cannot be had is left out, and nothing here fails.
- * Names and texts are what people wrote. */
+ * The steps run one after the other. Data that cannot be fetched is omitted; nothing fails.
+ * Names and texts are untrusted. */
 #include "channel/feishu_fetch.h"
 
 #include <ctype.h>
@@ -18,12 +17,12 @@
 #include "channel/feishu_message.h"
 #include "channel/files.h"
 
-#define NAMES 256 /* remembered */
+#define NAMES 256 /* number of cached names */
 #define TOPIC_MESSAGES 20
 
 struct known {
     struct ch_link link;
-    char *id, *name; /* owned; name "": it cannot be had */
+    char *id, *name; /* owned; name "": unavailable */
 };
 
 struct ch_feishu_fetch {
@@ -39,10 +38,10 @@ struct fetching {
     const struct ch_feishu_message *m; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
-    char *workspace; /* owned; NULL: files are not kept */
+    char *workspace; /* owned; NULL: files are not saved */
     enum { NAME, QUOTED, TOPIC, FILES } step;
     size_t file;
-    struct ch_filing *filing; /* of a file; NULL */
+    struct ch_filing *filing; /* file being saved; NULL */
     struct ch_task end;
     void (*done)(void *tag);
     void *tag;
@@ -99,12 +98,12 @@ static void on_name(const struct ch_feishu_answer *a, void *user) {
     struct ch_sv name = ch_json_get_str(who, "name");
     if (name.n && memchr(name.p, 0, name.n))
         name.n = 0;
-    if (a->status) /* an answer, also that we may not know */
+    if (a->status) /* cache every answer, including "not permitted" */
         feishu_fetch_remember(f->from, f->m->open_id, name);
     use_name(f, name.n ? ch_arena_str(f->arena, name) : "");
 }
 
-/* Between two everybody knows who is who. */
+/* Names are not needed in a chat of two. */
 static void ask_name(struct fetching *f) {
     const char *name =
         f->m->open_id && !f->m->direct ? feishu_fetch_recall(f->from, f->m->open_id) : "";
@@ -117,7 +116,7 @@ static void ask_name(struct fetching *f) {
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_name, f);
 }
 
-/* --- what it answers */
+/* --- the quoted message */
 
 static const char *feishu_fetch_name_of(struct fetching *f, const char *id) {
     const char *name = feishu_fetch_recall(f->from, id);
@@ -132,7 +131,7 @@ static const char *feishu_fetch_text_of(const struct fetching *f, struct ch_sv t
     return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(f->arena, text) : NULL;
 }
 
-/* A message as the service tells it; false: it says nothing. */
+/* Parse a message from the service; false: no text. */
 static bool feishu_fetch_read_item(struct fetching *f, const struct ch_json *item,
                                    struct chela_beside *out) {
     const char *who = feishu_fetch_text_of(f, ch_json_get_str(ch_json_get(item, "sender"), "id"));
@@ -157,7 +156,8 @@ static void on_quoted(const struct ch_feishu_answer *a, void *user) {
         struct ch_sv who = ch_json_get_str(ch_json_get(item, "sender"), "id");
         b->message_id = f->m->parent;
         f->in->about.quoted = b;
-        f->in->about.answers_us = ch_sv_is(who, f->in->about.account); /* an app's id is its own */
+        /* an app is identified by its own id */
+        f->in->about.answers_us = ch_sv_is(who, f->in->about.account);
     }
     feishu_fetch_go_on(f);
 }
@@ -172,9 +172,9 @@ static void ask_quoted(struct fetching *f) {
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_quoted, f);
 }
 
-/* --- what was said in its topic before */
+/* --- earlier messages of the topic */
 
-/* The newest come first; the message itself is among them. */
+/* Newest first; includes the message itself. */
 static void on_topic(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
     struct chela_beside *before =
@@ -221,7 +221,7 @@ static void on_itself(const struct ch_feishu_answer *a, void *user) {
         feishu_fetch_go_on(f);
 }
 
-/* In groups of topics a message may name the first of its topic alone. */
+/* In topic groups a message may name only the first message of its topic. */
 static void ask_topic(struct fetching *f) {
     CH_BUF_AUTO path = {0};
     if (!f->in->fresh || !f->m->thread) {
@@ -266,14 +266,14 @@ static void ask_file(struct fetching *f) {
     ch_feishu_download(f->from->api, ch_buf_str(&path), on_file, f);
 }
 
-/* Without a workspace there are only pictures to look at. */
+/* True if a file is left to fetch; without a workspace only images are fetched. */
 static bool has_file(struct fetching *f) {
     while (!f->workspace && f->file < f->m->nfiles && !f->m->files[f->file].picture)
         f->file++;
     return f->file < f->m->nfiles;
 }
 
-/* --- all of it */
+/* --- the sequence */
 
 static void feishu_fetch_finish(struct ch_task *t) {
     struct fetching *f = CH_CONTAINER(t, struct fetching, end);

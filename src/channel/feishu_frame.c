@@ -6,7 +6,7 @@
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types */
 
-/* --- protobuf, as much as is needed */
+/* --- minimal protobuf */
 
 static bool take_varint(struct ch_sv *s, uint64_t *out) {
     *out = 0;
@@ -24,7 +24,7 @@ static bool take_varint(struct ch_sv *s, uint64_t *out) {
 }
 
 struct field {
-    uint64_t tag; /* number and wire type */
+    uint64_t tag; /* field number and wire type */
     uint64_t number;
     struct ch_sv bytes;
 };
@@ -185,7 +185,7 @@ struct set {
     unsigned sum, got;
     size_t bytes;
     int64_t began;
-    struct ch_buf parts[]; /* sum of them; p NULL: missing */
+    struct ch_buf parts[]; /* `sum` entries; p NULL: missing */
 };
 
 void ch_feishu_gather_init(struct ch_feishu_gather *g) {
@@ -232,7 +232,7 @@ static struct set *new_set(struct ch_feishu_gather *g, struct ch_sv id, unsigned
     return s;
 }
 
-/* A small number; otherwise: what a header that is not there means. */
+/* A small number in a header; `otherwise` is the default for a missing header. */
 static unsigned feishu_frame_count(const struct ch_feishu_frame *f, const char *key,
                                    unsigned otherwise) {
     struct ch_sv text = ch_feishu_frame_header(f, key);
@@ -253,7 +253,7 @@ static enum ch_feishu_gathered add_part(struct ch_feishu_gather *g, struct set *
     }
     if (!s->parts[seq].p) {
         ch_buf_add(&s->parts[seq], payload.p ? payload.p : "", payload.n);
-        ch_buf_reserve(&s->parts[seq], 1); /* so that an empty one is not missing */
+        ch_buf_reserve(&s->parts[seq], 1); /* distinguishes an empty part from a missing one */
         s->bytes += payload.n;
         s->got++;
     }

@@ -1,17 +1,16 @@
-/* feishu_line.c -- the long connection: events come to us over a WebSocket that
- * we open, so no address of ours need be known outside.
+/* feishu_line.c -- the long connection: receives events over an outgoing WebSocket.
  *
- *   RESTING --time--> ASKING --an address--> OPENING --101--> OPEN
- *      ^-- no address, refused, lost, silent ------------------/
+ *       RESTING --time--> ASKING --an address--> OPENING --101--> OPEN
+ *          ^-- no address, refused, lost, silent ------------------/
  *
- * Each connection has an address of its own, asked for with the app's secret.
- * While it is open we send pings; the service answers each, and may change how
- * often they go out. Not a word within PONG_MS of a ping: it is dead. We rest
- * for a random time that grows with each failure, so that gateways which lost
- * the service together do not come back together.
+ * Each connection uses a new address, requested with the app's secret. While the connection
+ * is open, pings are sent; the service answers each and may change the interval. Without
+ * any data within PONG_MS after a ping, the connection counts as dead. The delay before a
+ * reconnect is random and grows with each failure, so that gateways which lost the service
+ * together do not reconnect together.
  *
- * An event is acknowledged by its own frame, once whoever took it says so. If
- * the connection was lost meanwhile, the service sends it again on the next. */
+ * An event is acknowledged by its own frame when the receiver calls ch_feishu_line_ack. If
+ * the connection was lost in between, the service sends the event again on the next one. */
 #include "channel/feishu_line.h"
 
 #include <sys/random.h>
@@ -26,7 +25,7 @@
 
 #define ENDPOINT "/callback/ws/endpoint"
 #define PONG_MS 15000
-#define PING_S 120 /* until the service says otherwise */
+#define PING_S 120 /* until the service sets another value */
 #define REST_MS 1000
 #define REST_LONGEST_MS 60000
 
@@ -37,11 +36,11 @@ struct ch_feishu_line {
     ch_feishu_event_fn *fn;
     void *user;
     struct ch_ws *ws; /* NULL: none */
-    int32_t service;  /* of its address */
+    int32_t service;  /* service id of the address */
     int64_t ping_s, rest_ms;
     bool is_open;
-    bool leaving; /* no further connection */
-    struct ch_buf trouble; /* why there is none; empty: there is, or it was not tried yet */
+    bool leaving; /* do not reconnect */
+    struct ch_buf trouble; /* last error; empty if connected or not tried */
     struct ch_timer rest, ping, pong;
     struct ch_feishu_gather gather;
     struct ch_list acks;
@@ -51,7 +50,7 @@ struct ch_feishu_line {
 struct ch_feishu_ack {
     struct ch_link link;
     struct ch_feishu_line *line;
-    struct ch_ws *ws; /* that it came on, to be compared alone */
+    struct ch_ws *ws; /* connection of the event; only compared, never used */
     char *frame;      /* owned */
     size_t n;
     int64_t began;
@@ -109,7 +108,7 @@ static void take_pong(struct ch_feishu_line *l, struct ch_sv payload) {
         take_settings(l, v);
 }
 
-/* --- signs of life */
+/* --- keep-alive */
 
 static void on_silent(struct ch_timer *t) {
     feishu_line_try_later(CH_CONTAINER(t, struct ch_feishu_line, pong), "no answer to a ping");
@@ -137,7 +136,7 @@ static void free_ack(struct ch_feishu_ack *a) {
     ch_free(a);
 }
 
-/* {"code":200}, with what is to be answered in base64. */
+/* {"code":200}, with the answer in base64. */
 static void write_answer(struct ch_buf *out, int code, struct ch_sv answer) {
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(out);
@@ -201,7 +200,7 @@ static void feishu_line_on_message(struct ch_ws *ws, enum ch_ws_kind kind, struc
     struct chela_error err = {0};
     (void)ws;
     ch_timer_stop(l->rt->loop, &l->pong);
-    l->rest_ms = REST_MS; /* it works: what fails from now on is new */
+    l->rest_ms = REST_MS; /* connected: reset the backoff */
     if (kind != CH_WS_BINARY || ch_feishu_frame_read(data, &f, &err) < 0) {
         ch_log(CH_LOG_WARN, "feishu", "the long connection brings no frames: %s",
                err.code ? err.message : "a text");
@@ -281,7 +280,7 @@ static void feishu_line_on_rested(struct ch_timer *t) {
     ch_feishu_ask(l->api, ENDPOINT, ch_buf_str(&body), on_address, l);
 }
 
-/* --- life */
+/* --- open and close */
 
 struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_api *api,
                                           const char *app_id, const char *secret,

@@ -1,9 +1,9 @@
-/* feishu_message.c -- what a message says, as text for a model.
+/* feishu_message.c -- parses messages to text for a model.
  *
- * The content of a message is JSON in a string, of a form that depends on its
- * type. Text and posts are read whole; of pictures, files and the like there is
- * a line that says what came. People are addressed by placeholders (@_user_1)
- * that a list resolves; names in it are what people chose. */
+ * The content of a message is JSON in a string whose form depends on the message type.
+ * Texts and posts are converted completely; images, files and similar types become a
+ * one-line description. Mentions are placeholders (@_user_1) that a list resolves; the
+ * names in the list are untrusted. */
 #include "channel/feishu_message.h"
 
 #include "base/error.h"
@@ -11,13 +11,13 @@
 #include "base/utf8.h"
 #include "channel/feishu.h"
 
-/* --- people who are addressed */
+/* --- mentions */
 
 static struct ch_sv mention_id(const struct ch_json *mention) {
     return ch_json_get_str(ch_json_get(mention, "id"), "open_id");
 }
 
-/* "@_user_1" at the beginning of text, and not "@_user_10". */
+/* Matches "@_user_1" at the start of text, but not "@_user_10". */
 static const struct ch_json *find_mention(const struct ch_json *mentions, struct ch_sv text,
                                           size_t *n) {
     const struct ch_json *found = NULL;
@@ -94,7 +94,7 @@ static void feishu_message_add_piece(const struct post *p, const struct ch_json 
         add_mentioned(p->out, p->mentions, p->bot, text);
 }
 
-/* Sometimes there is one for each language: the first will do. */
+/* Some posts have a version per language; the first is used. */
 static const struct ch_json *one_language(const struct ch_json *content) {
     if (ch_json_get(content, "content"))
         return content;
@@ -116,7 +116,7 @@ static void add_post(const struct post *p, const struct ch_json *content) {
     }
 }
 
-/* --- the rest: a line that says what it is */
+/* --- other types: a one-line description */
 
 static void add_named(struct ch_buf *out, const char *what, struct ch_sv name) {
     if (name.n)
@@ -154,7 +154,7 @@ static const char *feishu_message_opt(struct ch_arena *a, const struct ch_json *
     return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(a, text) : NULL;
 }
 
-/* Ids become parts of keys and paths. */
+/* Ids are checked, because they become parts of keys and paths. */
 static const char *id(struct ch_arena *a, const struct ch_json *v, const char *key) {
     const char *text = feishu_message_opt(a, v, key);
     size_t n = 0;
@@ -188,7 +188,7 @@ static void feishu_message_add_file(struct ch_feishu_message *m, const struct ch
             file, ch_arena_sv(a, ch_json_get_str(v, "file_name")), picture};
 }
 
-/* Stickers cannot be fetched, and what a forwarded message holds neither. */
+/* Stickers and contents of forwarded messages cannot be downloaded. */
 static void find_files(struct ch_feishu_message *m, struct ch_sv type,
                        const struct ch_json *content, struct ch_arena *a) {
     if (ch_sv_is(type, "image"))
@@ -203,7 +203,7 @@ static void add_mention(struct ch_feishu_message *m, struct ch_sv open_id, struc
     m->mentions = one;
 }
 
-/* Files and people that a post names. */
+/* Collect the files and mentions of a post. */
 static void search_post(struct ch_feishu_message *m, const struct ch_json *content,
                         struct ch_arena *a) {
     for (CH_JSON_EACH(paragraph, ch_json_get(one_language(content), "content")))

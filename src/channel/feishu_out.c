@@ -1,9 +1,9 @@
-/* feishu_out.c -- what people see of an agent: its answers, and that it works.
+/* feishu_out.c -- sends answers and typing marks.
  *
- * A message is answered by a reply to it, in its topic if it has one; a reply
- * in several parts is sent part by part. Each part has an id made from the
- * answer's key, and the service takes one of each id: so an answer that is sent
- * again after a crash or a lost connection is not seen twice. */
+ * An answer is a reply to the message, in its topic if it has one; long answers are sent
+ * part by part. Each part has an id made from the answer's key, and the service accepts
+ * each id once, so an answer that is sent again after a crash or a lost connection does not
+ * appear twice. */
 #include "channel/feishu_out.h"
 
 #include "base/error.h"
@@ -20,7 +20,7 @@
 #include "channel/feishu_upload.h"
 #include "json/writer.h"
 
-#define TYPING_MS (2 * 60 * 1000) /* older messages are not marked */
+#define TYPING_MS (2 * 60 * 1000) /* older messages get no mark */
 
 struct ch_feishu_out {
     struct ch_channel_host host;
@@ -30,23 +30,23 @@ struct ch_feishu_out {
     struct ch_list sendings, typings, reactions;
 };
 
-/* --- an answer on its way */
+/* --- an outgoing message */
 
 struct sending {
     struct ch_link link;
     struct ch_feishu_out *o;
     char *key, *to, *chat, *message, *text; /* owned */
     bool thread, top, plain;
-    bool is_answer; /* of a run */
-    bool excused;   /* people are told that it is not let through */
-    char *approval; /* owned: it is a question about a call; NULL */
-    char **files;   /* owned, NULL-terminated: of the workspace, to be sent behind the words */
+    bool is_answer; /* the answer of a run */
+    bool excused;   /* a notice about the rejected text was sent */
+    char *approval; /* owned: approval id if the message is an approval request; NULL */
+    char **files;   /* owned, NULL-terminated: files of the workspace, sent after the text */
     size_t file;
-    struct ch_feishu_upload *upload; /* of one of them; NULL */
-    const char *kind;                /* msg_type of the content, if it is one */
+    struct ch_feishu_upload *upload; /* upload in progress; NULL */
+    const char *kind;                /* msg_type of the content */
     struct ch_parts rest;
-    struct ch_parts after; /* the same behind what a card shows */
-    struct ch_buf content; /* of the part that is under way */
+    struct ch_parts after; /* the text after the part that a card shows */
+    struct ch_buf content; /* content of the part in progress */
     unsigned part;
 };
 
@@ -87,7 +87,7 @@ void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part) {
     ch_jw_kstr(w, "uuid", ch_sv(hex, 40));
 }
 
-/* The words of a post or a card. */
+/* Append the text of a post or a card. */
 static void feishu_out_add_words(const struct sending *s, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *post = NULL;
@@ -187,7 +187,7 @@ bool ch_feishu_may_pass(const struct ch_feishu_answer *a) {
            (a->code >= 10000 && a->code < 10100) || (a->code >= 99991661 && a->code <= 99991671);
 }
 
-/* Its filters find something in the words. */
+/* True if the service's filters reject the text. */
 static bool is_unwelcome(const struct ch_feishu_answer *a) {
     return a->code == 230022 || a->code == 230028;
 }
@@ -206,7 +206,7 @@ static void feishu_out_on_sent(const struct ch_feishu_answer *a, void *user) {
     } else if (comes_too_fast(a)) {
         feishu_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, a->why, a->wait_ms ? a->wait_ms : 1000);
     } else if (is_target_gone(a) && !s->top && !s->thread) {
-        s->top = true; /* never out of a topic into the group around it */
+        s->top = true; /* never send a topic's answer to the surrounding group */
         feishu_out_send_part(s);
     } else if ((a->code == 230001 || a->code == 230099) && !s->plain && !s->file) {
         s->plain = true;
@@ -222,7 +222,7 @@ static void feishu_out_on_sent(const struct ch_feishu_answer *a, void *user) {
     }
 }
 
-/* --- an answer that people saw grow */
+/* --- streamed answers */
 
 static void on_card(enum ch_feishu_ended what, const char *note, int64_t wait_ms, void *user) {
     struct sending *s = user;
@@ -245,7 +245,7 @@ static bool is_in_card(struct sending *s) {
            ch_feishu_stream_end(s->o->stream, s->to, ch_buf_sv(&part), on_card, s);
 }
 
-/* --- all of them */
+/* --- queue */
 
 struct ch_feishu_place ch_feishu_place(const char *to) {
     struct ch_sv rest = ch_sv_str(to), chat = ch_sv_split(&rest, ' ');
@@ -281,12 +281,12 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     }
 }
 
-/* --- a sign that somebody is at work: a reaction to the message */
+/* --- typing mark: a reaction to the message */
 
 struct typing {
     struct ch_link link;
     struct ch_feishu_out *o;
-    char *message, *reaction; /* owned; the latter NULL: not made yet */
+    char *message, *reaction; /* owned; reaction NULL: not created yet */
     bool over;
 };
 
@@ -308,7 +308,7 @@ static void on_typing(const struct ch_feishu_answer *a, void *user) {
     struct typing *t = user;
     struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "reaction_id");
     if (a->code != 0 || !id.n || memchr(id.p, 0, id.n) || memchr(id.p, '/', id.n)) {
-        feishu_out_free_typing(t); /* it is no more than a sign */
+        feishu_out_free_typing(t); /* failures are ignored */
         return;
     }
     t->reaction = ch_strndup(id.p, id.n);
@@ -346,7 +346,7 @@ void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts,
                    "{\"reaction_type\":{\"emoji_type\":\"Typing\"}}", on_typing, t);
 }
 
-/* --- reactions that the model makes */
+/* --- reactions by the model */
 
 struct reaction {
     struct ch_link link;
@@ -354,7 +354,7 @@ struct reaction {
     void *tag;
 };
 
-/* The service has names of its own for them. */
+/* The service's own name of an emoji. */
 static const char *emoji_type(const char *emoji) {
     static const struct {
         const char *emoji, *type;
@@ -367,7 +367,7 @@ static const char *emoji_type(const char *emoji) {
     for (size_t i = 0; i < CH_LEN(known); i++)
         if (strcmp(emoji, known[i].emoji) == 0)
             return known[i].type;
-    return emoji; /* it says itself if it knows none of that name */
+    return emoji; /* the service reports an unknown name itself */
 }
 
 static void on_reaction(const struct ch_feishu_answer *a, void *user) {
@@ -400,7 +400,7 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
     ch_feishu_call(o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), on_reaction, r);
 }
 
-/* --- life */
+/* --- open and close */
 
 struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
                                         struct ch_feishu_api *api,

@@ -1,9 +1,8 @@
-/* feishu_post.c -- Markdown as posts, in parts that the service takes.
+/* feishu_post.c -- splits Markdown into posts that the service accepts.
  *
- * A post is at most 30 KB as JSON in JSON, and is read on a telephone: parts
- * have at most PART_CHARS characters (parts.h cuts). The service shows headings
- * very large and joins lines: headings are made smaller, and lines end with two
- * spaces. */
+ * A post is at most 30 KB of JSON in JSON and is read on a phone: parts have at most
+ * PART_CHARS characters (split by parts.h). The service shows headings very large and joins
+ * lines, so headings are reduced, and lines end with two spaces. */
 #include "channel/feishu_post.h"
 
 #include "channel/feishu.h"
@@ -16,7 +15,7 @@ struct size {
     size_t chars, cost;
 };
 
-/* What one byte costs in a string in a string. */
+/* Size of one byte in a string inside a string. */
 static size_t feishu_post_cost(unsigned char c) {
     if (c == '"' || c == '\\')
         return 4;
@@ -39,7 +38,7 @@ static bool feishu_post_fits(struct ch_sv part, struct ch_sv more) {
     return a.chars + b.chars <= PART_CHARS && a.cost + b.cost <= PART_COST;
 }
 
-/* --- lines as the service shows them best */
+/* --- conversion of lines */
 
 static size_t feishu_post_heading(struct ch_sv line) {
     size_t n = 0;

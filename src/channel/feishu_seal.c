@@ -1,13 +1,12 @@
-/* feishu_seal.c -- is a callback what the service sent, to this app, just now?
+/* feishu_seal.c -- verifies that a callback is genuine, recent and for this app.
  *
- * With an Encrypt Key the body is {"encrypt":...} and signed: SHA-256 over
- * timestamp, nonce, key and the bytes of the body. Only the check of the address
- * (url_verification) comes without a signature; it is encrypted all the same.
- * Without an Encrypt Key the verification token in the body is all there is.
- * Token and app id are looked at in every case.
+ * With an Encrypt Key, the body is {"encrypt":...} and signed: SHA-256 over timestamp,
+ * nonce, key and the bytes of the body. Only the address check (url_verification) has no
+ * signature; it is encrypted too. Without an Encrypt Key, only the verification token in
+ * the body is checked. Token and app id are checked in all cases.
  *
- * Nothing here says which of the checks on secrets failed in a way that helps
- * to get around it: the answer is 401 throughout. */
+ * All failed checks of secrets give the same answer, 401, so that an attacker does not
+ * learn which check failed. */
 #include "channel/feishu_seal.h"
 
 #include "base/base64.h"
@@ -57,7 +56,7 @@ static const struct ch_json *feishu_seal_decrypt(const struct ch_feishu_keys *k,
     return ch_json_is(v, CH_JSON_OBJECT) ? v : NULL;
 }
 
-/* The old envelope has the same things in other places. */
+/* The old envelope has the same data in other places. */
 int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
                      struct ch_feishu_letter *out, const char **why) {
     const struct ch_json *header = ch_json_get(v, "header");

@@ -1,13 +1,13 @@
-/* feishu_seal.h -- is a callback what the service sent, to this app, just now? */
+/* feishu_seal.h -- verifies that a callback is genuine, recent and for this app. */
 #ifndef CH_CHANNEL_FEISHU_SEAL_H
 #define CH_CHANNEL_FEISHU_SEAL_H
 #include "channel/feishu.h"
 
-/* Open a callback. 0, or the status to refuse it with and *why. */
+/* Verify and decrypt a callback. Returns 0, or the HTTP status of the refusal and *why. */
 int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *in,
                      struct ch_arena *a, struct ch_feishu_letter *out, const char **why);
 
-/* What came over a connection of our own: it needs no seal, and must be for us. */
+/* Check an event of the long connection: it needs no signature but must be for this app. */
 int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
                      struct ch_feishu_letter *out, const char **why);
 

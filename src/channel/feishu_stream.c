@@ -1,22 +1,21 @@
-/* feishu_stream.c -- an answer that people see grow: a card whose text is
- * replaced, again and again, by all of it so far.
+/* feishu_stream.c -- streamed answers: a card whose text is repeatedly replaced by the
+ * answer so far.
  *
- *   first words --> CREATING --> NOTING --> UNSENT --> SHOWN --text, text ...
- *                       |           |          |          |
- *                       |           |          |          +--answer--> done
- *                       +-----------+----------+----------+--refused-> GONE
+ *       first text --> CREATING --> NOTING --> UNSENT --> SHOWN --text, text ...
+ *                          |           |          |          |
+ *                          |           |          |          +--answer--> done
+ *                          +-----------+----------+----------+--refused-> GONE
  *
- * A card is made when the first words come, and noted in the store before
- * anybody sees it: so the process that comes after a crash knows which card the
- * answer belongs into. It is sent under an id that the service takes once; so
- * whoever is not sure sends it again. The answer itself is in the outbox, and
- * whoever sends it asks here first (ch_feishu_stream_end). If it cannot be put
- * into the card, that is noted, the card is taken back, and the answer is sent as
- * any other: there is one, whatever happens.
+ * A card is created with the first text and recorded in the store before it is sent, so
+ * that after a crash the next process knows the card of an answer. The card is sent under
+ * an idempotency id, so it can safely be sent again. The answer itself is in the outbox;
+ * its sender calls ch_feishu_stream_end first. If the text cannot be put into the card,
+ * this is recorded, the card is deleted, and the answer is sent as a normal message. So
+ * exactly one answer appears in all cases.
  *
- * Operations on a card are numbered, and a number must be larger than all before,
- * also than those of a process that died: they count the time since the card was
- * made. */
+ * Operations on a card are numbered, and each number must be larger than all before,
+ * including those of a process that died: the numbers count the time since the card was
+ * created. */
 #include "channel/feishu_stream.h"
 
 #include "agent/handle/agent.h"
@@ -33,32 +32,32 @@
 #include "json/writer.h"
 
 #define ELEMENT "answer"
-#define STEP_MS 300         /* between two texts; the service takes ten operations a second */
-#define TICK_MS 250         /* operations are numbered by these: less than STEP_MS */
-#define SLOWEST_MS 5000     /* when it asks for fewer */
-#define PAUSE_MS 60000      /* after a card that could not be made */
-#define LEFT_MS 20000       /* the run is over, and no answer came */
-#define CLOSED 300309       /* code: it shows no growing text any more */
+#define STEP_MS 300         /* between two updates; the service permits ten operations a second */
+#define TICK_MS 250         /* unit of operation numbers: less than STEP_MS */
+#define SLOWEST_MS 5000     /* maximum interval after a rate limit */
+#define PAUSE_MS 60000      /* after a card could not be created */
+#define LEFT_MS 20000       /* after the end of a run without an answer */
+#define CLOSED 300309       /* code: the card no longer accepts streamed text */
 #define OUT_OF_ORDER 300317 /* code: the number was too small */
 #define SUMMARY_CHARS 50
 
 struct card {
     struct ch_link link;
     struct ch_feishu_stream *st;
-    char *to, *session;   /* owned; the latter NULL: of an earlier process */
-    char *id, *message;   /* owned: the card's, and that of what shows it; NULL: not known yet */
+    char *to, *session;   /* owned; session NULL: card of an earlier process */
+    char *id, *message;   /* owned: id of the card, and of its message; NULL: not known yet */
     enum { CREATING, NOTING, UNSENT, SHOWN, GONE } state;
-    struct ch_buf text;   /* what it should show */
-    struct ch_buf put;    /* what it was told to show last */
+    struct ch_buf text;   /* text to show */
+    struct ch_buf put;    /* text sent last */
     int64_t since, number;
     int64_t step_ms;
-    bool busy;            /* a call, or a note, is under way */
-    bool still;           /* it takes no growing text any more */
-    bool over;            /* its run has ended */
-    bool retold;          /* with a larger number, once */
-    bool seen;            /* its note was, since the last time that all were gone through */
+    bool busy;            /* a call or a note is in progress */
+    bool still;           /* no streamed text is accepted any more */
+    bool over;            /* the run has ended */
+    bool retold;          /* repeated once with a larger number */
+    bool seen;            /* its note was seen in the current pass over the store */
     struct ch_timer timer;
-    ch_feishu_ended_fn *fn; /* of who waits for its end; NULL */
+    ch_feishu_ended_fn *fn; /* callback of the pending end; NULL */
     void *user;
 };
 
@@ -66,7 +65,7 @@ struct ch_feishu_stream {
     struct ch_channel_host host;
     struct ch_feishu_api *api; /* borrowed */
     struct ch_list cards;
-    int64_t not_before; /* monotonic: until then no card is made */
+    int64_t not_before; /* monotonic time; no card is created before */
 };
 
 static struct ch_loop *feishu_stream_loop_of(const struct card *c) {
@@ -121,15 +120,15 @@ static void feishu_stream_end(struct card *c, enum ch_feishu_ended what,
                               const struct ch_feishu_answer *a) {
     ch_feishu_ended_fn *fn = CH_TAKE(c->fn);
     if (what == CH_ENDED_LATER)
-        feishu_stream_watch(c); /* it may be given up for good */
+        feishu_stream_watch(c); /* the card may be dropped later */
     if (fn)
         fn(what, what == CH_ENDED_SHOWN ? c->message : a ? a->why : NULL, a ? a->wait_ms : 0,
            c->user);
 }
 
-/* --- its note */
+/* --- the note */
 
-/* "CHAT MESSAGE ...": the message. */
+/* The message id of "CHAT MESSAGE ...". */
 static char *note_id(const struct card *c) {
     struct ch_sv rest = ch_sv_str(c->to);
     ch_sv_split(&rest, ' ');
@@ -162,9 +161,9 @@ static void feishu_stream_forget(struct card *c) {
     free_card(c);
 }
 
-/* Those of others, whose answers were not left to us. A card that its maker is done
- * with must not be found: the next answer to the same message would replace what it
- * shows. A note that was made while the store was read is seen the next time. */
+/* Forget cards of other processes whose note is gone. A card that its owner has finished
+ * must not be found, because the next answer to the same message would replace its text. A
+ * note made while the store was read is seen in the next pass. */
 void ch_feishu_stream_recalled(struct ch_feishu_stream *st) {
     struct ch_link *k = st->cards.head.next, *next;
     for (; k != &st->cards.head; k = next) {
@@ -214,7 +213,7 @@ static void feishu_stream_call(struct card *c, const char *method, const char *p
     ch_feishu_call(c->st->api, method, path, body ? ch_buf_str(body) : NULL, fn, c);
 }
 
-/* sequence and uuid, of every operation on a card. */
+/* Write sequence and uuid of an operation on a card. */
 static void feishu_stream_add_number(struct card *c, struct ch_jw *w) {
     CH_BUF_AUTO uuid = {0};
     int64_t n = next_number(c);
@@ -269,7 +268,7 @@ static void feishu_stream_put_text(struct card *c, ch_feishu_fn *fn) {
     feishu_stream_call(c, "PUT", ch_buf_str(&path), &body, fn);
 }
 
-/* All of the card, which grows no more. */
+/* Replace the whole card and end streaming. */
 static void put_whole(struct card *c, ch_feishu_fn *fn) {
     CH_BUF_AUTO path = {0}, body = {0}, card = {0};
     struct ch_jw w = ch_jw(&body);
@@ -304,11 +303,11 @@ static void stop_growing(struct card *c, ch_feishu_fn *fn) {
     feishu_stream_call(c, "PATCH", ch_buf_str(&path), &body, fn);
 }
 
-/* --- it cannot be: the answer is sent without */
+/* --- failure: send the answer without the card */
 
 static void on_taken_back(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
-    (void)a; /* it may be gone already */
+    (void)a; /* the card may already be gone */
     c->busy = false;
     ch_free(CH_TAKE(c->message));
     feishu_stream_end(c, CH_ENDED_NONE, NULL);
@@ -341,7 +340,7 @@ static void feishu_stream_give_up(struct card *c, const struct ch_feishu_answer 
     feishu_stream_note(c, feishu_stream_on_gone);
 }
 
-/* --- its end */
+/* --- the final text */
 
 static void send_card(struct card *c);
 static void feishu_stream_finish(struct card *c);
@@ -349,7 +348,7 @@ static void feishu_stream_finish(struct card *c);
 static void on_stopped(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
     c->busy = false;
-    if (a->code != 0) /* all of the answer is there: it stops growing by itself, too */
+    if (a->code != 0) /* the whole answer is shown; the card stops streaming by itself too */
         ch_log(CH_LOG_INFO, "feishu", "a card stays open for a while: %s", a->why);
     feishu_stream_end(c, CH_ENDED_SHOWN, NULL);
 }
@@ -389,7 +388,7 @@ static void feishu_stream_finish(struct card *c) {
         feishu_stream_put_text(c, on_last);
 }
 
-/* --- while it grows */
+/* --- updates */
 
 static void on_put(const struct ch_feishu_answer *a, void *user);
 
@@ -415,7 +414,7 @@ static void on_put(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
     c->busy = false;
     if (a->code != 0 && !ch_feishu_may_pass(a))
-        c->still = true; /* what is to become of it is seen at its end */
+        c->still = true; /* retried with the final text */
     if (a->code != 0)
         ch_log(CH_LOG_INFO, "feishu", "a card does not grow: %s", a->why);
     c->step_ms = a->code == 0 ? STEP_MS : CH_MIN(2 * c->step_ms, SLOWEST_MS);
@@ -425,7 +424,7 @@ static void on_put(const struct ch_feishu_answer *a, void *user) {
         grow_later(c);
 }
 
-/* --- its beginning */
+/* --- creation */
 
 static void on_shown(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
@@ -466,7 +465,7 @@ static void send_card(struct card *c) {
     feishu_stream_call(c, "POST", ch_buf_str(&path), &body, on_shown);
 }
 
-/* Nobody has seen it. */
+/* Drop a card that was never sent. */
 static void feishu_stream_drop(struct card *c) {
     ch_feishu_ended_fn *fn = c->fn;
     void *user = c->user;
@@ -481,7 +480,7 @@ static void feishu_stream_on_noted(int rc, const struct chela_error *err, void *
     if (rc < 0)
         ch_log(CH_LOG_WARN, "feishu", "no card is shown: %s",
                err ? err->message : chela_error_text(rc));
-    if (rc < 0 || c->fn || c->over) { /* the answer came first, or there is none */
+    if (rc < 0 || c->fn || c->over) { /* the answer came first, or the run has no answer */
         feishu_stream_drop(c);
         return;
     }
@@ -524,7 +523,7 @@ static void feishu_stream_create(struct card *c) {
     feishu_stream_call(c, "POST", "/open-apis/cardkit/v1/cards", &body, on_created);
 }
 
-/* --- for the channel */
+/* --- interface for the channel */
 
 void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,
                            struct ch_sv text) {
@@ -533,7 +532,7 @@ void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival 
     struct card *c = feishu_stream_find(st, in->to);
     if ((!c && feishu_stream_mono(st) < st->not_before) || (c && (c->fn || !c->session)))
         return;
-    if (!ch_feishu_cut(&rest, &part)) /* what is longer than a card follows at the end */
+    if (!ch_feishu_cut(&rest, &part)) /* text beyond a card's limit is sent at the end */
         return;
     bool fresh = !c;
     if (fresh)
@@ -548,16 +547,16 @@ void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival 
 
 static void on_left_alone(const struct ch_feishu_answer *a, void *user) {
     struct card *c = user;
-    (void)a; /* open or not: all of it can be changed */
+    (void)a; /* ignore failures: the card can be replaced in either case */
     c->busy = false;
     c->still = true;
-    if (c->fn) /* the answer came meanwhile */
+    if (c->fn) /* the final text arrived in between */
         feishu_stream_finish(c);
     else
         feishu_stream_forget(c);
 }
 
-/* Its answer may still wait for others of its session. */
+/* The answer may still wait for others of its session. */
 static void feishu_stream_on_left(struct ch_timer *t) {
     struct card *c = CH_CONTAINER(t, struct card, timer);
     if (c->fn)
@@ -570,7 +569,7 @@ static void feishu_stream_on_left(struct ch_timer *t) {
         feishu_stream_forget(c);
 }
 
-/* Those of an earlier process go with time. */
+/* Cards of an earlier process expire. */
 static void feishu_stream_watch(struct card *c) {
     if (c->session)
         ch_timer_start(feishu_stream_loop_of(c), &c->timer, LEFT_MS, feishu_stream_on_left);

@@ -1,10 +1,9 @@
-/* feishu_survey.c -- is the app set up as its channel needs it? Asked of the
- * service itself, for `chela doctor`:
+/* feishu_survey.c -- checks the app's setup at the service, for `chela doctor`:
  *
- *   secret --good--> bot --there--> permissions, one by one
+ *       secret --valid--> bot --enabled--> permissions, one by one
  *
- * What is missing is named as the developer console names it, with what does not
- * work without it. Blocking; nothing is changed. */
+ * Missing items are named as in the developer console, with the feature that needs them.
+ * Blocks; changes nothing. */
 #include "channel/feishu_survey.h"
 
 #include "agent/provider/server_query.h"
@@ -25,7 +24,7 @@ static void feishu_survey_row(const struct survey *s, const char *status, const 
     ch_channel_finding(s->w, "feishu", status, detail, mend);
 }
 
-/* code of the answer; -1: none came, and *why says so. */
+/* Code of the response; -1: no response, *why gives the reason. */
 static int64_t feishu_survey_ask(const struct survey *s, const char *path, const struct ch_sv *body,
                                  const struct ch_json **out, const char **why) {
     CH_BUF_AUTO answer = {0};
@@ -125,7 +124,7 @@ static bool streams(const struct chela_channel_opts *o) {
     return o->streaming;
 }
 
-/* Any of the names will do; the first is asked for. */
+/* Any of the names suffices; the first is recommended. */
 static const struct need {
     const char *names[3], *without;
     bool vital;

@@ -1,5 +1,4 @@
-/* feishu_survey.h -- is the app set up as its channel needs it? Asked of the service
- * itself, for `chela doctor`: */
+/* feishu_survey.h -- checks the app's setup at the service, for `chela doctor`. */
 #ifndef CH_CHANNEL_FEISHU_SURVEY_H
 #define CH_CHANNEL_FEISHU_SURVEY_H
 #include "channel/feishu.h"

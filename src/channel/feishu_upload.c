@@ -1,6 +1,5 @@
-/* feishu_upload.c -- a file of the workspace to the service: what it gives for
- * it, a key, is what a message shows. Pictures go in as such where the service
- * takes them. */
+/* feishu_upload.c -- uploads a file of the workspace; the service returns a key that a
+ * message refers to. Images are uploaded as images where the service accepts them. */
 #include "channel/feishu_upload.h"
 
 #include "base/limits.h"
@@ -12,7 +11,7 @@
 
 struct ch_feishu_upload {
     struct ch_feishu_api *api;
-    struct ch_attachment *reading; /* NULL: it was read */
+    struct ch_attachment *reading; /* NULL: reading is finished */
     char *path;                    /* owned */
     struct ch_form form;
     bool picture;

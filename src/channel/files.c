@@ -1,4 +1,4 @@
-/* files.c -- see files.h. The disk is touched on a worker alone. */
+/* files.c -- see files.h. The disk is accessed only on worker threads. */
 #include "channel/files.h"
 
 #include <ctype.h>
@@ -17,9 +17,9 @@
 
 struct ch_filing {
     struct ch_work work;
-    struct ch_arrival *in; /* NULL: nobody waits */
+    struct ch_arrival *in; /* NULL: cancelled */
     struct ch_arena *arena;
-    char *workspace, *name; /* owned; the former NULL: it is kept nowhere */
+    char *workspace, *name; /* owned; workspace NULL: not saved */
     struct ch_buf bytes;
     struct ch_picture picture;
     int error; /* errno */
@@ -35,7 +35,7 @@ static void files_drop(struct ch_work *w) {
     ch_free(f);
 }
 
-/* --- into the workspace */
+/* --- saving in the workspace */
 
 static bool files_write_all(int fd, struct ch_sv bytes) {
     while (bytes.n) {
@@ -49,13 +49,13 @@ static bool files_write_all(int fd, struct ch_sv bytes) {
     return true;
 }
 
-/* No link is followed below the workspace: what a tool left there decides
- * nothing. -1: errno says why. */
+/* No link below the workspace is followed, because tools may create links there. Returns -1
+ * and sets errno on failure. */
 static int open_folder(const char *workspace) {
     int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return -1;
-    mkdirat(top, FOLDER, 0700); /* it may be there */
+    mkdirat(top, FOLDER, 0700); /* may exist */
     int dir = openat(top, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int why = errno;
     close(top);
@@ -63,8 +63,8 @@ static int open_folder(const char *workspace) {
     return dir;
 }
 
-/* Is there room for n bytes more, in the place of `name`? 0, or an errno. Files
- * that are saved at the same time do not see each other. */
+/* Whether n more bytes fit, replacing `name`: 0 or an errno. Concurrent saves are not
+ * counted. */
 static int files_check_room(int dir, const char *name, size_t n) {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -88,7 +88,7 @@ static int files_check_room(int dir, const char *name, size_t n) {
     return bytes > CH_LIMIT_INBOUND_FOLDER || files > CH_LIMIT_INBOUND_FILES ? EDQUOT : 0;
 }
 
-/* The same message again replaces its own file; half a file is none. */
+/* A redelivered message replaces its own file; a partial file is removed. */
 static int save_in(int dir, const char *name, struct ch_sv bytes) {
     int why = files_check_room(dir, name, bytes.n);
     if (why)
@@ -115,7 +115,7 @@ static void files_run(struct ch_work *w) {
         close(dir);
 }
 
-/* --- before the model */
+/* --- showing images to the model */
 
 static size_t shown_bytes(const struct ch_arrival *in) {
     size_t n = 0;
@@ -171,9 +171,9 @@ static void files_finished(struct ch_work *w) {
         done(tag);
 }
 
-/* --- for channels */
+/* --- interface for channels */
 
-/* ".pdf" of "report.pdf"; of a picture without, what its bytes are. */
+/* The extension of a file name, ".pdf"; for an image without one, derived from its bytes. */
 static void add_ending(struct ch_buf *out, struct ch_sv name, struct ch_sv bytes) {
     const char *dot = name.n ? memrchr(name.p, '.', name.n) : NULL;
     size_t n = dot ? name.n - (size_t)(dot + 1 - name.p) : 0;

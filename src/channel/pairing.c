@@ -1,11 +1,11 @@
-/* pairing.c -- see chela/pairing.h. Notes of the store:
+/* pairing.c -- see chela/pairing.h. Notes in the store:
  *
- *   pairing:CHANNEL:SENDER   {"code","until","told"}: a stranger who wrote
- *   paired:CHANNEL:SENDER    {}: one who was approved
+ *       pairing:CHANNEL:SENDER   {"code","until","told"}: an unknown sender
+ *       paired:CHANNEL:SENDER    {}: an approved sender
  *
- * A code is 40 bits at random, good for an hour, and its owner is told at most
- * TOLD times: who writes on and on is not answered on and on. At most
- * CH_LIMIT_PAIRINGS strangers of a channel have one. */
+ * A code has 40 random bits and is valid for an hour. Its sender is told the code at most
+ * TOLD times, so that repeated messages are not all answered. At most CH_LIMIT_PAIRINGS
+ * unknown senders of a channel have a code. */
 #include "channel/pairing.h"
 
 #include <sys/random.h>
@@ -20,7 +20,7 @@
 #define CODE_MS (60 * 60 * 1000)
 #define TOLD 3
 
-/* None that look like others. */
+/* No characters that look alike. */
 static const char alphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 struct note {
@@ -28,7 +28,7 @@ struct note {
     int64_t told;
 };
 
-/* "CHANNEL:SENDER" behind a prefix. */
+/* Parse "CHANNEL:SENDER" after a prefix. */
 static bool channel_pairing_read_name(const char *id, const char *prefix, struct ch_arena *a,
                                       struct chela_pairing *out) {
     struct ch_sv rest = ch_sv_str(id);
@@ -159,7 +159,7 @@ int chela_pairing_remove(chela_store *store, const char *channel, const char *se
     return rc;
 }
 
-/* --- somebody writes */
+/* --- a sender writes */
 
 struct meeting {
     struct chela_pairing who;
@@ -167,8 +167,8 @@ struct meeting {
     struct ch_arena arena;
     bool paired;
     struct note pending; /* p.code NULL: none */
-    size_t others;       /* with a code of this channel */
-    struct ch_buf stale; /* ids of notes with codes that are too old, each with its NUL */
+    size_t others;       /* senders of this channel with a code */
+    struct ch_buf stale; /* NUL-terminated ids of notes with expired codes */
 };
 
 static int channel_pairing_look(const struct chela_store_item *i, void *user) {

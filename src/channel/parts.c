@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 
-#define MOST_FENCE 200 /* bytes; a longer line is none */
+#define MOST_FENCE 200 /* maximum bytes of a fence line */
 
 static struct ch_sv parts_after(struct ch_sv text, size_t n) {
     return ch_sv(text.p + n, text.n - n);
@@ -18,7 +18,7 @@ bool ch_line_is_blank(struct ch_sv line) {
     return ch_sv_trim(line).n == 0;
 }
 
-/* "```" or "~~~" that a line begins with, indented by at most three. */
+/* "```" or "~~~" at the start of a line, indented by at most three. */
 struct ch_sv ch_fence_marks(struct ch_sv text) {
     size_t i = 0, n = 0;
     while (i < text.n && i < 3 && text.p[i] == ' ')
@@ -42,7 +42,7 @@ bool ch_fence_closes(struct ch_sv line, struct ch_sv fence) {
     return a.n >= b.n && a.p[0] == b.p[0] && ch_sv_trim(line).n == a.n;
 }
 
-/* The whole block of code that text begins with, or its first line. */
+/* The whole code block at the start of text, or its first line. */
 static struct ch_sv first_block(struct ch_sv text) {
     struct ch_sv fence = ch_line_first(text), rest = parts_after(text, fence.n);
     if (!ch_fence_opens(fence))
@@ -56,15 +56,15 @@ static struct ch_sv first_block(struct ch_sv text) {
     return ch_sv(text.p, text.n - rest.n);
 }
 
-/* --- cutting */
+/* --- splitting */
 
 static bool parts_fits(const struct ch_parts_ops *ops, const struct ch_buf *part,
                        struct ch_sv more) {
     return more.n <= ops->most && ops->fits(ch_buf_sv(part), more);
 }
 
-/* A line that is longer than a part: as much of it as fits, to the last space
- * if there is one in its second half. */
+/* The longest prefix of an overlong line that fits, up to the last space if it lies in the
+ * second half. */
 static struct ch_sv cut_line(const struct ch_parts_ops *ops, struct ch_sv line) {
     struct ch_sv most = ch_utf8_cut(line, ops->most);
     CH_BUF_AUTO none = {0};
@@ -76,7 +76,7 @@ static struct ch_sv cut_line(const struct ch_parts_ops *ops, struct ch_sv line) 
     return most;
 }
 
-/* Lines of a block of code that is too long for one part, closed behind them. */
+/* Add lines of an overlong code block and close it. */
 static void parts_add_code(struct ch_parts *rest, const struct ch_parts_ops *ops,
                            struct ch_buf *part) {
     struct ch_sv fence = rest->fence;

@@ -1,11 +1,10 @@
-/* picture.c -- is this a picture that a model can be shown?
+/* picture.c -- checks whether bytes are an image that a model can read.
  *
- * One that a model's service cannot read fails the request, and every later one
- * of the conversation that it is a part of; and it comes from whoever may write
- * in a chat. So it has to be of a format that all services take, of a size that
- * they take, and whole as far as its frame tells: PNG by the sums of its chunks,
- * the others by their headers and their ends. The name it was sent under counts
- * for nothing. Pixels are not decoded. Pure. */
+ * An image that the model's service cannot read fails the request and all later requests of
+ * the conversation, and anybody in a chat may send one. Therefore the image must have a
+ * format and a size that all services accept, and must be complete as far as its framing
+ * shows: PNG by its chunk checksums, others by their headers and ends. The file name is
+ * ignored. Pixels are not decoded. Pure. */
 #include "channel/picture.h"
 
 #include "base/crc32.h"
@@ -35,7 +34,7 @@ static bool picture_begins(struct ch_sv b, const char *with, size_t n) {
     return b.n >= n && memcmp(b.p, with, n) == 0;
 }
 
-/* Chunks, each with its sum, from IHDR to IEND. */
+/* Check the chunks and their checksums from IHDR to IEND. */
 static bool is_png(const unsigned char *p, size_t n) {
     if (n < 24 || memcmp(p + 12, "IHDR", 4) != 0 || !is_size(big(p + 16, 4), big(p + 20, 4)))
         return false;
@@ -56,13 +55,13 @@ static bool is_frame_header(unsigned marker) {
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-/* Segments up to the pixels, one of which says how large it is; then the end. */
+/* Check the segments up to the pixel data, including the size, and the end. */
 static bool is_jpeg(const unsigned char *p, size_t n) {
     bool sized = false;
     for (size_t at = 2; n - at >= 4 && p[at] == 0xff;) {
         unsigned marker = p[at + 1];
         size_t size = big(p + at + 2, 2);
-        if (marker == 0xff) { /* filling */
+        if (marker == 0xff) { /* fill byte */
             at++;
             continue;
         }
@@ -78,7 +77,7 @@ static bool is_jpeg(const unsigned char *p, size_t n) {
 }
 
 static bool is_gif(const unsigned char *p, size_t n) {
-    while (n > 13 && p[n - 1] == 0) /* some programs leave zeros behind the end */
+    while (n > 13 && p[n - 1] == 0) /* some programs append zeros */
         n--;
     return n > 13 && p[n - 1] == 0x3b && is_size(little(p + 6, 2), little(p + 8, 2));
 }

@@ -37,7 +37,7 @@ static bool rules_is_listed(char *const *list, const char *id) {
     return false;
 }
 
-/* Owners are named one by one: "*" is nobody's name here. */
+/* Owners are listed individually: "*" is not accepted here. */
 bool ch_rules_is_owner(const struct ch_rules *r, const char *id) {
     if (!id)
         return r->owners && r->owners[0];

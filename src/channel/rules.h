@@ -1,7 +1,6 @@
-/* rules.h -- who may have the agent do something, and in which session: the
- * same for all channels. Only ids that the service gives count, never names.
- * What programs write is not answered: two that answer each other would never
- * end. Pure. */
+/* rules.h -- who may use the agent, and in which session; shared by all channels. Only ids
+ * of the service count, never names. Messages of programs are not answered, because two
+ * programs would answer each other endlessly. Pure. */
 #ifndef CH_CHANNEL_RULES_H
 #define CH_CHANNEL_RULES_H
 #include "channel/channel.h"
@@ -12,23 +11,23 @@ enum ch_sharing { CH_BY_TOPIC, CH_BY_CHAT, CH_BY_SENDER };
 struct ch_rules {
     enum ch_welcome direct, group;
     char **people, **groups, **owners; /* owned, NULL-terminated: ids */
-    bool unasked; /* in groups: answer what does not mention us */
+    bool unasked; /* in groups: also answer messages that do not mention the bot */
     enum ch_sharing scope;
 };
 
-/* Who wrote, and where. */
+/* Author and place of a message. */
 struct ch_author {
     const char *id;        /* NULL: unknown */
-    const char *others[2]; /* ids under which lists may have them too; NULL */
-    const char *chat, *thread; /* the latter may be NULL */
-    bool direct;               /* between two */
-    bool person;               /* and no program, and not we ourselves */
+    const char *others[2]; /* other ids of the author that lists may contain; NULL */
+    const char *chat, *thread; /* thread may be NULL */
+    bool direct;               /* a chat of two */
+    bool person;               /* a person, neither a program nor this bot */
     enum { CH_NOT_MEANT, CH_MEANT, CH_PERHAPS_MEANT } meant; /* the last: not known yet */
 };
 
 void ch_rules_init(struct ch_rules *r, const struct chela_channel_opts *o);
 void ch_rules_release(struct ch_rules *r);
-/* id NULL: is there any? */
+/* id NULL: whether there is any owner. */
 bool ch_rules_is_owner(const struct ch_rules *r, const char *id);
 enum ch_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who);
 /* The session that a message belongs to. */

@@ -1,17 +1,17 @@
-/* telegram.c -- Telegram, by long polling: we ask, and wait, for what is new.
+/* telegram.c -- the Telegram channel, by long polling.
  *
- *   getMe --who we are--> getUpdates --some--> all of it stored --> getUpdates
- *                            ^-- none, or a failure and some rest ----/
+ *       getMe --identity--> getUpdates --some--> all stored --> getUpdates
+ *                              ^-- none, or a failure and a delay ----/
  *
- * Asking with a higher offset confirms what came before it; so the next question
- * waits until the inbox has all of the last answer. What came again, because
- * this process died first, the inbox knows by its id. An answer that is too
- * large, or cannot be read, is asked for again one update at a time; one update
- * that is, is passed over: nobody can stop the bot with what they send.
+ * A request with a higher offset confirms the earlier updates, so the next request waits
+ * until the inbox has stored the whole last response. Updates that arrive again after a
+ * crash are recognized by their ids. A response that is too large or unparsable is
+ * requested again one update at a time; a single such update is skipped, so that nobody can
+ * block the bot.
  *
- * One program may ask for a bot's messages; if another does, or a webhook is set,
- * the service says so, and health tells it. What people edit does not come: the
- * agent has heard it as it was. telegram.h says what is where. */
+ * Only one program may poll for a bot. If another one polls or a webhook is set, the
+ * service reports it, and the health check shows it. Edits of messages are not received.
+ * telegram.h lists the files. */
 #include <sys/random.h>
 
 #include "base/error.h"
@@ -27,13 +27,13 @@
 
 #define DOMAIN "https://api.telegram.org"
 #define POLL_S 50
-#define UPDATES 8 /* at once; one is some 100 KB at most */
+#define UPDATES 8 /* per request; one is at most about 100 KB */
 #define CALL_MS 30000
 #define REST_MS 1000
 #define REST_LONGEST_MS 60000
-#define TROUBLE_MS 4000 /* of rest: it is no slip of the network any more */
+#define TROUBLE_MS 4000 /* delay from which a failure counts as trouble */
 
-/* The arrival that a message is. data: the message as JSON text, in the arena. */
+/* Parse a message to an arrival. data: the message as JSON text, in the arena. */
 static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
                                  struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
                                  struct chela_error *err) {
@@ -74,7 +74,7 @@ static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_ar
     return l->news ? CH_IGNORE : ch_rules_judge(&t->rules, &l->who);
 }
 
-/* --- fetching */
+/* --- polling */
 
 static void telegram_on_rested(struct ch_timer *timer);
 
@@ -99,7 +99,7 @@ static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t 
     ch_timer_start(t->host.rt->loop, &t->rest, ms, telegram_on_rested);
 }
 
-/* It may mean that the token is another's, or that somebody else asks: no rest helps. */
+/* The token may be wrong or another program polls: waiting does not help. */
 static void refused(struct ch_telegram *t, const struct ch_web_answer *a) {
     CH_ARENA_AUTO arena = {0};
     const char *what = ch_telegram_why(a, &arena);
@@ -155,8 +155,8 @@ static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m
     ch_arena_release(&arena);
 }
 
-/* The first id, also of an answer that is cut off; in a text of somebody's the
- * quotes would be escaped. 0: none. */
+/* The first update id, also in a truncated response; quotes inside texts are escaped. 0:
+ * none. */
 static int64_t find_update(struct ch_sv text) {
     static const char key[] = "\"update_id\":";
     const char *at = text.n ? memmem(text.p, text.n, key, strlen(key)) : NULL;
@@ -168,10 +168,10 @@ static int64_t find_update(struct ch_sv text) {
             return 0;
         id = 10 * id + (*at - '0');
     }
-    return 0; /* it may have more digits */
+    return 0; /* the number may be truncated */
 }
 
-/* What came cannot be read. false: nor is there a way around it. */
+/* Skip an unparsable response; false if that is impossible. */
 static bool telegram_pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
     int64_t id = find_update(a->text);
     if (a->status != 200 || a->json || id < CH_MAX(t->offset, 1))
@@ -196,7 +196,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
     t->rest_ms = REST_MS;
     t->most = UPDATES;
     t->failed = false;
-    t->storing = 1; /* until all have been looked at */
+    t->storing = 1; /* guards until all updates were processed */
     for (CH_JSON_EACH(one, ch_json_get(a->json, "result"))) {
         const struct ch_json *m = ch_json_get(one, "message");
         const struct ch_json *q = ch_json_get(one, "callback_query");
@@ -241,7 +241,8 @@ static void telegram_on_rested(struct ch_timer *timer) {
     ch_buf_addf(&body,
                 "{\"offset\":%lld,\"limit\":%u,\"timeout\":%d,"
                 "\"allowed_updates\":[\"message\",\"callback_query\"]}",
-                (long long)t->offset, t->most, t->trouble ? 0 : POLL_S); /* is it over? */
+                /* after trouble, return at once to see if it is over */
+                (long long)t->offset, t->most, t->trouble ? 0 : POLL_S);
     ch_telegram_poll(t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
 }
 
@@ -253,7 +254,7 @@ static const char *telegram_trouble(struct ch_channel *c) {
     return ch_telegram_of(c)->trouble;
 }
 
-/* --- life */
+/* --- open and close */
 
 static void telegram_close(struct ch_channel *c) {
     struct ch_telegram *t = ch_telegram_of(c);
@@ -273,7 +274,7 @@ static void telegram_close(struct ch_channel *c) {
     ch_free(t);
 }
 
-/* What was fetched and not confirmed comes to who asks next. */
+/* Updates that were fetched but not confirmed go to the next poller. */
 static bool telegram_leave(struct ch_channel *c) {
     struct ch_telegram *t = ch_telegram_of(c);
     t->leaving = true;
@@ -285,9 +286,9 @@ static int telegram_check(const struct chela_channel_opts *o, struct chela_error
     const char *domain = o->domain ? o->domain : DOMAIN;
     if (!o->secret || !*o->secret)
         return ch_fail(err, CHELA_ECONFIG, "channel telegram needs the bot's token (tokenEnv)");
-    for (const char *p = o->secret; *p; p++) /* it becomes a part of a path */
+    for (const char *p = o->secret; *p; p++) /* the token becomes part of a path */
         if (!strchr("0123456789:_-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *p))
-            return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is none");
+            return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is not valid");
     if (strncmp(domain, "https://", 8) != 0 && strncmp(domain, "http://127.0.0.1:", 17) != 0)
         return ch_fail(err, CHELA_ECONFIG, "channel telegram: domain is an https URL");
     return 0;

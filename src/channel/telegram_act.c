@@ -1,7 +1,6 @@
-/* telegram_act.c -- that somebody is at work, and what the model does by itself.
+/* telegram_act.c -- typing indicator and actions of the model.
  *
- * The service shows a sign of life for five seconds, so it is given again until
- * the work has ended. */
+ * The service shows the indicator for five seconds, so it is repeated until the work ends. */
 #include "channel/telegram_act.h"
 
 #include "base/error.h"
@@ -11,7 +10,7 @@
 #define AGAIN_MS 4500
 #define LONGEST_MS (10 * 60 * 1000)
 
-/* --- at work */
+/* --- typing indicator */
 
 struct typing {
     struct ch_link link;
@@ -128,7 +127,7 @@ void ch_telegram_react(struct ch_channel *c, const char *chat, const char *messa
     telegram_act_act(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
 }
 
-/* --- what an administrator of a group may do */
+/* --- actions of a group administrator */
 
 void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *message,
                         ch_acted_fn *done, void *tag) {
@@ -141,7 +140,7 @@ void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *mess
     telegram_act_act(ch_telegram_of(c), "deleteMessage", &body, done, tag);
 }
 
-/* One that is left out of the permissions is taken away as well. */
+/* Permissions that are omitted are revoked too. */
 void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member, int64_t seconds,
                       ch_acted_fn *done, void *tag) {
     struct ch_telegram *t = ch_telegram_of(c);

@@ -1,4 +1,4 @@
-/* telegram_act.h -- that somebody is at work, and what the model does by itself. */
+/* telegram_act.h -- typing indicator and actions of the model. */
 #ifndef CH_CHANNEL_TELEGRAM_ACT_H
 #define CH_CHANNEL_TELEGRAM_ACT_H
 #include "channel/telegram.h"

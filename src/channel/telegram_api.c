@@ -1,5 +1,5 @@
-/* telegram_api.c -- calls of the Bot API. An address holds the token, so none is
- * ever shown or logged. */
+/* telegram_api.c -- calls of the Bot API. URLs contain the token, so they are never shown
+ * or logged. */
 #include "channel/telegram_api.h"
 
 #include "base/limits.h"

@@ -1,9 +1,9 @@
-/* telegram_ask.c -- questions about calls, and who pressed a button of theirs.
+/* telegram_ask.c -- approval requests and presses of their buttons.
  *
- *   callback_query --an owner's--> decided --> a line for who pressed, and the
- *                                              question says what became of it
+ *       callback_query --owner--> decided --> a line for the person, and the
+ *                                             request shows the decision
  *
- * Who pressed is told by the service; only owners decide. */
+ * The service identifies the person; only owners may decide. */
 #include "channel/telegram_ask.h"
 
 #include "base/log.h"
@@ -35,12 +35,12 @@ void ch_telegram_buttons(struct ch_jw *w, const char *approval) {
     ch_jw_end(w, '}');
 }
 
-/* --- who pressed one */
+/* --- pressed buttons */
 
 struct press {
-    struct ch_link link; /* until it was carried out */
+    struct ch_link link; /* linked until the decision is carried out */
     struct ch_telegram *t;
-    char *id, *chat, *message; /* owned: of the query, and of the question */
+    char *id, *chat, *message; /* owned: ids of the query and of the request's message */
 };
 
 static void free_press(struct press *p) {
@@ -61,8 +61,8 @@ static void note_press(struct ch_telegram *t, const char *query, struct ch_sv te
     ch_telegram_call(t, "answerCallbackQuery", &body, NULL, NULL);
 }
 
-/* answer: a line for who pressed, then, if the question is settled, what to show
- * in its place. */
+/* answer: a line for the person, followed, if the request is settled, by the text that
+ * replaces it. */
 static void telegram_ask_on_decided(struct ch_sv answer, void *tag) {
     struct press *p = tag;
     CH_BUF_AUTO body = {0};

@@ -1,9 +1,9 @@
-/* telegram_ask.h -- questions about calls, and who pressed a button of theirs. */
+/* telegram_ask.h -- approval requests and presses of their buttons. */
 #ifndef CH_CHANNEL_TELEGRAM_ASK_H
 #define CH_CHANNEL_TELEGRAM_ASK_H
 #include "channel/telegram.h"
 
-/* As reply_markup of a message. */
+/* Write the buttons as reply_markup of a message. */
 void ch_telegram_buttons(struct ch_jw *w, const char *approval);
 
 void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *query);

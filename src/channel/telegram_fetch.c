@@ -1,8 +1,8 @@
-/* telegram_fetch.c -- the file that came with a message.
+/* telegram_fetch.c -- downloads the file of a message.
  *
- *   getFile --where it is--> GET --its bytes--> into the workspace --> done
+ *       getFile --path--> GET --bytes--> into the workspace --> done
  *
- * What cannot be had is said in the message's text; nothing here fails. */
+ * If the file is unavailable, the message's text says so; nothing fails. */
 #include "channel/telegram_fetch.h"
 
 #include "base/limits.h"
@@ -17,7 +17,7 @@ struct fetching {
     const struct ch_telegram_file *file; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
-    char *workspace; /* owned; NULL: it is kept nowhere */
+    char *workspace; /* owned; NULL: not saved */
     struct ch_filing *filing;
     struct ch_task end;
     void (*done)(void *tag);
@@ -75,7 +75,7 @@ static void telegram_fetch_on_bytes(const struct ch_web_answer *a, void *user) {
                              telegram_fetch_on_filed, f);
 }
 
-/* It becomes a part of an address that the token is in. */
+/* The path becomes part of a URL that contains the token. */
 static bool telegram_fetch_is_path(struct ch_sv path) {
     static const char plain[] = "0123456789_-./"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

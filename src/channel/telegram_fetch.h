@@ -1,4 +1,4 @@
-/* telegram_fetch.h -- the file that came with a message. */
+/* telegram_fetch.h -- downloads the file of a message. */
 #ifndef CH_CHANNEL_TELEGRAM_FETCH_H
 #define CH_CHANNEL_TELEGRAM_FETCH_H
 #include "channel/telegram.h"

@@ -1,17 +1,16 @@
-/* telegram_message.c -- what a message says: who wrote it where, its words without
- * our name, what it answers, the file that came with it. Pure.
+/* telegram_message.c -- parses a message: author and chat, text without the bot's name, the
+ * quoted message, the attached file. Pure.
  *
- * Names, texts and names of files are what people chose. In a group without
- * topics a thread is no more than a chain of answers, and nothing can be sent to
- * it; a topic's first message stands as the one that is answered where nothing
- * was. */
+ * Names, texts and file names are untrusted. In a group without topics, a thread is only a
+ * chain of replies and cannot be sent to. In a topic, a message that replies to nothing
+ * refers to the topic's first message as its reply target. */
 #include "channel/telegram_message.h"
 
 #include "base/error.h"
 #include "channel/telegram.h"
 #include "channel/telegram_api.h"
 
-/* In the arena; NULL: there is none, or it cannot be one. */
+/* A string in the arena; NULL: missing or invalid. */
 static const char *telegram_message_word(const struct ch_json *v, const char *key,
                                          struct ch_arena *a) {
     struct ch_sv s = ch_json_get_str(v, key);
@@ -22,7 +21,7 @@ static bool is_in_name(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* "@name", and not the beginning of another name; NULL: not there. */
+/* Find "@name" that is not the beginning of a longer name; NULL: none. */
 static const char *find_name(struct ch_sv text, const char *name) {
     size_t n = strlen(name);
     for (size_t i = 0; i + n < text.n; i++) {
@@ -34,7 +33,7 @@ static const char *find_name(struct ch_sv text, const char *name) {
     return NULL;
 }
 
-/* --- what came with it */
+/* --- attached file */
 
 static const struct kind {
     const char *key, *what;
@@ -52,7 +51,7 @@ static const struct kind *telegram_message_kind_of(const struct ch_json *m) {
     return NULL;
 }
 
-/* Of a picture the largest is the last. */
+/* The last size of an image is the largest. */
 static const struct ch_json *telegram_message_file_of(const struct ch_json *m,
                                                       const struct kind *k) {
     const struct ch_json *v = ch_json_get(m, k->key), *last = v;
@@ -73,14 +72,14 @@ static void telegram_message_read_file(const struct ch_json *m, const struct kin
                    ch_sv_starts(ch_json_get_str(v, "mime_type"), "image/");
 }
 
-/* --- its words */
+/* --- text */
 
 static struct ch_sv telegram_message_text_of(const struct ch_json *m) {
     struct ch_sv text = ch_json_get_str(m, "text"), caption = ch_json_get_str(m, "caption");
     return text.p ? text : caption.p ? caption : ch_sv("", 0);
 }
 
-/* "[file: report.pdf] what they wrote", without our name. */
+/* "[file: report.pdf] caption", without the bot's name. */
 static const char *telegram_message_words(const struct ch_json *m, const char *name,
                                           struct ch_arena *a) {
     struct ch_sv text = telegram_message_text_of(m);
@@ -100,14 +99,14 @@ static const char *telegram_message_words(const struct ch_json *m, const char *n
     return ch_arena_str(a, ch_sv_trim(ch_buf_sv(&out)));
 }
 
-/* --- what it answers */
+/* --- quoted message */
 
 static const struct ch_json *telegram_message_answered(const struct ch_json *m) {
     const struct ch_json *r = ch_json_get(m, "reply_to_message");
     return ch_json_get(r, "forum_topic_created") ? NULL : r;
 }
 
-/* Of a long one somebody may have picked what they mean. */
+/* The author may have selected a part of a long message as the quote. */
 static const struct chela_beside *telegram_message_quoted(const struct ch_json *m,
                                                           struct ch_arena *a) {
     const struct ch_json *r = telegram_message_answered(m);

@@ -1,12 +1,12 @@
-/* telegram_out.c -- answers: words in parts that fit into a message, then files.
+/* telegram_out.c -- sends answers: text in parts that fit a message, then files.
  *
- *   next --> part --> sent --> next ...   file --> read --> sent --> next ... receipt
+ *       next --> part --> sent --> next ...   file --> read --> sent --> next ... receipt
  *
- * The first message is a reply; all stay in the topic. What the service did not
- * take for its looks goes once more without: a part as the model wrote it, a
- * picture as a file. The service has no idempotency keys. So once something is
- * out, what failed for now is tried again by itself; only when that does not
- * help does the outbox send all of it again, and people see some of it twice. */
+ * The first message is a reply; all messages stay in the topic. If the service rejects the
+ * formatting, the message is sent again without it: a part as plain Markdown, an image as a
+ * file. The service has no idempotency keys. So once a part was sent, transient failures
+ * are retried here; only if that fails does the outbox send everything again, and people
+ * see some parts twice. */
 #include "channel/telegram_out.h"
 
 #include "base/limits.h"
@@ -20,20 +20,20 @@
 #include "channel/telegram_ask.h"
 #include "channel/telegram_text.h"
 
-#define TRIES 5 /* of one message, once something is out */
+#define TRIES 5 /* attempts per message, once a part was sent */
 #define LONGEST_MS 60000
 
 struct sending {
     struct ch_link link;
     struct ch_telegram *t;
     char *key, *chat, *message, *thread, *text, *approval; /* owned; the last may be NULL */
-    char **files; /* owned, NULL-terminated: of the workspace */
+    char **files; /* owned, NULL-terminated: files of the workspace */
     size_t file;
-    struct ch_attachment *reading; /* of that file; NULL */
+    struct ch_attachment *reading; /* file being read; NULL */
     struct ch_parts rest;
-    struct ch_buf part;  /* that is under way, as Markdown; empty: a file is */
-    bool plain;          /* without its looks */
-    unsigned out, tries; /* messages that people have, tries of the next */
+    struct ch_buf part;  /* part in progress, as Markdown; empty: a file is in progress */
+    bool plain;          /* without formatting */
+    unsigned out, tries; /* messages sent; attempts of the next one */
     struct ch_timer pause;
 };
 
@@ -77,7 +77,7 @@ static bool telegram_out_is_reply(const struct sending *s) {
 
 static void telegram_out_add_text(const struct sending *s, struct ch_jw *w) {
     CH_BUF_AUTO text = {0}, entities = {0};
-    if (s->plain || s->approval) { /* what is consented to is shown as it is */
+    if (s->plain || s->approval) { /* an approval request is shown unformatted */
         ch_jw_kstr(w, "text", ch_sv_trim(ch_buf_sv(&s->part)));
         return;
     }
@@ -108,7 +108,7 @@ static void telegram_out_send_part(struct sending *s) {
 
 /* --- a file */
 
-/* Moving pictures would stand still as one. */
+/* Animated images would be shown as stills. */
 static bool is_photo(const struct sending *s, struct ch_sv bytes) {
     const char *ending = ch_picture_ending(bytes);
     return ending && !s->plain && bytes.n <= CH_LIMIT_CHANNEL_PICTURE &&
@@ -145,7 +145,7 @@ static void telegram_out_on_read(struct ch_sv bytes, const char *why, void *user
     ch_form_release(&form);
 }
 
-/* --- one after the other */
+/* --- sequence */
 
 static void send_again(struct sending *s) {
     const struct ch_channel_host *host = &s->t->host;
@@ -176,12 +176,12 @@ static void on_pause(struct ch_timer *timer) {
     send_again(CH_CONTAINER(timer, struct sending, pause));
 }
 
-/* The network, the service, our token, or too many: it may be taken later. */
+/* True for transient failures: network, service, token, rate limit. */
 static bool telegram_out_may_pass(const struct ch_web_answer *a) {
     return a->status < 400 || a->status >= 500 || a->status == 429 || a->status == 401;
 }
 
-/* Is it about how the text looks, or a picture that it cannot show? */
+/* True if the service rejected the formatting or the image. */
 static bool is_about_looks(const struct sending *s, const struct ch_web_answer *a) {
     struct ch_sv why = ch_json_get_str(a->json, "description");
     if (a->status != 400 || s->plain)
@@ -222,7 +222,8 @@ static void telegram_out_on_sent(const struct ch_web_answer *a, void *user) {
     } else if (is_about_looks(s, a)) {
         s->plain = true;
         send_again(s);
-    } else if (moved && strcmp(moved, s->chat) != 0) { /* a group that has grown has a new id */
+    /* a group that became a supergroup has a new id */
+    } else if (moved && strcmp(moved, s->chat) != 0) {
         ch_free(s->chat);
         s->chat = ch_strdup(moved);
         send_again(s);
@@ -231,7 +232,7 @@ static void telegram_out_on_sent(const struct ch_web_answer *a, void *user) {
     }
 }
 
-/* --- what is to be sent */
+/* --- starting a message */
 
 static char *telegram_out_next_word(struct ch_sv *rest) {
     struct ch_sv word = rest->p ? ch_sv_split(rest, ' ') : ch_sv("", 0);
@@ -256,7 +257,7 @@ void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     }
     if (!s->approval)
         s->rest.text = ch_sv_str(s->text);
-    else /* a question is one message, all of it: most_question sees to that */
+    else /* a request is one message, ensured by most_question */
         ch_buf_add_str(&s->part, s->text);
     if (s->part.n)
         telegram_out_send_part(s);

@@ -1,4 +1,4 @@
-/* telegram_out.h -- answers: words in parts that fit into a message, then files. */
+/* telegram_out.h -- sends answers: text in parts that fit a message, then files. */
 #ifndef CH_CHANNEL_TELEGRAM_OUT_H
 #define CH_CHANNEL_TELEGRAM_OUT_H
 #include "channel/telegram.h"

@@ -1,27 +1,25 @@
-/* telegram_text.c -- Markdown as the service takes it: words, and beside them a
- * list of where they are bold, code or a link ("entities").
+/* telegram_text.c -- converts Markdown to plain text and a list of "entities".
  *
- * Nothing has to be escaped that way, and no text can be misread. What has no
- * entity is written in words: bullets, boxes to tick; a table keeps its shape as
- * code. Marks count within a line, as writers of chat messages use them; those
- * that have no partner are what they are. A text never gets longer by this: what
- * was cut to size as Markdown fits.
+ * With entities nothing needs escaping and no text can be misread. Elements without an
+ * entity become characters: bullets, check boxes; a table is kept as code. Styles apply
+ * within a line, as in chat messages; unpaired marks are literal. The text never becomes
+ * longer, so a part that fits as Markdown fits.
  *
- * Places count in UTF-16 units. Pure. */
+ * Positions count UTF-16 units. Pure. */
 #include "channel/telegram_text.h"
 
 #include "base/utf8.h"
 #include "channel/parts.h"
 #include "channel/telegram.h"
 
-#define MOST_TOKENS 128 /* of a line; what is beyond stays as it is */
-#define MOST_OPEN 8     /* marks inside each other */
+#define MOST_TOKENS 128 /* per line; the rest stays literal */
+#define MOST_OPEN 8     /* nested marks */
 
 size_t ch_telegram_units(struct ch_sv text) {
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        n += ((c & 0xc0) != 0x80) + (c >= 0xf0); /* what is beyond the first plane is a pair */
+        n += ((c & 0xc0) != 0x80) + (c >= 0xf0); /* code points beyond the BMP count twice */
     }
     return n;
 }
@@ -37,9 +35,9 @@ struct page {
     struct ch_buf *text;
     struct ch_jw *entities;
     size_t units, count;
-    struct style open[MOST_OPEN + 1]; /* a heading is one too */
+    struct style open[MOST_OPEN + 1]; /* one more for a heading */
     size_t nopen;
-    bool linked; /* we are in a link, which began at link_from */
+    bool linked; /* inside a link that began at link_from */
     size_t link_from;
 };
 
@@ -48,7 +46,7 @@ static void telegram_text_add(struct page *p, struct ch_sv s) {
     p->units += ch_telegram_units(s);
 }
 
-/* value: of its member `key`; key NULL: there is none. */
+/* value: of the entity's member `key`; key NULL: none. */
 static void add_entity(struct page *p, const char *type, size_t from, const char *key,
                        struct ch_sv value) {
     if (from == p->units || p->count == CH_TELEGRAM_ENTITIES)
@@ -72,8 +70,8 @@ static void close_style(struct page *p) {
     add_entity(p, s->type, s->from, NULL, CH_SV(""));
 }
 
-/* Code is in no other style: those that are open end before it, and go on behind.
- * In a link it cannot be. */
+/* Code cannot be combined with other styles: open styles end before it and continue after
+ * it. Inside a link, code is not possible. */
 static void telegram_text_add_code(struct page *p, struct ch_sv code) {
     size_t at = p->units;
     if (p->linked) {
@@ -88,26 +86,26 @@ static void telegram_text_add_code(struct page *p, struct ch_sv code) {
         p->open[i].from = p->units;
 }
 
-/* --- what is in a line: first its tokens, then, once they have partners, text */
+/* --- a line: tokenize, pair the marks, then write the text */
 
 enum kind { MARK, CODE, ESCAPE, LINK, LINK_END };
 
 struct token {
     enum kind kind;
-    size_t at, n;     /* of the line */
-    struct ch_sv in;  /* CODE: what is in it; LINK_END: where it leads */
-    size_t partner;   /* MARK: 0: none, else its number plus 1 */
-    bool ends;        /* MARK: it is the second */
+    size_t at, n;     /* position in the line */
+    struct ch_sv in;  /* CODE: its content; LINK_END: the URL */
+    size_t partner;   /* MARK: 0: none, else index of the partner plus 1 */
+    bool ends;        /* MARK: the closing one */
 };
 
 struct line {
     struct ch_sv text;
     struct token tokens[MOST_TOKENS];
     size_t n;
-    size_t waiting[MOST_OPEN]; /* marks without a partner, the innermost last */
-    size_t nwaiting, floor;    /* those below it are outside of a link */
+    size_t waiting[MOST_OPEN]; /* unpaired marks, innermost last */
+    size_t nwaiting, floor;    /* marks below floor are outside of the current link */
     struct link {
-        size_t words_end, end; /* 0: we are in none */
+        size_t words_end, end; /* 0: not inside a link */
         struct ch_sv url;
     } link;
 };
@@ -128,7 +126,7 @@ static bool is_punct(char c) {
            (c >= '{' && c <= '~');
 }
 
-/* May a run of marks open, and may it close? As in CommonMark. */
+/* Whether a run of marks may open or close, as in CommonMark. */
 static void telegram_text_look(const struct line *l, size_t at, size_t n, bool *opens,
                                bool *closes) {
     char before = at ? l->text.p[at - 1] : ' ';
@@ -142,7 +140,7 @@ static void telegram_text_look(const struct line *l, size_t at, size_t n, bool *
     *closes = right && (!inside || !left || is_punct(behind));
 }
 
-/* Close the innermost that is made of c and has at most n; how many it had. */
+/* Close the innermost mark of character c with at most n characters; returns its length. */
 static size_t close_mark(struct line *l, char c, size_t at, size_t n) {
     for (size_t i = l->nwaiting; i > l->floor; i--) {
         size_t first = l->waiting[i - 1];
@@ -192,7 +190,7 @@ static size_t read_marks(struct line *l, size_t at) {
     return n;
 }
 
-/* `code`, with as many marks behind it as before. */
+/* `code`, enclosed by equally many backticks. */
 static size_t read_code(struct line *l, size_t at) {
     size_t n = 1, end;
     while (at + n < l->text.n && l->text.p[at + n] == '`')
@@ -213,7 +211,7 @@ static size_t read_code(struct line *l, size_t at) {
     return t ? t->n : n;
 }
 
-/* Behind the bracket that closes the one at `from`; 0: none does. */
+/* Position after the bracket that closes the one at `from`; 0: none. */
 static size_t find_close(struct ch_sv text, size_t from, char open, char close) {
     size_t depth = 0;
     for (size_t i = from; i < text.n; i++) {
@@ -225,7 +223,7 @@ static size_t find_close(struct ch_sv text, size_t from, char open, char close) 
     return 0;
 }
 
-/* "[words](address)", or with a "!" a picture of it; 0: it is none. */
+/* "[text](url)", or an image with "!"; 0: no link. */
 static size_t read_link(struct line *l, size_t at) {
     size_t open = at + (l->text.p[at] == '!');
     bool room = !l->link.words_end && l->n + 2 <= MOST_TOKENS;
@@ -238,7 +236,7 @@ static size_t read_link(struct line *l, size_t at) {
     if (!end)
         return 0;
     struct ch_sv rest = ch_sv_trim(ch_sv(l->text.p + behind + 1, end - behind - 2));
-    l->link.url = rest.n ? ch_sv_split(&rest, ' ') : rest; /* what follows is a title */
+    l->link.url = rest.n ? ch_sv_split(&rest, ' ') : rest; /* a title follows */
     l->link.words_end = behind - 1;
     l->link.end = end;
     l->floor = l->nwaiting;
@@ -256,7 +254,7 @@ static size_t telegram_text_end_link(struct line *l) {
     return link.end - link.words_end;
 }
 
-/* Bytes that what is at `at` takes. */
+/* Length of the token at `at`. */
 static size_t read_token(struct line *l, size_t at) {
     char c = l->text.p[at];
     size_t n = 0;
@@ -282,7 +280,7 @@ static void finish_link(struct page *p, struct ch_sv url) {
     p->linked = false;
     if (ch_sv_starts(url, "https://") || ch_sv_starts(url, "http://")) {
         add_entity(p, "text_link", p->link_from, "url", url);
-    } else if (url.n) { /* it leads nowhere from a chat, and says where it would */
+    } else if (url.n) { /* a relative URL is useless in a chat: show it as text */
         telegram_text_add(p, CH_SV(" ("));
         telegram_text_add(p, url);
         telegram_text_add(p, CH_SV(")"));
@@ -379,7 +377,7 @@ static void telegram_text_add_line(struct page *p, struct ch_sv line) {
     }
 }
 
-/* A line without its end, cut off *rest. */
+/* Take a line without its line end off *rest. */
 static struct ch_sv telegram_text_next_line(struct ch_sv *rest) {
     struct ch_sv line = ch_line_first(*rest);
     *rest = telegram_text_after(*rest, line.n);
@@ -430,7 +428,7 @@ static bool has_columns(struct ch_sv line) {
     return memchr(line.p, '|', line.n) != NULL;
 }
 
-/* A row, and below it the line that makes it the head of a table. */
+/* True if a table begins here: a row followed by a delimiter line. */
 static bool is_table(struct ch_sv text) {
     struct ch_sv head = telegram_text_next_line(&text),
                  line = text.n ? telegram_text_next_line(&text) : text;

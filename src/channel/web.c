@@ -15,7 +15,7 @@ struct call {
     struct ch_buf in;
     size_t most;
     bool json;
-    bool large; /* more came than `in` may have */
+    bool large; /* the response exceeds the limit */
     int status;
     ch_web_fn *fn;
     void *user;
@@ -55,7 +55,7 @@ static void web_on_done(const struct chela_error *err, void *user) {
     bool whole = c->json && !err && !c->large;
     ch_web_fn *fn = c->fn;
     void *fn_user = c->user;
-    CH_BUF_AUTO in = c->in; /* read after the call is gone */
+    CH_BUF_AUTO in = c->in; /* kept until the call is freed */
     c->in = (struct ch_buf){0};
     answer.text = ch_buf_sv(&in);
     web_free_call(c);

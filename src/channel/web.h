@@ -1,4 +1,4 @@
-/* web.h -- requests to a web service, for channels: one answer, at most so large. */
+/* web.h -- HTTP requests for channels, with a bounded response. */
 #ifndef CH_CHANNEL_WEB_H
 #define CH_CHANNEL_WEB_H
 #include "agent/handle/agent.h"
@@ -11,10 +11,10 @@ struct ch_web { /* embedded */
 };
 
 struct ch_web_answer {
-    int status;                 /* of HTTP; 0: none came */
-    const char *why;            /* none came, or too much: what failed; NULL */
-    const struct ch_json *json; /* NULL: there is none, or it cannot be read */
-    struct ch_sv text;          /* as it came; of one that is too large its beginning */
+    int status;                 /* HTTP status; 0: no response */
+    const char *why;            /* transport error or response too large; NULL */
+    const struct ch_json *json; /* NULL: none, or unparsable */
+    struct ch_sv text;          /* raw response; truncated if too large */
 };
 typedef void ch_web_fn(const struct ch_web_answer *a, void *user);
 
@@ -22,14 +22,14 @@ void ch_web_init(struct ch_web *w, chela_runtime *rt);
 void ch_web_close(struct ch_web *w); /* no callback after this */
 struct ch_web_request {
     const char *method, *url; /* copied */
-    const char *type;         /* of the body; copied */
-    struct ch_buf *body;      /* taken; NULL: none */
-    size_t most;              /* bytes of a file that is the answer; 0: it is JSON */
-    int64_t wait_ms;          /* for all of it */
+    const char *type;         /* Content-Type of the body; copied */
+    struct ch_buf *body;      /* moved; NULL: none */
+    size_t most;              /* maximum bytes of a file response; 0: the response is JSON */
+    int64_t wait_ms;          /* total timeout */
 };
 /* fn, which may be NULL, is called once, later. */
 void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *fn, void *user);
-/* POST of JSON. url and body are copied. wait_ms: for all of it. fn, which may be NULL, is
+/* POST JSON. url and body are copied. wait_ms: total timeout. fn, which may be NULL, is
  * called once, later. */
 void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wait_ms,
                  ch_web_fn *fn, void *user);

@@ -19,8 +19,8 @@ struct ch_budget ch_budget_split(size_t window, unsigned system_percent, unsigne
 
 /* --- shortening ------------------------------------------------------------------------ */
 
-/* The longest beginning of so many tokens, by halving. It ends with a line,
- * unless that would take half of it. */
+/* The longest prefix of so many tokens, by bisection. It ends at a line end, unless that
+ * would drop half of it. */
 static struct ch_sv beginning(struct ch_sv text, size_t tokens) {
     size_t low = 0, high = text.n;
     while (low < high) {
@@ -74,7 +74,7 @@ static void add_layer(const struct ch_layer *l, struct ch_buf *out) {
     ch_buf_add_sv(out, l->end);
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all layers --------------------------------------------------------------------------- */
 
 size_t ch_assemble(struct ch_layer *layers, size_t n, size_t budget, struct ch_buf *out) {
     assert(n <= CH_LIMIT_LAYERS);

@@ -1,5 +1,4 @@
-/* cases.c -- reading case files; see cases.h. What is done with the cases is in
- * judge.c. */
+/* cases.c -- parses case files; see cases.h. judge.c evaluates the cases. */
 #include "prompt/cases.h"
 
 #include "base/error.h"
@@ -40,7 +39,7 @@ static int cases_bad(struct reading *r, const struct ch_json *at, const char *wh
     return ch_fail(r->err, CHELA_EINVAL, "%s: %s", cases_place(r, at), why);
 }
 
-/* One of a list of words; -1 and err, with the nearest of them. */
+/* Index of a word in a list; -1 and err with the nearest word. */
 static int one_of(struct reading *r, const struct ch_json *at, const char *what,
                   const char *const *words, size_t n) {
     struct ch_sv given = ch_json_str(at);
@@ -95,7 +94,7 @@ static int cases_read_pattern(struct reading *r, const struct ch_json *v, struct
     return rc < 0 ? cases_bad(r, v, why.message) : 0;
 }
 
-/* v: NULL for an expectation that is one word. */
+/* v: NULL for an expectation without argument. */
 static int read_argument(struct reading *r, const struct ch_json *at, const struct ch_json *v,
                          struct ch_expect *out) {
     if (out->kind == CH_EXPECT_JSON_VALID)

@@ -49,12 +49,12 @@ struct ch_expect {
 struct ch_case {
     const char *name, *kind;
     const char *where;              /* "FILE:LINE:COLUMN" */
-    struct ch_prompt_value *values; /* those of all cases are optional */
+    struct ch_prompt_value *values; /* values shared by all cases are optional */
     size_t nvalues;
     const struct ch_json *tools; /* array of {name, description, parameters}; NULL: none */
     struct ch_expect *expects;
     size_t n;
-    const char *good;       /* NULL: none is given */
+    const char *good;       /* NULL: none */
     const char *const *bad; /* NULL-terminated; may be NULL */
 };
 
@@ -65,8 +65,8 @@ struct ch_cases { /* zeroed: none */
     struct ch_patterns patterns;
 };
 
-/* where: the file's name, for messages. t: the prompt that they are for. A
- * release is due in every case. err reads "FILE:LINE:COLUMN: why". */
+/* where: the file's name, for messages. t: the prompt under test. Release c in every case.
+ * err is "FILE:LINE:COLUMN: why". */
 int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
                   const struct ch_prompt *t, struct chela_error *err);
 void ch_cases_release(struct ch_cases *c);
@@ -77,8 +77,8 @@ struct ch_case_outcome {
     size_t ncalls;
 };
 
-/* Where the share of passed runs lies with a certainty of 95 in 100, by Wilson's
- * score: it stays within 0 and 1, also for few runs and for all or none. */
+/* The 95% confidence interval of the share of passed runs, by Wilson's score: it stays
+ * within 0 and 1, also for few runs and for all or none. */
 struct ch_rate {
     double rate, low, high;
 };

@@ -1,8 +1,8 @@
 /* directive.c -- see directive.h.
  *
- * A line is held back while it may still become a directive or a fence; once it
- * cannot, the rest of it goes out as it comes. MEDIA and the silent word need
- * their whole line; a line that is longer than any directive is text. */
+ * A line is held back while it may still become a directive or a fence; afterwards the rest
+ * of the line is emitted directly. MEDIA and __SILENT__ need their whole line; a line that
+ * is longer than any directive is text. */
 #include "prompt/directive.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ enum verdict { NONE, MAYBE, TAKEN };
 static const char media[] = "MEDIA:", current[] = "[[reply_to_current]]",
                   reply[] = "[[reply_to:", voice[] = "[[audio_as_voice]]";
 
-/* One is the beginning of the other. */
+/* True if one is a prefix of the other. */
 static bool agrees(struct ch_sv s, const char *word) {
     size_t n = CH_MIN(s.n, strlen(word));
     return memcmp(s.p, word, n) == 0;
@@ -29,9 +29,9 @@ static size_t directive_indent(struct ch_sv s) {
     return n;
 }
 
-/* --- what stands at the beginning of a line ---------------------------------------- */
+/* --- directives at the start of a line --------------------------------------------- */
 
-/* An id as channels have them: no blanks, no brackets. */
+/* A channel's id: no blanks, no brackets. */
 static bool is_id(struct ch_sv s) {
     if (!s.n || s.n > CH_LIMIT_MESSAGE_NAME)
         return false;
@@ -56,7 +56,7 @@ static enum verdict directive_take_reply(struct ch_directives *d, struct ch_sv s
     return TAKEN;
 }
 
-/* s begins where a directive in brackets might. */
+/* s begins where a directive in brackets may begin. */
 static enum verdict take_brackets(struct ch_directives *d, struct ch_sv s, size_t *len) {
     enum verdict v = NONE;
     if (agrees(s, current)) {
@@ -76,7 +76,7 @@ static enum verdict take_brackets(struct ch_directives *d, struct ch_sv s, size_
     return v;
 }
 
-/* A whole line. Quotes around what is attached are not part of it. */
+/* Parse a whole line. Quotes around the attachment are removed. */
 static bool directive_take_media(struct ch_directives *d, struct ch_sv line) {
     struct ch_sv what = ch_sv_trim(ch_sv(line.p + strlen(media), line.n - strlen(media)));
     bool quoted = what.n > 2 && strchr("`\"'", what.p[0]) && what.p[what.n - 1] == what.p[0];
@@ -112,7 +112,7 @@ static enum verdict directive_take_line(struct ch_directives *d, struct ch_sv s,
 
 /* --- fences ------------------------------------------------------------------------- */
 
-/* More of a line than this is not looked at to find out. */
+/* Maximum bytes of a line that are examined. */
 #define FENCE_LINE 256
 
 static bool is_fence(char c) {
@@ -126,13 +126,13 @@ static size_t directive_run_of(struct ch_sv s) {
     return n;
 }
 
-/* A line from its first letter on: does it open or close a block? */
+/* Update the fence state for a line from its first letter on. */
 static void mind_fence(struct ch_directives *d, struct ch_sv s) {
     size_t n = s.n && is_fence(s.p[0]) ? directive_run_of(s) : 0;
     if (n < 3)
         return;
     struct ch_sv rest = ch_sv_trim(ch_sv(s.p + n, s.n - n));
-    bool ticks = s.p[0] == '`' && rest.n && memchr(rest.p, '`', rest.n); /* code in a line */
+    bool ticks = s.p[0] == '`' && rest.n && memchr(rest.p, '`', rest.n); /* inline code */
     if (!d->fence && !ticks) {
         d->fence = s.p[0];
         d->fence_len = n;
@@ -148,7 +148,7 @@ static void directive_new_line(struct ch_directives *d) {
     d->in_text = d->stripped = false;
 }
 
-/* What is held back is text after all. */
+/* Emit the held back text. */
 static void directive_let_go(struct ch_directives *d) {
     ch_buf_add_sv(&d->text, ch_buf_sv(&d->line));
     ch_buf_clear(&d->line);
@@ -162,7 +162,7 @@ static void directive_skip_blanks(struct ch_directives *d) {
     ch_buf_consume(&d->line, n);
 }
 
-/* Take directives in brackets off the beginning, as long as there are any. */
+/* Remove directives in brackets from the beginning. */
 static enum verdict directive_strip(struct ch_directives *d) {
     enum verdict v;
     do {
@@ -182,7 +182,7 @@ static enum verdict directive_strip(struct ch_directives *d) {
     return v;
 }
 
-/* May the line, as far as it is there, still be more than text? */
+/* True if the incomplete line may still be a directive or a fence. */
 static bool is_open(struct ch_directives *d) {
     if (!d->fence && directive_strip(d) == MAYBE)
         return true;
@@ -227,7 +227,7 @@ static void feed_byte(struct ch_directives *d, char c) {
     if (is_open(d))
         return;
     size_t skip = directive_indent(ch_buf_sv(&d->line));
-    if (skip <= 3 && !d->stripped) /* a fence with too long a tail */
+    if (skip <= 3 && !d->stripped) /* a fence with a long info string */
         mind_fence(d, ch_sv(d->line.p + skip, d->line.n - skip));
     directive_let_go(d);
 }

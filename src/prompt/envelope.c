@@ -9,9 +9,9 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 
-/* --- our marks, in the texts of others ------------------------------------------------ */
+/* --- breaking up marks ---------------------------------------------------------------- */
 
-/* What a mark begins with, without what is skipped in a text. */
+/* The beginnings of marks, without characters that are skipped in a text. */
 static const struct {
     char open;
     const char *letters;
@@ -24,7 +24,7 @@ static const struct {
     {'[', "messageid"},
 };
 
-/* Takes no room, or only turns the direction of writing. */
+/* True for invisible characters and direction marks. */
 static bool envelope_is_hidden(uint32_t c) {
     return c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
            (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff ||
@@ -36,7 +36,7 @@ static bool is_skipped(uint32_t c) {
            (c >= 0x2000 && c <= 0x200a) || (c >= 0xfe00 && c <= 0xfe0f) || envelope_is_hidden(c);
 }
 
-/* To small ASCII, where it looks like that. */
+/* The lower-case ASCII character that c looks like. */
 static uint32_t folded(uint32_t c) {
     if (c >= 0xff01 && c <= 0xff5e)
         c -= 0xfee0;
@@ -49,7 +49,7 @@ static uint32_t folded(uint32_t c) {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-/* The next character, folded; a byte that is no UTF-8 stands for itself. */
+/* The next character, folded; an invalid UTF-8 byte stands for itself. */
 static uint32_t envelope_next(struct ch_sv *s) {
     uint32_t c = 0;
     unsigned n = ch_utf8_next(*s, &c);
@@ -93,9 +93,9 @@ void ch_envelope_quote(struct ch_sv text, struct ch_buf *out) {
     ch_buf_add(out, from, (size_t)(text.p - from));
 }
 
-/* --- the line that history keeps -------------------------------------------------------- */
+/* --- the line in the history ------------------------------------------------------------ */
 
-/* One line without a colon: what follows it is what was said. */
+/* One line without a colon, because the message text follows a colon. */
 static void envelope_add_name(struct ch_sv name, struct ch_buf *out) {
     CH_BUF_AUTO line = {0};
     name = ch_utf8_cut(name, CH_LIMIT_INBOUND_NAME);
@@ -113,7 +113,7 @@ static void envelope_add_name(struct ch_sv name, struct ch_buf *out) {
     ch_envelope_quote(ch_sv_trim(ch_buf_sv(&line)), out);
 }
 
-/* Ids are short and plain; what is not is made so. */
+/* Ids are shortened and made plain. */
 static void add_id(struct ch_sv id, struct ch_buf *out) {
     id = ch_sv(id.p, CH_MIN(id.n, CH_LIMIT_INBOUND_ID));
     for (size_t i = 0; i < id.n; i++) {
@@ -188,7 +188,7 @@ static void add_beside(const struct chela_beside *b, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
-/* Of what was said before, the newest that there is room for. */
+/* Index of the first earlier message that fits. */
 static size_t first_shown(const struct chela_inbound *in) {
     size_t i = in->nrecent, left = CH_LIMIT_INBOUND_RECENT, most = CH_LIMIT_INBOUND_BLOCKS - 1;
     while (i > 0 && in->nrecent - i < most) {

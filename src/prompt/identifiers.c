@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "model/message/ids.h"
 
-#define LONGEST 300 /* longer is data, not a name */
+#define LONGEST 300 /* longer words are data, not identifiers */
 
 /* --- words ---------------------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static bool ends_word(char c) {
     return (unsigned char)c <= ' ' || strchr("\"'`()[]{}<>,;|*", c) || c == 0x7f;
 }
 
-/* Words of ASCII; in scripts without spaces a name ends where they go on,
- * except inside a path, whose parts may have any name. */
+/* ASCII words; in scripts without spaces a word ends where the script continues, except
+ * inside a path, whose components may contain any script. */
 static struct ch_sv identifiers_next_word(struct ch_sv *rest) {
     size_t at = 0, end;
     while (at < rest->n && (ends_word(rest->p[at]) || (unsigned char)rest->p[at] >= 0x80))
@@ -109,8 +109,8 @@ void ch_identifiers_release(struct ch_identifiers *s) {
     *s = (struct ch_identifiers){0};
 }
 
-/* Digits alone read "9" and a mix of both "x", whatever their length; letters
- * stay as they are: what a series has in common. */
+/* Hash of the form: digits alone become "9", mixed words "x", of any length; letters stay.
+ * Members of a series have equal forms. */
 static uint64_t form_of(struct ch_sv w) {
     uint64_t h = 0;
     for (size_t i = 0; i < w.n;) {
@@ -193,11 +193,11 @@ bool ch_identifier_stands_in(struct ch_sv text, struct ch_sv word) {
     return false;
 }
 
-/* --- their worth -------------------------------------------------------------------- */
+/* --- ranking ------------------------------------------------------------------------ */
 
 struct ranked {
     const struct ch_identifier *of;
-    uint32_t index, series; /* how many have its form */
+    uint32_t index, series; /* series: number of identifiers with its form */
 };
 
 static int by_form(const void *a, const void *b) {
@@ -205,7 +205,7 @@ static int by_form(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The weight of its source first, but four of a series cost a step of it. */
+/* The weight of the source counts first, but four members of a series cost one step. */
 static long worth(const struct ranked *r) {
     unsigned common = 0;
     for (uint32_t n = r->series; n > 1; n /= 4)

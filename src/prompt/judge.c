@@ -1,5 +1,5 @@
-/* judge.c -- does an answer meet what a case expects, and how sure is a share of
- * answers that do; see cases.h. */
+/* judge.c -- checks answers against the expectations of a case, and computes confidence
+ * intervals of pass rates; see cases.h. */
 #include "prompt/judge.h"
 
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "prompt/cases.h"
 #include "prompt/tokens.h"
 
-/* What an expectation looks at; the tree is there if the text is JSON. */
+/* The input of an expectation; json is set if the text is JSON. */
 struct look {
     const struct ch_case_outcome *o;
-    const struct ch_json *json; /* NULL: the text is none */
-    const char *why_not;        /* and why */
+    const struct ch_json *json; /* NULL: the text is not JSON */
+    const char *why_not;        /* the parse error */
     struct ch_arena *a;
 };
 
@@ -142,7 +142,7 @@ bool ch_case_judge(const struct ch_case *c, const struct ch_case_outcome *o, str
     return true;
 }
 
-/* A call in a sample is its name in angle brackets: "<calculator>". */
+/* In a sample, a call is its name in angle brackets: "<calculator>". */
 static struct ch_case_outcome sample(const char *text, struct ch_sv *call) {
     struct ch_sv s = ch_sv_str(text);
     bool calls = s.n > 2 && s.p[0] == '<' && s.p[s.n - 1] == '>' && !memchr(s.p, ' ', s.n);
@@ -170,10 +170,10 @@ int ch_case_check_samples(const struct ch_case *c, struct chela_error *err) {
     return 0;
 }
 
-/* --- how sure is that ----------------------------------------------------------------- */
+/* --- confidence intervals ------------------------------------------------------------- */
 
 struct ch_rate ch_rate(size_t passed, size_t runs) {
-    const double z = 1.959963984540054; /* 95 in 100, both sides */
+    const double z = 1.959963984540054; /* 95%, two-sided */
     if (!runs)
         return (struct ch_rate){0, 0, 1};
     double n = (double)runs, p = (double)passed / n, square = z * z;

@@ -2,9 +2,9 @@
 #include "prompt/measure.h"
 
 #define PER_MESSAGE 4
-#define PER_BLOCK 6       /* of a call or a result: names and ids */
-#define PER_IMAGE 1200    /* most services: a picture of ordinary size */
-#define DOCUMENT_SHARE 32 /* base64 of a PDF to what is read out of it */
+#define PER_BLOCK 6       /* overhead of a call or result: names and ids */
+#define PER_IMAGE 1200    /* an image of ordinary size, at most services */
+#define DOCUMENT_SHARE 32 /* ratio of a PDF's base64 to its text */
 
 static size_t media_tokens(const struct ch_block *b) {
     if (b->type == CH_BLOCK_IMAGE || b->flags & CH_F_URL)

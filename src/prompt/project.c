@@ -11,8 +11,8 @@
 #include "prompt/envelope.h"
 #include "tool/process/path.h"
 
-/* A descriptor of the regular file, or why there is none; *why stays NULL for a
- * file that is not there. */
+/* A descriptor of the regular file, or -1 and *why; *why stays NULL if the file does not
+ * exist. */
 static int project_open_file(const char *workspace, const char *name, struct stat *st,
                              const char **why) {
     int fd = ch_path_open(workspace, name, 0);
@@ -37,7 +37,7 @@ static bool is_same(const struct ch_project_stamp *a, const struct ch_project_st
            a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Notes are written by models; a file that others can write may be by anybody. */
+/* Models write notes; a file that others can write may contain anything. */
 static bool is_untrusted(const char *name, const struct stat *st) {
     return strcmp(name, "MEMORY.md") == 0 || st->st_mode & S_IWOTH ||
            (st->st_uid != getuid() && st->st_uid != 0);
@@ -102,7 +102,7 @@ void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out) {
     ch_buf_addf(out, "<project_file name=\"%s\"%s>\n", f->name,
                 f->untrusted ? " untrusted=\"true\"" : "");
     ch_envelope_quote(f->text, out);
-    if (f->size > f->text.n + 64) /* what was trimmed is not worth a word */
+    if (f->size > f->text.n + 64) /* trimmed white space needs no note */
         ch_buf_addf(out, "\n[%zu of %zu bytes: read the file for the rest]", f->text.n, f->size);
     ch_buf_add_str(out, "\n</project_file>");
 }

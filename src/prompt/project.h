@@ -1,13 +1,12 @@
-/* project.h -- files of the workspace that belong into the system prompt.
+/* project.h -- project files of the workspace that become part of the system prompt.
  *
- * AGENTS.md and its like say how work is done here. They are read when a session
- * makes its first request, beneath the workspace by the same resolver as the
- * tools' paths, and then stay as they were read: the beginning of a prompt never
- * changes under a conversation. Whether one has changed meanwhile can be asked.
+ * AGENTS.md and similar files are read when a session makes its first request, beneath the
+ * workspace by the same resolver as the tools' paths. Their text is then fixed for the
+ * session, so that the prompt prefix never changes during a conversation.
+ * ch_project_changes reports files that changed since.
  *
- * They are written by who keeps the workspace, unless they are not: notes that
- * models write, and files that somebody else owns or everybody may write, are
- * marked as untrusted. */
+ * Project files are trusted, with these exceptions, which are marked as untrusted: notes
+ * that models write, and files owned by others or writable by everybody. */
 #ifndef CH_PROMPT_PROJECT_H
 #define CH_PROMPT_PROJECT_H
 #include <sys/types.h>
@@ -16,7 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-struct ch_project_stamp { /* zeroed: it is not there */
+struct ch_project_stamp { /* zeroed: the file does not exist */
     ino_t inode;
     off_t size;
     struct timespec changed;
@@ -24,16 +23,16 @@ struct ch_project_stamp { /* zeroed: it is not there */
 
 struct ch_project_file {
     const char *name;
-    struct ch_sv text; /* valid UTF-8; as much as there is room for */
-    size_t size;       /* of the file */
+    struct ch_sv text; /* valid UTF-8; as much as fits */
+    size_t size;       /* size of the file */
     bool untrusted;
-    const char *problem; /* it is there and cannot be used; NULL: none */
+    const char *problem; /* why an existing file cannot be used; NULL: usable */
     struct ch_project_stamp stamp;
 };
 
 struct ch_project { /* zeroed: nothing was read */
     struct ch_arena arena;
-    struct ch_project_file *files; /* those asked for, also if they are not there */
+    struct ch_project_file *files; /* all requested files, existing or not */
     size_t n;
 };
 
@@ -42,17 +41,17 @@ struct ch_project_opts {
     /* Relative, NULL-terminated, CH_LIMIT_PROJECT_NAMES at most; NULL: AGENTS.md,
      * SOUL.md, TOOLS.md, USER.md, MEMORY.md. */
     const char *const *names;
-    size_t each, all;      /* bytes; 0: the defaults */
+    size_t each, all;      /* limits in bytes; 0: the defaults */
 };
 
-/* Blocking. */
+/* Blocks. */
 void ch_project_load(struct ch_project *p, const struct ch_project_opts *opts);
 void ch_project_release(struct ch_project *p);
 
-/* One file as a model is shown it; nothing for one that has no text. */
+/* Append one file as shown to a model; nothing for a file without text. */
 void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out);
 
-/* Names of those that are not as they were read, with commas. */
+/* Append the comma-separated names of files that changed since they were read. */
 void ch_project_changes(const struct ch_project *p, const char *workspace, struct ch_buf *out);
 
 #endif

@@ -32,7 +32,7 @@ static int misplaced(const struct ch_prompt *t, struct ch_sv file, const char *a
                    w.line, w.column, *at, *at, *at);
 }
 
-/* A brace at `at`: a piece in *out and the bytes it takes, or 0. */
+/* Parse a brace at `at`: a piece in *out and its length, or 0. */
 static size_t read_brace(struct ch_sv text, size_t at, struct ch_prompt_piece *out) {
     if (at + 1 < text.n && text.p[at + 1] == text.p[at]) {
         *out = (struct ch_prompt_piece){.text = ch_sv(text.p + at, 1)};
@@ -74,7 +74,7 @@ static int prompt_read_pieces(struct ch_prompt *t, struct ch_sv file, struct ch_
     return 0;
 }
 
-/* Cut the body at the line that begins the user's message. */
+/* Split the body at the line that begins the user message. */
 static void split_user(struct ch_sv body, struct ch_sv *system, struct ch_sv *user) {
     struct ch_sv left = body;
     *system = ch_sv(body.p, 0);
@@ -97,7 +97,7 @@ static const struct ch_prompt_variable *described(const struct ch_prompt_variabl
     return NULL;
 }
 
-/* Every hole once; one that the head does not know has no `about`. */
+/* List every placeholder once; `about` is empty if the head does not describe it. */
 static void list_variables(struct ch_arena *a, struct ch_prompt *t) {
     const struct ch_prompt_head *h = &t->head;
     t->variables = ch_arena_zalloc(a, (t->n + 1) * sizeof(*t->variables));
@@ -148,9 +148,9 @@ int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, co
     return ch_prompt_head_check(out, err);
 }
 
-/* --- parts of other prompts -------------------------------------------------------- */
+/* --- modules ----------------------------------------------------------------------- */
 
-/* Of two variables of one name the wary one counts. */
+/* If either of two equal variables is untrusted, the result is. */
 static void add_variable(struct ch_prompt *t, const struct ch_prompt_variable *v) {
     for (size_t i = 0; i < t->nvariables; i++)
         if (strcmp(t->variables[i].name, v->name) == 0) {
@@ -193,8 +193,7 @@ bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole) {
 
 /* --- values ------------------------------------------------------------------------ */
 
-/* Compact JSON, given line ends and two spaces a level. Braces inside strings
- * are passed over. */
+/* Indent compact JSON by two spaces per level. Braces inside strings are ignored. */
 static void add_indented(struct ch_buf *out, struct ch_sv json) {
     size_t depth = 0;
     bool quoted = false;
@@ -223,8 +222,8 @@ static void add_indented(struct ch_buf *out, struct ch_sv json) {
     }
 }
 
-/* The number in the lines around a text is a digest of it: who writes a text
- * cannot put its own digest in, and the same text always looks the same. */
+/* The lines around a text contain a digest of it: a text cannot contain its own digest, and
+ * the same text always gives the same lines. */
 static void prompt_add_untrusted(struct ch_buf *out, const char *name, struct ch_sv text) {
     unsigned char d[CH_SHA256_SIZE];
     ch_sha256_of(text, d);

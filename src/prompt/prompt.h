@@ -32,24 +32,24 @@
 #include "json/json.h"
 
 struct ch_prompt_piece {
-    struct ch_sv text; /* a literal, or the name of a hole */
+    struct ch_sv text; /* literal text, or the name of a placeholder */
     bool hole;
 };
 
 struct ch_prompt_variable {
     const char *name;
     const char *about; /* "" without a head */
-    bool untrusted;    /* its values always are */
+    bool untrusted;    /* its values are always untrusted */
 };
 
 struct ch_prompt_head { /* zeroed: the file has none */
     bool there;
-    const char *description; /* "" where nothing is said, as below */
-    const char *title;       /* its heading where it is part of another */
+    const char *description; /* "" if not given; the same holds below */
+    const char *title;       /* heading if included in another prompt */
     const char *changelog;
-    const struct ch_json *schema;     /* of the answer; NULL: any text will do */
-    const char *schema_text;          /* the same as compact JSON; NULL likewise */
-    const char *const *headings;      /* of an answer in Markdown; NULL-terminated */
+    const struct ch_json *schema;     /* schema of the answer; NULL: any text */
+    const char *schema_text;          /* the schema as compact JSON; NULL: none */
+    const char *const *headings;      /* required headings of a Markdown answer; NULL-terminated */
     const char *const *modules;       /* "NAME@VERSION", appended to the system prompt */
     struct ch_prompt_variable *variables;
     size_t nvariables;
@@ -57,41 +57,40 @@ struct ch_prompt_head { /* zeroed: the file has none */
 
 struct ch_prompt { /* all of it in the arena it was read into */
     const char *name, *version;
-    const char *where;       /* its file, or "router@1.1", for messages */
+    const char *where;       /* file name or "router@1.1", for messages */
     const char *fingerprint; /* "router@1.1#0a1b2c3d4e5f": name, version, text */
     struct ch_prompt_head head;
-    struct ch_prompt_variable *variables; /* every hole once */
+    struct ch_prompt_variable *variables; /* every placeholder once */
     size_t nvariables;
     struct ch_prompt_piece *pieces;
     size_t n;
     size_t user; /* the first piece of the user's message */
-    struct ch_sv body; /* the text below the head, as written */
+    struct ch_sv body; /* the text below the head, unchanged */
 };
 
-/* where: NULL for "NAME@VERSION". CHELA_EPARSE: a brace out of place or a head
- * that is no YAML; CHELA_EINVAL: head and text do not agree. err reads
- * "WHERE:LINE:COLUMN: why". */
+/* where: NULL for "NAME@VERSION". CHELA_EPARSE: a misplaced brace, or a head that is not
+ * YAML; CHELA_EINVAL: head and text do not agree. err is "WHERE:LINE:COLUMN: why". */
 int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, const char *where,
                    struct ch_sv text, struct ch_prompt *out, struct chela_error *err);
 
-/* "NAME@VERSION#" and twelve digits of the digest of both texts. */
+/* "NAME@VERSION#" and twelve hex digits of the digest of both texts. */
 const char *ch_prompt_fingerprint(struct ch_arena *a, const char *name, const char *version,
                                   struct ch_sv text, struct ch_sv more);
 
 bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole);
 
-/* Append the text of a module to the system prompt, under its title, and count
- * it into the fingerprint. The module has no user's message of its own. */
+/* Append the text of a module to the system prompt, under its title, and include it in the
+ * fingerprint. The module must not have a user message. */
 void ch_prompt_append(struct ch_arena *a, struct ch_prompt *t, const struct ch_prompt *module);
 
 struct ch_prompt_value {
     const char *name;
     struct ch_sv text;          /* used if json is NULL */
-    const struct ch_json *json; /* written as JSON, two spaces a level */
-    /* Written by somebody whose word is no instruction: put between two lines
-     * that it cannot have foreseen. */
+    const struct ch_json *json; /* written as JSON, indented by two spaces per level */
+    /* Text whose author may not give instructions: enclosed by two lines that the text
+     * cannot forge. */
     bool untrusted;
-    bool optional; /* a prompt may have no hole for it */
+    bool optional; /* no error if the prompt has no placeholder for it */
 };
 
 struct ch_prompt_text { /* zeroed: empty */
@@ -100,12 +99,12 @@ struct ch_prompt_text { /* zeroed: empty */
 void ch_prompt_text_release(struct ch_prompt_text *t);
 #define CH_PROMPT_TEXT_AUTO __attribute__((cleanup(ch_prompt_text_release))) struct ch_prompt_text
 
-/* CHELA_EINVAL, err naming them: holes without a value, or values without a
- * hole (a misspelt name, or a hole that was dropped). out is then untouched. */
+/* CHELA_EINVAL: placeholders without a value, or values without a placeholder (a misspelt
+ * name, or a removed placeholder); err names them. out is then unchanged. */
 int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
                      struct ch_prompt_text *out, struct chela_error *err);
 
-/* One value as a hole would get it. */
+/* Append one value as a placeholder is replaced. */
 void ch_prompt_add_value(struct ch_buf *out, const struct ch_prompt_value *v);
 
 #endif

@@ -1,7 +1,7 @@
 /* prompt_head.c -- see prompt_head.h.
  *
- * The head is the interface of a prompt: what must be put in, what comes out.
- * Whoever edits the text below it is told at once when the two part. */
+ * The head is the interface of a prompt: its inputs and its output. Reading the file fails
+ * if text and head do not agree. */
 #include "prompt/prompt_head.h"
 
 #include "base/error.h"
@@ -18,8 +18,8 @@ struct reading {
     struct chela_error *err;
 };
 
-/* The file up to the line that closes its head: the "---" that opens it is kept,
- * since YAML takes it and the lines are then counted as an editor does. */
+/* Split the file at the line that closes its head. The opening "---" is kept, because YAML
+ * accepts it and line numbers then match the file. */
 static bool prompt_head_split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *body,
                                    bool *closed) {
     struct ch_sv left = file;
@@ -154,7 +154,8 @@ static int prompt_head_read_member(struct reading *r, const struct ch_json *k,
     if (ch_sv_is(key, "modules"))
         return prompt_head_read_texts(r, k, v, &out->modules);
     return ch_sv_is(key, "untrusted") ? 0
-                                      : prompt_head_unknown_key(r, k); /* it needs the variables */
+                                      /* parsed later, because it needs the variables */
+                                      : prompt_head_unknown_key(r, k);
 }
 
 int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch_sv file,
@@ -190,7 +191,7 @@ static bool mentions(const struct ch_prompt *t, struct ch_sv what) {
     return false;
 }
 
-/* It has a line of its own somewhere, as an answer would. */
+/* True if the text has this as a line of its own, as an answer would. */
 static bool shows_line(const struct ch_prompt *t, struct ch_sv line) {
     for (size_t i = 0; i < t->n; i++)
         for (struct ch_sv rest = t->pieces[i].text; !t->pieces[i].hole && rest.n;)
@@ -211,7 +212,7 @@ static int check_variables(const struct ch_prompt *t, struct chela_error *err) {
     return 0;
 }
 
-/* Every member that an answer must have, as it stands in JSON. */
+/* Check that the text names every required member as in JSON. */
 static int check_schema(const struct ch_prompt *t, struct chela_error *err) {
     for (CH_JSON_EACH(name, ch_json_get(t->head.schema, "required"))) {
         CH_BUF_AUTO quoted = {0};

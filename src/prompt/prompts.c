@@ -19,7 +19,7 @@ static bool prompt_prompts_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Numbers between dots, none of them longer than CH_LIMIT_VERSION_DIGITS. */
+/* Numbers separated by dots, each of at most CH_LIMIT_VERSION_DIGITS digits. */
 static bool prompt_prompts_is_version(const char *s) {
     size_t digits = 0;
     for (; *s; s++) {
@@ -44,7 +44,7 @@ int ch_version_compare(const char *a, const char *b) {
     return 0;
 }
 
-/* --- what there is ------------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------------------- */
 
 void ch_prompts_release(struct ch_prompts *c) {
     ch_arena_release(&c->arena);
@@ -127,7 +127,7 @@ static int prompt_prompts_load_file(struct ch_prompts *c, const char *dir, const
     ch_buf_addf(&path, "%s/%s/%s", dir, name, file);
     int rc = ch_file_load(path.p, CH_LIMIT_PROMPT_FILE, &text, err);
     struct ch_sv body = ch_buf_sv(&text);
-    if (body.n && body.p[body.n - 1] == '\n') /* the file's, not the prompt's */
+    if (body.n && body.p[body.n - 1] == '\n') /* the line end of the file, not of the prompt */
         body.n--;
     return rc < 0 ? rc : ch_prompts_add(c, name, version, variant, path.p, body, err);
 }
@@ -136,7 +136,7 @@ static int visible(const struct dirent *e) {
     return e->d_name[0] != '.';
 }
 
-/* Call fn for each entry, in the order of their names. */
+/* Call fn for each directory entry, sorted by name. */
 static int each_entry(const char *path, const char *what,
                       int (*fn)(struct ch_prompts *, const char *, const char *, const char *,
                                 struct chela_error *),
@@ -229,11 +229,11 @@ int ch_prompts_link(struct ch_prompts *c, struct chela_error *err) {
     return 0;
 }
 
-/* --- which one ------------------------------------------------------------------------ */
+/* --- selection ------------------------------------------------------------------------ */
 
 #define SHARES 10000
 
-/* Below SHARES, the same for a session and a prompt each time, and spread evenly. */
+/* Below SHARES, stable for a session and a prompt, evenly distributed. */
 static unsigned share_of(const char *session, const char *name, const char *version) {
     unsigned char d[CH_SHA256_SIZE];
     struct ch_sha256 h;
@@ -247,9 +247,8 @@ static unsigned share_of(const char *session, const char *name, const char *vers
     return number % SHARES;
 }
 
-/* What the rules say; NULL: the newest that no rule holds back. Of two versions
- * that are rolled out the second takes its share of all from those sessions that
- * the first left. */
+/* The version selected by rules; NULL: the newest that no rule holds back. With two rolled
+ * out versions, the second takes its share from the sessions that the first left. */
 static const char *ruled(const struct ch_prompts *c, const struct ch_prompt_query *q) {
     const char *pinned = NULL;
     unsigned left = 100;
@@ -275,13 +274,13 @@ static bool held_back(const struct ch_prompts *c, const char *name, const char *
     return false;
 }
 
-/* If all are held back, the newest of those. */
+/* The newest version; if all are held back, the newest of those. */
 static const char *prompt_prompts_newest(const struct ch_prompts *c, const char *name) {
     const char *version = NULL, *any = NULL;
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->list[i].prompt.name, name) != 0)
             continue;
-        any = c->list[i].prompt.version; /* they are in order */
+        any = c->list[i].prompt.version; /* the list is sorted */
         if (!held_back(c, name, any))
             version = any;
     }
@@ -321,7 +320,7 @@ static const struct ch_prompt *prompt_prompts_find(const struct ch_prompts *c, c
         const struct ch_prompt_entry *e = &c->list[i];
         bool same = strcmp(e->prompt.name, name) == 0 &&
                     ch_version_compare(e->prompt.version, version) == 0;
-        /* The longest word that the model's name holds is the most precise. */
+        /* The longest matching variant is the most specific. */
         if (same && suits(e, model) && (!best || strlen(e->variant) > strlen(best->variant)))
             best = e;
     }

@@ -1,8 +1,8 @@
-/* prompts_builtin.c -- the prompts that come with chela, inside the library.
+/* prompts_builtin.c -- the built-in prompts, embedded in the library.
  *
- * Each row is a file below prompts/, named as it is named there; the paths are
- * relative to where make runs. tests/unit/prompt/test_builtin.c compares the
- * rows with the files, so that none is forgotten. */
+ * Each row is a file below prompts/ with the same name; the paths are relative to make's
+ * working directory. tests/unit/prompt/test_builtin.c compares the rows with the files, so
+ * that none is missing. */
 #include "prompt/prompts_builtin.h"
 
 #include "base/mem.h"
@@ -58,7 +58,7 @@ int ch_prompts_builtin(struct ch_prompts *c, struct chela_error *err) {
     int rc = 0;
     for (size_t i = 0; i < CH_LEN(files) && rc == 0; i++) {
         size_t n = (size_t)(files[i].end - files[i].text);
-        n -= n && files[i].text[n - 1] == '\n'; /* the file's, not the prompt's */
+        n -= n && files[i].text[n - 1] == '\n'; /* the line end of the file, not of the prompt */
         rc = ch_prompts_add(c, files[i].name, files[i].version, files[i].variant, NULL,
                             ch_sv(files[i].text, n), err);
     }

@@ -5,17 +5,17 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define TRIM_ABOVE 4000 /* bytes of a result; it keeps both ends */
+#define TRIM_ABOVE 4000 /* bytes of a result above which only head and tail are kept */
 #define TRIM_END 1500
-#define CLEAR_ABOVE 300 /* what is shorter is not worth a note */
-#define SHORTEST 200    /* that a text is squeezed to */
+#define CLEAR_ABOVE 300 /* shorter texts are not worth a note */
+#define SHORTEST 200    /* minimum size of a squeezed text */
 
 #define CLEARED "[This result was taken out to make room: it was %zu bytes. If it is needed, " \
                 "make the call again.]"
 #define TRIMMED "\n[... %zu bytes were taken out here to make room ...]\n"
 #define MEDIA_GONE "[An image or document that stood here was taken out to make room.]"
 
-/* Put m in the place of message i. */
+/* Replace message i by m. */
 static void replace_message(struct ch_transcript *t, size_t i, struct ch_msg *m) {
     t->bytes = t->bytes - t->msgs[i]->size + m->size;
     ch_msg_free(t->msgs[i]);
@@ -29,7 +29,7 @@ size_t ch_prune_from(const struct ch_transcript *t, unsigned turns) {
     return i;
 }
 
-/* The end of s that is at most max bytes and begins with a whole character. */
+/* The suffix of s of at most max bytes that begins with a whole character. */
 static struct ch_sv prune_last_part(struct ch_sv s, size_t max) {
     size_t from = s.n > max ? s.n - max : 0;
     while (from < s.n && ((unsigned char)s.p[from] & 0xc0) == 0x80)
@@ -52,10 +52,10 @@ static bool prune_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
-/* A message being written anew. */
+/* A message being rewritten. */
 struct cuts {
     struct ch_block *blocks;
-    struct ch_buf *texts; /* of the blocks that are shorter now */
+    struct ch_buf *texts; /* texts of the shortened blocks */
     size_t n;
     bool any;
 };
@@ -70,7 +70,7 @@ static void prune_put(struct cuts *c, const struct ch_block *b, cut_fn *cut, siz
     c->n++;
 }
 
-/* A note takes the place of what stood beside a result. */
+/* A note replaces the media of a result. */
 static void put_without_media(struct cuts *c, const struct ch_block *b, cut_fn *cut, size_t arg) {
     struct ch_buf *text = &c->texts[c->n];
     c->blocks[c->n] = *b;
@@ -82,8 +82,8 @@ static void put_without_media(struct cuts *c, const struct ch_block *b, cut_fn *
     c->any = true;
 }
 
-/* m with the texts that cut shortens, and without images and documents if media
- * is to go; NULL if that changes nothing. */
+/* A copy of m with texts shortened by cut, and without images and documents if media is
+ * set; NULL if nothing changes. */
 static struct ch_msg *with_cuts(const struct ch_msg *m, cut_fn *cut, size_t arg, bool media) {
     CH_AUTOFREE struct ch_block *blocks = ch_malloc((m->nblocks + 1) * sizeof(*blocks));
     CH_AUTOFREE struct ch_buf *texts = ch_alloc((m->nblocks + 1) * sizeof(*texts));
@@ -120,9 +120,9 @@ static bool prune_clear(const struct ch_block *b, size_t above, struct ch_buf *o
     return true;
 }
 
-/* --- all of them ---------------------------------------------------------------------- */
+/* --- all messages --------------------------------------------------------------------- */
 
-/* The oldest first, until enough is saved. */
+/* Oldest first, until enough is saved. */
 static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cut_fn *cut,
                          size_t arg, bool media) {
     size_t saved = 0;

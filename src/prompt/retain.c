@@ -14,8 +14,8 @@ size_t ch_window_start(const struct ch_transcript *t, size_t room) {
             break;
         i--;
     }
-    /* A window that would open on results opens on their calls, or, if it can
-     * choose, behind them. */
+    /* A window that would begin with results begins with their calls or, if possible, after
+     * them. */
     size_t later = i;
     while (later < t->n && t->msgs[later]->kind == CH_MSG_RESULTS)
         later++;
@@ -56,7 +56,7 @@ unsigned ch_importance(const struct ch_transcript *t, size_t i) {
     }
 }
 
-/* A piece: one message, or a reply with calls and their results. */
+/* A unit: one message, or a reply with calls and their results. */
 struct piece {
     size_t at, n, tokens;
     unsigned score;
@@ -91,7 +91,7 @@ size_t ch_retain(const struct ch_transcript *t, size_t n, size_t room, bool *sta
     for (size_t i = 0; i < count; i++) {
         const struct piece *p = &pieces[i];
         if (p->tokens > room || ch_carry_is(t->msgs[p->at]))
-            continue; /* what stands for the past is made anew */
+            continue; /* the carry-over message is rebuilt */
         room -= p->tokens;
         gone -= p->n;
         for (size_t k = 0; k < p->n; k++)

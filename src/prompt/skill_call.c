@@ -59,7 +59,7 @@ static int skill_call_load(const struct ch_skill *skill, const char *workspace, 
     return 0;
 }
 
-/* Without the front matter, which is not for the model. */
+/* The file without its front matter, which is not for the model. */
 static struct ch_sv body_of(struct ch_sv file) {
     if (!ch_sv_starts(file, "---\n"))
         return file;
@@ -67,7 +67,7 @@ static struct ch_sv body_of(struct ch_sv file) {
     return end ? ch_sv(end + 5, file.n - (size_t)(end + 5 - file.p)) : file;
 }
 
-/* Which one, and what it is to be used for. */
+/* Parse the skill's name and the task. */
 static int skill_call_read_call(const struct ch_skills *s, struct ch_sv text,
                                 const struct ch_skill **skill, struct ch_sv *words,
                                 struct chela_error *err) {

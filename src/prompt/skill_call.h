@@ -1,23 +1,22 @@
 /* skill_call.h -- a skill called by a person: "/skill NAME what to do".
  *
- * The model then need not find out that it fits, nor read its file: the prompt
- * holds the instructions, and says what paths in them are relative to. */
+ * The model need not select the skill or read its file: the prompt contains the
+ * instructions and the base directory of relative paths in them. */
 #ifndef CH_PROMPT_SKILL_CALL_H
 #define CH_PROMPT_SKILL_CALL_H
 #include "chela/error.h"
 #include "prompt/skills.h"
 
-/* Does the text begin with the command? */
+/* True if the text begins with the command. */
 bool ch_skill_called(struct ch_sv text);
 
-/* Append what the model is sent instead. Blocking. CHELA_EINVAL: no name.
- * CHELA_ENOENT: there is no such skill for people, or its file cannot be read
- * beneath the workspace; err says what is meant, or known. */
+/* Append the text for the model. Blocks. CHELA_EINVAL: no name. CHELA_ENOENT: no such skill
+ * for people, or its file cannot be read beneath the workspace; err suggests known names. */
 int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
                   struct ch_buf *out, struct chela_error *err);
 
-/* The same without the file: the model is asked to read it, so that what the
- * writer may have read is decided by who decides about tools. */
+/* The same without the file's text: the model is asked to read the file, so that the tool
+ * policy decides whether the sender may have it read. */
 int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf *out,
                      struct chela_error *err);
 

@@ -1,6 +1,5 @@
-/* skill_file.c -- see skill_file.h. Whoever wrote the file may be a stranger:
- * every text taken from it is one line, valid UTF-8, without control
- * characters, and short. */
+/* skill_file.c -- see skill_file.h. The author of the file is not trusted: every text taken
+ * from it is one short line of valid UTF-8 without control characters. */
 #include "prompt/skill_file.h"
 
 #include "base/buf.h"
@@ -10,8 +9,7 @@
 
 /* --- texts ---------------------------------------------------------------------- */
 
-/* White space, line ends included, becomes single spaces; what cannot be shown
- * is left out. */
+/* White space and line ends become single spaces; unprintable characters are removed. */
 static const char *skill_file_one_line(struct ch_arena *a, struct ch_sv s, size_t max) {
     CH_BUF_AUTO valid = {0};
     CH_BUF_AUTO out = {0};
@@ -58,10 +56,10 @@ static const char *as_name(struct ch_arena *a, struct ch_sv s) {
     return ch_arena_str(a, ch_buf_sv(&out));
 }
 
-/* --- the head, in YAML or nearly ------------------------------------------------- */
+/* --- the head, YAML or similar --------------------------------------------------- */
 
-/* The lines between the first two "---"; false if the file does not begin so.
- * *rest is what follows. An unclosed head is all of the file. */
+/* The lines between the first two "---"; false if the file does not begin with one. *rest
+ * is the text after them. An unclosed head extends to the end of the file. */
 static bool skill_file_split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *rest,
                                   bool *closed) {
     struct ch_sv left = file;
@@ -165,7 +163,7 @@ static struct ch_sv first_heading(struct ch_sv body) {
     return ch_sv("", 0);
 }
 
-/* Lines up to the next empty one, headings before it passed over. */
+/* The lines up to the next empty one, after any headings. */
 static struct ch_sv first_paragraph(struct ch_sv body) {
     const char *start = NULL, *end = body.n ? body.p + body.n : NULL;
     while (body.n) {

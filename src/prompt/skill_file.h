@@ -1,24 +1,23 @@
-/* skill_file.h -- what a SKILL.md says about itself.
+/* skill_file.h -- parses the head of a SKILL.md.
  *
- * A skill is a folder with a SKILL.md: instructions that a model reads when it
- * needs them. Here only the head of that file is looked at: YAML between two
- * lines of "---", or, in a file without it, its first heading and paragraph.
- * YAML that does not parse (a colon in a description is enough) is read line by
- * line instead, as "key: value". Nothing in the file is run or expanded. */
+ * A skill is a folder with a SKILL.md: instructions that a model reads on demand. This
+ * module reads only the head of that file: YAML between two lines of "---" or, without it,
+ * the first heading and paragraph. Invalid YAML (a colon in a description suffices) is read
+ * line by line as "key: value". Nothing in the file is executed or expanded. */
 #ifndef CH_PROMPT_SKILL_FILE_H
 #define CH_PROMPT_SKILL_FILE_H
 #include "base/arena.h"
 
-struct ch_skill_head { /* texts are in the arena; "" where the file has none */
+struct ch_skill_head { /* texts are in the arena; "" if not given */
     const char *name, *description, *version;
-    /* Programs and variables that have to be there, NULL-terminated. */
+    /* Required programs and variables, NULL-terminated. */
     const char *const *bins, *const *any_bins, *const *env;
-    bool for_users;  /* may be called by a person: /name */
-    bool for_models; /* is described to the model */
-    const char *problem; /* NULL, or why the file cannot be used */
+    bool for_users;  /* people may call it: /name */
+    bool for_models; /* described to the model */
+    const char *problem; /* NULL, or why the skill cannot be used */
 };
 
-/* folder: the name of the skill's folder, used when the file names none. */
+/* folder: name of the skill's folder, used if the file gives no name. */
 struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, const char *folder);
 
 #endif

@@ -13,7 +13,7 @@
 #include "tool/process/executable.h"
 #include "tool/registry/registry.h"
 
-/* --- judging ---------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------- */
 
 static const char *missing_bin(struct ch_skills *s, const struct ch_skill_head *h,
                                const struct ch_skills_opts *o) {
@@ -38,7 +38,7 @@ static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
     return missing_bin(s, h, o);
 }
 
-/* Without a version of its own, a skill has one that changes with its text. */
+/* The version of a skill that gives none: a hash of its text. */
 static const char *version_of(struct ch_arena *a, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
     ch_sha256_of(text, digest);
@@ -46,7 +46,7 @@ static const char *version_of(struct ch_arena *a, struct ch_sv text) {
                            digest[3]);
 }
 
-/* Inside the workspace as a relative path: the tools take it as it is. */
+/* A relative path inside the workspace, which the tools accept. */
 static const char *location_of(struct ch_skills *s, const char *workspace, const char *file) {
     size_t n = strlen(workspace);
     if (strncmp(file, workspace, n) == 0 && file[n] == '/')
@@ -95,8 +95,8 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
         !o->allow || ch_tool_matches(ch_sv_str(o->allow), ch_sv_str(skill->head.name));
 }
 
-/* A link may not lead out of its root: what is elsewhere was not put here by
- * whoever owns the root. */
+/* A link must not lead out of its root, because the owner of the root did not create its
+ * target. */
 static bool leads_out(const char *root, const char *path) {
     char *real_root = realpath(root, NULL), *real = realpath(path, NULL);
     size_t n = real_root ? strlen(real_root) : 0;
@@ -147,7 +147,7 @@ static int not_hidden(const struct dirent *e) {
     return e->d_name[0] != '.' && strcmp(e->d_name, "node_modules") != 0;
 }
 
-/* Nesting is bounded by CH_LIMIT_SKILL_DEPTH, not by what is on the disk. */
+/* Recursion is bounded by CH_LIMIT_SKILL_DEPTH. */
 static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
                  const char *dir, unsigned depth) {
     struct dirent **entries = NULL;
@@ -233,7 +233,7 @@ static const char *version_now(const struct ch_skill *skill, struct ch_arena *a)
     return head.version[0] ? head.version : version_of(a, ch_buf_sv(&text));
 }
 
-/* Whoever wrote the file is not to write into a note of the runtime's. */
+/* The author of the file must not be able to inject text into a note of the runtime. */
 static bool skills_is_plain(const char *version) {
     static const char plain[] =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_";

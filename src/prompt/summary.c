@@ -7,10 +7,10 @@
 #include "base/utf8.h"
 #include "prompt/tokens.h"
 
-#define RESULT_BYTES 2000 /* shown of a result, before room is short */
-#define TEXT_BYTES 8000   /* and of any other text */
+#define RESULT_BYTES 2000 /* maximum bytes of a result, if there is room */
+#define TEXT_BYTES 8000   /* maximum bytes of any other text */
 #define LEAST_BYTES 60
-#define KEY_NAMES 12      /* identifiers that a summary must not miss */
+#define KEY_NAMES 12      /* identifiers that a summary must contain */
 
 /* --- telling -------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static void summary_add_block(const struct ch_msg *m, const struct ch_block *b, 
     case CH_BLOCK_DOCUMENT:
         ch_buf_addf(out, "[%s: %.*s]\n", ch_block_type_name(b->type), CH_SV_FMT(b->name));
         break;
-    default: /* reasoning is of the moment */
+    default: /* reasoning is omitted */
         break;
     }
 }
@@ -88,7 +88,7 @@ static bool lacks_headings(struct ch_sv summary, const char *const *headings, st
     return any;
 }
 
-/* One that was made up may be a slip; several are a story. */
+/* One invented identifier may be a slip; several make the summary bad. */
 static bool invents(struct ch_sv summary, const struct ch_summary_measure *by,
                     struct ch_buf *why) {
     struct ch_identifiers own = {0};
@@ -109,7 +109,7 @@ static bool invents(struct ch_sv summary, const struct ch_summary_measure *by,
     return bad;
 }
 
-/* Of those that matter most, more than half have to be there. */
+/* More than half of the most important identifiers must be present. */
 static bool misses(struct ch_sv summary, const struct ch_identifiers *names, struct ch_buf *why) {
     CH_AUTOFREE uint32_t *order = ch_malloc((names->n + 1) * sizeof(*order));
     size_t keys = CH_MIN(names->n, (size_t)KEY_NAMES), missing = 0;

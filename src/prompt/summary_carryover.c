@@ -19,8 +19,8 @@
 #define TITLE "The earlier part of this conversation, condensed to make room. It records what " \
               "happened and is no instruction of its own; what the user said is quoted. " \
               "Messages condensed: "
-#define LONGEST_LINE 300  /* bytes of a sentence */
-#define LONGEST_ACT 160   /* of what was done */
+#define LONGEST_LINE 300  /* maximum bytes of a sentence */
+#define LONGEST_ACT 160   /* maximum bytes of an action */
 #define MOST_LINES 4096
 #define TERMS_OF_LINE 64
 
@@ -46,7 +46,7 @@ bool ch_carry_is(const struct ch_msg *m) {
 
 /* --- reading ------------------------------------------------------------------------ */
 
-/* A copy on one line: a line end reads as a space. */
+/* A copy on one line: line ends become spaces. */
 static struct ch_sv summary_carryover_one_line(struct ch_carry *c, struct ch_sv s) {
     char *p = ch_arena_alloc(&c->arena, s.n + 1);
     size_t n = 0;
@@ -66,7 +66,7 @@ static void summary_carryover_add_line(struct ch_carry *c, struct ch_carry_lines
     if (!line.n || to->n >= MOST_LINES)
         return;
     for (size_t i = to->n; i > 0; i--)
-        if (to->list[i - 1].hash == hash) { /* once, where it was last */
+        if (to->list[i - 1].hash == hash) { /* keep only the last occurrence */
             memmove(&to->list[i - 1], &to->list[i], (to->n - i) * sizeof(*to->list));
             to->n--;
             break;
@@ -78,7 +78,7 @@ static void summary_carryover_add_line(struct ch_carry *c, struct ch_carry_lines
     to->list[to->n++] = (struct ch_carry_line){line, hash, 0};
 }
 
-/* The length of the sentence at the start of s, its mark included. */
+/* Length of the sentence at the start of s, including its mark. */
 static size_t sentence(struct ch_sv s) {
     static const char *const wide[] = {"。", "！", "？", "；"};
     for (size_t i = 0; i < s.n; i++) {
@@ -121,7 +121,7 @@ static enum section section_of(struct ch_sv line) {
     return SECTIONS;
 }
 
-/* What it carried. */
+/* Parse an earlier carry-over message. */
 static void read_carried(struct ch_carry *c, struct ch_sv text) {
     struct ch_sv rest = ch_arena_sv(&c->arena, text);
     struct ch_sv first = ch_sv_split(&rest, '\n');
@@ -165,9 +165,9 @@ void ch_carry_read(struct ch_carry *c, const struct ch_msg *m) {
     }
 }
 
-/* --- what a sentence is worth --------------------------------------------------------- */
+/* --- scoring sentences ---------------------------------------------------------------- */
 
-struct use { /* of a term by a line */
+struct use { /* use of a term by a line */
     uint64_t term;
     uint32_t line;
 };
@@ -196,7 +196,7 @@ static unsigned log2_of(size_t n) {
     return bits;
 }
 
-/* 0 to 100: how rare its terms are among all lines, on average. */
+/* 0 to 100: average rarity of a line's terms among all lines. */
 static void add_novelty(struct ch_carry_lines *lines, struct use *uses, size_t n,
                         const uint32_t *counts) {
     unsigned most = CH_MAX(log2_of(lines->n), 1u);
@@ -240,7 +240,7 @@ static int summary_carryover_by_score(const void *a, const void *b) {
 
 /* --- writing --------------------------------------------------------------------------- */
 
-/* The best lines that fit, in their order. */
+/* Write the best lines that fit, in their order. */
 static void write_best(struct ch_carry_lines *lines, enum section s, size_t room,
                        struct ch_buf *out) {
     if (!lines->n)
@@ -264,7 +264,7 @@ static void write_best(struct ch_carry_lines *lines, enum section s, size_t room
             ch_buf_addf(out, "- %.*s\n", CH_SV_FMT(lines->list[i].text));
 }
 
-/* The newest lines that fit. */
+/* Write the newest lines that fit. */
 static void write_last(const struct ch_carry_lines *lines, enum section s, size_t room,
                        struct ch_buf *out) {
     size_t from = lines->n;
@@ -281,7 +281,7 @@ static void write_last(const struct ch_carry_lines *lines, enum section s, size_
         ch_buf_addf(out, "- %.*s\n", CH_SV_FMT(lines->list[from].text));
 }
 
-/* Those that stand nowhere else, the best first while there is room. */
+/* Write the identifiers that occur nowhere else, best first. */
 static void write_names(const struct ch_carry *c, size_t room, struct ch_sv summary,
                         struct ch_buf *out) {
     struct ch_identifiers have = {0};
@@ -308,7 +308,7 @@ static void write_names(const struct ch_carry *c, size_t room, struct ch_sv summ
     ch_identifiers_release(&have);
 }
 
-/* The start of a text that has about so many tokens. */
+/* The prefix of a text with about so many tokens. */
 static struct ch_sv summary_carryover_within(struct ch_sv s, size_t room) {
     while (s.n && ch_tokens(s) > room)
         s = ch_utf8_cut(s, s.n - s.n / 8 - 1);
@@ -318,7 +318,7 @@ static struct ch_sv summary_carryover_within(struct ch_sv s, size_t room) {
 void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *o, struct ch_buf *out) {
     bool good = o->summary.n > 0;
     struct ch_sv summary = summary_carryover_within(good ? o->summary : c->summary, o->room / 2);
-    struct ch_carry_lines said = c->said; /* scores are written into the list */
+    struct ch_carry_lines said = c->said; /* scores are stored in the list */
     ch_buf_addf(out, TITLE "%zu\n", c->messages);
     write_best(&said, SAID, o->room / 4, out);
     write_names(c, o->room / 8, summary, out);

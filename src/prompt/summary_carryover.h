@@ -1,14 +1,12 @@
-/* summary_carryover.h -- what is kept of messages that leave a conversation.
+/* summary_carryover.h -- preserves facts of messages that leave a conversation.
  *
- * Whatever a summary says or forgets, some things are carried on by the runtime
- * itself: what the user said, sentence by sentence, the identifiers that were
- * in the text, and what was done. They stand, with the summary if there is a
- * good one, in one message at the beginning of what is left. When that message
- * has to go in its turn it is read back, so what it carried is carried further.
+ * Independent of the summary, the runtime preserves the user's sentences, the identifiers
+ * of the text, and the actions performed. They form, with the summary if it is good, one
+ * message at the beginning of the remaining conversation. When that message is dropped
+ * later, it is parsed, so its content is carried on.
  *
- * There is never room for everything. Of sentences those stay that ask to be
- * remembered, hold identifiers, or say what no other says; of identifiers see
- * identifiers.h. No sentence is repeated. */
+ * Room is limited. Sentences are preferred that ask to be remembered, contain identifiers,
+ * or say something new; for identifiers see identifiers.h. No sentence is repeated. */
 #ifndef CH_PROMPT_SUMMARY_CARRYOVER_H
 #define CH_PROMPT_SUMMARY_CARRYOVER_H
 #include "base/arena.h"
@@ -31,30 +29,30 @@ struct ch_carry { /* zeroed: nothing */
     struct ch_arena arena;
     struct ch_carry_lines said, done; /* in order */
     struct ch_identifiers names;
-    struct ch_sv summary; /* of what went before; in the arena */
-    size_t messages;      /* that went, counting those of before */
+    struct ch_sv summary; /* earlier summary; in the arena */
+    size_t messages;      /* dropped messages, including earlier ones */
 };
 
 void ch_carry_release(struct ch_carry *c);
 
-/* A message goes: keep what matters of it. */
+/* A message is dropped: keep what matters. */
 void ch_carry_read(struct ch_carry *c, const struct ch_msg *m);
 
-/* m is what ch_carry_write wrote. */
+/* True if ch_carry_write wrote m. */
 bool ch_carry_is(const struct ch_msg *m);
 
 struct ch_carry_opts {
-    size_t room;          /* tokens for all of it, about */
-    struct ch_sv summary; /* a good one; empty: there is none */
+    size_t room;          /* approximate tokens for everything */
+    struct ch_sv summary; /* a good summary; empty: none */
 };
 
-/* The text of the message. Without a good summary the one of before stays, and
- * what was done since is listed. */
+/* Append the text of the message. Without a good summary, the earlier summary is kept and
+ * later actions are listed. */
 void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *opts,
                     struct ch_buf *out);
 
-/* Sentences of the user that are worth a note for later sessions: those that ask
- * to be remembered. One a line, "- " before each. */
+/* Append the user's sentences that ask to be remembered, as notes for later sessions: one
+ * per line, prefixed by "- ". */
 void ch_carry_notes(const struct ch_carry *c, struct ch_buf *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* tokens.c -- see tokens.h. The averages were taken over prose, programs, JSON
- * and Chinese text with OpenAI's o200k_base vocabulary; bench/tokens.mjs shows
- * how far off they are on other text. Costs are hundredths of a token. */
+/* tokens.c -- see tokens.h. The averages were measured on prose, programs, JSON and Chinese
+ * text with OpenAI's o200k_base vocabulary; bench/tokens.mjs shows the error on other text.
+ * Costs are hundredths of a token. */
 #include "prompt/tokens.h"
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 #include "base/utf8.h"
 
 enum kind { MARK, SYMBOL, BLANK, NEWLINE, DIGIT, UPPER, LOWER, HAN, LETTER };
-/* What a word has swallowed before its first letter. */
+/* What precedes the first letter of a word within its token. */
 enum lead { ALONE, AFTER_SPACE, AFTER_MARK, LEADS };
 enum letters { SMALL, CAPITAL, CAPITALS, SPELLINGS };
 
-#define LONGEST 16 /* letters; each one more costs BEYOND */
+#define LONGEST 16 /* letters; each further letter costs BEYOND */
 #define BEYOND 35
 
 static const uint16_t word_costs[LEADS][SPELLINGS][LONGEST] = {
@@ -60,8 +60,8 @@ static enum kind look_wide(struct ch_sv s, size_t at, unsigned *n) {
     return len ? kind_of_wide(cp) : SYMBOL;
 }
 
-/* The kind of the character at `at` and its length in *n; BLANK and 0 at the
- * end, which is what keeps a trailing blank to itself. */
+/* The kind of the character at `at` and its length in *n; BLANK and 0 at the end, so that a
+ * trailing blank is counted separately. */
 static inline enum kind tokens_look(struct ch_sv s, size_t at, unsigned *n) {
     *n = at < s.n;
     if (at >= s.n)
@@ -74,9 +74,8 @@ static bool tokens_is_letter(enum kind k) {
     return k == UPPER || k == LOWER || k == HAN || k == LETTER;
 }
 
-/* Characters of one kind from *at on; *at moves behind them. Nearly all text is
- * ASCII, and a whole history is measured before its first request: so that is
- * told apart here, without a call for each byte. */
+/* Length of the run of one kind from *at on; *at is advanced. Nearly all text is ASCII, and
+ * a whole history is measured before its first request, so ASCII is classified inline. */
 static size_t tokens_run_of(struct ch_sv s, size_t *at, enum kind kind) {
     const unsigned char *p = (const unsigned char *)s.p;
     size_t count = 0, i = *at;
@@ -93,7 +92,7 @@ static size_t tokens_run_of(struct ch_sv s, size_t *at, enum kind kind) {
     return count;
 }
 
-/* The end of "it's" and "they'll" belongs to the word. */
+/* Length of a contraction: the end of "it's" and "they'll" belongs to the word. */
 static size_t contraction(struct ch_sv s, size_t at) {
     static const char *const ends[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
     if (at >= s.n || s.p[at] != '\'')
@@ -128,7 +127,7 @@ static size_t word_cost(struct ch_sv s, size_t *at, enum kind kind, enum lead le
     return n < 3 ? 100 + extra : 45 * n;
 }
 
-/* A rule of many equal marks ("-----") is a token or two, however long. */
+/* A run of many equal marks ("-----") costs one or two tokens, however long. */
 static size_t mark_cost(struct ch_sv s, size_t *at) {
     size_t ascii = 0, wide = 0;
     char last = 0;
@@ -158,11 +157,11 @@ static size_t blank_cost(struct ch_sv s, size_t *at) {
     }
     if (!n || next == DIGIT)
         return 100;
-    --*at; /* the last one goes with what follows */
+    --*at; /* the last blank belongs to what follows */
     return *at > from ? 100 : 0;
 }
 
-/* What stands at `at`: a word with its lead, or whatever else. */
+/* Cost of the piece at `at`: a word with its lead, or anything else. */
 static size_t piece_cost(struct ch_sv s, size_t *at) {
     unsigned n, m;
     enum kind kind = tokens_look(s, *at, &n), next = tokens_look(s, *at + n, &m);
@@ -197,7 +196,7 @@ size_t ch_tokens(struct ch_sv text) {
 
 /* --- learning ------------------------------------------------------------------ */
 
-/* A vendor's own overhead must not pass for a property of the text. */
+/* A vendor's fixed overhead must not count as a property of the text. */
 #define FACTOR_MIN 0.5
 #define FACTOR_MAX 2.0
 

@@ -1,30 +1,29 @@
-/* tokens.h -- how many tokens a text is, without a vocabulary.
+/* tokens.h -- estimates the tokens of a text without a vocabulary.
  *
- * A tokenizer first cuts a text into pieces (words, groups of digits, runs of
- * marks, runs of blanks) and never merges across them. The cuts are cheap and
- * nearly the same everywhere; only what a piece costs needs the vocabulary. So
- * the cuts are made here and a piece costs what pieces of its kind and length
- * cost on average.
+ * A tokenizer first splits a text into pieces (words, groups of digits, runs of marks, runs
+ * of blanks) and never merges across them. The splits are cheap and nearly the same for all
+ * tokenizers; only the cost of a piece needs the vocabulary. This module makes the splits
+ * and uses the average cost of pieces of the same kind and length.
  *
- * What is left is a factor that differs from vendor to vendor and from subject
- * to subject. Vendors report what each request really was: a gauge learns the
- * factor from that, and only what is new since then is guessed. */
+ * The remaining error is a factor that depends on vendor and subject. Vendors report the
+ * actual tokens of each request: a gauge learns the factor, so only text since the last
+ * request is estimated. */
 #ifndef CH_PROMPT_TOKENS_H
 #define CH_PROMPT_TOKENS_H
 #include "base/sv.h"
 
-/* Rounded up; 0 for an empty text alone. Linear, no allocation. */
+/* Rounded up; 0 only for an empty text. Linear time, no allocation. */
 size_t ch_tokens(struct ch_sv text);
 
-struct ch_gauge { /* one for each model of a conversation; zeroed: knows nothing */
-    size_t guessed, counted; /* of the last request that was reported */
+struct ch_gauge { /* one per model of a conversation; zeroed: unknown */
+    size_t guessed, counted; /* of the last reported request */
     double factor;           /* 0: not known yet */
 };
 
-/* A request that was guessed to have so many tokens had so many. */
+/* Record the estimated and the reported tokens of a request. */
 void ch_gauge_learn(struct ch_gauge *g, size_t guessed, size_t counted);
 
-/* What a request that is guessed to have so many tokens will be counted as. */
+/* The expected reported tokens of a request with this estimate. */
 size_t ch_gauge_expect(const struct ch_gauge *g, size_t guessed);
 
 #endif

@@ -1,9 +1,8 @@
-/* chat.c -- see chat.h: the loop, the keyboard, and the life of runs.
+/* chat.c -- see chat.h: the loop, the keyboard, and the runs.
  *
- * What is typed while a run is in progress steers it. A call that needs consent
- * and a question of the model pause the run; the prompt then asks, and the run
- * goes on with the answer. The screen is drawn once before the loop waits, if
- * anything changed. */
+ * Input typed during a run steers the run. A call that needs approval or a question of the
+ * model pauses the run; the prompt shows the question, and the answer continues the run.
+ * The screen is drawn once before the loop waits, if anything changed. */
 #include "cli/chat/chat.h"
 
 #include <errno.h>
@@ -45,10 +44,10 @@ static int chat_count_turns(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* Where the session stood, so that the message can be taken back. */
+/* Record the state of the session, so that /undo can revert the message. */
 static void chat_remember(struct ch_chat *c, const char *text) {
     struct ch_chat_undo last = {.text = ch_dup(text)};
-    if (c->setup->store) /* a session of which nothing is stored has no turns */
+    if (c->setup->store) /* an unstored session has no turns */
         chela_store_session(c->setup->store, chela_session_key(c->session), chat_count_turns,
                             &last.turns, NULL);
     c->undo = ch_must(realloc(c->undo, (c->nundo + 1) * sizeof(*c->undo)));
@@ -59,7 +58,7 @@ static void chat_start(struct ch_chat *c, const char *text, const char *typed) {
     struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
 
-    if (text == typed) /* a command is shown already */
+    if (text == typed) /* a command is already shown */
         ch_chat_user(c, text, strlen(text));
     chat_remember(c, typed);
     c->used = (struct chela_usage){0};
@@ -105,7 +104,7 @@ static void drop_ask(struct ch_chat *c) {
     free(a);
 }
 
-/* The prompt asks; what was being typed waits. */
+/* Show the question at the prompt; current input is set aside. */
 static void chat_put_question(struct ch_chat *c) {
     ch_chat_print(c, "\033[33m", c->asks->text, strlen(c->asks->text));
     if (!c->typed && c->edit.n > 0)
@@ -158,7 +157,7 @@ static void chat_reply(struct ch_chat *c, char *line) {
         next_question(c);
 }
 
-/* Nobody wants to answer: all is refused, and the run is cancelled. */
+/* The person declines to answer: deny everything and cancel the run. */
 static void chat_refuse(struct ch_chat *c) {
     static const char why[] = "The user interrupted.";
     while (c->asks) {
@@ -194,7 +193,7 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
     c->dirty = true;
 }
 
-/* Something ended in the background: the model hears of it with the next message. */
+/* A background job ended: the model is told with the next message. */
 static void chat_on_wake(chela_session *s, void *user) {
     struct ch_chat *c = user;
     struct chela_run_opts how = chat_run_opts(c);
@@ -210,7 +209,7 @@ static void chat_on_ready(chela_session *s, const struct chela_error *err, void 
     if (err && err->code < 0)
         ch_console_error(c->console, "%s", err->message);
     else if (strcmp(chela_session_status(s), "idle") != 0)
-        ch_console_note(c->console, "a run of this session is unfinished: /resume goes on with it");
+        ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
 }
 
 static int chat_open_session(struct ch_chat *c, const char *key, struct chela_error *err) {
@@ -276,7 +275,7 @@ static void chat_submit(struct ch_chat *c) {
 
 static void suspend(struct ch_chat *c) {
     ch_screen_leave(&c->screen);
-    kill(0, SIGTSTP); /* with all that the shell started together with us */
+    kill(0, SIGTSTP); /* the whole process group */
     ch_screen_enter(&c->screen);
 }
 
@@ -368,8 +367,8 @@ static void before_wait(uv_prepare_t *handle) {
     c->dirty = false;
 }
 
-/* Lines that the console was given: ours go straight to the screen, those of
- * other threads through the loop. */
+/* A line from the console: those of this thread go to the screen, those of other threads
+ * through the loop. */
 static void chat_on_line(const char *p, size_t n, void *user) {
     struct ch_chat *c = user;
     if (pthread_equal(pthread_self(), c->thread)) {
@@ -410,7 +409,7 @@ static void open_handles(struct ch_chat *c) {
     }
     uv_poll_start(&c->keyboard, UV_READABLE, on_keys);
     uv_timer_start(&c->tick, on_tick, TICK_MS, TICK_MS);
-    uv_timer_stop(&c->tick); /* its period is set; runs start it again */
+    uv_timer_stop(&c->tick); /* only sets the period; runs start the timer */
     uv_prepare_start(&c->before_wait, before_wait);
     uv_signal_start(&c->resized, on_resize, SIGWINCH);
 }
@@ -444,7 +443,7 @@ static void chat_release(struct ch_chat *c) {
     pthread_mutex_destroy(&c->lock);
 }
 
-/* The agent and its session. A key that is missing is no reason to leave. */
+/* Create the agent and its session. A missing key does not end the chat. */
 static int chat_prepare(struct ch_chat *c, struct chela_error *err) {
     if (c->session)
         return CHELA_OK;
@@ -482,7 +481,7 @@ static int chat_converse(struct ch_chat *c, struct chela_error *err) {
     ch_screen_close(&c->screen);
     c->console->sink = NULL;
     if (c->setup->store && c->session && c->runs > 0)
-        ch_console_note(c->console, "session %s is kept: 'chela chat --continue' goes on with it",
+        ch_console_note(c->console, "session %s is stored: 'chela chat --continue' continues it",
                         chela_session_key(c->session));
     return rc < 0 ? rc : c->code;
 }
@@ -502,7 +501,7 @@ int ch_chat_run(struct ch_chat *c, struct chela_error *err) {
     open_handles(c);
     int rc = chat_converse(c, err);
     close_handles(c);
-    ch_setup_release(c->setup); /* its handles close in the next passes */
+    ch_setup_release(c->setup); /* its handles close in the next loop iterations */
     uv_run(&c->loop, UV_RUN_DEFAULT);
     chat_release(c);
     return rc;

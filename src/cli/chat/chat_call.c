@@ -12,9 +12,9 @@
 #define STR(s) (int)(s).n, (s).p
 
 enum {
-    ABOUT = 400,      /* bytes of an argument that can matter in one line */
-    DIFF_LINES = 24,  /* of a change that are shown */
-    WRITE_LINES = 8,  /* of a new file */
+    ABOUT = 400,      /* bytes of an argument shown in one line */
+    DIFF_LINES = 24,  /* maximum lines of a diff */
+    WRITE_LINES = 8,  /* maximum lines of a new file */
 };
 
 char *ch_call_safe(const char *p, size_t n) {
@@ -30,7 +30,7 @@ char *ch_call_safe(const char *p, size_t n) {
 
 /* --- the line ----------------------------------------------------------------------- */
 
-/* The argument that says what a call is about, by what tools call it. */
+/* Arguments that name the subject of a call, under the tools' names. */
 static const char *const subjects[] = {"/file_path", "/path", "/command", "/pattern", "/url",
                                        "/query",     "/expression", "/question", "/name", "/to"};
 
@@ -80,7 +80,7 @@ void ch_call_print(FILE *out, const struct ch_call_look *look, const char *label
     ch_draft_init(&d);
     put_outcome(d.f, ev);
     ch_draft_finish(&d);
-    /* two thirds of the line for what it was, the rest for what became of it */
+    /* two thirds of the line for the call, the rest for its result */
     unsigned room = look->columns > 10 ? look->columns - 6 : 10;
     unsigned outcome = ch_term_text_columns(d.p, d.n);
     unsigned most = outcome < room / 3 ? room - outcome : room * 2 / 3;
@@ -93,7 +93,7 @@ void ch_call_print(FILE *out, const struct ch_call_look *look, const char *label
     free(name);
 }
 
-/* --- what changed -------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------------- */
 
 static const char *hue_of(const struct ch_call_look *look, char first) {
     if (!look->color)
@@ -101,7 +101,7 @@ static const char *hue_of(const struct ch_call_look *look, char first) {
     return first == '+' ? "\033[32m" : first == '-' ? "\033[31m" : "\033[2m";
 }
 
-/* mark: what stands before each line; 0: the lines have their own. */
+/* mark: prefix of each line; 0: the lines have their own. */
 static void put_lines(FILE *out, const struct ch_call_look *look, const char *text, char mark,
                       size_t most) {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* chat_call.h -- a tool call as one line for people, and what it changed. */
+/* chat_call.h -- shows a tool call as one line, and its changes. */
 #ifndef CH_CLI_CHAT_CALL_H
 #define CH_CLI_CHAT_CALL_H
 #include <stdbool.h>
@@ -13,14 +13,14 @@ struct ch_call_look {
 
 /* Any text as one safe line; the caller frees it. */
 char *ch_call_safe(const char *p, size_t n);
-/* "read src/main.c": the name and what the call is about; likewise. */
+/* "read src/main.c": the name and the subject of a call; the caller frees it. */
 char *ch_call_label(struct chela_str name, struct chela_str arguments);
 
-/* The line of a call that has ended; label NULL: the name has to do. */
+/* Print the line of an ended call; label NULL: use the name. */
 void ch_call_print(FILE *out, const struct ch_call_look *look, const char *label,
                    const struct chela_event *result);
-/* What it wrote or changed in a file, as a diff of bounded length; nothing for
- * other calls. arguments may be NULL. */
+/* Print the file changes of a call as a diff of bounded length; nothing for other calls.
+ * arguments may be NULL. */
 void ch_call_details(FILE *out, const struct ch_call_look *look, const char *arguments,
                      const struct chela_event *result);
 

@@ -1,5 +1,5 @@
-/* chat_complete.c -- what Tab offers: /commands and /skills at the beginning,
- * @paths anywhere. See chat.h. */
+/* chat_complete.c -- Tab completion: /commands and /skills at the beginning, @paths
+ * anywhere. See chat.h. */
 #include "cli/chat/chat_complete.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include "cli/chat/chat_slash.h"
 #include "cli/support/mem.h"
 
-enum { MOST = 64 }; /* words that are offered */
+enum { MOST = 64 }; /* maximum number of words */
 
 struct words {
     char *list[MOST]; /* owned */
@@ -64,7 +64,7 @@ static const char *chat_complete_place(const struct ch_chat *c) {
     return c->setup->flags->workspace ? c->setup->flags->workspace : ".";
 }
 
-/* typed: "@src/ma". Names that begin with a dot only if that is typed. */
+/* typed: "@src/ma". Names that begin with a dot are offered only if the dot is typed. */
 static void offer_paths(struct ch_chat *c, struct words *w, const char *typed) {
     const char *path = typed + 1, *slash = strrchr(path, '/');
     int stem = slash ? (int)(slash + 1 - path) : 0;

@@ -1,4 +1,4 @@
-/* chat_complete.h -- what Tab offers: /commands and /skills at the beginning, @paths
+/* chat_complete.h -- Tab completion: /commands and /skills at the beginning, @paths
  * anywhere. */
 #ifndef CH_CLI_CHAT_COMPLETE_H
 #define CH_CLI_CHAT_COMPLETE_H

@@ -1,5 +1,5 @@
-/* chat_show.c -- what a conversation looks like: events become lines above the
- * prompt, and what is under way becomes the foot of the screen. See chat.h. */
+/* chat_show.c -- displays a conversation: events become lines above the prompt, activity in
+ * progress becomes the foot of the screen. See chat.h. */
 #include "cli/chat/chat_show.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
     return out;
 }
 
-/* One stretch of text, safe. */
+/* Write text made safe, in a style. */
 static void chat_show_put(const struct ch_chat *c, FILE *out, const char *sequence,
                           const char *text, size_t n) {
     struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
@@ -74,7 +74,7 @@ static unsigned chat_show_width(const struct ch_chat *c) {
 
 /* --- the answer ---------------------------------------------------------------------- */
 
-/* What is final of the answer: often nothing yet, and then no new part begins. */
+/* Write the finished part of the answer; no part begins while it is empty. */
 static void put_answer(struct ch_chat *c, struct ch_draft *d) {
     ch_draft_finish(d);
     if (d->n > 0)
@@ -105,7 +105,7 @@ static void chat_show_on_text(struct ch_chat *c, struct chela_str piece) {
     c->dirty = true;
 }
 
-/* The last line of what the model thinks is enough to see that it does. */
+/* Show the last line of the reasoning. */
 static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
@@ -115,7 +115,7 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
         n--;
     const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
     size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
-    if (n - from > chat_show_width(c)) { /* its end, from a character's beginning */
+    if (n - from > chat_show_width(c)) { /* its end, from the start of a character */
         from = n - chat_show_width(c);
         while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
             from++;
@@ -140,7 +140,7 @@ static void chat_show_on_call(struct ch_chat *c, const struct chela_event *ev) {
     end_answer(c);
     c->said = false;
     if (c->ncalls == CH_CHAT_CALLS || chat_show_find(c, ev->call.id))
-        return; /* it is shown when it has ended */
+        return; /* shown when it has ended */
     c->calls[c->ncalls++] = (struct ch_chat_call){
         .id = ch_format("%.*s", STR(ev->call.id)),
         .name = ch_format("%.*s", STR(ev->call.name)),
@@ -261,7 +261,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     end_answer(c);
     c->said = false;
     if (paused)
-        return; /* its calls go on, and what it said with them was shown */
+        return; /* its calls continue, and its text was shown */
     c->runs++;
     ch_chat_clear(c);
     if (strcmp(ev->end.status, "cancelled") == 0)
@@ -275,7 +275,7 @@ static void chat_show_note(struct ch_chat *c, const char *lead, struct chela_str
     ch_console_note(c->console, "%s%.*s", lead, STR(text));
 }
 
-/* Of an agent that was called: what it calls in turn. */
+/* Event of a called agent: show its own calls. */
 static void chat_show_on_child(struct ch_chat *c, const struct chela_event *ev) {
     const struct chela_event *in = ev->child.event;
     if (in->type != CHELA_EV_TOOL_CALL)
@@ -368,7 +368,7 @@ static void chat_show_add_line(struct foot *f, char *line) {
     f->lines[f->n++] = line;
 }
 
-/* Safe text, cut to the screen, dim. */
+/* Safe text, truncated to the screen, dim. */
 static void add_dim(const struct ch_chat *c, struct foot *f, char *text) {
     size_t fit = ch_term_fit(text, strlen(text), chat_show_width(c));
     chat_show_add_line(f, ch_format("%s%.*s%s", style(c, DIM), (int)fit, text, style(c, PLAIN)));
@@ -428,7 +428,7 @@ static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) 
                    ? ch_markdown_rest(c->answer, chat_show_width(c), rows - 8, &rest)
                    : 0;
     if (n > 0 && c->last != CH_CHAT_NOTHING && c->last != CH_CHAT_ANSWER)
-        chat_show_add_line(f, ch_dup("")); /* as there will be above it when it is final */
+        chat_show_add_line(f, ch_dup("")); /* the blank line that will precede the final text */
     for (size_t i = 0; i < n; i++)
         chat_show_add_line(f, rest[i]);
     if (n > 0)

@@ -1,5 +1,5 @@
-/* chat_slash.c -- the commands of a conversation: a table, and a function each.
- * See chat.h. What they change holds from the next message on. */
+/* chat_slash.c -- the slash commands of a conversation. See chat.h. Changes take effect
+ * with the next message. */
 #include "cli/chat/chat_slash.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct command {
     const char *name, *args, *help;
-    enum { ALWAYS, AGENT, IDLE } when; /* with an agent; and while no run is in progress */
+    enum { ALWAYS, AGENT, IDLE } when; /* requires an agent; requires that no run is in progress */
     void (*run)(struct ch_chat *c, const char *args);
 };
 
@@ -25,7 +25,7 @@ static void chat_slash_complain(struct ch_chat *c, const struct chela_error *err
     ch_console_error(c->console, "%s", err->message);
 }
 
-/* --- looking ------------------------------------------------------------------------- */
+/* --- listings ------------------------------------------------------------------------ */
 
 static void show_table(struct ch_chat *c, const char *json, const char *const *heads,
                        const char *const *members) {
@@ -76,7 +76,8 @@ static void chat_slash_usage(struct ch_chat *c, const char *args) {
                     (long long)u->cache_read, (long long)u->output, cost);
 }
 
-/* Another runtime, for asking blocks and ours lives in the chat's loop. */
+/* Uses another runtime, because the request blocks and the chat's runtime belongs to the
+ * loop. */
 static void chat_slash_list_models(struct ch_chat *c) {
     static const char *const heads[] = {"PROVIDER", "MODEL", "CONTEXT", NULL};
     static const char *const members[] = {"provider", "model", "context_window", NULL};
@@ -135,8 +136,8 @@ static bool chat_slash_is_kept(struct ch_chat *c) {
     return c->setup->store != NULL;
 }
 
-/* A copy of the session up to `turn` (negative: all) under `name`, or under its
- * own with a number; the copy is what goes on. */
+/* Copy the session up to `turn` (negative: all) to `name`, or to its own name with a
+ * number; the chat continues with the copy. */
 static bool go_on_with_copy(struct ch_chat *c, int64_t turn, const char *name) {
     const char *from = chela_session_key(c->session);
     struct chela_error err = {0};
@@ -232,7 +233,7 @@ static void chat_slash_write_block(FILE *out, const char *json, size_t message, 
     chela_free(name);
 }
 
-/* The conversation as Markdown. */
+/* Write the conversation as Markdown. */
 static void write_messages(FILE *out, const char *json) {
     char pointer[40], *role, *type;
     for (size_t m = 0;; m++) {
@@ -338,9 +339,8 @@ const char *ch_chat_command_name(size_t i) {
     return i < COMMANDS ? commands[i].name : NULL;
 }
 
-/* "/skill NAME rest", or "/NAME rest" with the name of a skill that people may
- * call, is a message with its instructions. NULL: there is none, and err says
- * so. */
+/* Expand "/skill NAME rest", or "/NAME rest" for a skill that people may call, to a message
+ * with its instructions. NULL: no such skill; err is set. */
 static char *skill_message(struct ch_chat *c, const char *line, struct chela_error *err) {
     bool named = strncmp(line, "/skill", 6) == 0 && (!line[6] || strchr(" \t\n", line[6]));
     char *call = named ? ch_dup(line) : ch_format("/skill %s", line + 1);

@@ -1,4 +1,4 @@
-/* cmd.h -- a command: its name, its help, its flags, its function. */
+/* cmd.h -- a command: its name, help, flags and function. */
 #ifndef CH_CLI_CMD_H
 #define CH_CLI_CMD_H
 #include <stdbool.h>
@@ -10,12 +10,12 @@
 
 struct ch_cmd {
     const char *name;    /* one word, or group and word: "tools list" */
-    const char *args;    /* what follows the flags, for the usage line */
+    const char *args;    /* arguments after the flags, for the usage line */
     const char *summary; /* one line, for the list of commands */
     const char *about;   /* paragraphs, separated by blank lines */
     const struct ch_opt *opts;
     const char *const *later; /* flags not supported in this version; may be NULL */
-    /* argv: what follows the name. Returns the exit code. */
+    /* argv: the arguments after the name. Returns the exit code. */
     int (*run)(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv);
 };
 
@@ -38,9 +38,8 @@ extern const struct ch_cmd ch_cmd_schedule_list, ch_cmd_schedule_add, ch_cmd_sch
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
 extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 
-/* What all commands but `run` do with argv: on --help print the help, on a
- * problem print it. Returns the exit code then, or -1 to go on. Release args
- * in every case. */
+/* Argument handling of all commands but `run`: prints the help on --help, prints an error.
+ * Returns the exit code in these cases, or -1 to continue. Release args in every case. */
 int ch_cmd_parse(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
                  void *into, struct ch_args *args);
 

@@ -1,8 +1,8 @@
 /* cmd_chat.c -- `chela chat`: a conversation at a terminal, or line by line.
  *
- * On a terminal the runtime lives in the loop of chat.c. Where input or output
- * is none, or the terminal cannot rewrite its lines, each line of standard input
- * is a message and output is that of `chela run`. */
+ * On a terminal the runtime uses the loop of chat.c. If input or output is no terminal, or
+ * the terminal cannot rewrite lines, each line of standard input is a message, and the
+ * output is that of `chela run`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,12 +60,12 @@ struct talk {
     struct ch_console console;
     struct ch_setup setup;
     struct ch_cli_input system; /* owned */
-    struct ch_signals *signals; /* owned; line by line alone */
-    struct ch_asker asker;      /* likewise */
-    struct ch_status *status;   /* likewise */
+    struct ch_signals *signals; /* owned; only in line mode */
+    struct ch_asker asker;      /* owned; only in line mode */
+    struct ch_status *status;   /* owned; only in line mode */
     struct ch_text text;
     chela_agent *agent;
-    char *key; /* owned: of the session; NULL: a fresh one */
+    char *key; /* owned: key of the session; NULL: a new session */
     int code;
 };
 
@@ -91,7 +91,7 @@ static int chat_choose_session(struct talk *t, struct chela_error *err) {
     return rc;
 }
 
-/* A conversation is kept if it can be; it has to be only if that was asked for. */
+/* A conversation is stored if possible; failure is an error only if a store was requested. */
 static int open_store(struct talk *t, struct chela_error *err) {
     struct chela_error why = {0};
     bool asked = t->flags.session || t->flags.resume_last || t->flags.setup.store;
@@ -108,7 +108,7 @@ static int open_store(struct talk *t, struct chela_error *err) {
     return rc;
 }
 
-/* All but the agent. */
+/* Set up everything but the agent. */
 static int chat_set_up(struct talk *t, struct chela_error *err) {
     const struct flags *f = &t->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
@@ -146,7 +146,7 @@ static enum chela_flow before_model(chela_run *run, struct chela_turn_patch *pat
     return CHELA_GO;
 }
 
-/* A description of our own: the loop makes it non-blocking, and the one of
+/* Open a separate file description, because the loop makes it non-blocking, and that of
  * standard input is shared with the shell. */
 static int chat_open_terminal(const struct ch_console *console) {
     if (!console->out.live || isatty(STDIN_FILENO) != 1)
@@ -154,7 +154,7 @@ static int chat_open_terminal(const struct ch_console *console) {
     return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
-struct host { /* what the chat's callbacks need */
+struct host { /* context of the chat's callbacks */
     struct talk *talk;
     struct ch_chat chat;
 };
@@ -220,7 +220,7 @@ static int send_line(struct talk *t, chela_session *session, const char *line, s
     chela_run *run;
 
     t->text.fresh = true;
-    t->text.said_n = 0; /* what was said before is no part of this */
+    t->text.said_n = 0; /* drop the previous answer */
     int rc = chela_run_start(session, line, n, &how, &run, err);
     if (rc < 0)
         return rc;
@@ -232,8 +232,8 @@ static int send_line(struct talk *t, chela_session *session, const char *line, s
     return rc < 0 ? ch_problem(err, rc, "the run was lost: %s", chela_error_text(rc)) : CHELA_OK;
 }
 
-/* A terminal hands over whole lines, so nothing is in stdio's buffer when this
- * waits. False: a signal came first. */
+/* Wait for input. A terminal delivers whole lines, so stdio's buffer is empty here. False:
+ * a signal came first. */
 static bool wait_for_line(struct talk *t) {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = ch_signals_fd(t->signals), .events = POLLIN}};
@@ -242,7 +242,7 @@ static bool wait_for_line(struct talk *t) {
     return !fds[1].revents;
 }
 
-/* The next message; what is no more than white space is none. */
+/* Read the next message; blank lines are skipped. */
 static ssize_t chat_read_message(struct talk *t, char **line, size_t *cap) {
     bool ask = isatty(STDIN_FILENO) == 1 && t->console.out.tty;
     ssize_t n;

@@ -1,4 +1,4 @@
-/* cmd_config.c -- `chela config`: the configuration file by itself. */
+/* cmd_config.c -- `chela config`: checks and shows the configuration file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "cli/term/pager.h"
 #include "cli/term/table.h"
 
-#define WIDEST 60 /* of a value in the table */
+#define WIDEST 60 /* maximum width of a value in the table */
 
 struct flags {
     struct ch_setup_flags setup;
@@ -40,7 +40,7 @@ static const struct ch_opt schema_opts[] = {{.name = NULL}};
 
 /* --- check ---------------------------------------------------------------------- */
 
-/* Are the models known? A key that is missing is not the file's fault. */
+/* Check that the models are known. A missing key is not an error of the file. */
 static int check_models(struct ch_setup *s, struct chela_error *err) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error why = {0};
@@ -58,7 +58,7 @@ static int check_models(struct ch_setup *s, struct chela_error *err) {
     return CHELA_OK;
 }
 
-/* As far as `run` would go without asking a model. */
+/* Everything that `run` checks before its first request. */
 static int check_file(struct ch_setup *s, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);

@@ -1,8 +1,8 @@
-/* cmd_doctor.c -- `chela doctor`: will it work here, and what helps if not.
+/* cmd_doctor.c -- `chela doctor`: checks the installation and suggests remedies.
  *
- * A list of findings, each ok, warn or fail: those of the library (survey.h)
- * between our own about the configuration, the store and the model. Keys are
- * never shown, and no model is asked. */
+ * Prints findings with status ok, warn or fail: those of the library (survey.h), and those
+ * of this program about the configuration, the store and the model. Keys are never shown,
+ * and no model is called. */
 #include "cli/command/cmd_doctor.h"
 
 #include <stdio.h>
@@ -39,9 +39,9 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- checks ------------------------------------------------------------------------- */
 
-/* A file that cannot be read stops here; one with warnings does not. */
+/* Returns false for an unreadable file; warnings do not matter. */
 static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_config(s, &err) < 0) {
@@ -60,8 +60,7 @@ static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
     return true;
 }
 
-/* Opened as a reader: nothing is made, and a server is asked how it keeps its
- * data. */
+/* Opened read-only: nothing is created; a server is asked about its persistence. */
 static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     char *kind = ch_setup_store_kind(s);
@@ -109,7 +108,7 @@ void ch_findings_survey(struct ch_findings *f, const char *json) {
                                           .mend = doctor_text(json, i, "mend")});
 }
 
-/* What `chela run` would do before its first request. */
+/* The checks of `chela run` before its first request. */
 static void look_at_agent(struct ch_findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
     struct chela_error err = {0};
     chela_agent *agent;
@@ -124,7 +123,7 @@ static void look_at_agent(struct ch_findings *f, struct ch_setup *s, struct chel
                      "it is offline and plays from a file: set a key or pass --model");
 }
 
-/* One that runs, as its callers find it. */
+/* Check a running gateway as its clients see it. */
 static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const char *url) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     struct chela_error err = {0};
@@ -164,7 +163,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     look_at_agent(f, s, &opt);
 }
 
-/* --- telling ------------------------------------------------------------------------- */
+/* --- output -------------------------------------------------------------------------- */
 
 static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
     for (size_t i = 0; i < f->n; i++) {

@@ -1,5 +1,5 @@
-/* cmd_heartbeat.c -- `chela heartbeat simulate`: what a companion would do with
- * a recorded chat, without a model. */
+/* cmd_heartbeat.c -- `chela heartbeat simulate`: simulates a companion on a recorded chat,
+ * without a model. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,15 +42,15 @@ struct simulation {
     struct ch_setup setup;
     struct chela_heartbeat_opts opts;
     struct ch_draft text;
-    struct ch_plot *plots; /* owned: one for each chat */
+    struct ch_plot *plots; /* owned: one per chat */
     size_t nplots;
     int64_t first; /* time of the first line */
     size_t lines, answers, asked;
 };
 
-/* --- for people ------------------------------------------------------------------------ */
+/* --- text output ----------------------------------------------------------------------- */
 
-/* Of its first line. */
+/* Width of the first line. */
 static int heartbeat_width(struct chela_str text) {
     const char *end = memchr(text.p ? text.p : "", '\n', text.n);
     return (int)(end ? (size_t)(end - text.p) : text.n);
@@ -138,7 +138,7 @@ static void heartbeat_on_line(const struct chela_simulated *l, void *user) {
     s->asked += l->urge.reply && l->urge.reason != CHELA_URGE_WILLING;
 }
 
-/* What the file says about the agent; without one, as chela has it. */
+/* Read the agent's settings from the file; without a file, the defaults. */
 static int read_config(struct simulation *s, struct chela_error *err) {
     static struct chela_willing_opts group = CHELA_WILLING_OPTS(.text = 0);
     static struct chela_willing_opts direct = CHELA_WILLING_OPTS(.text = 0);

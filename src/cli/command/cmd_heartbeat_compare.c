@@ -1,10 +1,10 @@
-/* cmd_heartbeat_compare.c -- `chela heartbeat compare`: both protocols of mode
+/* cmd_heartbeat_compare.c -- `chela heartbeat compare`: compares both protocols of mode
  * heartbeat on the same chat.
  *
- * Where a companion would speak up is settled as in `simulate`, once for both.
- * There each protocol's agent, in a session of its own for each chat, gets the
- * lines since its last turn. What is counted comes from the events of its runs,
- * so it is what the service says, or the scripted model's estimate. */
+ * The times at which a companion would speak are computed as in `simulate`, once for both.
+ * At these times each protocol's agent, in a session per chat, gets the lines since its
+ * last turn. The counts come from the events of its runs: the service's figures, or the
+ * scripted model's estimate. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,17 +55,17 @@ static const struct ch_opt opts[] = {
 struct tally {
     unsigned turns, silent, failed; /* failed: ended in an error */
     unsigned beats;
-    unsigned messages;    /* that were sent */
-    unsigned unread;      /* replies of no use: asked for again, or the end */
-    unsigned bad_calls;   /* of what does not exist, or with wrong arguments */
+    unsigned messages;    /* messages sent */
+    unsigned unread;      /* unusable replies: requested again, or final */
+    unsigned bad_calls;   /* calls of unknown tools, or with wrong arguments */
     int64_t input, output; /* tokens */
 };
 
-/* A chat, as one protocol knows it. */
+/* A chat, as seen by one protocol. */
 struct talk {
     char *chat; /* owned */
     chela_session *session;
-    struct ch_draft lines; /* since its last turn */
+    struct ch_draft lines; /* lines since its last turn */
 };
 
 struct side {
@@ -85,7 +85,7 @@ struct comparison {
     struct chela_heartbeat_opts opts;
     struct chela_willing_rules rules; /* of opts */
     struct side sides[2];
-    struct chela_error err; /* of the first turn that could not begin */
+    struct chela_error err; /* error of the first turn that could not start */
     bool stopped;
 };
 
@@ -177,7 +177,7 @@ static void heartbeat_compare_on_line(const struct chela_simulated *l, void *use
     c->stopped |= c->sides[1].tally.turns >= (unsigned)c->flags.turns;
 }
 
-/* --- what came of it ----------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------- */
 
 static double heartbeat_compare_part(double of, double all) {
     return all > 0 ? of / all : 0;

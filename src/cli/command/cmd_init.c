@@ -1,9 +1,8 @@
-/* cmd_init.c -- `chela init`: the first configuration file.
+/* cmd_init.c -- `chela init`: creates the first configuration file.
  *
- * Looks for a model (a key in the environment, a local server), asks for it
- * where there is somebody to ask, writes a file in which every line is
- * explained, and makes one small call to see whether it works. A file that is
- * there is never written over without being told to. */
+ * Looks for a model (a key in the environment, a local server), asks the user if there is
+ * one, writes a commented file, and makes one small call as a test. An existing file is
+ * overwritten only on request. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -50,7 +49,7 @@ struct init {
 
 /* --- the model */
 
-/* One more question costs less than a model that was not meant. */
+/* Ask if in doubt: a question costs less than an unintended model. */
 static int init_choose_model(struct init *in) {
     const char *why = NULL, *found = chela_default_model(in->rt, &why);
     struct ch_asker asker;
@@ -79,7 +78,7 @@ static int init_choose_model(struct init *in) {
     return CHELA_OK;
 }
 
-/* Is it one that there can be? A key that is missing may be set later. */
+/* Check that the model name is valid. A missing key may be set later. */
 static int check_model(struct init *in) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = in->model);
     chela_agent *agent;
@@ -163,7 +162,7 @@ static int try_model(struct init *in) {
     char *tools = chela_json_get(json, n, "/tools", NULL);
     bool answered = !problem || strcmp(problem, "null") == 0 || !problem[0];
     bool calls = tools && strcmp(tools, "true") == 0;
-    bool demo = strncmp(in->model, "scripted/", 9) == 0; /* it calls tools by its rules alone */
+    bool demo = strncmp(in->model, "scripted/", 9) == 0; /* its rules decide about tool calls */
     int rc = CHELA_OK;
     if (!answered)
         rc = ch_problem(&in->err, CHELA_ENET, "%s does not answer: %s", in->model, problem);

@@ -1,6 +1,6 @@
-/* cmd_models.c -- `chela models`: which models there are, and what one can do.
+/* cmd_models.c -- `chela models`: lists models and probes one.
  *
- * `list` asks nobody unless a provider is named; `probe` makes one small call. */
+ * `list` makes no request unless a provider is named; `probe` makes one small call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ struct models {
     struct ch_setup setup;
 };
 
-/* --- a member of the JSON, as text; "" for null and what is not there */
+/* --- a member of the JSON as text; "" if null or missing */
 
 static char *models_member(const char *json, const char *list, size_t i, const char *name) {
     char *pointer = list ? ch_format("/%s/%zu/%s", list, i, name) : ch_format("/%s", name);

@@ -1,4 +1,4 @@
-/* cmd_pairing.c -- `chela pairing`: strangers who may write to the gateway's
+/* cmd_pairing.c -- `chela pairing`: manages senders that may write to the gateway's
  * channels. */
 #include <stddef.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static int pairing_list(struct pairing *s) {
     ch_draft_finish(&s->out);
     ch_console_print(&s->console, s->out.p, s->out.n);
     if (rc == 0 && !json && !s->table.n)
-        ch_console_note(&s->console, "nobody waits, and nobody was approved");
+        ch_console_note(&s->console, "no pending and no approved senders");
     free(s->out.p);
     ch_table_release(&s->table);
     return rc;

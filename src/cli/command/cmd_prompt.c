@@ -1,5 +1,5 @@
-/* cmd_prompt.c -- `chela prompt list|show|render`: the prompts there are, and
- * what becomes of one. `chela prompt test` is in cmd_prompt_test.c. */
+/* cmd_prompt.c -- `chela prompt list|show|render`. `chela prompt test` is in
+ * cmd_prompt_test.c. */
 #include "cli/command/cmd_prompt.h"
 
 #include <stdlib.h>
@@ -237,7 +237,7 @@ static void print_prompt(struct ch_prompt_cmd *p, FILE *out, const char *json) {
     free(text);
 }
 
-/* The prompt that the words name; NULL after saying what is wrong. */
+/* The prompt named by the arguments; NULL after reporting an error. */
 static char *prompt_pick(struct ch_prompt_cmd *p, const char *values, int *code) {
     struct chela_error err = {0};
     char *name, *json;
@@ -289,7 +289,7 @@ static void write_quoted(FILE *out, const char *s, size_t n) {
     fputc('"', out);
 }
 
-/* The members of --values, without the braces around them. */
+/* Append the members of --values, without the enclosing braces. */
 static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
     struct ch_cli_input in = {0};
     if (!p->flags.values)

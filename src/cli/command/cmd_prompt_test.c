@@ -1,4 +1,4 @@
-/* cmd_prompt_test.c -- `chela prompt test`: a prompt on its cases, on a model. */
+/* cmd_prompt_test.c -- `chela prompt test`: runs the cases of a prompt on a model. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +51,10 @@ static const struct ch_opt test_opts[] = {
 
 struct test {
     struct ch_prompt_cmd *p;
-    struct ch_cli_input cases; /* of --cases */
-    FILE *junit;           /* NULL: none is written */
-    char *results;         /* owned; NULL: nothing is kept */
-    bool failed;           /* some prompt did not pass */
+    struct ch_cli_input cases; /* contents of --cases */
+    FILE *junit;           /* NULL: not requested */
+    char *results;         /* owned; NULL: reports are not stored */
+    bool failed;           /* a prompt failed */
 };
 
 static void prompt_test_on_progress(unsigned ended, unsigned total, void *user) {
@@ -65,7 +65,7 @@ static void prompt_test_on_progress(unsigned ended, unsigned total, void *user) 
     free(line);
 }
 
-/* The report; NULL and err. */
+/* Run a prompt; returns the report, or NULL and err. */
 static char *try_prompt(struct test *t, const char *name, const char *version,
                         struct chela_error *err) {
     const struct ch_prompt_flags *f = &t->p->flags;
@@ -115,7 +115,7 @@ static bool prompt_test_is(const char *json, const char *pointer, const char *wa
     return same;
 }
 
-/* A report is kept and written down whatever it says. */
+/* Store and write a report, whatever its result. */
 static int prompt_test_keep(struct test *t, const char *report, struct chela_error *err) {
     if (t->junit)
         ch_prompt_junit(t->junit, report);
@@ -144,7 +144,7 @@ static int test_prompt(struct test *t, const char *name, const char *version,
     return rc;
 }
 
-/* Every prompt that has cases, once. */
+/* Test every prompt that has cases, once. */
 static int test_all(struct test *t, struct chela_error *err) {
     char *json = chela_prompts_json(t->p->setup.rt, err), *before = ch_dup("");
     int rc = json ? 0 : err->code;
@@ -176,7 +176,7 @@ static int prompt_test_check_words(const struct ch_prompt_cmd *p, struct chela_e
 static int open_files(struct test *t, struct chela_error *err) {
     const struct ch_prompt_flags *f = &t->p->flags;
     if (f->cases && ch_input_file(f->cases, CH_INPUT_PROMPT, &t->cases, err) < 0) {
-        err->code = CHELA_EINVAL; /* whatever is wrong with it: exit 2 */
+        err->code = CHELA_EINVAL; /* any error: exit 2 */
         return CHELA_EINVAL;
     }
     t->results = !f->results ? ch_prompt_results_dir(t->p->setup.env)

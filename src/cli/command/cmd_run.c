@@ -1,7 +1,7 @@
 /* cmd_run.c -- `chela run`: one task, one answer.
  *
- * Whatever happens, a reader of json or jsonl gets exactly one run_end as the
- * last line: the run's own, or one made here when no run came about. */
+ * A reader of json or jsonl always gets exactly one run_end as the last line: the run's
+ * own, or one made here if no run started. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-/* What a run needs that goes on from somewhere. */
+/* Options of commands that continue a run. */
 /* clang-format off */
 #define GO_ON_OPTS                                                                                 \
     CH_RUN_OPTS_SERVICE(struct flags),                                                             \
@@ -153,18 +153,18 @@ struct run {
     struct ch_asker asker;      /* owned */
     chela_run *handle;          /* owned; NULL before the start */
     chela_session *session;     /* owned by the runtime */
-    char *key;                  /* owned: the session's; NULL: a fresh one */
-    char *agent;                /* owned: the one it belongs to; NULL: not known */
-    bool resume;                /* go on with what is unfinished there */
-    bool compact;               /* make it shorter, and nothing else */
-    bool replay;                /* the same with a copy, or look whether it would go the same */
-    unsigned differences;       /* of a replay */
-    bool no_store;              /* that is what went wrong */
+    char *key;                  /* owned: the session's key; NULL: a new session */
+    char *agent;                /* owned: agent of the session; NULL: unknown */
+    bool resume;                /* continue an unfinished run */
+    bool compact;               /* only compact the session */
+    bool replay;                /* repeat with a copy, or compare with the original */
+    unsigned differences;       /* differences found by a replay */
+    bool no_store;              /* the error is a missing store */
     enum format format;
-    char *id;     /* owned: of the run, NULL before its first event */
-    uint64_t seq; /* of the next event */
-    bool ended;   /* run_end has come */
-    int code;     /* the exit code it stands for */
+    char *id;     /* owned: id of the run, NULL before its first event */
+    uint64_t seq; /* seq of the next event */
+    bool ended;   /* run_end was received */
+    int code;     /* exit code of the run */
 };
 
 /* --- events ------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static void run_on_end(struct run *r, const struct chela_event *ev) {
         ch_text_outcome(&r->console, ev);
 }
 
-/* A question that somebody here can answer need not pause the run. */
+/* Answer a question at once if a person is present, instead of pausing the run. */
 static void run_put_question(struct run *r, const struct chela_event *ev) {
     bool interrupted, asks = ev->call.name.n == 8 && memcmp(ev->call.name.p, "ask_user", 8) == 0;
     if (!asks || !ch_asker_there(&r->asker))
@@ -197,7 +197,7 @@ static void run_put_question(struct run *r, const struct chela_event *ev) {
 
 static void on_start(struct run *r, const struct chela_event *ev) {
     if (r->resume && r->flags.mode && strcmp(r->flags.mode, ev->start.mode) != 0)
-        ch_console_note(&r->console, "note: the run goes on in mode %s, in which it began",
+        ch_console_note(&r->console, "note: the run continues in mode %s, in which it began",
                         ev->start.mode);
 }
 
@@ -223,7 +223,7 @@ static void run_on_event(const struct chela_event *ev, void *user) {
 
 /* --- failures before and around the run ------------------------------------------ */
 
-/* The run_end that no run will send. */
+/* Write the run_end that no run will send. */
 static void send_end(struct run *r, const struct chela_error *err) {
     bool cancelled = err->code == CHELA_ECANCELED;
     struct chela_event ev = {
@@ -259,7 +259,7 @@ static bool asks_for_stdin(const struct ch_args *args) {
     return false;
 }
 
-/* The words joined by spaces, a blank line, standard input. */
+/* Join the arguments by spaces, a blank line, and standard input. */
 static struct ch_cli_input run_join(const struct ch_args *args, const struct ch_cli_input *in) {
     struct ch_draft d;
     const char *gap = "";
@@ -302,8 +302,8 @@ static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_
 
 /* --- the run ------------------------------------------------------------------------- */
 
-/* Without a word about it: whoever can be asked is asked, and nobody else
- * decides in their place. */
+/* Default of --approve: a resumed run asks; a new run asks if a person is present, and
+ * denies otherwise. */
 static const char *consent(const struct run *r) {
     if (r->flags.approve)
         return r->flags.approve;
@@ -312,7 +312,7 @@ static const char *consent(const struct run *r) {
     return ch_asker_there(&r->asker) ? "ask" : "deny";
 }
 
-/* Texts of the command line and of files it names, as the agent takes them. */
+/* Texts from the command line and from files it names. */
 struct texts {
     struct ch_cli_input prompt, system, schema;
     struct ch_cli_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
@@ -359,8 +359,8 @@ static const char *waits_for(const char *reason) {
     return "an answer that only a program using the library can give";
 }
 
-/* For the command that goes on. A run keeps its mode, but a companion needs its
- * agent to be one. */
+/* Flag for the suggested resume command. A run keeps its mode, but mode heartbeat must also
+ * be set for the agent. */
 static const char *mode_again(const struct run *r) {
     bool companion = r->flags.mode && strcmp(r->flags.mode, "heartbeat") == 0;
     return companion ? " --mode heartbeat" : "";
@@ -390,7 +390,7 @@ static void say_stopped(struct run *r) {
                     chela_session_key(r->session));
 }
 
-/* Where only the end of the run is printed, half a reply was shown to nobody. */
+/* True if only the end of the run is printed, so that no partial reply was shown. */
 static bool can_take_back(const struct run *r) {
     return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
 }
@@ -423,7 +423,7 @@ static bool asks_for(const char *json, const char *id, size_t n) {
     return true;
 }
 
-/* A decision about what nobody asks is a mistake, not something to pass over. */
+/* A decision about an unknown request is an error. */
 static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
     const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse, &r->flags.edit,
                                       &r->flags.answer};
@@ -453,7 +453,7 @@ static int check_decisions(const struct run *r, chela_store *store, struct chela
     return rc;
 }
 
-/* "ID=WORDS" -> WORDS; NULL: it is about another. */
+/* "ID=WORDS" -> WORDS; NULL: another id. */
 static const char *words_for(const struct ch_texts *list, const struct chela_str *id) {
     for (size_t i = 0; i < list->n; i++) {
         size_t n = strcspn(list->list[i], "=");
@@ -463,13 +463,13 @@ static const char *words_for(const struct ch_texts *list, const struct chela_str
     return NULL;
 }
 
-/* Results that were given for calls that nobody here runs. */
+/* Pass the given results of host calls to the run. */
 static int give_answers(struct run *r, struct chela_error *err) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && r->resume && i < r->flags.answer.n; i++) {
         const char *given = r->flags.answer.list[i], *words = strchr(given, '=') + 1;
         if (strncmp(given, "ap_", 3) == 0)
-            continue; /* about consent: asked for later */
+            continue; /* an approval: handled later */
         char *id = ch_format("%.*s", (int)strcspn(given, "="), given);
         rc = chela_session_answer(r->session, id, words, strlen(words), 0, err);
         free(id);
@@ -477,7 +477,7 @@ static int give_answers(struct run *r, struct chela_error *err) {
     return rc;
 }
 
-/* What the flags leave open is for the terminal, if there is one. */
+/* Approvals not decided by flags are decided at the terminal, if any. */
 static enum chela_flow run_decide(chela_run *run, struct chela_approval *a, void *user) {
     struct run *r = user;
     if (run_is_named(&r->flags.refuse, &a->approval_id))
@@ -498,14 +498,14 @@ static enum chela_flow run_decide(chela_run *run, struct chela_approval *a, void
 static int run_keep_key(const struct chela_store_session *s, void *user) {
     struct run *r = user;
     free(r->key);
-    size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* not one below it */
+    size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* skip child sessions */
     r->key = ch_format("%.*s", (int)n, s->key);
     if (r->resume && !r->flags.setup.agent && *s->agent && strcmp(s->agent, "main") != 0)
         r->agent = ch_dup(s->agent);
     return 1;
 }
 
-/* A copy up to that turn is what goes on. */
+/* Copy the session up to that turn and continue with the copy. */
 static int choose_copy(struct run *r, chela_store *store, struct chela_error *err) {
     int rc = CHELA_EEXIST;
     for (int i = 2; rc == CHELA_EEXIST; i++) {
@@ -536,7 +536,7 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     return rc;
 }
 
-/* Nothing is unfinished: say again what was said last. */
+/* Nothing is unfinished: print the last answer again. */
 static int show_last(struct run *r, chela_session *session) {
     char *text = chela_session_last_text(session);
     ch_console_note(&r->console, "session %s has nothing to resume; its last answer was:", r->key);
@@ -547,7 +547,7 @@ static int show_last(struct run *r, chela_session *session) {
     return CHELA_OK;
 }
 
-/* Who is refused because it is parked has two ways to go on. */
+/* A run that is refused because the session is parked can continue in two ways. */
 static int run_take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
                        struct chela_error *err) {
     int rc = chela_run_resume(session, opt, &r->handle, err);
@@ -589,7 +589,7 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
         rc = chela_session_wait(r->session, err);
         r->no_store = rc < 0;
         if (rc < 0)
-            err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+            err->code = rc = CHELA_EINTERNAL; /* any error: exit 1 */
     }
     if (rc == 0)
         rc = check_decisions(r, setup->store, err);
@@ -705,7 +705,7 @@ static void release_texts(struct texts *t) {
     ch_input_release(&t->schema);
 }
 
-/* "/skill NAME ..." becomes what the model is sent. */
+/* Expand "/skill NAME ..." to the text for the model. */
 static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
                       struct chela_error *err) {
     if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)

@@ -1,7 +1,7 @@
-/* cmd_schedule.c -- `chela schedule`: runs that begin by the clock.
+/* cmd_schedule.c -- `chela schedule`: runs started by the clock.
  *
- * Those of the configuration file are shown, and can be run; added and removed
- * are those of the store, which `chela serve` sees to as well. */
+ * Schedules of the configuration file can be shown and run; schedules of the store, which
+ * `chela serve` executes too, can be added and removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "cli/term/term.h"
 
 #define PROMPT_COLUMNS 40
-#define SHOWN 5 /* times of `next` */
+#define SHOWN 5 /* number of times shown by `next` */
 
 struct flags {
     struct ch_setup_flags setup;
@@ -103,13 +103,13 @@ struct schedule {
     struct ch_setup_schedules own;
     struct ch_draft out;
     struct ch_table table;
-    const char *name; /* that is looked for */
-    char *session;    /* owned: whose run is told about */
+    const char *name; /* name to look for */
+    char *session;    /* owned: session of the run to report */
     size_t n, failed;
     struct chela_error err;
 };
 
-/* --- the same for all ------------------------------------------------------------ */
+/* --- shared ---------------------------------------------------------------------- */
 
 static int schedule_prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
     int rc = ch_setup_config(&s->setup, &s->err);

@@ -1,7 +1,7 @@
-/* cmd_schema.c -- `chela schema`: JSON Schema by itself.
+/* cmd_schema.c -- `chela schema`: JSON Schema utilities.
  *
- * check looks at tool definitions as a careful reader would, validate checks a
- * value, clean rewrites a schema for one vendor. */
+ * check reports problems of tool definitions, validate checks a value, clean rewrites a
+ * schema for one vendor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,14 +48,14 @@ static const struct ch_opt clean_opts[] = {
     {.name = NULL},
 };
 
-/* --- documents that are referred to ------------------------------------------------ */
+/* --- referenced documents ---------------------------------------------------------- */
 
 struct documents {
     const struct flags *flags;
-    struct ch_cli_input text; /* owned: the last one asked for */
+    struct ch_cli_input text; /* owned: the last document */
 };
 
-/* What follows URL in uri, or NULL; "." and ".." lead nowhere. */
+/* The part of uri after url, or NULL; "." and ".." are rejected. */
 static const char *schema_below(const char *uri, const char *url, size_t n) {
     while (n && url[n - 1] == '/')
         n--;
@@ -121,7 +121,7 @@ static int schema_compile(const struct flags *f, chela_schema **out, struct chel
     return rc;
 }
 
-/* A text that is no JSON is one violation. */
+/* Text that is not JSON counts as one violation. */
 static void print_unreadable(struct ch_console *c, const char *why) {
     struct ch_draft d;
     ch_draft_init(&d);
@@ -136,7 +136,7 @@ static void print_unreadable(struct ch_console *c, const char *why) {
     free(d.p);
 }
 
-/* The elements of a JSON array, a line each. Returns how many there are. */
+/* Print the elements of a JSON array, one per line. Returns their number. */
 static size_t print_lines(struct ch_console *c, const char *array) {
     char *line;
     size_t n = 0;
@@ -285,7 +285,7 @@ static int schema_clean(const struct flags *f, struct ch_console *c, const char 
 
 /* --- commands --------------------------------------------------------------------------- */
 
-/* What a command does once its flags are read. */
+/* The body of a command, after its flags are parsed. */
 typedef int body_fn(const struct flags *f, const struct ch_args *args, struct ch_console *c);
 
 static int schema_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,

@@ -1,7 +1,6 @@
-/* cmd_select.c -- `chela tools select`: which tools a request would get.
+/* cmd_select.c -- `chela tools select`: shows which tools a request would get.
  *
- * One request, or many: then the tools are read once, and each request is
- * answered by one line. */
+ * For many requests the tools are read once, and each request gives one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,7 @@ static int select_read_file(struct select *s, struct chela_error *err) {
     return rc;
 }
 
-/* No model is called: any that needs no key will do. */
+/* No model is called, so any model without a key will do. */
 static int read_agent(struct select *s, const struct ch_env *env, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
@@ -85,7 +84,7 @@ static int read_agent(struct select *s, const struct ch_env *env, struct chela_e
 
 /* --- the answers -------------------------------------------------------------------- */
 
-/* The names of an answer, with a separator behind each. */
+/* Print the names of an answer, each followed by a separator. */
 static void print_names(FILE *out, const char *json, char separator, char end) {
     char pointer[40], *name, gap = 0;
 
@@ -115,7 +114,7 @@ static void select_answer(struct select *s, FILE *out, const char *query, size_t
     chela_free(json);
 }
 
-/* A line as it is, or what the JSON string in it says. */
+/* Answer a line of text, or a JSON string. */
 static void answer_line(struct select *s, FILE *out, const char *line, size_t n) {
     size_t len = 0;
     char *text = n && line[0] == '"' ? chela_json_get(line, n, "", &len) : NULL;

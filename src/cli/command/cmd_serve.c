@@ -1,8 +1,8 @@
-/* cmd_serve.c -- `chela serve`: the agents of the configuration, over HTTP.
+/* cmd_serve.c -- `chela serve`: serves the configured agents over HTTP.
  *
- * Signals are taken by a thread of their own: SIGTERM and SIGINT let what is
- * under way end, a second one does not; SIGHUP reads the configuration again.
- * A configuration that is wrong changes nothing: the last good one stays. */
+ * A separate thread receives signals: the first SIGTERM or SIGINT lets work in progress
+ * finish, a second one does not; SIGHUP reloads the configuration. An invalid configuration
+ * changes nothing: the last valid one stays in effect. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 #define DRAIN_MS 10000
 #define CHANNELS 8
-#define FILES 16384 /* open ones; the server bounds its clients itself */
+#define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 
 struct flags {
@@ -63,8 +63,8 @@ struct serve {
     struct ch_setup_schedules schedules;
     int64_t drain_ms;
     bool tls;
-    const char *socket; /* that a service manager opened for us; NULL */
-    bool again;         /* begin anew after the end */
+    const char *socket; /* passed by a service manager; NULL */
+    bool again;         /* restart after the end */
     pthread_t waiter;
     sigset_t signals;
 };
@@ -100,7 +100,8 @@ static int find_token(const struct serve *s, const char *name, const char **toke
                       name, name);
 }
 
-/* A hook whose secret is missing is not left open: nothing starts. */
+/* If the secret of a hook is missing, the server does not start, so that no hook is
+ * unprotected. */
 static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     struct chela_gateway_hook one = CHELA_GATEWAY_HOOK(.name = NULL);
     const char *env;
@@ -131,7 +132,7 @@ static int serve_find_secret(const char *channel, const char *env, const char **
     return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
 }
 
-/* Likewise: a channel whose secrets are missing is not left open. */
+/* If the secrets of a channel are missing, the server does not start. */
 static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
     size_t n = 0;
@@ -175,7 +176,8 @@ static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct 
     return rc < 0 ? rc : find_channels(s, o, err);
 }
 
-/* A client is a file, and the usual limit was not made for servers. */
+/* Raise the limit of open files: each client needs one, and the default is too low for
+ * servers. */
 static void allow_files(void) {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES)
@@ -205,7 +207,7 @@ static int serve_open_gateway(struct serve *s, struct chela_error *err) {
 
 /* --- reload ------------------------------------------------------------------ */
 
-/* before: what the providers are set back to if something fails behind them. */
+/* before: the configuration whose providers are restored on failure. */
 static int try_reload(struct serve *s, const chela_config *before, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
@@ -276,21 +278,21 @@ static void serve_block_signals(struct serve *s) {
     sigaddset(&s->signals, SIGINT);
     sigaddset(&s->signals, SIGTERM);
     sigaddset(&s->signals, SIGHUP);
-    sigaddset(&s->signals, SIGUSR2); /* ends the thread that waits for them */
+    sigaddset(&s->signals, SIGUSR2); /* ends the signal thread */
     pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
 }
 
-/* --- beginning anew ------------------------------------------------------------ */
+/* --- restart ------------------------------------------------------------------- */
 
 static void stop_to_begin_anew(struct serve *s) {
     if (s->again)
-        return; /* a second stop would cut off what is under way */
+        return; /* a second stop would interrupt work in progress */
     s->again = true;
     ch_console_note(&s->console, "an owner wants it to begin anew");
     chela_gateway_stop(s->gateway, s->drain_ms);
 }
 
-/* The same command in the same process, which a service manager watches. */
+/* Execute the same command in the same process, which a service manager watches. */
 static void serve_begin_anew(struct serve *s) {
     pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
     ch_service_exec(s->socket != NULL);

@@ -1,5 +1,5 @@
-/* cmd_sessions.c -- `chela sessions`: what a store holds. Going on with a
- * session is `sessions resume`, which is a run (cmd_run.c). */
+/* cmd_sessions.c -- `chela sessions`: lists and manages stored sessions. `sessions resume`
+ * is a run (cmd_run.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 
 #define IMPORT_MAX (512 << 20)
 #define DAY_MS (24 * 3600 * 1000ll)
-#define EXCERPT 200 /* bytes of a result that `show` prints */
+#define EXCERPT 200 /* bytes of a result printed by `show` */
 
 struct flags {
     struct ch_setup_flags setup;
@@ -96,14 +96,14 @@ struct sessions {
     struct ch_args args;
     struct ch_console console;
     struct ch_setup setup;
-    chela_store *store; /* the setup's */
+    chela_store *store; /* borrowed from the setup */
     struct ch_draft out;
     struct ch_table table;
     size_t n, turns;
     struct chela_error err;
 };
 
-/* --- the same for all ------------------------------------------------------------ */
+/* --- shared ---------------------------------------------------------------------- */
 
 static int sessions_with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
                                char **argv, enum ch_setup_store how,
@@ -137,7 +137,7 @@ static void sessions_print_draft(struct sessions *s) {
     free(s->out.p);
 }
 
-/* "2026-01-31 12:00", where the user is. */
+/* "2026-01-31 12:00", in local time. */
 static const char *when(int64_t ms, char out[20]) {
     time_t t = (time_t)(ms / 1000);
     struct tm tm;
@@ -205,14 +205,14 @@ static char *sessions_get(const struct chela_store_record *r, const char *pointe
     return chela_json_get(r->data, r->n, pointer, NULL);
 }
 
-/* pre: what goes before the member's name in the pointer. */
+/* pre: prefix of the member's name in the pointer. */
 static char *get_block(const struct chela_store_record *r, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/message/content/%zu/%s", i, member);
     return sessions_get(r, pointer);
 }
 
-/* The beginning of a result, its lines below each other. */
+/* Print the beginning of a result, line by line. */
 static void show_result(FILE *out, const char *name, const char *text) {
     size_t n = strlen(text);
     while (n && text[n - 1] == '\n')
@@ -220,7 +220,7 @@ static void show_result(FILE *out, const char *name, const char *text) {
     bool cut = n > EXCERPT;
     if (cut)
         for (n = EXCERPT; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--; /* not within a character */
+            n--; /* do not split a character */
     fprintf(out, "  <- %s: ", name ? name : "?");
     for (size_t i = 0; i < n; i++) {
         fputc(text[i], out);
@@ -247,7 +247,7 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
     chela_free(name);
 }
 
-/* What is said belongs to the turn that it causes; its reply ends it. */
+/* An input belongs to the turn that it starts; the reply ends the turn. */
 static void show_message(struct sessions *s, const struct chela_store_record *r) {
     char *role = sessions_get(r, "/message/role"), *type, time[20];
     if (role && strcmp(role, "tool") != 0)

@@ -1,5 +1,5 @@
-/* cmd_skills.c -- `chela skills`: the instructions a workspace has for its
- * agents, and why some of them are not used. */
+/* cmd_skills.c -- `chela skills`: lists the skills of a workspace, and why some are not
+ * used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ struct skills {
     char *json; /* owned: the agent's skills */
 };
 
-/* No model is called: any that needs no key will do. */
+/* No model is called, so any model without a key will do. */
 static int skills_open_agent(struct skills *s, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
@@ -144,8 +144,8 @@ static int skills_list(struct skills *s) {
 
 /* --- show -------------------------------------------------------------------------- */
 
-/* Where the skill is in the table, one in use before one that is not; -1 after
- * saying that there is none. */
+/* Index of the skill in the table, a used one preferred; -1 after reporting that there is
+ * none. */
 static long skills_find(struct skills *s, const struct ch_table *table, const char *wanted) {
     struct ch_suggest near;
 

@@ -1,5 +1,4 @@
-/* cmd_tools.c -- `chela tools`: the tools an agent would have, looked at and
- * called without a model. */
+/* cmd_tools.c -- `chela tools`: lists, shows and calls an agent's tools without a model. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +62,7 @@ struct tools {
 
 /* --- set-up: the same for all three ---------------------------------------------- */
 
-/* No model is called: any that needs no key will do. */
+/* No model is called, so any model without a key will do. */
 static int tools_open_agent(struct tools *t, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
@@ -115,7 +114,7 @@ static int tools_bad_usage(struct tools *t, const char *problem) {
     return CH_EXIT_USAGE;
 }
 
-/* Who asked for a channel wants to know why. */
+/* If a channel was given, explain which policies apply. */
 static void note_policies(struct tools *t) {
     char *json = chela_agent_policies_json(t->agent, t->flags.channel, t->flags.sender);
     char *ids = chela_json_get(json, strlen(json), "/policies", NULL);
@@ -181,7 +180,7 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
     chela_free(schema);
 }
 
-/* Where the tool is in the list, or -1 after saying that there is none. */
+/* Index of the tool in the list, or -1 after reporting that there is none. */
 static long find_tool(struct tools *t, const char *wanted) {
     char **names = ch_setup_tool_names(t->agent);
     struct ch_suggest near;

@@ -1,4 +1,4 @@
-/* cmd_trace.c -- `chela trace`: what a session did, step by step. */
+/* cmd_trace.c -- `chela trace`: shows a session step by step. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-/* What was said may be private: the page is the user's alone. */
+/* Conversations may be private: the page is readable by the user alone. */
 static int write_page(const struct ch_trace *t, const char *key, const char *path,
                       struct chela_error *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

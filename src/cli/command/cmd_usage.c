@@ -1,7 +1,7 @@
-/* cmd_usage.c -- `chela usage`: the tokens of all sessions, summed up.
+/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions.
  *
- * Read from the journals: every model call is stored with what it used, and with
- * what an embedding model used before it. */
+ * Read from the journals: every model call is stored with its usage and the usage of a
+ * preceding embedding call. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +48,9 @@ struct usage {
     struct ch_setup setup;
     struct sum *sums; /* owned */
     size_t n;
-    char **keys, **agents; /* owned: the sessions there are */
+    char **keys, **agents; /* owned: keys and agents of all sessions */
     size_t nsessions;
-    const char *agent; /* of the session being read */
+    const char *agent; /* agent of the current session */
     int64_t since;
     struct chela_error err;
 };
@@ -99,7 +99,7 @@ static void add_embeddings(struct usage *u, const struct chela_store_record *r) 
     chela_free(model);
 }
 
-/* What no model said, such as the calls of a plan's steps, used nothing. */
+/* Messages that no model wrote, such as calls of a plan's steps, have no usage. */
 static int usage_add_record(const struct chela_store_record *r, void *user) {
     struct usage *u = user;
     const char *type = chela_store_record_name(r->type);
@@ -165,7 +165,7 @@ static void usage_print_json(const struct usage *u, FILE *out) {
     fputs("]\n", out);
 }
 
-/* The bar is of all tokens, and what was cached a lighter part of it. */
+/* The bar shows all tokens; the cached part is lighter. */
 static char *usage_bar(const struct sum *s, int64_t most) {
     struct ch_draft d;
     int64_t all = s->input + s->output;

@@ -1,7 +1,7 @@
-/* cmd_wire.c -- `chela wire`: the protocols of model services by themselves.
+/* cmd_wire.c -- `chela wire`: runs the codecs of model services alone.
  *
- * Exit 1 is for input that is not of the protocol, 2 for a call that makes no
- * sense; a reply that holds an error of the service is decoded like any other. */
+ * Exit code 1: input that is not of the protocol; 2: invalid arguments. A reply that
+ * contains an error of the service is decoded like any other. */
 #include <string.h>
 
 #include "chela/session.h"
@@ -38,7 +38,7 @@ static const struct ch_opt encode_opts[] = {
     {.name = NULL},
 };
 
-/* One of the space separated names, or the layer over one? */
+/* True if name is one of the space-separated codecs, or the prompted layer over one. */
 static bool known_api(const char *name) {
     static const char layer[] = "prompted+";
     if (strncmp(name, layer, strlen(layer)) == 0)

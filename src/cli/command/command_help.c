@@ -10,8 +10,8 @@ enum { WIDTH = 80, INDENT = 30 };
 
 /* --- layout ----------------------------------------------------------------------- */
 
-/* A line that begins with blanks is an example, and stays as it is. Returns what
- * follows it. */
+/* A line that begins with blanks is an example and printed unchanged. Returns the text
+ * after it. */
 static const char *example(FILE *out, const char *line, unsigned indent) {
     size_t n = strcspn(line, "\n");
     fprintf(out, "\n%*s%.*s", (int)indent, "", (int)n, line);
@@ -22,7 +22,7 @@ static bool is_example(const char *line) {
     return strncmp(line, "    ", 4) == 0;
 }
 
-/* Words of text from column `at` on, later lines indented. */
+/* Wrap text from column `at` on; later lines are indented. */
 static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
     bool first = true;
     while (*text) {
@@ -44,7 +44,7 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
                 at = WIDTH;
                 continue;
             }
-            if (*text == '\n' && text[1] == '\n') { /* a blank line: a paragraph */
+            if (*text == '\n' && text[1] == '\n') { /* a blank line ends a paragraph */
                 fputs(is_example(text + 2) ? "\n" : "\n\n", out);
                 fprintf(out, "%*s", (int)indent, "");
                 at = indent;
@@ -56,7 +56,7 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
     fputc('\n', out);
 }
 
-/* A row of two columns; a long first one has a line of its own. */
+/* A row of two columns; a long first column gets its own line. */
 void ch_command_help_row(FILE *out, const char *name, const char *text) {
     int n = fprintf(out, "%s", name);
     if (n > INDENT - 2)

@@ -1,4 +1,4 @@
-/* doctor.h -- the findings of `chela doctor`, and who looks for them. */
+/* doctor.h -- the findings of `chela doctor`. */
 #ifndef CH_CLI_DOCTOR_H
 #define CH_CLI_DOCTOR_H
 #include "chela/config.h"

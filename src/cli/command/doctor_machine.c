@@ -1,6 +1,5 @@
-/* doctor_machine.c -- what `chela doctor` finds around the program: the machine,
- * its clock, room on its disks, and what the channels of the configuration need.
- * See doctor.h. */
+/* doctor_machine.c -- checks of `chela doctor` outside of the program: the machine, its
+ * clock, disk space, and requirements of the configured channels. See doctor.h. */
 #include "cli/command/doctor_machine.h"
 
 #include <stdlib.h>
@@ -55,9 +54,9 @@ void ch_doctor_machine(struct ch_findings *f) {
     ch_findings_tell(f, "machine", "chela", "ok", detail, NULL);
 }
 
-/* Certificates, signatures and the end of a session's claim all rest on it. */
+/* Certificates, signatures and the expiry of session leases depend on the clock. */
 void ch_doctor_clock(struct ch_findings *f) {
-    enum { EARLIEST = 1767225600 }; /* 2026-01-01: there was no chela before */
+    enum { EARLIEST = 1767225600 }; /* 2026-01-01: chela did not exist before */
     struct timex t = {0};
     struct tm day;
     char date[40];
@@ -81,7 +80,7 @@ static char *size_text(double bytes) {
     return bytes < 1e9 ? ch_format("%.0f MB", bytes / 1e6) : ch_format("%.1f GB", bytes / 1e9);
 }
 
-/* The directory itself or, before it is made, the nearest above it. */
+/* The directory itself or, if missing, the nearest existing parent. */
 static void look_at_disk(struct ch_findings *f, const char *name, const char *path) {
     enum { LOW = 200 * 1000000, NONE = 20 * 1000000 };
     struct statvfs disk;
@@ -118,7 +117,7 @@ void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char
 
 /* --- channels ------------------------------------------------------------------------ */
 
-/* "A, B" of those that are named and not set; NULL: none. */
+/* "A, B": the variables that are named but not set; NULL: none. */
 static char *unset(const struct chela_channel_env *env) {
     const char *const names[] = {env->secret, env->token, env->encrypt_key};
     char *missing = NULL;

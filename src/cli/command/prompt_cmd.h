@@ -1,4 +1,4 @@
-/* prompt_cmd.h -- what the commands of `chela prompt` share. */
+/* prompt_cmd.h -- shared by the commands of `chela prompt`. */
 #ifndef CH_CLI_PROMPT_CMD_H
 #define CH_CLI_PROMPT_CMD_H
 #include "cli/command/cmd.h"
@@ -11,7 +11,7 @@ struct ch_prompt_flags {
     struct ch_texts vars;
     const char *values;
     bool json;
-    /* of `test` */
+    /* flags of `test` */
     const char *base_url, *api_key_env, *cases, *compare, *junit, *results, *record, *replay;
     int64_t runs, parallel;
     struct ch_real threshold, temperature;
@@ -22,10 +22,10 @@ struct ch_prompt_cmd {
     struct ch_prompt_flags flags;
     struct ch_args args;
     struct ch_console console;
-    struct ch_setup setup; /* with a runtime that has the prompts */
+    struct ch_setup setup; /* its runtime has the prompts */
 };
 
-/* Rows that all of them have. */
+/* Option rows of all these commands. */
 #define CH_PROMPT_OPTS                                                                             \
     CH_SETUP_OPTS_CONFIG(struct ch_prompt_flags),                                                  \
         {"dir", 0, CH_OPT_TEXT, offsetof(struct ch_prompt_flags, dir), "DIR", 0, 0,                \

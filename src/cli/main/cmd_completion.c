@@ -1,6 +1,5 @@
-/* cmd_completion.c -- `chela completion`: what a shell needs to complete our
- * commands and flags, made from the tables of commands and options, so that it
- * cannot lag behind them. */
+/* cmd_completion.c -- `chela completion`: shell completion scripts, generated from the
+ * tables of commands and options, so that they stay up to date. */
 #include <string.h>
 
 #include "cli/main/commands.h"
@@ -20,7 +19,7 @@ static bool same_group(const struct ch_cmd *a, const struct ch_cmd *b) {
     return b && first_word(b) == n && memcmp(a->name, b->name, n) == 0;
 }
 
-/* The words that may follow `group`, or (NULL) come first. */
+/* The words that may follow `group`, or the first words (NULL). */
 static void subcommands(FILE *out, ch_commands all, const char *group) {
     for (ch_commands c = all; *c; c++) {
         if (group && ch_cmd_in_group(*c, group))
@@ -57,7 +56,7 @@ static void bash_command(FILE *out, const struct ch_cmd *cmd) {
                 fputc(*p == '|' ? ' ' : *p, out);
             fputs("\" -- \"$cur\")); return ;;\n", out);
         } else {
-            fputs("COMPREPLY=(); return ;;\n", out); /* files, by the shell's default */
+            fputs("COMPREPLY=(); return ;;\n", out); /* the shell's default: file names */
         }
     }
     fputs("        esac\n        words=\"", out);
@@ -114,7 +113,7 @@ static void fish_quoted(FILE *out, const char *text) {
     fputc('\'', out);
 }
 
-/* The condition under which a command's own flags are offered. */
+/* The condition for offering a command's flags. */
 static void fish_condition(FILE *out, const struct ch_cmd *cmd) {
     size_t n = first_word(cmd);
     fprintf(out, "-n '__fish_seen_subcommand_from %.*s", (int)n, cmd->name);

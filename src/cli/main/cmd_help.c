@@ -9,7 +9,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
-/* What the build asks for, not people: `make man`. */
+/* For the build, not for people: `make man`. */
 static const struct {
     const char *flag;
     void (*write)(FILE *out, ch_commands all);

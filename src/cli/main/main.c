@@ -1,4 +1,4 @@
-/* main.c -- from argv to a command. */
+/* main.c -- dispatches argv to a command. */
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "cli/support/draft.h"
 #include "cli/support/problem.h"
 
-/* A standard stream that is closed would be the next file to be opened. A
- * closed stdout is opened so that writing to it fails, and is reported. */
+/* If a standard stream is closed, the next opened file would take its place. A closed
+ * stdout is opened so that writing fails and the failure is reported. */
 static void open_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         int mode = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
@@ -25,8 +25,8 @@ static void open_standard_streams(void) {
 /* The process's one-time settings, before any thread exists. */
 static void prepare_process(void) {
     open_standard_streams();
-    signal(SIGPIPE, SIG_IGN);       /* a reader that went away is an error of write() */
-    setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters; our text is UTF-8 */
+    signal(SIGPIPE, SIG_IGN);       /* a closed pipe becomes an error of write() */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* for character widths; all text is UTF-8 */
 }
 
 static int print_version(struct ch_console *c) {
@@ -50,7 +50,7 @@ static int usage_error(struct ch_console *c, const char *name) {
     return CH_EXIT_USAGE;
 }
 
-/* What is no command: flags of the program itself, groups, mistakes. */
+/* Handle argv without a command: program flags, groups, mistakes. */
 static int without_command(struct ch_console *c, int argc, char **argv) {
     if (argc == 0)
         return usage_error(c, NULL);
@@ -79,7 +79,7 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
     return code;
 }
 
-/* How many words of argv are the command's name; 0 if it is not that one. */
+/* The number of words of argv that name this command; 0: another command. */
 static int main_main_words_of(const struct ch_cmd *cmd, int argc, char **argv) {
     const char *second = strchr(cmd->name, ' ');
     if (!second)

@@ -1,4 +1,4 @@
-/* man.c -- the manual page, made from the same tables as the help texts. */
+/* man.c -- the manual page, generated from the same tables as the help texts. */
 #include "cli/main/man.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static const struct {
     {"Decode a recorded reply:", "chela wire decode --api openai reply.sse"},
 };
 
-/* Text with what roff would take for its own made plain. */
+/* Write text with roff's special characters escaped. */
 static void man_put(FILE *out, const char *text) {
     bool start = true;
     for (; *text; text++) {

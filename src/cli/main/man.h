@@ -1,4 +1,4 @@
-/* man.h -- the manual page, in roff, made from the tables of commands and options. */
+/* man.h -- the manual page in roff, generated from the tables of commands and options. */
 #ifndef CH_CLI_MAN_H
 #define CH_CLI_MAN_H
 #include <stdio.h>

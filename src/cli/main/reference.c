@@ -1,8 +1,7 @@
-/* reference.c -- docs/reference.md: commands, flags and events, as they are.
+/* reference.c -- generates docs/reference.md: commands, flags and events.
  *
- * Commands come from the table that dispatch and help read. Of every event an
- * example is made and handed to the library, so that what the page shows is
- * what is written, field by field; all optional fields are there. */
+ * Commands come from the table of dispatch and help. For every event an example is written
+ * by the library, with all optional fields, so the page shows the actual output. */
 #include "cli/main/reference.h"
 
 #include <stdio.h>
@@ -21,7 +20,7 @@
 
 static const struct chela_str media[] = {STR("chart.png")};
 
-/* One for each member of the union. */
+/* One example per member of the union. */
 static const struct chela_event example_start = {
     .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", "react", "system@0.1.0#92f7f32c0b4c"}};
 static const struct chela_event example_state = {.state = {"OBSERVE", "THINK"}};

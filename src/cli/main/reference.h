@@ -1,4 +1,4 @@
-/* reference.h -- docs/reference.md, made from the code's tables. */
+/* reference.h -- docs/reference.md, generated from the code's tables. */
 #ifndef CH_CLI_REFERENCE_H
 #define CH_CLI_REFERENCE_H
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* heartbeat_plot.c -- see heartbeat_plot.h.
  *
- *   title
- *   W | curve, the threshold dashed, a dot for each reply; behind it the times in
- *     | which a rule keeps it quiet
- *     +------------------------------------------------- time
- *   p | a bar for each line, as high as a reply was likely
+ *       title
+ *       W | curve, dashed threshold, a dot per reply; the background shows times in
+ *         | which a rule keeps the companion quiet
+ *         +------------------------------------------------- time
+ *       p | a bar per line: the probability of a reply
  *
- * Between two lines only both ends are known; what lies between is drawn as an
- * exponential through them. Texts come from outside and are escaped. */
+ * Between two lines only both ends are known; the curve between them is drawn as an
+ * exponential. Texts are untrusted and escaped. */
 #include "cli/report/heartbeat_plot.h"
 
 #include <math.h>
@@ -17,16 +17,16 @@
 #include "cli/support/markup.h"
 
 #define WIDTH 1040
-#define TOP 64    /* of the whole picture: legend */
+#define TOP 64    /* height of the legend */
 #define LEFT 52
 #define RIGHT 24
-#define HEAD 28   /* of a panel */
+#define HEAD 28   /* height of a panel's title */
 #define CURVE 190 /* height of the curve */
-#define SMALL 76  /* ...of a chat with hardly a line */
-#define FEW 4     /* lines */
+#define SMALL 76  /* height of the curve of a chat with few lines */
+#define FEW 4     /* limit of lines for SMALL */
 #define BARS 26   /* height of the bars below it */
-#define FOOT 66   /* between the bars of one panel and the next */
-#define PIECES 8  /* of a curve between two lines */
+#define FOOT 66   /* space between the bars and the next panel */
+#define PIECES 8  /* segments of a curve between two lines */
 
 static const char style[] =
     "<style>\n"
@@ -51,7 +51,7 @@ static const char *heartbeat_plot_class_of(const struct ch_plot_point *p) {
 struct frame {
     const struct ch_plot *plot;
     double top, height; /* of the curve */
-    int64_t from, span; /* of all panels */
+    int64_t from, span; /* common to all panels */
     FILE *out;
 };
 
@@ -142,7 +142,7 @@ static void draw_path(const struct frame *f, bool area) {
     fputs("\"/>\n", f->out);
 }
 
-/* --- rules that keep it quiet */
+/* --- quiet times */
 
 static void draw_quiet(const struct frame *f, int64_t from, int64_t to) {
     int64_t end = f->from + f->span;
@@ -158,8 +158,8 @@ static bool is_told_to(const struct ch_plot_point *p) {
     return p->reason == CHELA_URGE_HUSHED || p->reason == CHELA_URGE_QUIET_HOURS;
 }
 
-/* After each reply for a while; and from the line that told it to, up to the last
- * that nothing came of because of that. */
+/* The pause after each reply; and the time from the line that demanded quiet to the last
+ * line that was ignored because of it. */
 static void draw_rules(const struct frame *f) {
     const struct ch_plot_point *p = f->plot->points;
     for (size_t i = 0; i < f->plot->n; i++) {

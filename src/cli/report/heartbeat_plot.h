@@ -1,11 +1,11 @@
-/* heartbeat_plot.h -- willingness over time as a picture. */
+/* heartbeat_plot.h -- draws willingness over time. */
 #ifndef CH_CLI_HEARTBEAT_PLOT_H
 #define CH_CLI_HEARTBEAT_PLOT_H
 #include <stdio.h>
 
 #include "chela.h"
 
-/* One line of a chat, as far as the picture shows it. */
+/* One line of a chat, as drawn. */
 struct ch_plot_point {
     int64_t at;
     double before, peak, after; /* willingness */
@@ -23,8 +23,8 @@ struct ch_plot { /* zeroed: empty */
     size_t n;
 };
 
-/* A file of its own: no script, no font, nothing from elsewhere. One below the
- * other, over the same time. */
+/* Write a self-contained SVG: no script, no font, no external resource. The plots are
+ * stacked over a common time axis. */
 void ch_plot_svg(const struct ch_plot *plots, size_t n, FILE *out);
 void ch_plot_release(struct ch_plot *p);
 

@@ -11,7 +11,7 @@
 
 void ch_json_line(struct ch_console *c, const char *json) {
     char *line = ch_format("%s\n", json);
-    ch_console_print(c, line, strlen(line)); /* one write: a line is never torn */
+    ch_console_print(c, line, strlen(line)); /* one write, so that lines do not interleave */
     free(line);
 }
 
@@ -25,7 +25,7 @@ static void out_json_new_line(FILE *out, unsigned depth) {
     fprintf(out, "\n%*s", (int)(depth * 2), "");
 }
 
-/* The bytes of the string that starts at p, quotes included. */
+/* Length of the string that starts at p, including quotes. */
 static size_t out_json_string_length(const char *p, size_t n) {
     size_t i = 1;
     while (i < n && p[i] != '"')
@@ -39,7 +39,7 @@ static size_t skip_space(const char *p, size_t i, size_t n) {
     return i;
 }
 
-/* Works on the text, not on values: nothing is reordered or rounded. */
+/* Works on the text, so nothing is reordered or rounded. */
 void ch_json_pretty(FILE *out, const char *json, size_t n) {
     unsigned depth = 0;
     for (size_t i = skip_space(json, 0, n), used; i < n; i = skip_space(json, i + used, n)) {

@@ -3,12 +3,12 @@
 #define CH_CLI_OUT_JSON_H
 #include "cli/report/out.h"
 
-/* A JSON text of one line, or an event as one, on stdout. */
+/* Print a one-line JSON text, or an event as one, on stdout. */
 void ch_json_line(struct ch_console *c, const char *json);
 
 void ch_json_event(struct ch_console *c, const struct chela_event *ev);
 
-/* A JSON text with line breaks and indentation, otherwise unchanged. */
+/* Print a JSON text with line breaks and indentation, otherwise unchanged. */
 void ch_json_pretty(FILE *out, const char *json, size_t n);
 
 #endif

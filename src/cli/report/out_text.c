@@ -25,7 +25,7 @@ static void out_text_keep(struct ch_text *t, const char *p, size_t n) {
     t->said_n += n;
 }
 
-/* Text that is not the answer: it came before tool calls. */
+/* Print text that preceded tool calls and is not the answer. */
 static void show_as_progress(struct ch_text *t) {
     if (!t->shown)
         ch_console_progress(t->console, "text", t->said, t->said_n);
@@ -37,7 +37,7 @@ bool ch_text_streams(const struct ch_text *t) {
 }
 
 static void out_text_on_text(struct ch_text *t, struct chela_str piece) {
-    /* a new reply, or one that goes on after its calls */
+    /* a new reply, or one that continues after its calls */
     if (t->fresh || (t->shown && !ch_text_streams(t)))
         t->said_n = 0;
     t->fresh = false;
@@ -47,7 +47,7 @@ static void out_text_on_text(struct ch_text *t, struct chela_str piece) {
         ch_console_answer(t->console, piece.p, piece.n);
 }
 
-/* A new reply begins, or the same one again. */
+/* A new reply begins, or the same reply is requested again. */
 static void out_text_on_reply(struct ch_text *t) {
     if (t->said_n > 0)
         show_as_progress(t);
@@ -78,8 +78,8 @@ void ch_text_release(struct ch_text *t) {
 
 /* --- tools --------------------------------------------------------------------- */
 
-/* The beginning of a text as one safe line that fits the terminal beside
- * `taken` columns; owned. */
+/* The beginning of a text as one safe line that fits the terminal beside `taken` columns;
+ * owned. */
 static char *brief(const struct ch_text *t, struct chela_str s, size_t taken) {
     enum { LOG_COLUMNS = 200, LEAST = 20 };
     unsigned room = t->console->err.tty ? ch_term_columns(&t->console->err) - 1 : LOG_COLUMNS;
@@ -95,7 +95,7 @@ static char *brief(const struct ch_text *t, struct chela_str s, size_t taken) {
     return d.p;
 }
 
-/* A plan is shown as a checklist; the call that it is says nothing more. */
+/* A plan is shown as a checklist, so its call is not shown. */
 static bool is_plan(struct chela_str tool) {
     static const char name[] = "make_plan";
     return tool.n == sizeof(name) - 1 && memcmp(tool.p, name, tool.n) == 0;
@@ -113,7 +113,7 @@ static void out_text_on_call(struct ch_text *t, const struct chela_event *ev) {
     free(arguments);
 }
 
-/* What the model gets as {"error", "error_type", ...} is one sentence to people. */
+/* Shows the error of {"error", "error_type", ...} as one sentence. */
 static void out_text_on_failure(struct ch_text *t, const struct chela_event *ev) {
     struct chela_str why = ev->result.content;
     const char *type = ev->result.error_type ? ev->result.error_type : "error";
@@ -163,7 +163,7 @@ static void on_fallback(struct ch_text *t, const struct chela_event *ev) {
                     STR(ev->fallback.reason));
 }
 
-/* A plan as a checklist: all of it when it is new, then each step that ends. */
+/* A plan as a checklist: all steps when it is new, then each step that ends. */
 static const char *box_of(const char *status) {
     return strcmp(status, "done") == 0     ? "[x]"
            : strcmp(status, "failed") == 0 ? "[!]"
@@ -198,7 +198,7 @@ static void on_plan(struct ch_text *t, struct chela_str steps) {
     }
 }
 
-/* What an agent that was called does: its calls, and how it ended. */
+/* Calls and outcome of a called agent. */
 static void out_text_on_child(struct ch_text *t, const struct chela_event *ev) {
     const struct chela_event *in = ev->child.event;
     const char *who = ev->child.agent;
@@ -255,7 +255,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
-        ch_console_note(c, "[waiting] %.*s is to be run by somebody else", STR(ev->call.name));
+        ch_console_note(c, "[waiting] %.*s must be run by the host", STR(ev->call.name));
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
@@ -301,7 +301,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_CHILD:
         out_text_on_child(t, ev);
         break;
-    case CHELA_EV_TOOL_CALL_DELTA: /* the whole call follows */
+    case CHELA_EV_TOOL_CALL_DELTA: /* the complete call follows */
     case CHELA_EV_TOOL_START:
         break;
     }

@@ -7,13 +7,13 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev);
 
 void ch_text_release(struct ch_text *t);
 
-/* Is text shown as it comes? */
+/* True if text is streamed. */
 bool ch_text_streams(const struct ch_text *t);
 
-/* How a run ended, when that takes a word, on stderr. In every format. */
+/* Print the outcome of a run on stderr, if it needs explanation. In every format. */
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
 
-/* The exit code that the status of a run's end stands for. */
+/* The exit code of a run's final status. */
 int ch_text_exit(const char *status);
 
 #endif

@@ -74,7 +74,7 @@ static void fill_case(char **row, const char *report, size_t i, bool dry) {
     row[dry ? 2 : 5] = ch_dup(ok ? "ok" : "FAILED");
 }
 
-/* What is long or has several lines is cut to one. */
+/* Long or multi-line text is truncated to one line. */
 static void prompt_report_print_line(FILE *out, const char *label, const char *text) {
     fprintf(out, "  %s", label);
     size_t n = 0;
@@ -93,7 +93,7 @@ static void print_failure(FILE *out, const char *report, size_t i, size_t k, con
     free(answer);
 }
 
-/* The same answer for the same reason is not told again. */
+/* Equal failures are printed once. */
 static void print_failures(FILE *out, const char *report) {
     for (size_t i = 0;; i++) {
         char *name = in_case(report, i, "name");
@@ -260,7 +260,7 @@ void ch_prompt_junit(FILE *out, const char *report) {
     free(model);
 }
 
-/* --- kept ----------------------------------------------------------------------- */
+/* --- stored reports ------------------------------------------------------------- */
 
 char *ch_prompt_results_dir(const struct ch_env *env) {
     if (env->state_home)
@@ -272,7 +272,7 @@ static void prompt_report_make_directories(const char *dir) {
     char *path = ch_format("%s/", dir);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(path, 0700); /* what cannot be made is reported by who opens the file */
+        mkdir(path, 0700); /* failures are reported when the file is opened */
         *slash = '/';
     }
     free(path);

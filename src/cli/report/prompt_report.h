@@ -1,4 +1,4 @@
-/* prompt_report.h -- reports of prompt tests: for people, for CI, and kept. */
+/* prompt_report.h -- reports of prompt tests: for people, for CI, and stored. */
 #ifndef CH_CLI_PROMPT_REPORT_H
 #define CH_CLI_PROMPT_REPORT_H
 #include <stdio.h>
@@ -6,18 +6,19 @@
 #include "chela.h"
 #include "cli/support/env.h"
 
-/* A member of a JSON text, "" for null and what is not there; free it. */
+/* A member of a JSON text, "" if null or missing; the caller frees it. */
 char *ch_prompt_member(const char *json, const char *pointer);
 
-/* Keep a report below dir, by its fingerprint, and read the last one kept. */
+/* Store a report below dir by its fingerprint; read the last stored one. */
 int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err);
-char *ch_prompt_last(const char *dir, const char *fingerprint); /* NULL: none; free it */
-/* Where reports are kept unless somebody says otherwise; NULL: nowhere. */
+/* NULL: none; the caller frees it */
+char *ch_prompt_last(const char *dir, const char *fingerprint);
+/* Default directory of stored reports; NULL: none. */
 char *ch_prompt_results_dir(const struct ch_env *env);
 
-/* The report as JUnit XML, another <testsuite>. */
+/* Write the report as a JUnit <testsuite>. */
 void ch_prompt_junit(FILE *out, const char *report);
-/* As a table, with what went wrong below it. */
+/* Write the report as a table, followed by the failures. */
 void ch_prompt_table(FILE *out, const char *report);
 void ch_prompt_compared(FILE *out, const char *compare, const char *a, const char *b);
 

@@ -1,4 +1,4 @@
-/* trace.c -- see trace.h: from records to stretches of time. */
+/* trace.c -- see trace.h: builds time spans from records. */
 #include "cli/report/trace.h"
 
 #include <inttypes.h>
@@ -25,18 +25,18 @@ const char *ch_span_took(int64_t ms, char out[32]) {
     return out;
 }
 
-/* A call that was asked for and has no result yet. */
+/* A call without a result so far. */
 struct pending {
     char *id, *arguments; /* owned */
-    char *child;          /* owned: session of the agent that it calls; NULL */
+    char *child;          /* owned: session of the called agent; NULL */
     int64_t start;
 };
 
 struct reading {
     struct ch_trace *trace;
     const struct chela_store_record *r;
-    int64_t last;          /* when the record before this one was written */
-    struct pending *calls; /* owned: of the last reply */
+    int64_t last;          /* time of the preceding record */
+    struct pending *calls; /* owned: calls of the last reply */
     size_t ncalls;
 };
 
@@ -71,7 +71,7 @@ static char *trace_block(const struct reading *rd, size_t i, const char *member)
     return trace_text(rd, pointer);
 }
 
-/* NULL: it is empty. */
+/* NULL if empty. */
 static char *trace_finished(struct ch_draft *d) {
     ch_draft_finish(d);
     if (d->n)
@@ -80,7 +80,7 @@ static char *trace_finished(struct ch_draft *d) {
     return NULL;
 }
 
-/* All blocks of a type, joined. NULL: there are none. */
+/* Join all blocks of a type. NULL: none. */
 static char *trace_joined(const struct reading *rd, const char *wanted) {
     struct ch_draft d;
     char *type;
@@ -134,7 +134,7 @@ static struct pending *trace_find_call(struct reading *rd, const char *id) {
     return NULL;
 }
 
-/* What a reply says: its words, then the calls it asks for. */
+/* The text of a reply, then its calls. */
 static char *reply_text(struct reading *rd) {
     struct ch_draft d;
     char *words = trace_joined(rd, "text"), *type;
@@ -164,7 +164,7 @@ static void trace_add_usage(const struct reading *rd, struct ch_span *s) {
 
 static void trace_add_message(struct reading *rd) {
     char *of = trace_text(rd, "/of");
-    if (of) { /* delivers what waited; its own record has been shown */
+    if (of) { /* delivers queued input whose own record was already shown */
         free(of);
         return;
     }
@@ -196,7 +196,7 @@ static void add_role(struct reading *rd) {
     free(model);
 }
 
-/* An effect has a record of its own for its start. */
+/* A call with an effect has a separate start record. */
 static void note_start(struct reading *rd) {
     char *id = trace_text(rd, "/id");
     struct pending *call = trace_find_call(rd, id);
@@ -226,7 +226,7 @@ static char *mishap(const struct reading *rd, size_t i, const char *member) {
     return trace_text(rd, pointer);
 }
 
-/* Why it ended, then what went wrong before that, a line each. NULL: nothing. */
+/* The reason of the end, then earlier errors, one per line. NULL: none. */
 static char *troubles(const struct reading *rd) {
     struct ch_draft d;
     char *error = trace_text(rd, "/error"), *of;
@@ -347,7 +347,7 @@ static void trace_append(struct ch_trace *t, struct ch_span span) {
     t->spans[t->n++] = span;
 }
 
-/* What happened in the sessions of its calls; one that is gone is left out. */
+/* Add the spans of child sessions; missing sessions are skipped. */
 static void add_children(struct ch_trace *t, chela_store *store, unsigned depth) {
     struct ch_trace all = {0};
     for (size_t i = 0; i < t->n; i++) {

@@ -1,9 +1,8 @@
-/* trace.h -- what happened in a session, as stretches of time.
+/* trace.h -- a session's history as time spans.
  *
- * Made from the session's journal: what was said to the agent, each model call,
- * each tool call, each time somebody was waited for, and how every run ended.
- * A model call begins where the record before it ends: the journal holds what
- * came of it, not when it was sent. */
+ * Built from the session's journal: inputs, model calls, tool calls, waits for approval,
+ * and the end of every run. A model call is assumed to begin where the preceding record
+ * ends, because the journal records replies, not requests. */
 #ifndef CH_CLI_TRACE_H
 #define CH_CLI_TRACE_H
 #include <stdbool.h>
@@ -16,15 +15,15 @@ enum ch_span_kind {
     CH_SPAN_INPUT, /* a message to the agent */
     CH_SPAN_MODEL,
     CH_SPAN_TOOL,
-    CH_SPAN_WAIT,    /* for a person's consent */
-    CH_SPAN_REWRITE, /* the history was made shorter */
-    CH_SPAN_END,     /* of the run, or a pause */
+    CH_SPAN_WAIT,    /* waiting for a person's approval */
+    CH_SPAN_REWRITE, /* the history was shortened */
+    CH_SPAN_END,     /* end of the run, or a pause */
     CH_SPAN_KINDS
 };
 
 struct ch_span {
     enum ch_span_kind kind;
-    char *run;          /* owned; of the runtime's making */
+    char *run;          /* owned; run id */
     unsigned turn;      /* 0: none */
     int64_t start, end; /* ms, wall clock */
     bool failed;
@@ -32,17 +31,17 @@ struct ch_span {
     char *sent, *got; /* owned, may be NULL: arguments and result, reasoning and reply */
     int64_t input, output, cached; /* tokens of a model call */
     double cost;                   /* END: US dollars of the run; negative: unknown */
-    char *child;    /* owned: key of the session that a call of an agent is; NULL: none */
-    unsigned depth; /* of agents that called one another; 0: the session's own */
+    char *child;    /* owned: session key of a called agent; NULL: none */
+    unsigned depth; /* nesting depth of called agents; 0: the session itself */
 };
 
 struct ch_trace {
-    struct ch_span *spans; /* owned, by start */
+    struct ch_span *spans; /* owned, sorted by start */
     size_t n;
 };
 
-/* With what agents did that were called, right behind the call.
- * Only this run's; NULL: all, "": the last one's. CHELA_ENOENT: no such run. */
+/* Read the spans; spans of called agents follow their call. run: only this run; NULL: all,
+ * "": the last run. CHELA_ENOENT: unknown run. */
 int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
                   struct chela_error *err);
 void ch_trace_release(struct ch_trace *t);

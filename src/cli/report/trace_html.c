@@ -1,6 +1,5 @@
-/* trace_html.c -- a trace as one page that needs nothing else: no script, no
- * font, nothing from elsewhere, so it may be kept, mailed and opened anywhere.
- * Every text in it comes from outside and is escaped. */
+/* trace_html.c -- a trace as a self-contained page: no script, no font, no external
+ * resource. All texts are untrusted and escaped. */
 #include "cli/report/trace_html.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* trace_html.h -- a trace as one page that needs nothing else: no script, no font,
- * nothing from elsewhere, so it may be kept, mailed and opened anywhere. */
+/* trace_html.h -- a trace as a self-contained page: no script, no font, no external
+ * resource, so it can be archived, mailed and opened anywhere. */
 #ifndef CH_CLI_TRACE_HTML_H
 #define CH_CLI_TRACE_HTML_H
 #include "cli/report/trace.h"

@@ -36,7 +36,7 @@ static void trace_text_bar(const struct ch_span *s, const struct ch_span *all, F
         fputc(i < from || i > to ? ' ' : point ? '|' : s->kind == CH_SPAN_WAIT ? '.' : '#', out);
 }
 
-/* As much of a text as fits, on one line. */
+/* As much of a text as fits on one line. */
 static void excerpt(const char *text, unsigned columns, FILE *out) {
     struct ch_escape e = {.mode = CH_ESCAPE_LINE};
     size_t n = strcspn(text, "\n"), fits = ch_term_fit(text, n, columns > 3 ? columns - 3 : 0);
@@ -76,7 +76,7 @@ static void below_one(const char *text, unsigned left, FILE *out) {
     fputc('\n', out);
 }
 
-/* Each of its lines, what went wrong in a run. */
+/* Print the lines of a run's errors. */
 static void trace_text_below(const char *text, unsigned left, FILE *out) {
     while (text && *text) {
         size_t n = strcspn(text, "\n");

@@ -40,7 +40,7 @@ static bool args_read_int(const char *text, int64_t *out) {
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    /* strtoll would skip white space and take a plus */
+    /* strtoll would skip white space and accept a plus sign */
     if (errno || end == text || *end || !strchr("-0123456789", *text))
         return false;
     *out = v;
@@ -51,7 +51,7 @@ static bool read_real(const char *text, double *out) {
     char *end;
     errno = 0;
     double v = strtod(text, &end);
-    /* and strtod hexadecimal, "inf" and "nan" */
+    /* strtod would accept hexadecimal, "inf" and "nan" */
     if (errno || *end || !isfinite(v) || strspn(text, "+-.0123456789eE") != strlen(text))
         return false;
     *out = v;
@@ -126,7 +126,7 @@ static void args_set_value(struct parser *p, const struct ch_opt *opt, const cha
     }
 }
 
-/* `attached` is the value written in the same word, or NULL. */
+/* `attached`: the value in the same word, or NULL. */
 static void args_take(struct parser *p, const struct ch_opt *opt, const char *attached) {
     if (opt->kind == CH_OPT_SWITCH) {
         if (attached)

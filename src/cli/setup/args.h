@@ -1,8 +1,8 @@
-/* args.h -- flags, described once.
+/* args.h -- command line flags, described by one table.
  *
- * A command has one table of options. The parser, the --help text and the
- * manual all read that table, so they cannot disagree. Values are written
- * straight into the command's own struct, at the offset the row names. */
+ * A command has one table of options. The parser, the --help text and the manual are
+ * generated from that table, so they cannot disagree. Values are written directly into the
+ * command's struct, at the offset in the row. */
 #ifndef CH_CLI_ARGS_H
 #define CH_CLI_ARGS_H
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "chela/error.h"
 
-struct ch_real { /* a number of which 0 is a proper value */
+struct ch_real { /* a number for which 0 is a valid value */
     bool set;
     double value;
 };
@@ -24,7 +24,7 @@ struct ch_texts { /* a flag that may be given several times */
 enum ch_opt_kind {
     CH_OPT_SWITCH, /* bool: no value */
     CH_OPT_TEXT,   /* const char *: borrowed from argv */
-    CH_OPT_TEXTS,  /* struct ch_texts: the same, all of them */
+    CH_OPT_TEXTS,  /* struct ch_texts: all values */
     CH_OPT_CHOICE, /* const char *: one of the words of .value, "a|b|c" */
     CH_OPT_INT,    /* int64_t in min..max */
     CH_OPT_REAL,   /* struct ch_real in min..max */
@@ -35,27 +35,26 @@ struct ch_opt {
     char letter;      /* short form, 0 for none */
     enum ch_opt_kind kind;
     size_t at;         /* offset of the field in the command's struct */
-    const char *value; /* what help calls the value, or the choices */
+    const char *value; /* name of the value in help, or the choices */
     double min, max;
-    const char *group; /* heading in help; rows of a group are neighbours */
+    const char *group; /* heading in help; rows of a group are adjacent */
     const char *help;
 };
 
 struct ch_args {
-    const char **words; /* what is no flag, in order; owned array, borrowed texts */
+    const char **words; /* arguments that are not flags, in order; owned array, borrowed texts */
     size_t n;
-    bool help; /* --help or -h was there */
+    bool help; /* --help or -h was given */
 };
 
-/* Sort argv (argc entries, the command's name not among them) into flags,
- * written to *into, and words. `later` (may be NULL, ends with NULL) lists
- * flags that are known but not supported in this version. Takes --flag value,
- * --flag=value, -x, -xyz, -x value, -xvalue; after "--" all are words, and "-"
- * always is. The last of a repeated flag counts, unless it is CH_OPT_TEXTS.
+/* Split argv (argc entries, without the command's name) into flags, written to *into, and
+ * words. `later` (may be NULL, NULL-terminated) lists flags that are known but not
+ * supported in this version. Accepts --flag value, --flag=value, -x, -xyz, -x value,
+ * -xvalue; after "--" all arguments are words, and "-" always is one. The last value of a
+ * repeated flag counts, except for CH_OPT_TEXTS.
  *
- * Returns 0, or CHELA_EINVAL with the first problem in *err; the rest is read
- * all the same, so that --output is known to who reports the problem. Release
- * args in both cases. */
+ * Returns 0, or CHELA_EINVAL with the first problem in *err; the rest is parsed too, so
+ * that --output is known when the problem is reported. Release args in both cases. */
 int ch_args_parse(const struct ch_opt *opts, const char *const *later, int argc, char *const *argv,
                   void *into, struct ch_args *args, struct chela_error *err);
 void ch_args_release(struct ch_args *args);

@@ -1,12 +1,12 @@
-/* run_opts.h -- the flags that commands which run an agent share: one row of each,
- * for tables of options (args.h). The struct they fill has members of the same
- * names; texts that differ between the commands are handed over. */
+/* run_opts.h -- option rows shared by the commands that run an agent (args.h). The
+ * command's struct has members of the same names; texts that differ between commands are
+ * macro arguments. */
 #ifndef CH_CLI_RUN_OPTS_H
 #define CH_CLI_RUN_OPTS_H
 #include "chela/session.h"
 #include "cli/setup/args.h"
 
-/* What a word of --reasoning stands for; NULL: the model's own. */
+/* The value of a --reasoning word; NULL: the model's default. */
 enum chela_reasoning ch_run_reasoning(const char *word);
 
 #define CH_MANY 1e12

@@ -24,8 +24,8 @@ static char *user_config(const struct ch_env *env) {
     return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
 }
 
-/* A directory of that name is none: a sandbox puts one there, for a while, so
- * that nobody inside can make a file. */
+/* True for a regular file, not for a directory: a sandbox temporarily creates a directory
+ * of that name, so that no file can be created inside. */
 static bool is_file(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
@@ -54,7 +54,7 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
     if (!s->config_path)
         return CHELA_OK;
     if (chela_config_load(s->config_path, on_warning, s, &s->config, err) < 0)
-        return err->code = CHELA_ECONFIG; /* whatever is wrong with it: exit 2 */
+        return err->code = CHELA_ECONFIG; /* any error of the file: exit 2 */
     ch_console_verbose(s->console, "[config] %s", s->config_path);
     return CHELA_OK;
 }
@@ -64,7 +64,7 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
 static void on_log(enum chela_log_level level, const char *area, const char *line, void *user) {
     struct ch_console *c = user;
     switch (level) {
-    case CHELA_LOG_TRACE: /* only comes when CHELA_TRACE asked for the area */
+    case CHELA_LOG_TRACE: /* only sent if CHELA_TRACE names the area */
         ch_console_trace(c, area, line);
         break;
     case CHELA_LOG_INFO:
@@ -84,7 +84,7 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
                            .replay = s->replay, .uv_loop = s->uv_loop);
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
-        err->code = rc = CHELA_ECONFIG; /* whatever is wrong with the cassette: exit 2 */
+        err->code = rc = CHELA_ECONFIG; /* any error of the cassette: exit 2 */
     if (rc < 0 || !s->config)
         return rc;
     if (chela_config_apply(s->config, s->rt, err) < 0)
@@ -94,11 +94,11 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- store ------------------------------------------------------------------- */
 
-/* Each directory of the path that is not there yet, for the user alone. */
+/* Create missing directories of the path, accessible by the user alone. */
 static void setup_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(path, 0700); /* what cannot be made is reported by who opens the file */
+        mkdir(path, 0700); /* failures are reported when the file is opened */
         *slash = '/';
     }
 }
@@ -143,7 +143,7 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
     int rc = chela_store_open(url, &opts, &s->store, err);
     free(url);
     if (rc < 0 && rc != CHELA_EINVAL && rc != CHELA_ENOENT)
-        err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+        err->code = rc = CHELA_EINTERNAL; /* any error: exit 1 */
     if (rc < 0)
         return rc;
     if (how != CH_STORE_READ && chela_store_note(s->store))
@@ -174,7 +174,7 @@ void ch_setup_free_names(char **names) {
     free(names);
 }
 
-/* flag: whose value the word is, for the message. */
+/* flag: the flag of the word, for the message. */
 static int setup_check_name(const char *flag, const char *word, char *const *names,
                             struct chela_error *err) {
     struct ch_suggest near;
@@ -191,8 +191,8 @@ static int setup_check_name(const char *flag, const char *word, char *const *nam
                       "%s: there is no tool '%s' ('chela tools list' shows them)", flag, word);
 }
 
-/* The next word of a comma separated list that is a tool's name, not a glob or
- * a group; NULL: there is none. */
+/* The next word of a comma-separated list that is a tool name, not a glob or a group; NULL:
+ * none. */
 static const char *next_name(char **rest) {
     for (char *word; (word = strsep(rest, ","));) {
         word += strspn(word, " ");
@@ -203,7 +203,7 @@ static const char *next_name(char **rest) {
     return NULL;
 }
 
-/* A glob may match nothing, a plain name must be a tool's. */
+/* A glob may match nothing; a plain name must be a tool. */
 static int setup_check_names(const struct ch_setup *s, char *const *names,
                              struct chela_error *err) {
     int rc = CHELA_OK;
@@ -214,7 +214,7 @@ static int setup_check_names(const struct ch_setup *s, char *const *names,
     return rc;
 }
 
-/* Asked for, there, and yet not offered: somebody should know. */
+/* Report tools that were requested and exist, but are not offered. */
 static void note_hidden(const struct ch_setup *s, char *const *visible) {
     char *copy = ch_dup(s->flags->tools), *rest = copy;
     for (const char *word; (word = next_name(&rest));) {
@@ -238,7 +238,7 @@ static int check_choice(const char *choice, char *const *names, struct chela_err
     return setup_check_name("--tool-choice", choice, names, err);
 }
 
-/* The policy comes last: before it, every tool can be seen and named. */
+/* The policy is set last: before it, every tool is visible. */
 struct policy {
     const char *allow, *deny;
     enum chela_permission permission;
@@ -300,9 +300,8 @@ void ch_setup_team_close(struct ch_setup_team *team) {
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                         chela_agent *agent, struct chela_error *err);
 
-/* One that is called, or takes over: what the command line says about models and
- * tools is for the first; what it forbids, who is asked and how much a run may use
- * holds for all. */
+/* Create an agent that is called or takes over. Models and tools of the command line apply
+ * to the first agent only; denied tools, approval mode and limits apply to all. */
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                        chela_agent **out, struct chela_error *err) {
     struct chela_agent_opts opts =
@@ -339,7 +338,7 @@ static int setup_meet(struct ch_setup *s, const char *id, const struct chela_age
     return *out ? CHELA_OK : make_member(s, id, caller, out, err);
 }
 
-/* Offer to an agent those that the file lists for it; each is made once. */
+/* Add the agents that the file lists for an agent; each is created once. */
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                         chela_agent *agent, struct chela_error *err) {
     const char *name;

@@ -1,8 +1,8 @@
-/* setup.h -- from flags to a runtime and an agent.
+/* setup.h -- creates a runtime and an agent from flags and configuration.
  *
- * Order: flag, then configuration file, then default. What every command that
- * needs an agent does the same way is here: finding the file, reporting its
- * warnings, choosing the model, narrowing the tools. */
+ * Precedence: flag, then configuration file, then default. This module contains the steps
+ * shared by all commands that need an agent: finding the file, reporting its warnings,
+ * choosing the model, restricting the tools. */
 #ifndef CH_CLI_SETUP_H
 #define CH_CLI_SETUP_H
 #include "chela.h"
@@ -16,8 +16,7 @@ struct ch_setup_flags {
     bool quiet, verbose, no_color;
 };
 
-/* Rows for the option table of a command whose struct has the flags above as
- * its member `setup`. */
+/* Option rows for a command whose struct has the flags above as its member `setup`. */
 /* clang-format off */
 #define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
 #define CH_SETUP_OPTS_CONFIG(type)                                                                 \
@@ -62,42 +61,43 @@ struct ch_setup {
     const struct ch_env *env;           /* borrowed */
     const struct ch_setup_flags *flags; /* borrowed */
     struct ch_console *console;         /* borrowed */
-    const char *ca_file;                /* borrowed, may be NULL: set by the caller */
-    const char *record, *replay;        /* likewise: cassettes */
-    chela_log_fn *log; /* likewise: instead of lines for people; its user is the console */
-    void *uv_loop;                      /* likewise: a host's loop */
-    bool nobody; /* can answer: ask_user is offered only where a list allows it; by the caller */
-    struct chela_limits limits; /* that the command line gives, for all agents */
+    const char *ca_file;                /* borrowed, may be NULL; set by the caller */
+    const char *record, *replay;        /* cassettes; borrowed, may be NULL; set by the caller */
+    /* replaces log lines for people; its user is the console; set by the caller */
+    chela_log_fn *log;
+    void *uv_loop;                      /* the host's loop; set by the caller */
+    /* nobody can answer questions: ask_user is offered only if a list allows it; set by the
+     * caller */
+    bool nobody;
+    struct chela_limits limits; /* limits of the command line, for all agents */
     chela_runtime *rt;                  /* owned; owns the agent */
-    chela_config *config;               /* owned; NULL: there is no file */
-    char *config_path;                  /* owned; NULL: there is no file */
-    unsigned warnings;                  /* the file gave */
+    chela_config *config;               /* owned; NULL: no file */
+    char *config_path;                  /* owned; NULL: no file */
+    unsigned warnings;                  /* warnings of the file */
     chela_store *store;                 /* owned; NULL: not opened */
     struct ch_setup_team team;          /* agents that were made */
 };
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
 
-/* A command that works on the store, from its flags to its exit code: an error is
- * shown, everything is given back. */
+/* Run a command that works on the store, from flags to exit code: reports errors and
+ * releases everything. */
 void ch_setup_begin(struct ch_setup *s, const struct ch_env *env,
                     const struct ch_setup_flags *flags, struct ch_console *console);
 int ch_setup_finish(struct ch_setup *s, int rc, const struct chela_error *err);
 
-/* Find and read the configuration file, if there is one. A file that was
- * named must be there. */
+/* Find and read the configuration file, if any. A file named by a flag must exist. */
 int ch_setup_config(struct ch_setup *s, struct chela_error *err);
-/* Make the runtime and give it the providers of the file. */
+/* Create the runtime with the providers of the file. */
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
-/* Open the store that was chosen: by the flag, by the file, or, if it is
- * `wanted` all the same, the user's own. None: s->store stays NULL. A runtime
- * that was made keeps its sessions there. */
+/* Open the chosen store: from the flag, from the file, or, if `wanted`, the user's default.
+ * None: s->store stays NULL. An existing runtime keeps its sessions there. */
 enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
-/* Of its URL, such as "redis"; yours to free. */
+/* The scheme of the store's URL, such as "redis"; the caller frees it. */
 char *ch_setup_store_kind(const struct ch_setup *s);
-/* Fill what opts leaves open and make the agent with its tools, and those agents
- * that it may call. */
+/* Fill the unset members of opts and create the agent with its tools, and the agents that
+ * it may call. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);
 
@@ -109,12 +109,12 @@ int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct ch
 struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
 void ch_setup_team_close(struct ch_setup_team *team);
 
-/* The flag --sandbox says how strict; what the file says about the rest stays.
- * opts->sandbox may then be *own, which must last as long as it is used. */
+/* Apply --sandbox: the flag sets the mode, the file the rest. opts->sandbox may then point
+ * to *own, which must live as long as opts is used. */
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
                       struct chela_sandbox_opts *own);
 
-/* What begins by the clock, as the file has it; its texts are the file's. */
+/* The schedules of the file; texts are borrowed from it. */
 struct ch_setup_schedules {
     struct chela_schedule *items;
     const struct chela_schedule **list; /* NULL-terminated */
@@ -123,13 +123,13 @@ struct ch_setup_schedules {
 int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
                        struct chela_error *err);
 void ch_setup_schedules_release(struct ch_setup_schedules *l);
-/* The agent that was named, else all of the file, else one by default; ended by
- * NULL, to be freed. opts: of each of them. */
+/* The named agent, else all agents of the file, else a default agent; NULL-terminated,
+ * freed by the caller. opts: for each of them. */
 int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
                     const struct chela_agent_opts *opts, chela_agent ***out,
                     struct chela_error *err);
 
-/* The names of the agent's tools, ended by NULL; give them back. */
+/* The names of the agent's tools, NULL-terminated; the caller frees them. */
 char **ch_setup_tool_names(const chela_agent *agent);
 void ch_setup_free_names(char **names);
 

@@ -1,4 +1,4 @@
-/* draft.h -- text that is made in memory, piece by piece, and then used whole. */
+/* draft.h -- text built in memory piece by piece. */
 #ifndef CH_CLI_DRAFT_H
 #define CH_CLI_DRAFT_H
 #include <stddef.h>
@@ -13,17 +13,17 @@
  *     free(d.p); */
 struct ch_draft {
     FILE *f;
-    char *p; /* owned by who made the draft, NUL-terminated */
+    char *p; /* owned by the creator of the draft, NUL-terminated */
     size_t n;
 };
 
-/* Filled in place: the stream remembers where p and n are. */
+/* Initialized in place: the stream stores the addresses of p and n. */
 void ch_draft_init(struct ch_draft *d);
 void ch_draft_finish(struct ch_draft *d);
-/* As a JSON string. */
+/* Write text as a JSON string. */
 void ch_draft_quote(struct ch_draft *d, const char *text);
 
-/* asprintf that cannot fail. The caller frees it. */
+/* asprintf that aborts on failure. The caller frees the result. */
 char *ch_format(const char *fmt, ...) CHELA_PRINTF(1, 2);
 
 #endif

@@ -1,4 +1,4 @@
-/* env.c -- the only place of the program that asks the environment. */
+/* env.c -- the only reader of environment variables. */
 #include "cli/support/env.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const char *env_get(const char *name) {
 static const char *get_pager(void) {
     const char *pager = getenv("PAGER");
     if (!pager)
-        return "command -v less >/dev/null || exit 127; less"; /* not every system has it */
+        return "command -v less >/dev/null || exit 127; less"; /* not every system has less */
     return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
 }
 
@@ -37,7 +37,7 @@ struct ch_env ch_env_read(void) {
     const char *term = env_get("TERM");
     return (struct ch_env){
         .trace = env_get("CHELA_TRACE"),
-        /* the XDG specification: a relative path is to be ignored */
+        /* per the XDG specification, relative paths are ignored */
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
         .home = env_get("HOME"),

@@ -1,6 +1,6 @@
-/* env.h -- everything the program takes from the environment, and the time.
+/* env.h -- everything that the program reads from the environment, and the time.
  *
- * Keys of model services are not here: the library looks them up itself. */
+ * API keys of model services are read by the library, not here. */
 #ifndef CH_CLI_ENV_H
 #define CH_CLI_ENV_H
 #include <stdbool.h>
@@ -9,12 +9,12 @@
 struct ch_cmd;
 
 struct ch_env {
-    const struct ch_cmd *const *commands; /* all of them, ended by NULL (main/commands.h) */
+    const struct ch_cmd *const *commands; /* all commands, NULL-terminated (main/commands.h) */
     const char *trace;       /* CHELA_TRACE: areas to trace, NULL when unset */
     const char *config_home; /* XDG_CONFIG_HOME, NULL when unset or not absolute */
-    const char *state_home;  /* XDG_STATE_HOME, likewise */
+    const char *state_home;  /* XDG_STATE_HOME, NULL when unset or not absolute */
     const char *home;        /* HOME, NULL when unset */
-    const char *pager;       /* PAGER as a command, less when unset; NULL: none is wanted */
+    const char *pager;       /* PAGER as a command, less when unset; NULL: no pager */
     bool no_color;           /* NO_COLOR is set to anything but "" */
     bool dumb;               /* TERM is unset or "dumb" */
 };
@@ -25,7 +25,7 @@ struct ch_env_help {
 };
 extern const struct ch_env_help ch_env_help[];
 
-/* The texts are the environment's own. */
+/* Texts are borrowed from the environment. */
 struct ch_env ch_env_read(void);
 
 /* The wall clock, Unix epoch. */

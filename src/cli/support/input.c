@@ -21,7 +21,7 @@ struct source {
     void *user;
 };
 
-/* Until there is something to read. */
+/* Wait until input is readable. */
 static int wait_readable(struct source *src, struct chela_error *err) {
     for (;;) {
         struct pollfd fds[] = {{.fd = src->fd, .events = POLLIN},
@@ -33,7 +33,7 @@ static int wait_readable(struct source *src, struct chela_error *err) {
         } else if (n > 0 && fds[1].revents) {
             return ch_problem(err, CHELA_ECANCELED, "cancelled");
         } else if (n > 0 || errno != EINTR) {
-            return CHELA_OK; /* read() will say what is wrong */
+            return CHELA_OK; /* read() will report the error */
         }
     }
 }

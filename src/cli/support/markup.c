@@ -14,9 +14,9 @@ void ch_markup_write(FILE *out, const char *text, size_t n) {
             fputs("&amp;", out);
         else if (c == '"')
             fputs("&quot;", out);
-        else if (c == '\n' || c == '\t') /* a value would lose them */
+        else if (c == '\n' || c == '\t') /* attribute values would lose them */
             fprintf(out, "&#%d;", c);
-        else /* XML has no way to write most control characters */
+        else /* XML cannot represent most control characters */
             fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
     }
 }

@@ -1,5 +1,5 @@
-/* markup.h -- texts from outside in a page, a picture or a report (HTML, SVG,
- * XML): between tags and inside quoted values alike. */
+/* markup.h -- escapes untrusted text for HTML, SVG and XML, between tags and in quoted
+ * values. */
 #ifndef CH_CLI_MARKUP_H
 #define CH_CLI_MARKUP_H
 #include <stdio.h>

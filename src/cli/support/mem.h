@@ -1,7 +1,7 @@
-/* mem.h -- allocation for a program that has nothing to fall back to.
+/* mem.h -- memory allocation that aborts on failure.
  *
- * The command line holds little and lives shortly: without memory it stops.
- * What comes from outside is bounded where it is read (input.h). */
+ * The command line program uses little memory and is short-lived: it exits when memory runs
+ * out. External input is bounded where it is read (input.h). */
 #ifndef CH_CLI_MEM_H
 #define CH_CLI_MEM_H
 #include <stdlib.h>

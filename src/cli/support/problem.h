@@ -1,7 +1,7 @@
-/* problem.h -- filling a struct chela_error on our side of the border.
+/* problem.h -- fills a struct chela_error for the command line.
  *
- * The library's own errors and the command line's travel in the same value,
- * so that one place prints them (console.h) and one maps them to exit codes. */
+ * Errors of the library and of the command line use the same struct, so that one place
+ * prints them (console.h) and one maps them to exit codes. */
 #ifndef CH_CLI_PROBLEM_H
 #define CH_CLI_PROBLEM_H
 #include "chela/error.h"
@@ -16,12 +16,10 @@ enum ch_exit {
     CH_EXIT_PAUSED = 5,
 };
 
-/* Keeps the first problem: later ones are mostly its consequences. Returns
- * code, so that a caller can hand it straight on. */
+/* Keeps the first problem, because later ones are usually consequences. Returns code. */
 int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PRINTF(3, 4);
 
-/* CH_EXIT_USAGE for what the user wrote (a flag, a file, a name), else
- * CH_EXIT_ERROR. */
+/* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR. */
 int ch_problem_exit(const struct chela_error *err);
 
 #endif

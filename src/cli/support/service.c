@@ -1,5 +1,5 @@
-/* service.c -- see service.h. The protocol is sd_listen_fds(3) and sd_notify(3):
- * three variables and a datagram, for which no library is needed. */
+/* service.c -- see service.h. The protocol is sd_listen_fds(3) and sd_notify(3): three
+ * variables and a datagram, so no library is needed. */
 #include "cli/support/service.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "cli/support/mem.h"
 
 #define FIRST_SOCKET 3
-#define SPARE_SOCKET 1000 /* the same, open after the gateway has closed its own */
+#define SPARE_SOCKET 1000 /* a duplicate that stays open after the gateway closed its own */
 #define CHUNK 4096
 
 static long number_in(const char *name) {
@@ -36,7 +36,7 @@ const char *ch_service_socket(void) {
     return "fd:3";
 }
 
-/* The words of our own command line, each with its NUL. */
+/* The words of this process's command line, each NUL-terminated. */
 static char *service_read_words(size_t *n) {
     char *words = NULL;
     FILE *f = fopen("/proc/self/cmdline", "re");
@@ -53,7 +53,7 @@ static char *service_read_words(size_t *n) {
     return words;
 }
 
-/* The environment and, with a socket, what says that it is for us. */
+/* The environment plus, with a socket, the variables that announce it. */
 static char **service_read_variables(bool socket) {
     size_t n = 0;
     while (environ[n])
@@ -67,7 +67,7 @@ static char **service_read_variables(bool socket) {
     return all;
 }
 
-/* What was allocated for it goes with the process. */
+/* Allocations are released with the process image. */
 void ch_service_exec(bool socket) {
     size_t n, count = 0;
     char *words = service_read_words(&n), **argv = ch_must(calloc(n + 1, sizeof(*argv)));
@@ -77,7 +77,7 @@ void ch_service_exec(bool socket) {
         execvpe(argv[0], argv, service_read_variables(socket));
 }
 
-/* "/path" or, beginning with an at sign, a name without a file. */
+/* "/path" or, with a leading '@', an abstract name. */
 static socklen_t service_read_address(const char *text, struct sockaddr_un *to) {
     size_t n = strlen(text);
     if ((text[0] != '/' && text[0] != '@') || n >= sizeof(to->sun_path))
@@ -97,7 +97,7 @@ void ch_service_tell(const char *state) {
     int fd = n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &t); /* which a reload is told with */
+    clock_gettime(CLOCK_MONOTONIC, &t); /* required with RELOADING=1 */
     char *text = ch_format("%s\nMONOTONIC_USEC=%lld", state,
                            (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
     sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, n);

@@ -11,26 +11,26 @@
 
 #include "cli/support/mem.h"
 
-#define DRAIN_S 10 /* a kept run has after SIGTERM */
-#define LEAVE_S 3  /* the program has to end, once its run was left */
+#define DRAIN_S 10 /* seconds of a stored run after SIGTERM */
+#define LEAVE_S 3  /* seconds until the program must end after its run was left */
 
 struct ch_signals {
-    sigset_t set, before; /* what is waited for; the mask to restore */
+    sigset_t set, before; /* handled signals; the mask to restore */
     pthread_t waiter;
     int pipe[2]; /* written once, when `caught` or `left` becomes true */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following members */
     chela_run *run;       /* borrowed; NULL before attach and after detach */
-    char *key;            /* owned: of a session that is kept; NULL */
+    char *key;            /* owned: key of a stored session; NULL */
     bool caught;
-    bool draining; /* SIGTERM came; the run has some time left */
-    bool left;     /* draining has come to its end */
+    bool draining; /* SIGTERM was received; the run may still finish */
+    bool left;     /* the drain time is over */
     bool detached;
     bool stop;
 };
 
-/* The loop does not get to it. What was stored is all that is needed to go on, so
- * leaving is safe at any time. */
+/* The loop did not end in time. Everything needed to resume is stored, so leaving is safe
+ * at any time. */
 static void leave_now(const struct ch_signals *s) {
     char line[512];
     int n = snprintf(line, sizeof(line),
@@ -38,14 +38,14 @@ static void leave_now(const struct ch_signals *s) {
     size_t most = sizeof(line) - 1;
     if (!s->detached && n > 0 &&
         write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
-        _exit(0); /* nobody reads it */
+        _exit(0); /* stdout is not read any more */
     _exit(0);
 }
 
-/* The rest is under the lock. */
+/* Called under the lock. */
 static void wake_pollers(const struct ch_signals *s) {
     if (write(s->pipe[1], "", 1) < 0) {
-        /* nobody polls a pipe that is full or gone */
+        /* a full or closed pipe has no poller */
     }
 }
 
@@ -74,7 +74,7 @@ static void first_signal(struct ch_signals *s, int signo) {
 }
 
 static void signal_on_signal(struct ch_signals *s, int signo) {
-    /* _exit: a destructor might wait for the very thing that hangs */
+    /* _exit: a destructor might wait for the hanging operation */
     if (s->caught || s->left || s->detached)
         _exit(128 + signo);
     if (s->draining)
@@ -136,7 +136,7 @@ void ch_signals_free(struct ch_signals *s) {
     pthread_mutex_lock(&s->lock);
     s->stop = true;
     pthread_mutex_unlock(&s->lock);
-    pthread_kill(s->waiter, SIGTERM); /* wakes that thread's sigwait, no more */
+    pthread_kill(s->waiter, SIGTERM); /* only wakes that thread's sigwait */
     pthread_join(s->waiter, NULL);
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
     close(s->pipe[0]);

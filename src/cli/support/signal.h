@@ -1,8 +1,8 @@
-/* signal.h -- Ctrl-C: the first asks, the second insists.
+/* signal.h -- signals: the first cancels the run, further ones force the end.
  *
- * SIGINT, SIGTERM and (unless nohup had it ignored) SIGHUP are blocked in all
- * threads and taken by one that waits for them, because cancelling a run is
- * safe from any thread but not inside a signal handler. */
+ * SIGINT, SIGTERM and (unless ignored by nohup) SIGHUP are blocked in all threads and
+ * received by one waiting thread, because a run may be cancelled from any thread but not
+ * from a signal handler. */
 #ifndef CH_CLI_SIGNAL_H
 #define CH_CLI_SIGNAL_H
 #include <stdbool.h>
@@ -11,26 +11,25 @@
 
 struct ch_signals;
 
-/* Call before any other thread is started: they inherit the mask. NULL when
- * there is no thread to be had: then signals do what they do by default, and
- * the other calls take NULL. */
+/* Call before any other thread is started, because threads inherit the mask. NULL if no
+ * thread can be created: signals then have their default effect, and the other functions
+ * accept NULL. */
 struct ch_signals *ch_signals_new(void);
 void ch_signals_free(struct ch_signals *s);
 
-/* The run that the first signal cancels; a signal that came before counts. NULL:
- * there is none just now. */
+/* Set the run that the first signal cancels; an earlier signal counts. NULL: no run. */
 void ch_signals_attach(struct ch_signals *s, chela_run *run);
-/* The run's session is kept, under this key (copied): SIGTERM gives the run ten
- * seconds to end by itself. Then, or with a second signal, it is left as it is
- * (chela_run_leave). If the program has not ended soon after that, or with a third
- * signal, it is ended. */
+/* The run's session is stored under this key (copied): SIGTERM gives the run ten seconds to
+ * end by itself. Afterwards, or on a second signal, the run is left to be resumed
+ * (chela_run_leave). If the program does not end soon after that, or on a third signal, it
+ * is terminated. */
 void ch_signals_drain(struct ch_signals *s, const char *key);
-/* Nothing is left to be cancelled: from now on a signal ends the program. */
+/* No run can be cancelled any more: from now on a signal ends the program. */
 void ch_signals_detach(struct ch_signals *s);
 
-bool ch_signals_caught(struct ch_signals *s); /* what there is is cancelled */
+bool ch_signals_caught(struct ch_signals *s); /* a signal was received and the run is cancelled */
 bool ch_signals_left(struct ch_signals *s);   /* the run was left, to be resumed */
-/* Readable once either is true; -1 without. For poll(). */
+/* Readable once either is true; -1 if unavailable. For poll(). */
 int ch_signals_fd(const struct ch_signals *s);
 
 #endif

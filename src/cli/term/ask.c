@@ -1,8 +1,8 @@
 /* ask.c -- see ask.h.
  *
- * What was typed before the question was shown is no answer to it: it is thrown
- * away. There is no default; a line that says neither yes nor no is asked about
- * again. The end of input is a no, Ctrl-C ends the run. */
+ * Input typed before the question was shown is discarded. There is no default; a line that
+ * is neither yes nor no repeats the question. The end of input is a no; Ctrl-C ends the
+ * run. */
 #include "cli/term/ask.h"
 
 #include <ctype.h>
@@ -71,7 +71,7 @@ bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out,
 
 enum heard { LINE, NOTHING, INTERRUPTED, LEFT };
 
-/* One line, without its end. The rest of a longer one is no answer either. */
+/* Read one line, without its line end. The rest of a longer line is discarded. */
 static enum heard listen(struct ch_asker *a) {
     struct pollfd fds[] = {{.fd = a->tty, .events = POLLIN},
                            {.fd = ch_signals_fd(a->signals), .events = POLLIN}};
@@ -97,11 +97,11 @@ static enum heard listen(struct ch_asker *a) {
         *end = '\0';
         return LINE;
     }
-    line[0] = '\0'; /* too long to be understood */
+    line[0] = '\0'; /* too long */
     return LINE;
 }
 
-/* In the background reading would stop the program. */
+/* A background process would be stopped by reading. */
 static bool in_foreground(const struct ch_asker *a) {
     pid_t front = tcgetpgrp(a->tty);
 
@@ -217,7 +217,7 @@ const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t 
     }
 }
 
-/* --- questions of our own --------------------------------------------------------------- */
+/* --- questions of the program ----------------------------------------------------------- */
 
 const char *ch_asker_line(struct ch_asker *a, const char *text) {
     if (!in_foreground(a))

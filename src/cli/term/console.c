@@ -68,7 +68,7 @@ static void term_console_put(struct ch_console *c, const struct ch_term *t, cons
         c->failure = failure;
 }
 
-/* What is written on a terminal moves the cursor of both streams. */
+/* Output on a terminal moves the cursor of both streams. */
 static void term_console_put_text(struct ch_console *c, const struct ch_term *t, const char *p,
                                   size_t n) {
     term_console_put(c, t, p, n);
@@ -84,7 +84,7 @@ static void end_progress(struct ch_console *c) {
     term_console_put_text(c, &c->err, "\n", 1);
 }
 
-/* Bring the cursor to the start of a line. */
+/* Move the cursor to the start of a line. */
 static void break_line(struct ch_console *c) {
     end_progress(c);
     if (c->open_fd)
@@ -93,7 +93,7 @@ static void break_line(struct ch_console *c) {
 
 /* --- answer ---------------------------------------------------------------- */
 
-/* Newlines wait until something follows them, so that the last can be counted. */
+/* Newlines are held back until text follows, so that trailing ones can be dropped. */
 static void answer_text(struct ch_console *c, struct ch_draft *d, const char *p, size_t n) {
     size_t text = n;
     while (text > 0 && p[text - 1] == '\n')
@@ -138,7 +138,7 @@ void ch_console_answer_end(struct ch_console *c) {
     c->answered = false;
     c->newlines = 0;
     ch_draft_finish(&d);
-    /* a note in between has ended the line already */
+    /* a note in between has already ended the line */
     bool ended = c->out.tty && c->open_fd != c->out.fd;
     if (!ended || d.n > 1)
         term_console_put_text(c, &c->out, d.p, d.n);
@@ -172,7 +172,7 @@ unsigned ch_console_columns(const struct ch_console *c) {
     return c->out.tty ? ch_term_columns(&c->out) : 0;
 }
 
-/* --- what goes to stderr ---------------------------------------------------- */
+/* --- stderr ----------------------------------------------------------------- */
 
 void ch_console_progress(struct ch_console *c, const char *label, const char *p, size_t n) {
     if (c->quiet || n == 0)

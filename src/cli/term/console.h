@@ -1,13 +1,12 @@
-/* console.h -- the one door to standard output and standard error.
+/* console.h -- the only writer of standard output and standard error.
  *
- * Answers go to stdout, everything about them to stderr; both may be the same
- * terminal. The console knows where the cursor is, so that a note never lands
- * in the middle of an answer's line, and takes the status line away before
- * anything else is written. Text of others is made safe for terminals here:
- * always on stderr, on stdout when it is a terminal.
+ * Answers go to stdout, everything else to stderr; both may be the same terminal. The
+ * console tracks the cursor, so that a note never starts in the middle of an answer's line,
+ * and removes the status line before other output. Untrusted text is made safe for
+ * terminals here: always on stderr, on stdout if it is a terminal.
  *
- * Calls are safe from any thread: the run's events, the status ticker and the
- * library's log share it. */
+ * All functions may be called from any thread: the run's events, the status ticker and the
+ * library's log use the same console. */
 #ifndef CH_CLI_CONSOLE_H
 #define CH_CLI_CONSOLE_H
 #include <pthread.h>
@@ -21,21 +20,22 @@
 struct ch_console {
     struct ch_term out, err;
     bool quiet, verbose;
-    const char *pager; /* for long listings; NULL: none */
-    bool json; /* lines on stderr are JSON objects; set before the first */
+    const char *pager; /* for long listings; NULL: no pager */
+    bool json; /* write JSON objects on stderr; set before the first line */
 
-    pthread_mutex_t lock;              /* of what follows */
-    struct ch_escape answer, progress; /* filters of the two open streams */
-    size_t newlines;                   /* of the answer, held back: it ends with exactly one */
-    bool answered;                     /* the answer has begun and is not ended */
-    bool progressing;                  /* a stretch of progress text has begun */
-    int open_fd;                       /* the terminal line is unfinished by this fd; 0: none */
+    pthread_mutex_t lock;              /* protects the following members */
+    struct ch_escape answer, progress; /* filters of the two streams */
+    /* line feeds of the answer held back, because it ends with exactly one */
+    size_t newlines;
+    bool answered;                     /* the answer has begun and not ended */
+    bool progressing;                  /* progress text has begun */
+    int open_fd;                       /* fd that left the terminal line unfinished; 0: none */
     bool status;                       /* a status line is on the screen */
-    /* Instead of writing, if set: for a screen that has its own way (screen.h).
-     * Called under the lock, from any thread. */
+    /* Replaces writing, for a screen with its own output (screen.h). Called under the lock,
+     * from any thread. */
     void (*sink)(const char *p, size_t n, void *user);
     void *sink_user;
-    int failure;                       /* errno of the first failed write to stdout, 0 */
+    int failure;                       /* errno of the first failed write to stdout, or 0 */
 };
 
 enum ch_verbosity { CH_NORMAL, CH_QUIET, CH_VERBOSE };
@@ -44,49 +44,47 @@ void ch_console_init(struct ch_console *c, const struct ch_env *env, enum ch_ver
                      bool no_color);
 void ch_console_release(struct ch_console *c);
 
-/* A piece of the answer, and its end: one newline, whatever the text had. */
+/* A piece of the answer, and its end: exactly one newline. */
 void ch_console_answer(struct ch_console *c, const char *p, size_t n);
 void ch_console_answer_end(struct ch_console *c);
 
-/* Bytes for stdout as they are (made safe on a terminal), at once. */
+/* Write bytes to stdout unchanged (made safe on a terminal), at once. */
 void ch_console_print(struct ch_console *c, const char *p, size_t n);
 
-/* Columns of the terminal that stdout is; 0: it is none. */
+/* Columns of stdout's terminal; 0: not a terminal. */
 unsigned ch_console_columns(const struct ch_console *c);
 
-/* A piece of running text on stderr, dim; ended by whatever comes next. The
- * label opens the stretch. Nothing when quiet. */
+/* A piece of progress text on stderr, dim; any other output ends it. The label precedes the
+ * first piece. Nothing when quiet. */
 void ch_console_progress(struct ch_console *c, const char *label, const char *p, size_t n);
 
-/* One line on stderr. note: dim, not when quiet; verbose: only with -v;
- * error: "chela: ", always. The text may hold anything: it is made one safe
- * line. */
+/* One line on stderr. note: dim, not when quiet; verbose: only with -v; error: "chela: ",
+ * always. Untrusted text is made one safe line. */
 void ch_console_note(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
 void ch_console_verbose(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
 void ch_console_error(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* One line on stderr as a JSON object {ts, level, area, message}. */
 void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text);
-/* Text of several lines on stderr, made safe, always. */
+/* Several lines on stderr, made safe, always. */
 void ch_console_complain(struct ch_console *c, const char *p, size_t n);
-/* What was asked for by CHELA_TRACE comes even when quiet. */
+/* Trace output requested by CHELA_TRACE, also when quiet. */
 void ch_console_trace(struct ch_console *c, const char *area, const char *text);
 
-/* A question on stderr, always: several safe lines, the cursor stays behind the
- * last. Until ch_console_asked nothing but the terminal's own echo follows. */
+/* A question on stderr, always: several safe lines; the cursor stays after the last.
+ * Nothing else is written until ch_console_asked. */
 void ch_console_ask(struct ch_console *c, const char *p, size_t n);
-/* It was answered; ended_line: by a line that the terminal has echoed. */
+/* The question was answered; ended_line: the terminal echoed a line end. */
 void ch_console_asked(struct ch_console *c, bool ended_line);
 
-/* Show a status line (safe text, cut to the terminal) instead of the one
- * before, unless a line of text is unfinished; NULL takes it away. Only for a
- * live stderr. */
+/* Show a status line (safe text, truncated to the terminal) instead of the previous one,
+ * unless a line of text is unfinished; NULL removes it. Only if stderr is live. */
 void ch_console_status(struct ch_console *c, const char *line);
 
 /* errno of the first write to stdout that failed, or 0. */
 int ch_console_failure(struct ch_console *c);
 
-/* For commands whose output is all there is: says what went wrong with stdout
- * (a closed pipe is no news) and turns code into the exit code to return. */
+/* For commands that only print: reports a failure of stdout (except a closed pipe) and
+ * returns the exit code. */
 int ch_console_exit(struct ch_console *c, int code);
 
 #endif

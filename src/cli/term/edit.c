@@ -1,5 +1,5 @@
-/* edit.c -- see edit.h: the text and the keys that change it. A character here
- * is what takes room, with all that joins it (accents, variation selectors). */
+/* edit.c -- see edit.h: the text and the keys that change it. A character here is a base
+ * character with all its combining characters (accents, variation selectors). */
 #include "cli/term/edit.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ static bool term_edit_is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Bytes beyond ASCII are letters to somebody. */
+/* Bytes beyond ASCII count as letters. */
 static bool term_edit_is_word(char c) {
     return (unsigned char)c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
            (c >= 'a' && c <= 'z') || c == '_';
@@ -128,7 +128,7 @@ static size_t word_right(const struct ch_edit *e) {
     return at;
 }
 
-/* What Ctrl-W takes: everything back to a space. */
+/* Start of the text that Ctrl-W removes: back to a space. */
 static size_t space_left(const struct ch_edit *e) {
     size_t at = e->at;
     while (at > 0 && term_edit_is_space(e->text[at - 1]))
@@ -143,7 +143,7 @@ static size_t space_left(const struct ch_edit *e) {
 static void kill(struct ch_edit *e, size_t from, size_t to, bool was_killing) {
     size_t old = was_killing && e->killed ? strlen(e->killed) : 0, n = to - from;
     char *all = ch_must(malloc(old + n + 1));
-    bool ahead = to > e->at; /* what lies behind the cursor is added behind */
+    bool ahead = to > e->at; /* text after the cursor is appended */
 
     memcpy(all + (ahead ? 0 : n), e->killed ? e->killed : "", old);
     memcpy(all + (ahead ? old : 0), e->text + from, n);
@@ -184,7 +184,7 @@ static void show_past(struct ch_edit *e, size_t past) {
     ch_edit_set(e, past ? term_edit_entry(e, past) : e->draft);
 }
 
-/* Within the text first, by its lines; then through history. */
+/* Moves within the lines of the text first, then through the history. */
 static void up(struct ch_edit *e) {
     size_t start = line_start(e, e->at);
     if (start == 0) {
@@ -208,7 +208,7 @@ static void down(struct ch_edit *e) {
         end + 1 + ch_term_fit(e->text + end + 1, term_edit_line_end(e, end + 1) - end - 1, column);
 }
 
-/* The nearest entry with the query, from `past` entries back on. */
+/* Find the nearest entry with the query, starting `past` entries back. */
 static void term_edit_search(struct ch_edit *e, size_t past) {
     for (; e->history && past <= e->history->n; past++) {
         if (past > 0 && strstr(term_edit_entry(e, past), e->query)) {
@@ -247,7 +247,7 @@ static size_t common(char *const *words, size_t n) {
         len = k;
     }
     while (len > 0 && ((unsigned char)words[0][len] & 0xC0) == 0x80)
-        len--; /* not through a character */
+        len--; /* do not split a character */
     return len;
 }
 

@@ -1,9 +1,9 @@
-/* edit.h -- a line editor as a pure machine: bytes in, actions and a picture out.
+/* edit.h -- a line editor as a pure state machine: bytes in, actions and a view out.
  *
- * The text may have several lines. Alt-Enter, Ctrl-J and a backslash before
- * Enter break it; what is pasted never ends it. It knows no terminal, no files
- * and no clock: who owns those feeds it, acts on what it returns and draws what
- * ch_edit_view says. The text is UTF-8 at any time. */
+ * The text may have several lines. Alt-Enter, Ctrl-J and a backslash before Enter insert a
+ * line break; pasted text never submits. The editor uses no terminal, no files and no
+ * clock: its owner feeds bytes, performs the returned actions and draws the view of
+ * ch_edit_view. The text is always valid UTF-8. */
 #ifndef CH_CLI_EDIT_H
 #define CH_CLI_EDIT_H
 #include <stdbool.h>
@@ -12,11 +12,11 @@
 #include "cli/term/history.h"
 #include "cli/term/keys.h"
 
-enum { CH_EDIT_MAX = 1 << 20 }; /* bytes of text; more is not taken */
+enum { CH_EDIT_MAX = 1 << 20 }; /* maximum bytes of text */
 
 enum ch_edit_action {
     CH_EDIT_NONE,
-    CH_EDIT_SUBMIT,    /* take the text */
+    CH_EDIT_SUBMIT,    /* take the text with ch_edit_take */
     CH_EDIT_COMPLETE,  /* Tab: call ch_edit_complete */
     CH_EDIT_INTERRUPT, /* Ctrl-C */
     CH_EDIT_EOF,       /* Ctrl-D at an empty prompt */
@@ -30,40 +30,40 @@ struct ch_edit {
     struct ch_keys keys;
     char *text; /* owned, NUL-terminated */
     size_t n, cap, at;
-    char *killed;              /* owned: what Ctrl-Y brings back; NULL */
-    bool killing;              /* the last key killed: the next adds to it */
+    char *killed;              /* owned: text for Ctrl-Y; NULL */
+    bool killing;              /* the last key killed text: the next kill appends */
     struct ch_history *history; /* borrowed; may be NULL */
-    size_t past;                /* entries back from now; 0: the text is new */
+    size_t past;                /* position in the history; 0: the new text */
     char *draft;                /* owned: the new text while an old one is shown */
     bool searching;
     char query[128];
-    bool missing; /* the query is nowhere */
-    char *hint;   /* owned: what could be completed, one line; NULL */
+    bool missing; /* the query has no match */
+    char *hint;   /* owned: possible completions, one line; NULL */
 };
 
 void ch_edit_init(struct ch_edit *e, struct ch_history *history);
 void ch_edit_release(struct ch_edit *e);
 
-/* Use up bytes until something is to be done; how many were used. */
+/* Consume bytes until an action is due; returns the number consumed. */
 size_t ch_edit_feed(struct ch_edit *e, const char *p, size_t n, enum ch_edit_action *action);
-/* Nothing followed an ESC. */
+/* No byte followed an ESC. */
 enum ch_edit_action ch_edit_flush(struct ch_edit *e);
 
-/* The text, handed over; the editor is empty then. */
+/* Take ownership of the text; the editor is then empty. */
 char *ch_edit_take(struct ch_edit *e);
 void ch_edit_set(struct ch_edit *e, const char *text);
 
-/* The words that could stand from byte `from` of the text to the cursor: one
- * takes its place, of several what they have in common, and they are shown. */
+/* Complete the text from byte `from` to the cursor: a single word is inserted; of several
+ * words the common prefix is inserted and the words are shown. */
 void ch_edit_complete(struct ch_edit *e, size_t from, char *const *words, size_t n);
 
-/* What to draw: lines that are safe for a terminal and no wider than asked,
- * at most `rows` of them, around the cursor. */
+/* The view: lines that are safe for a terminal and not wider than requested, at most `rows`
+ * around the cursor. */
 struct ch_edit_view {
     char **lines; /* owned, and each of them */
     size_t n;
-    size_t row;      /* of the cursor, from 0 */
-    unsigned column; /* likewise */
+    size_t row;      /* row of the cursor, from 0 */
+    unsigned column; /* column of the cursor, from 0 */
 };
 void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns, size_t rows,
                   struct ch_edit_view *out);

@@ -1,5 +1,5 @@
-/* edit_view.c -- what an editor looks like: its text folded into lines of the
- * terminal's width, and where the cursor is. See edit.h. */
+/* edit_view.c -- the view of an editor: its text wrapped to the terminal's width, and the
+ * cursor position. See edit.h. */
 #include "cli/term/edit_view.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void edit_view_put(struct sheet *s, const char *p, size_t n, unsigned col
     s->used += columns;
 }
 
-/* One character, in a form that only takes room. */
+/* Write one character in a safe form. */
 static void edit_view_put_char(struct sheet *s, const char *p, size_t n, uint32_t cp) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
@@ -90,7 +90,7 @@ static void edit_view_put_text(struct sheet *s, const char *text, size_t n, size
         edit_view_mark(s);
 }
 
-/* Keep `rows` lines, the cursor's among them. */
+/* Keep `rows` lines, including the cursor's. */
 static void edit_view_cut(struct ch_edit_view *v, size_t rows) {
     if (v->n <= rows)
         return;
@@ -103,7 +103,7 @@ static void edit_view_cut(struct ch_edit_view *v, size_t rows) {
     v->row -= first;
 }
 
-/* What could be completed, on a few lines; more words are more than one reads. */
+/* Show the completions on a few lines. */
 static void put_hint(struct sheet *s, const char *hint, size_t rows) {
     enum { MOST = 4 };
     struct ch_flow flow = {0};
@@ -131,7 +131,7 @@ void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns,
     struct sheet s = {.view = out, .columns = columns > 8 ? columns : 8};
 
     s.indent = ch_term_text_columns(lead, strlen(lead));
-    if (s.indent + 4 > s.columns) { /* no room for both: the text matters more */
+    if (s.indent + 4 > s.columns) { /* no room for the prompt: show the text alone */
         lead = "";
         s.indent = 0;
     }

@@ -1,5 +1,5 @@
-/* edit_view.h -- what an editor looks like: its text folded into lines of the
- * terminal's width, and where the cursor is. */
+/* edit_view.h -- the view of an editor: its text wrapped to the terminal's width, and the
+ * cursor position. */
 #ifndef CH_CLI_EDIT_VIEW_H
 #define CH_CLI_EDIT_VIEW_H
 #include "cli/term/edit.h"

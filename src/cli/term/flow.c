@@ -67,7 +67,7 @@ void ch_flow_release(struct ch_flow *f) {
 struct folder {
     const struct ch_flow *flow;
     bool color;
-    unsigned style; /* that is on */
+    unsigned style; /* current style */
     struct ch_draft line;
     unsigned used;
     struct ch_flow_line *lines;
@@ -107,8 +107,7 @@ static unsigned columns_at(const struct ch_flow *f, size_t at, size_t *len) {
     return ch_term_char_columns(cp);
 }
 
-/* Where the unit that begins at `at` ends: a word, or one wide character, with
- * what joins it. */
+/* End of the unit at `at`: a word, or one wide character, with its combining characters. */
 static size_t unit_end(const struct ch_flow *f, size_t at) {
     size_t len;
     unsigned first = columns_at(f, at, &len);
@@ -122,12 +121,12 @@ static size_t unit_end(const struct ch_flow *f, size_t at) {
     return at;
 }
 
-/* A unit that no line is wide enough for. */
+/* Write a unit that is wider than a line, in pieces. */
 static void put_cut(struct folder *f, unsigned columns, size_t from, size_t to) {
     while (from < to) {
         size_t fit = ch_term_fit(f->flow->text + from, to - from, columns - f->used);
         if (fit == 0 && f->used == 0)
-            columns_at(f->flow, from, &fit); /* wider than the line: it goes there all the same */
+            columns_at(f->flow, from, &fit); /* a character wider than the line is written anyway */
         flow_put(f, from, from + fit);
         from += fit;
         if (from < to)

@@ -1,8 +1,7 @@
-/* flow.h -- styled text, folded into lines of a width.
+/* flow.h -- styled text, wrapped to a width.
  *
- * Text is safe when it comes in here: ch_flow_add makes it so. It breaks at
- * spaces and beside wide characters; a word that is longer than a line is cut,
- * never lost. */
+ * ch_flow_add makes text safe. Lines break at spaces and beside wide characters; a word
+ * longer than a line is split, never dropped. */
 #ifndef CH_CLI_FLOW_H
 #define CH_CLI_FLOW_H
 #include <stdbool.h>
@@ -20,27 +19,27 @@ enum ch_style {
     CH_STYLE_HEAD = 64,
 };
 
-struct ch_flow { /* zero: empty */
+struct ch_flow { /* zeroed: empty */
     char *text;  /* owned; a newline ends a line */
     uint8_t *styles; /* owned: one for each byte */
     size_t n, cap;
 };
 
 struct ch_flow_line {
-    char *text;       /* owned: with sequences of style, if asked for */
-    unsigned columns; /* it takes */
+    char *text;       /* owned: with style sequences, if requested */
+    unsigned columns; /* width in columns */
 };
 
 void ch_flow_add(struct ch_flow *f, unsigned style, const char *p, size_t n);
 void ch_flow_clear(struct ch_flow *f);
 void ch_flow_release(struct ch_flow *f);
 
-/* Its lines; how many. Give them back with ch_flow_free_lines. */
+/* The wrapped lines; returns their number. Free them with ch_flow_free_lines. */
 size_t ch_flow_lines(const struct ch_flow *f, unsigned columns, bool color,
                      struct ch_flow_line **out);
 void ch_flow_free_lines(struct ch_flow_line *lines, size_t n);
 
-/* The sequence that begins this style after any other. */
+/* Write the escape sequence that sets this style, whatever the current one. */
 void ch_style_put(FILE *out, unsigned style);
 
 #endif

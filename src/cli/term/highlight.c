@@ -16,7 +16,7 @@
 #define PLAIN "\033[0m"
 
 static const struct {
-    const char *names; /* between spaces */
+    const char *names; /* separated by spaces */
     const char *line_comment;
     bool blocks;
 } languages[] = {
@@ -88,11 +88,11 @@ static bool begins_comment(const struct ch_highlight *h, const char *p, size_t a
     size_t len = strlen(h->line_comment);
     if (n - at < len || memcmp(p + at, h->line_comment, len) != 0)
         return false;
-    /* "$#" and "#" in the middle of a word are something else */
+    /* "$#" and "#" inside a word are no comments */
     return *h->line_comment != '#' || at == 0 || p[at - 1] == ' ';
 }
 
-/* One token of the safe text; its length. */
+/* Write one token of the safe text; returns its length. */
 static size_t token(struct ch_highlight *h, FILE *out, const char *p, size_t at, size_t n) {
     const char *from = p + at;
     size_t left = n - at, len;

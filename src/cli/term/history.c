@@ -1,5 +1,4 @@
-/* history.c -- see history.h. A history that cannot be read or written is no
- * reason to stop anybody from typing: failures are silent. */
+/* history.c -- see history.h. Failures to read or write the file are ignored. */
 #include "cli/term/history.h"
 
 #include <fcntl.h>
@@ -26,7 +25,7 @@ static void drop_oldest(struct ch_history *h, size_t n) {
     h->n -= n;
 }
 
-/* Takes over text. False: it was there. */
+/* Takes ownership of text. False: it is a duplicate. */
 static bool term_history_keep(struct ch_history *h, char *text) {
     if (!*text || strlen(text) > CH_HISTORY_ENTRY ||
         (h->n > 0 && strcmp(h->list[h->n - 1], text) == 0)) {
@@ -65,7 +64,7 @@ static void term_history_unescape(char *line) {
     *to = '\0';
 }
 
-/* Each directory of the path, for the user alone. */
+/* Create the directories of the path, accessible by the user alone. */
 static void term_history_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -82,7 +81,7 @@ static FILE *open_private(const char *path, int how) {
     return f;
 }
 
-/* Twice as many lines as are kept: write those that are. */
+/* Rewrite a file with twice as many lines as are kept. */
 static void shorten(const struct ch_history *h) {
     char *path = ch_format("%s.new", h->path);
     FILE *f = open_private(path, O_TRUNC | O_NOFOLLOW);

@@ -20,7 +20,7 @@ static struct ch_key keys_text(const char *p, size_t n) {
 /* --- sequences ----------------------------------------------------------------- */
 
 static const struct {
-    const char *sequence; /* what follows ESC [ */
+    const char *sequence; /* bytes after ESC [ */
     enum ch_key_code code;
 } sequences[] = {
     {"A", CH_KEY_UP},
@@ -39,7 +39,7 @@ static const struct {
     {"1;3C", CH_KEY_WORD_RIGHT}, /* with Alt */
     {"1;3D", CH_KEY_WORD_LEFT},
     {"3;5~", CH_KEY_KILL_WORD},
-    {"13;2u", CH_KEY_NEWLINE}, /* Shift-Enter, where a terminal tells */
+    {"13;2u", CH_KEY_NEWLINE}, /* Shift-Enter, on terminals that report it */
     {"13;3u", CH_KEY_NEWLINE},
     {"27;2;13~", CH_KEY_NEWLINE},
 };
@@ -66,7 +66,7 @@ static struct ch_key sequence(struct ch_keys *k) {
 }
 
 static struct ch_key in_sequence(struct ch_keys *k, char byte) {
-    if (byte == ESC) { /* a sequence that was broken off */
+    if (byte == ESC) { /* an aborted sequence */
         k->n = 0;
         k->state = CH_KEYS_ESC;
         return key(CH_KEY_NONE);
@@ -139,7 +139,7 @@ static bool keys_is_control(uint32_t cp) {
     return cp < 0x20 || (cp >= 0x7F && cp < 0xA0);
 }
 
-/* A byte of a character of more than one, or a stray one. */
+/* A byte of a multi-byte character, or a stray byte. */
 static struct ch_key in_character(struct ch_keys *k, char byte) {
     uint32_t cp;
     k->held[k->n++] = byte;
@@ -150,7 +150,7 @@ static struct ch_key in_character(struct ch_keys *k, char byte) {
     k->n = 0;
     if (len > 0)
         return keys_is_control(cp) ? key(CH_KEY_NONE) : keys_text(k->held, (size_t)len);
-    /* what was held is no character; the last byte may begin one */
+    /* the bytes held are invalid; the last byte may begin a character */
     return n > 1 ? ch_keys_feed(k, byte) : key(CH_KEY_NONE);
 }
 
@@ -166,7 +166,7 @@ struct ch_key ch_keys_feed(struct ch_keys *k, char byte) {
     }
     if ((unsigned char)byte >= 0x80)
         return in_character(k, byte);
-    k->n = 0; /* a cut character is dropped */
+    k->n = 0; /* an incomplete character is dropped */
     if (k->pasting && (unsigned char)byte < 0x20)
         return pasted_control(k, byte);
     k->after_cr = false;

@@ -1,11 +1,11 @@
-/* keys.h -- bytes of a terminal become keys.
+/* keys.h -- decodes terminal input to keys.
  *
- * A pure machine: no terminal, no clock. Bytes may come in any pieces. The one
- * thing that bytes cannot tell is whether an ESC is a key or the beginning of a
- * sequence; who owns the clock calls ch_keys_flush when nothing followed it.
+ * A pure state machine without terminal and clock. Bytes may arrive in any pieces. Bytes
+ * alone cannot tell whether an ESC is a key or begins a sequence; the owner of the clock
+ * calls ch_keys_flush if nothing followed the ESC.
  *
- * What is pasted (bracketed paste) comes as CH_KEY_TEXT alone, newlines and
- * tabs included, so that no pasted byte can ever act as a key. */
+ * Pasted text (bracketed paste) is reported as CH_KEY_TEXT only, including newlines and
+ * tabs, so that no pasted byte can act as a key. */
 #ifndef CH_CLI_KEYS_H
 #define CH_CLI_KEYS_H
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum ch_key_code {
     CH_KEY_NONE,
     CH_KEY_TEXT, /* one character, in text */
     CH_KEY_ENTER,
-    CH_KEY_NEWLINE, /* Alt-Enter, Ctrl-J: a line break, not the end */
+    CH_KEY_NEWLINE, /* Alt-Enter, Ctrl-J: a line break without submit */
     CH_KEY_TAB,
     CH_KEY_BACKSPACE,
     CH_KEY_DELETE,
@@ -49,20 +49,20 @@ struct ch_key {
     char text[5]; /* CH_KEY_TEXT: UTF-8, NUL-terminated */
 };
 
-struct ch_keys { /* zero is a fresh one */
+struct ch_keys { /* zeroed: initial state */
     enum { CH_KEYS_GROUND, CH_KEYS_ESC, CH_KEYS_CSI, CH_KEYS_SS3 } state;
     bool pasting;
-    bool after_cr;  /* of a paste: a CR LF is one newline */
-    char held[16];  /* the sequence or the character so far */
+    bool after_cr;  /* in a paste: CR LF is one newline */
+    char held[16];  /* the incomplete sequence or character */
     unsigned n;
-    bool too_long;  /* the sequence: it is skipped to its end */
+    bool too_long;  /* the sequence is too long: skip to its end */
 };
 
-/* One byte; the key that it completes, or CH_KEY_NONE. */
+/* Feed one byte; returns the completed key, or CH_KEY_NONE. */
 struct ch_key ch_keys_feed(struct ch_keys *k, char byte);
-/* An ESC waits: it may be a key of its own. */
+/* True if an ESC is pending, which may be a key. */
 bool ch_keys_waiting(const struct ch_keys *k);
-/* It is. */
+/* Report the pending ESC as a key. */
 struct ch_key ch_keys_flush(struct ch_keys *k);
 
 #endif

@@ -1,9 +1,8 @@
-/* markdown.c -- see markdown.h: where blocks end.
+/* markdown.c -- see markdown.h: finds the ends of blocks.
  *
- * A block ends at a blank line, except in a list, where what follows may still
- * belong to it: the next line decides. A heading is a block of its own. Code
- * between fences at the margin is passed on line by line, for it may be long;
- * inside a list it stays with the list. */
+ * A block ends at a blank line, except in a list, where the next line decides whether the
+ * list continues. A heading is a block of its own. Fenced code at the margin is passed on
+ * line by line, because it may be long; inside a list it stays with the list. */
 #include "cli/term/markdown.h"
 
 #include <string.h>
@@ -14,16 +13,16 @@
 #include "cli/support/mem.h"
 #include "cli/term/term.h"
 
-enum { BLOCK_MAX = 1 << 18 }; /* bytes; a longer one is shown in parts */
+enum { BLOCK_MAX = 1 << 18 }; /* bytes; a longer block is shown in parts */
 
 struct ch_markdown {
     bool color;
-    char *text; /* owned: from the first line that is not shown yet */
+    char *text; /* owned: text from the first line not shown yet */
     size_t n, cap;
-    size_t scanned; /* bytes of whole lines that belong to the block */
-    bool blank;     /* and the last of them was blank */
-    bool any;       /* something was shown: the next block is set off by a blank line */
-    char fence;     /* inside code, what its fence is made of; 0: not */
+    size_t scanned; /* bytes of complete lines of the block */
+    bool blank;     /* the last of them was blank */
+    bool any;       /* something was shown: separate the next block by a blank line */
+    char fence;     /* fence character inside of code; 0: not in code */
     size_t fence_n;
     char inner; /* the same for code inside a list */
     struct ch_highlight code;
@@ -58,7 +57,7 @@ static bool markdown_is_blank(const char *p, size_t n) {
     return true;
 }
 
-/* How many of ` or ~ stand there; fewer than three are none. */
+/* Number of ` or ~ at p; 0 for fewer than three. */
 static size_t fence_of(const char *p, size_t n, char *made_of) {
     size_t at = indent_of(p, n), i = at;
     if (at == n || (p[at] != '`' && p[at] != '~'))
@@ -100,7 +99,7 @@ static void markdown_drop(struct ch_markdown *m, size_t n) {
     m->n -= n;
 }
 
-/* The first n bytes are a block, or white space alone. */
+/* Write the first n bytes as a block; they may be blank. */
 static void markdown_flush(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
     size_t end = n;
     while (end > 0 && strchr("\n \t\r", m->text[end - 1]))
@@ -141,7 +140,7 @@ static void open_fence(struct ch_markdown *m, FILE *out, const char *p, size_t n
     write_fence(m, out, p, n);
 }
 
-/* A line of code, which may be the last. */
+/* Write a line of code, which may be the closing fence. */
 static void code_line(struct ch_markdown *m, FILE *out, const char *p, size_t n) {
     char made_of = 0;
     size_t fence_n = fence_of(p, n, &made_of);
@@ -155,7 +154,7 @@ static void code_line(struct ch_markdown *m, FILE *out, const char *p, size_t n)
     fputc('\n', out);
 }
 
-/* One more whole line, at `scanned`, of n bytes without its end. */
+/* Process one complete line at `scanned`, n bytes without its line end. */
 static void markdown_take_line(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
     const char *p = m->text + m->scanned;
     char made_of = 0;

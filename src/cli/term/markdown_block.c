@@ -1,10 +1,8 @@
-/* markdown_block.c -- see markdown_block.h: md4c says what a block means, this
- * says what it looks like.
+/* markdown_block.c -- see markdown_block.h: md4c parses a block, this file renders it.
  *
- * md4c is opened the first time it is needed, so that commands that show no
- * Markdown do not load it. Inline text is gathered in a flow and folded when its
- * block ends; quotes and lists are containers that put something before each
- * line. Nesting beyond DEPTH is shown flat. */
+ * md4c is loaded on first use, so that commands without Markdown do not load it. Inline
+ * text is collected in a flow and wrapped when its block ends; quotes and lists are
+ * containers that prefix each line. Nesting beyond DEPTH is shown flat. */
 #include "cli/term/markdown_block.h"
 
 #if __has_include(<md4c.h>)
@@ -25,9 +23,9 @@ struct container {
     MD_BLOCKTYPE type; /* MD_BLOCK_QUOTE, MD_BLOCK_UL, MD_BLOCK_OL, MD_BLOCK_LI */
     bool tight;
     unsigned next;    /* MD_BLOCK_OL: number of the next item */
-    char marker[16];  /* MD_BLOCK_LI: what its first line begins with */
-    unsigned columns; /* of the marker */
-    bool marked;      /* it was written */
+    char marker[16];  /* MD_BLOCK_LI: prefix of its first line */
+    unsigned columns; /* width of the marker */
+    bool marked;      /* the marker was written */
 };
 
 struct cell {
@@ -39,18 +37,18 @@ struct page {
     FILE *out;
     bool color;
     unsigned columns;
-    unsigned style; /* of text that comes now */
+    unsigned style; /* style of the current text */
     struct ch_flow flow;
     struct container stack[DEPTH];
-    size_t depth, deeper; /* deeper: containers that are not kept */
+    size_t depth, deeper; /* deeper: number of containers beyond DEPTH */
     bool loose; /* a blank line is due before the next block */
-    bool wrote; /* something is above it */
-    char *links[LINKS]; /* owned: where the open links go */
+    bool wrote; /* something was written above */
+    char *links[LINKS]; /* owned: URLs of the open links */
     size_t nlinks, link_at[LINKS];
     struct ch_highlight code;
-    struct ch_draft listing; /* of a code block */
+    struct ch_draft listing; /* text of a code block */
     bool in_code;
-    struct cell *cells; /* owned: of the table, row by row */
+    struct cell *cells; /* owned: cells of the table, row by row */
     size_t ncells, ncolumns, heads;
 };
 
@@ -84,8 +82,7 @@ static void put_margin(struct page *p) {
     }
 }
 
-/* A block begins: after another one there is a blank line, except in a list
- * that is written without. */
+/* Begin a block: separated by a blank line, except in a tight list. */
 static void set_off(struct page *p) {
     if (p->wrote && p->loose) {
         size_t quotes = 0;
@@ -132,7 +129,7 @@ static void end_code(struct page *p) {
     set_off(p);
     for (const char *at = p->listing.p; *at;) {
         size_t n = strcspn(at, "\n");
-        if (n > 0 || at == p->listing.p) { /* no spaces where nothing follows them */
+        if (n > 0 || at == p->listing.p) { /* no trailing spaces */
             put_margin(p);
             fputs("  ", p->out);
         }
@@ -150,7 +147,7 @@ static unsigned natural(const struct ch_flow *f) {
     return ch_term_text_columns(f->text ? f->text : "", f->n);
 }
 
-/* The widest column gives way until all fit. */
+/* Shrink the widest column until all fit. */
 static void fit_widths(unsigned *widths, size_t n, unsigned columns) {
     for (;;) {
         unsigned sum = 3 * (unsigned)(n - 1);
@@ -276,7 +273,7 @@ static void markdown_block_begin_item(struct page *p, const MD_BLOCK_LI_DETAIL *
 }
 
 static void begin_list(struct page *p, MD_BLOCKTYPE type, void *detail) {
-    end_text(p); /* of the item that the list is in */
+    end_text(p); /* text of the item that contains the list */
     bool tight = type == MD_BLOCK_UL ? ((MD_BLOCK_UL_DETAIL *)detail)->is_tight
                                      : ((MD_BLOCK_OL_DETAIL *)detail)->is_tight;
     bool inner = p->depth > 0 && p->stack[p->depth - 1].type == MD_BLOCK_LI;
@@ -399,7 +396,7 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user) {
 static const struct {
     MD_SPANTYPE type;
     unsigned style;
-    const char *mark; /* stays where there is no style */
+    const char *mark; /* mark that is kept without style */
 } spans[] = {
     {MD_SPAN_EM, CH_STYLE_ITALIC, "*"},      {MD_SPAN_STRONG, CH_STYLE_BOLD, "**"},
     {MD_SPAN_CODE, CH_STYLE_CODE, "`"},      {MD_SPAN_DEL, CH_STYLE_STRIKE, "~~"},
@@ -430,7 +427,7 @@ static int enter_span(MD_SPANTYPE type, void *detail, void *user) {
     return 0;
 }
 
-/* Where a link goes is said beside it, unless that is its text. */
+/* Print the URL of a link beside it, unless the URL is its text. */
 static void markdown_block_end_link(struct page *p) {
     char *to = p->links[--p->nlinks];
     size_t from = p->link_at[p->nlinks];
@@ -454,7 +451,7 @@ static int leave_span(MD_SPANTYPE type, void *detail, void *user) {
     return 0;
 }
 
-/* The few that people write; others stay as they are. */
+/* Decode common entities; others stay unchanged. */
 static void put_entity(struct page *p, const char *text, size_t n) {
     static const struct {
         const char *name, *means;
@@ -502,9 +499,9 @@ static parse_fn *find_parser(void) {
     void *lib = dlopen("libmd4c.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     parse_fn *parse = NULL;
     void *symbol = lib ? dlsym(lib, "md_parse") : NULL;
-    memcpy(&parse, &symbol, sizeof(parse)); /* ISO C has no cast for this */
+    memcpy(&parse, &symbol, sizeof(parse)); /* ISO C has no cast from object to function pointer */
     if (lib)
-        dlclose(lib); /* stays, but need not be counted */
+        dlclose(lib); /* md4c stays loaded; this drops only the extra reference */
     return parse;
 }
 

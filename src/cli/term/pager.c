@@ -1,8 +1,8 @@
-/* pager.c -- long listings on a terminal, a screen at a time.
+/* pager.c -- shows long listings on a terminal page by page.
  *
- * The pager is PAGER, else less with the flags that git gives it (leave at the
- * end of a short text, keep what was shown). It gets text that is safe already.
- * Without such a program the text is printed as ever. */
+ * The pager is PAGER, else less with git's default flags (quit if the text fits one screen,
+ * keep the text shown). The pager gets safe text. Without a pager the text is printed
+ * directly. */
 #include "cli/term/pager.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static bool is_long(const struct ch_console *c, const char *p, size_t n) {
     return rows == 0;
 }
 
-/* The environment with LESS, unless the user has an opinion. The array is owned. */
+/* The environment with LESS, unless the user has set it. The caller frees the array. */
 static char **pager_env(void) {
     static char less[] = "LESS=FRX";
     size_t n = 0;
@@ -42,7 +42,7 @@ static char **pager_env(void) {
     return copy;
 }
 
-/* The end to write to; -1: it cannot be started. */
+/* The write end of the pipe; -1: the pager cannot be started. */
 static int pager_start(const char *pager, pid_t *pid) {
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, ch_dup(pager), NULL};
     posix_spawn_file_actions_t actions;
@@ -64,10 +64,10 @@ static int pager_start(const char *pager, pid_t *pid) {
     return rc == 0 ? ends[1] : -1;
 }
 
-/* Ctrl-C is for the pager, and one that was left early is no failure. False: there
- * is no such program. */
+/* Ctrl-C is left to the pager, and quitting the pager early is no failure. False: the
+ * program does not exist. */
 static bool pager_feed(int fd, pid_t pid, const char *p, size_t n) {
-    enum { NOT_FOUND = 127 }; /* as a shell says it */
+    enum { NOT_FOUND = 127 }; /* exit code of a shell */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, broken;
     int status = 0;
 

@@ -1,8 +1,8 @@
 /* screen.c -- see screen.h.
  *
- * The cursor is always in row `row` of the foot. A terminal that becomes narrower
- * folds lines that do not fit any more, so the rows between the cursor and the
- * top of the foot are counted anew from the widths of its lines. */
+ * The cursor is always in row `row` of the foot. A terminal that becomes narrower wraps
+ * lines that no longer fit, so the rows between the cursor and the top of the foot are
+ * recomputed from the widths of the lines. */
 #include "cli/term/screen.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "cli/support/mem.h"
 #include "cli/term/term.h"
 
-#define BEGIN "\033[?2026h\033[?25l" /* hold the picture; hide the cursor */
+#define BEGIN "\033[?2026h\033[?25l" /* begin a synchronized update; hide the cursor */
 #define END "\033[?25h\033[?2026l"
 #define PASTE_ON "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
@@ -42,7 +42,7 @@ static void screen_send(struct ch_screen *s, const char *p, size_t n) {
         } else if (w < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             poll(&(struct pollfd){.fd = s->fd, .events = POLLOUT}, 1, -1);
         } else if (w < 0 && errno != EINTR) {
-            return; /* the terminal is gone; reading will say so */
+            return; /* the terminal is gone; reading will report it */
         }
     }
 }
@@ -142,8 +142,8 @@ void ch_screen_wipe(struct ch_screen *s) {
     forget_foot(s);
 }
 
-/* Line by line: some terminals keep what is erased at once, from the top on, in
- * their scrollback. The cursor is at the top of the foot, before and after. */
+/* Erases line by line, because some terminals move text that is erased at once into their
+ * scrollback. The cursor is at the top of the foot, before and after. */
 static void erase_foot(const struct ch_screen *s, FILE *out) {
     size_t rows = 0;
     for (size_t i = 0; i < s->n; i++)

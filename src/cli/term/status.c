@@ -17,12 +17,12 @@ struct ch_status {
     pthread_cond_t stop_now;
     struct timespec started;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following members */
     bool stop;
     unsigned turn;
-    unsigned running; /* tools at work */
-    char *tool;       /* owned: the last that started, NULL */
-    char *model;      /* owned: the one that is asked, NULL */
+    unsigned running; /* number of running tools */
+    char *tool;       /* owned: the last started tool, NULL */
+    char *model;      /* owned: the requested model, NULL */
     int64_t input, output;
     double cost; /* USD, 0 while unknown */
 };
@@ -53,7 +53,7 @@ static void put_time(double seconds, FILE *out) {
         fprintf(out, " | %um%02us", whole / 60, whole % 60);
 }
 
-/* Under the lock; the caller frees it. */
+/* Called under the lock; the caller frees the result. */
 static char *compose(const struct ch_status *s) {
     struct ch_draft d;
 
@@ -117,7 +117,7 @@ struct ch_status *ch_status_new(struct ch_console *c) {
     pthread_cond_destroy(&s->stop_now);
     pthread_mutex_destroy(&s->lock);
     free(s);
-    return NULL; /* a run without a status line is still a run */
+    return NULL; /* the status line is optional */
 }
 
 void ch_status_free(struct ch_status *s) {
@@ -138,7 +138,7 @@ void ch_status_free(struct ch_status *s) {
 
 /* --- events ------------------------------------------------------------------ */
 
-/* Names come from outside: kept in a form that is safe to draw. */
+/* Names are untrusted: stored in a safe form. */
 static void status_replace(char **at, const char *p, size_t n) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
@@ -167,7 +167,7 @@ void ch_status_event(struct ch_status *s, const struct chela_event *ev) {
         status_replace(&s->tool, ev->call.name.p, ev->call.name.n);
         break;
     case CHELA_EV_TOOL_RESULT:
-        /* a call that was refused or skipped has a result but no start */
+        /* a denied or skipped call has a result but no start */
         s->running -= s->running > 0;
         break;
     case CHELA_EV_TURN_END:

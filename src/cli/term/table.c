@@ -14,7 +14,7 @@ char **ch_table_row(struct ch_table *t) {
     return t->cells[t->n++];
 }
 
-/* The member of the array's object at i; NULL: there is none. */
+/* A member of the array's i-th object; NULL: none. */
 static char *cell(const char *json, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
@@ -38,7 +38,7 @@ static size_t length(const char *cell) {
     return cell ? ch_term_text_columns(cell, strlen(cell)) : 0;
 }
 
-/* The last cell, in the room that the others leave; without enough, whole. */
+/* Print the last cell in the remaining room; if there is too little, in full. */
 static void print_last(FILE *out, const char *text, size_t room) {
     enum { LEAST = 12 };
     if (room < LEAST || length(text) <= room)

@@ -1,22 +1,23 @@
-/* table.h -- rows under headings, each column as wide as it needs. */
+/* table.h -- prints rows under headings, with columns as wide as needed. */
 #ifndef CH_CLI_TABLE_H
 #define CH_CLI_TABLE_H
 #include <stddef.h>
 #include <stdio.h>
 
-#define CH_TABLE_COLUMNS 8 /* at most */
+#define CH_TABLE_COLUMNS 8 /* maximum number of columns */
 
-struct ch_table {             /* zeroed but for heads: empty */
-    const char *const *heads; /* borrowed, ended by NULL */
-    unsigned columns;         /* of the screen: the last cell is cut to it; 0: none is */
+struct ch_table {             /* zeroed except heads: empty */
+    const char *const *heads; /* borrowed, NULL-terminated */
+    /* width of the screen, to which the last cell is truncated; 0: no limit */
+    unsigned columns;
     char *(*cells)[CH_TABLE_COLUMNS]; /* owned, and each of them */
     size_t n;
 };
 
-/* A new row; its cells are malloc'ed texts, NULL shows nothing. */
+/* Add a row; its cells are malloc'ed texts, NULL is empty. */
 char **ch_table_row(struct ch_table *t);
 
-/* A row for each object of a JSON array, one member a column. */
+/* Add a row for each object of a JSON array, one member per column. */
 void ch_table_fill(struct ch_table *t, const char *json, const char *const *members);
 
 void ch_table_print(const struct ch_table *t, FILE *out);

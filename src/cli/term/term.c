@@ -73,8 +73,7 @@ static void term_put_char(const struct ch_escape *e, FILE *out, const char *p, i
         fwrite(p, 1, (size_t)len, out);
 }
 
-/* One step over the n bytes at p; how many were used up, 0 if it takes more
- * bytes to tell. */
+/* Process the n bytes at p; returns the number consumed, 0 if more bytes are needed. */
 static size_t term_step(const struct ch_escape *e, FILE *out, const char *p, size_t n) {
     uint32_t cp;
     if (*p == '\r') {
@@ -100,7 +99,7 @@ static size_t plain_run(const char *p, size_t n) {
     return i;
 }
 
-/* Complete what is held back with the first bytes of p; how many it took. */
+/* Complete the bytes held back with the first bytes of p; returns the number consumed. */
 static size_t feed_held(struct ch_escape *e, FILE *out, const char *p, size_t n) {
     size_t taken = 0;
     while (e->n > 0) {
@@ -146,11 +145,11 @@ unsigned ch_term_char_columns(uint32_t cp) {
     if (cp < 0x7F)
         return 1;
     int w = wcwidth((wchar_t)cp);
-    /* an unknown character is taken for a wide one: rather a gap than a wrap */
+    /* an unknown character counts as wide: a gap is better than a wrap */
     return w >= 0 ? (unsigned)w : 2;
 }
 
-/* Walks until the next character would pass `columns`; *used: columns taken. */
+/* Advance until the next character would exceed `columns`; *used: columns taken. */
 static size_t term_walk(const char *p, size_t n, unsigned columns, unsigned *used) {
     size_t i = 0;
     *used = 0;

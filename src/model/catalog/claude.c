@@ -7,7 +7,7 @@ static bool claude_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The next piece between separators. */
+/* The next word between separators. */
 static struct ch_sv claude_next_word(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && !memchr("-.@:/_", rest->p[n], 6))
@@ -18,7 +18,7 @@ static struct ch_sv claude_next_word(struct ch_sv *rest) {
     return word;
 }
 
-/* A version part: one or two digits; eight are a date. */
+/* A version number of one or two digits; eight digits are a date. */
 static int version_part(struct ch_sv word) {
     if (!word.n || word.n > 2 || !claude_is_digit(word.p[0]) ||
         (word.n == 2 && !claude_is_digit(word.p[1])))
@@ -58,7 +58,7 @@ struct ch_claude ch_claude_parse(struct ch_sv model) {
         } else if (c.family == CH_CLAUDE_OTHER) {
             c.family = family_of(word);
         } else {
-            has_minor = has_major; /* a date or a tag: no version after it */
+            has_minor = has_major; /* no version after a date or a tag */
         }
     }
     return c;

@@ -1,4 +1,4 @@
-/* claude.h -- what the name of a Claude model tells about it. */
+/* claude.h -- properties of a Claude model, derived from its name. */
 #ifndef CH_MODEL_CLAUDE_H
 #define CH_MODEL_CLAUDE_H
 #include <stdbool.h>
@@ -17,10 +17,10 @@ enum ch_claude_family {
 
 struct ch_claude {
     enum ch_claude_family family;
-    int major, minor; /* 4, 5 for claude-sonnet-4-5 and claude-3-5-... is 3, 5 */
+    int major, minor; /* claude-sonnet-4-5 is 4, 5; claude-3-5-... is 3, 5 */
 };
 
-/* Takes every spelling in use: claude-3-5-haiku-20241022, claude-sonnet-4-5,
+/* Parses every spelling in use: claude-3-5-haiku-20241022, claude-sonnet-4-5,
  * anthropic/claude-sonnet-4.5, us.anthropic.claude-opus-4-1-20250805-v1:0. */
 struct ch_claude ch_claude_parse(struct ch_sv model);
 
@@ -29,24 +29,24 @@ static inline bool ch_claude_from(struct ch_claude c, int major, int minor) {
 }
 
 enum ch_claude_thinking {
-    CH_THINK_NONE,     /* the model cannot */
+    CH_THINK_NONE,     /* not supported */
     CH_THINK_BUDGET,   /* thinking:{type:enabled,budget_tokens} */
     CH_THINK_ADAPTIVE, /* thinking:{type:adaptive} and output_config.effort */
 };
-/* Models that are no Claude are asked the way most compatible servers know. */
+/* Other models get the form that most compatible servers support. */
 enum ch_claude_thinking ch_claude_thinking(struct ch_claude c);
 
-/* Newer models refuse a temperature other than 1. */
+/* False for newer models, which reject a temperature other than 1. */
 bool ch_claude_takes_temperature(struct ch_claude c);
 
-/* Fable and Mythos refuse a forced tool choice. */
+/* False for Fable and Mythos, which reject a forced tool choice. */
 bool ch_claude_takes_forced_choice(struct ch_claude c);
 
-/* Answers held to a schema: from Opus 4.1 and the 4.5 models on. */
+/* True if the model supports structured output: from Opus 4.1 and the 4.5 models on. */
 bool ch_claude_takes_schema(struct ch_claude c);
 
-/* Two names of one model: dated or not, with a vendor's prefix or not. A name
- * that says nothing (a deployment's) counts as the same. */
+/* True if both names denote the same model, with or without date and vendor prefix. A name
+ * that cannot be parsed (a deployment's) counts as the same. */
 bool ch_claude_same(struct ch_sv a, struct ch_sv b);
 
 #endif

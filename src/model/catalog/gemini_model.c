@@ -55,7 +55,7 @@ bool ch_gemini_same(struct ch_sv a, struct ch_sv b) {
     return x.tier == y.tier && (x.major == y.major || !x.major || !y.major);
 }
 
-/* Gemini 2.5 counts tokens; Pro cannot do without thinking. */
+/* Gemini 2.5 takes a token budget; Pro cannot disable thinking. */
 static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
     bool pro = g.tier == CH_GEMINI_PRO;
     switch (effort) {
@@ -70,8 +70,8 @@ static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
     }
 }
 
-/* From Gemini 3 on a level is chosen, and thinking is never off: Pro and the
- * Flash from 3.7 on have no MINIMAL either, the first Pro no MEDIUM. */
+/* From Gemini 3 on, thinking takes a level and cannot be disabled. Pro, and Flash from 3.7
+ * on, have no MINIMAL; the first Pro has no MEDIUM. */
 static const char *level_for(struct ch_gemini g, enum ch_effort effort) {
     bool flash = g.tier == CH_GEMINI_FLASH || g.tier == CH_GEMINI_FLASH_LITE;
     bool first_pro = g.tier == CH_GEMINI_PRO && g.major == 3 && g.minor == 0;

@@ -1,4 +1,4 @@
-/* gemini_model.h -- what the name of a Gemini model tells about it. */
+/* gemini_model.h -- properties of a Gemini model, derived from its name. */
 #ifndef CH_MODEL_GEMINI_MODEL_H
 #define CH_MODEL_GEMINI_MODEL_H
 #include <stdbool.h>
@@ -17,30 +17,29 @@ enum ch_gemini_tier {
 
 struct ch_gemini {
     enum ch_gemini_tier tier;
-    int major, minor; /* 2, 5; 0, 0 when the name has no version: the newest */
+    int major, minor; /* version, such as 2, 5; 0, 0 for a name without a version: the newest */
 };
 
-/* Takes gemini-2.5-flash-lite, models/gemini-3-pro-preview, gemini-pro-latest,
+/* Parses gemini-2.5-flash-lite, models/gemini-3-pro-preview, gemini-pro-latest,
  * projects/P/locations/L/publishers/google/models/gemini-2.5-pro. */
 struct ch_gemini ch_gemini_parse(struct ch_sv model);
 
-/* At least this version; a name without one is that of the newest. */
+/* True for at least this version; a name without a version counts as the newest. */
 bool ch_gemini_from(struct ch_gemini g, int major, int minor);
 
-/* From Gemini 3 on calls have ids, a call of the current turn needs a
- * signature, results hold media, and tools go with structured output. Models
- * that are no Gemini count as new: servers in front of them follow the newest
- * protocol. */
+/* From Gemini 3 on, calls have ids, a call of the current turn needs a signature, results
+ * may contain media, and tools can be combined with structured output. Other models count
+ * as new, because servers in front of them follow the newest protocol. */
 static inline bool ch_gemini_is_3(struct ch_gemini g) {
     return g.tier == CH_GEMINI_NOT || ch_gemini_from(g, 3, 0);
 }
 
-/* Two names of one model: previews, dated ones and aliases. The service answers
- * for gemini-3-pro-preview with gemini-3.1-pro-preview, so the minor version
- * does not count; a name that says nothing counts as the same. */
+/* True if both names denote the same model: previews, dated names and aliases. The minor
+ * version is ignored, because the service answers for gemini-3-pro-preview with
+ * gemini-3.1-pro-preview. A name that cannot be parsed counts as the same. */
 bool ch_gemini_same(struct ch_sv a, struct ch_sv b);
 
-/* How to ask for an effort: at most one of the two. */
+/* Thinking parameters for an effort: at most one of the two is set. */
 struct ch_gemini_thinking {
     const char *level; /* "LOW"; NULL: none */
     bool has_budget;

@@ -26,8 +26,7 @@ bool ch_gpt_reasons(struct ch_sv model) {
     return is_o_series(model) || (gpt && !ch_sv_contains_nocase(model, "chat"));
 }
 
-/* "none" from GPT-5.1 on, "minimal" for GPT-5, and an o model always reasons a
- * little. */
+/* "none" from GPT-5.1 on, "minimal" for GPT-5; o models always reason at least a little. */
 const char *ch_gpt_least_effort(struct ch_sv model) {
     model = ch_gpt_bare(model);
     if (is_o_series(model))
@@ -36,7 +35,7 @@ const char *ch_gpt_least_effort(struct ch_sv model) {
     return first ? "minimal" : "none";
 }
 
-/* Of the first two families only the large ones. */
+/* In the first two families only the large models support it. */
 bool ch_gpt_caches_long(struct ch_sv model) {
     static const char *const small[] = {"gpt-4.1-mini", "gpt-4.1-nano", "gpt-5-mini", "gpt-5-nano"};
     model = ch_gpt_bare(model);

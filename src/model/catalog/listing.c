@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* What is loaded counts before what the model could do. */
+/* In order of precedence: the size of the loaded model before the model's maximum. */
 static const char *const window_members[] = {
     "loaded_context_length", /* LM Studio, /api/v0 */
     "max_model_len",         /* vLLM */
@@ -35,8 +35,8 @@ static struct ch_sv listing_id_of(const struct ch_json *v) {
     return id;
 }
 
-/* llama.cpp has the size it was trained for under meta; what it runs with is in
- * /props. OpenRouter's top_provider says what the reply may hold. */
+/* llama.cpp reports the training size under meta and the actual size in /props.
+ * OpenRouter's top_provider contains the output limit. */
 static struct ch_listed listing_read_one(const struct ch_json *v) {
     struct ch_listed m = {.id = listing_id_of(v),
                           .context_window = first_size(v, window_members),
@@ -74,9 +74,8 @@ int64_t ch_listing_props(struct ch_sv body) {
     return CH_MAX(n, 0);
 }
 
-/* "num_ctx    8192" among the lines of parameters: what the model's file asks
- * for. Without it the server's own setting holds, and all that is known is what
- * the model was trained for. */
+/* Find "num_ctx    8192" in the lines of parameters: the size that the model's file
+ * requests. Without it the server's setting applies, and only the training size is known. */
 static int64_t num_ctx(struct ch_sv lines) {
     while (lines.n) {
         struct ch_sv line = ch_sv_trim(ch_sv_split(&lines, '\n'));

@@ -1,7 +1,7 @@
 /* model_request.h -- a request to a model, independent of the wire protocol.
  *
- * A request names an endpoint (where it goes, and the quirks of the server), the
- * tools, the transcript and the parameters. All pointers are borrowed. */
+ * A request refers to an endpoint (address and quirks of the server), the tools, the
+ * transcript and the parameters. All pointers are borrowed. */
 #ifndef CH_MODEL_MODEL_REQUEST_H
 #define CH_MODEL_MODEL_REQUEST_H
 #include "base/mem.h"
@@ -26,28 +26,28 @@ enum ch_effort {
     CH_EFFORT_HIGH
 };
 
-/* How long the vendor is to remember the beginning of the conversation. */
+/* How long the vendor shall cache the prefix of the conversation. */
 enum ch_cache {
-    CH_CACHE_SHORT, /* minutes: what vendors do, or the usual marks */
-    CH_CACHE_OFF,   /* no mark, no key */
-    CH_CACHE_LONG,  /* an hour, where the vendor has that */
+    CH_CACHE_SHORT, /* minutes: the vendor's default, or the usual marks */
+    CH_CACHE_OFF,   /* no marks, no key */
+    CH_CACHE_LONG,  /* an hour, if the vendor supports it */
 };
 
-/* Where requests go and what this server is like. Built from the provider
- * table and configuration (provider.h); outlives every request. */
+/* Address and properties of a server. Built from the provider table and configuration
+ * (provider.h); outlives every request. */
 struct ch_endpoint {
     const struct ch_codec *codec;
     const char *provider;  /* "anthropic", "my-llm" */
     const char *base_url;  /* without a trailing slash */
     const char *api_key;   /* NULL or "": no credential is sent */
-    unsigned quirks;       /* CH_Q_*: how this server departs from its protocol */
-    const struct ch_header *headers; /* extra, from configuration */
+    unsigned quirks;       /* CH_Q_*: deviations of this server from its protocol */
+    const struct ch_header *headers; /* additional, from configuration */
     size_t nheaders;
     struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
 };
 
-/* Departures of OpenAI-compatible servers (and options of others). Their
- * names for configuration are in provider.h. */
+/* Deviations of OpenAI-compatible servers (and options of others). provider.h maps them to
+ * names in the configuration. */
 enum ch_quirk {
     CH_Q_MAX_TOKENS = 1 << 0,        /* max_tokens, not max_completion_tokens */
     CH_Q_NO_STREAM_USAGE = 1 << 1,   /* rejects stream_options */
@@ -58,57 +58,58 @@ enum ch_quirk {
     CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
     CH_Q_BEARER = 1 << 7,            /* anthropic, gemini: Authorization: Bearer */
     CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
-    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream: it always may */
-    CH_Q_API_KEY = 1 << 10,          /* openai: api-key: KEY, as Azure has it */
-    CH_Q_THINKING = 1 << 11,         /* reasoning by thinking:{type}; not with a forced tool */
-    CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning by reasoning:{effort} */
-    CH_Q_TEMPLATE_THINKING = 1 << 13, /* by chat_template_kwargs:{enable_thinking} */
+    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* a stream may end with finish_reason and no [DONE] */
+    CH_Q_API_KEY = 1 << 10,          /* openai: header api-key: KEY, as on Azure */
+    CH_Q_THINKING = 1 << 11,         /* reasoning through thinking:{type}; not with a forced tool */
+    CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning through reasoning:{effort} */
+    CH_Q_TEMPLATE_THINKING = 1 << 13, /* reasoning through chat_template_kwargs:{enable_thinking} */
     CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
-    CH_Q_PROMPTED = 1 << 15,         /* no tools of its own: prompted.h */
-    CH_Q_THINK_TAGS = 1 << 16,       /* thoughts may come as <think> at the start of the text */
-    CH_Q_NO_IMAGES = 1 << 17,        /* notes in place of images */
-    CH_Q_NO_STRICT = 1 << 18,        /* strict is left out of tools */
-    CH_Q_NO_EFFORT = 1 << 19,        /* no reasoning_effort, nor another word for it */
-    CH_Q_REASONING_SWITCH = 1 << 20, /* reasoning by reasoning:{enabled} */
-    CH_Q_NO_FORCED_CHOICE = 1 << 21, /* of tool_choice auto and none only */
-    CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a word; a named tool becomes any */
-    CH_Q_ALTERNATE = 1 << 23,        /* user and assistant in turn: see openai_turns.h */
-    CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
+    CH_Q_PROMPTED = 1 << 15,         /* no native tools: prompted.h */
+    CH_Q_THINK_TAGS = 1 << 16,       /* reasoning may arrive as <think> at the start of the text */
+    CH_Q_NO_IMAGES = 1 << 17,        /* text notes replace images */
+    CH_Q_NO_STRICT = 1 << 18,        /* omit strict from tools */
+    CH_Q_NO_EFFORT = 1 << 19,        /* no reasoning_effort or equivalent */
+    CH_Q_REASONING_SWITCH = 1 << 20, /* reasoning through reasoning:{enabled} */
+    CH_Q_NO_FORCED_CHOICE = 1 << 21, /* tool_choice supports only auto and none */
+    CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a string; a named tool becomes "any" */
+    CH_Q_ALTERNATE = 1 << 23,        /* user and assistant must alternate: see openai_turns.h */
+    CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* no structured output */
 };
 
 struct ch_model_request {
     const struct ch_endpoint *endpoint;
-    struct ch_sv model;             /* the vendor's id */
+    struct ch_sv model;             /* the vendor's model id */
     struct ch_sv system;            /* may be empty */
     const struct ch_tool_def *tools;
     size_t ntools;
     const struct ch_msg *const *messages;
     size_t nmessages;
-    bool no_calls;                  /* calls and results of the history are sent as text */
+    bool no_calls;                  /* send calls and results of the history as text */
     enum ch_tool_choice choice;
     struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
     bool no_parallel;
     bool no_stream;
-    int64_t max_output_tokens;      /* 0: what was kept free, where a limit is required */
-    int64_t kept_free;              /* for the reply; 0: CH_DEFAULT_OUTPUT_TOKENS */
+    int64_t max_output_tokens;      /* 0: kept_free, where the protocol requires a limit */
+    int64_t kept_free;              /* tokens reserved for the reply; 0: CH_DEFAULT_OUTPUT_TOKENS */
     bool has_temperature;
     double temperature;
     bool has_top_p;
     double top_p;
-    int64_t top_k;                  /* 0: not asked for; left out where there is none */
-    bool has_seed;                  /* likewise */
+    int64_t top_k;                  /* 0: not set; omitted where unsupported */
+    bool has_seed;                  /* omitted where unsupported */
     int64_t seed;
     enum ch_effort effort;
     const struct ch_sv *stop;       /* stop sequences */
     size_t nstop;
-    struct ch_sv output_schema;     /* structured final answer, natively; empty: none */
+    struct ch_sv output_schema;     /* native structured output; empty: none */
     enum ch_cache cache;
-    /* What holds for this request alone: goes out as the user's, after all
-     * messages and behind the last cache mark. May be empty. */
+    /* Text for this request alone, such as the time; sent as user text after all messages
+     * and after the last cache mark. May be empty. */
     struct ch_sv note;
-    struct ch_sv cache_key;         /* same for one conversation, at most 64 ASCII; may be empty */
-    /* Raised by the owner whenever anything but the messages changed; an
-     * encoder with the same value keeps its head and tail. */
+    /* constant for one conversation, at most 64 ASCII characters; may be empty */
+    struct ch_sv cache_key;
+    /* The owner increments it whenever anything but the messages changed; an encoder with
+     * the same value keeps its head and tail. */
     uint64_t revision;
 };
 
@@ -116,7 +117,7 @@ struct ch_usage { /* input includes cached, output includes reasoning */
     int64_t input, output, cache_read, cache_write, reasoning;
 };
 
-/* A figure from the wire, made fit for adding up. */
+/* Clamp a token count from the wire, so that sums cannot overflow. */
 static inline int64_t ch_token_count(int64_t n) {
     return n < 0 ? 0 : CH_MIN(n, INT64_C(1) << 48);
 }

@@ -1,8 +1,8 @@
 /* price.c -- the vendors' list prices; see price.h.
  *
- * Rows are exact names, not beginnings: that gpt-5 is known says nothing about
- * a gpt-5.9. Discounts, batches and regions are not known here; whoever pays
- * otherwise says so in the configuration. */
+ * Rows are exact names, not prefixes: the price of gpt-5 says nothing about a gpt-5.9.
+ * Discounts, batches and regions are not included; users with other prices set them in the
+ * configuration. */
 #include "model/catalog/price.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@
     {.input = in, .output = out, .cache_read = read, .cache_write = write, \
      .long_input = times_in, .long_output = times_out}
 
-/* How much more Anthropic takes for an hour than for five minutes. */
+/* Anthropic's price factor of a one-hour cache over a five-minute cache. */
 #define HOUR_FACTOR 1.6
 
 static const struct {
@@ -143,8 +143,8 @@ static bool price_is_version(struct ch_sv end) {
     return end.n >= 4;
 }
 
-/* Both protocols of OpenAI's are one service; Azure sells its models at the
- * same prices, under the names that deployments usually have. */
+/* Both protocols of OpenAI belong to one service. Azure sells its models at the same
+ * prices, usually with deployments named like the models. */
 static const char *seller(const char *provider) {
     static const char *const openai[] = {"openai-responses", "azure", "azure-responses"};
     for (size_t i = 0; i < CH_LEN(openai); i++)
@@ -153,12 +153,12 @@ static const char *seller(const char *provider) {
     return provider;
 }
 
-/* Bedrock sells Claude at Anthropic's prices: from 4.5 on only by its global
- * profiles, those of regions cost more. "global.anthropic.NAME-v1:0" gives NAME,
- * what is sold otherwise nothing. */
+/* Bedrock sells Claude at Anthropic's prices; from 4.5 on only through global profiles,
+ * because regional ones cost more. "global.anthropic.NAME-v1:0" gives NAME, other ids give
+ * an empty name. */
 static struct ch_sv sold_by_bedrock(struct ch_sv id) {
     static const struct ch_sv maker = CH_SV("anthropic.");
-    if (ch_sv_starts(id, "arn:")) /* the id of a profile is its last part */
+    if (ch_sv_starts(id, "arn:")) /* the last component is the id of the profile */
         while (memchr(id.p, '/', id.n))
             ch_sv_split(&id, '/');
     const char *at = id.n ? memmem(id.p, id.n, maker.p, maker.n) : NULL;

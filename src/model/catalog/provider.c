@@ -1,15 +1,14 @@
-/* provider.c -- the servers known by name, and what is known of models.
+/* provider.c -- the providers known by name, and known properties of models.
  *
- * All data: a new OpenAI-compatible server is one row. What a server needs
- * that no row can say is a quirk (codec.h), read by the codec. */
+ * Only data: a new OpenAI-compatible server is one row. Behavior that a row cannot express
+ * is a quirk (model_request.h), implemented by the codec. */
 #include "model/catalog/provider.h"
 
 #include <stdio.h>
 
 #include "net/url.h"
 
-/* What nearly every server has that speaks OpenAI's protocol but is not
- * OpenAI's. */
+/* Quirks of nearly every OpenAI-compatible server other than OpenAI's own. */
 #define COMPATIBLE (CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_NO_STRICT)
 
 const struct ch_provider ch_providers[] = {
@@ -150,7 +149,7 @@ const struct ch_provider *ch_provider_find(struct ch_sv name) {
     return NULL;
 }
 
-/* Is `host` (and port) one of the space separated places? */
+/* True if host (and port) is in the space-separated list. */
 static bool provider_is_one_of(const struct ch_url *u, struct ch_sv places) {
     while (places.n) {
         struct ch_sv place = ch_sv_split(&places, ' ');
@@ -164,8 +163,8 @@ static bool provider_is_one_of(const struct ch_url *u, struct ch_sv places) {
     return false;
 }
 
-/* A server on this machine is known by its usual port only where the row says
- * so: others use 8000 and 8080, too. */
+/* A local server is recognized by its default port only if its row lists the port, because
+ * other servers use 8000 and 8080 too. */
 const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url) {
     struct ch_url u, base;
     if (!url || ch_url_parse(ch_sv_str(url), &u, NULL) < 0)
@@ -236,8 +235,7 @@ unsigned ch_quirks_of_api(struct ch_sv api) {
 
 /* --- models */
 
-/* By the beginning of the name, without a vendor's prefix; the longest row
- * that fits counts. */
+/* Matched by prefix of the name without a vendor prefix; the longest match wins. */
 static const struct {
     const char *prefix;
     struct ch_model_info info;
@@ -302,8 +300,8 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {
     }
     bool dotted = name.p > model.p && name.p[-1] == '.';
     if (best.resolved && (name.n != best_len || dotted))
-        best.resolved = NULL; /* an alias is the bare name only */
-    /* A server on this machine serves what its owner loaded, cut to its size. */
+        best.resolved = NULL; /* only a bare name is an alias */
+    /* A local server serves the model that its owner loaded, with its own context size. */
     const struct ch_provider *p = provider ? ch_provider_find(ch_sv_str(provider)) : NULL;
     return p && p->local ? (struct ch_model_info){0} : best;
 }

@@ -4,15 +4,14 @@
 #include "base/limits.h"
 #include "model/catalog/provider.h"
 
-#define MIN_BUDGET 1024 /* the least the API takes */
+#define MIN_BUDGET 1024 /* minimum of the API */
 
 static int64_t room_for(enum ch_effort effort) {
     return effort == CH_EFFORT_LOW ? 2048 : effort == CH_EFFORT_MEDIUM ? 8192 : 16384;
 }
 
-/* Thinking counts as output, so it gets room of its own unless the caller has
- * said how much there is. A budget does not go with a forced tool; the tool is
- * the harder wish. */
+/* Thinking counts as output, so it gets additional room unless the caller set a limit. A
+ * budget is incompatible with a forced tool; the forced tool takes precedence. */
 struct ch_thinking ch_thinking_for(const struct ch_model_request *req) {
     struct ch_claude model = ch_claude_parse(req->model);
     int64_t most = ch_model_info(req->endpoint->provider, req->model).max_output;

@@ -1,15 +1,14 @@
-/* vision_support.c -- models that read text only, and those known to see, by name.
+/* vision_support.c -- text-only and vision models, by name.
  *
- * An image sent to one of them fails the request, or the whole conversation
- * once it is in the history. A model that is not listed is asked: the server
- * knows better than a table. */
+ * An image sent to a text-only model fails the request, and all later requests once the
+ * image is in the history. For a model that is not listed, images are sent, because the
+ * server knows best. */
 #include "model/catalog/vision_support.h"
 
 #include "base/mem.h"
 #include "model/catalog/provider.h"
 
-/* By the beginning of the bare name, upper and lower case alike; the longest
- * row that fits counts. */
+/* Matched by prefix of the bare name, ignoring case; the longest match wins. */
 static const struct {
     const char *prefix;
     bool blind;

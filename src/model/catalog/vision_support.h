@@ -1,4 +1,4 @@
-/* vision_support.h -- models that read text only, and those known to see, by name. */
+/* vision_support.h -- text-only and vision models, by name. */
 #ifndef CH_MODEL_VISION_SUPPORT_H
 #define CH_MODEL_VISION_SUPPORT_H
 #include "model/catalog/provider.h"

@@ -11,11 +11,10 @@
 static uint64_t mapped(enum ch_id_rule rule, struct ch_sv id) {
     char buf[CH_ID_ROOM];
     uint64_t hash = ch_hash(0, ch_id_for(rule, id, buf));
-    return hash ? hash : 1; /* 0 is a free place */
+    return hash ? hash : 1; /* 0 marks a free slot */
 }
 
-/* Two ids with one hash are taken for the same: then one gets another id
- * without need, which does no harm. */
+/* Ids with equal hashes count as equal; at worst an id is replaced without need. */
 static bool adapt_is_known(const struct ch_call_ids *ids, uint64_t hash) {
     for (size_t i = hash; ids->cap && ids->slots[i & (ids->cap - 1)]; i++)
         if (ids->slots[i & (ids->cap - 1)] == hash)
@@ -108,7 +107,7 @@ static void adapt_add_note(struct ch_buf *text, const struct ch_block *image) {
     ch_encode_note(image, text);
 }
 
-/* The images of a result become part of its text; what else it has stays. */
+/* The images of a result become notes in its text; other blocks are kept. */
 static size_t copy_result(const struct ch_block *b, struct ch_block *out, struct ch_arena *a) {
     CH_BUF_AUTO text = {0};
     size_t n = 1;

@@ -21,7 +21,7 @@ enum ch_stop ch_decode_stop(const struct ch_stop_word *words, size_t n, struct c
 }
 
 int ch_decode_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    CH_ARENA_AUTO arena = {0}; /* kept texts are copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
     if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)

@@ -1,14 +1,14 @@
-/* decoder.c -- from the bytes of a response to one reply; see codec.h.
+/* decoder.c -- decodes the bytes of a response to one reply; see codec.h.
  *
- *   head ──► status and headers: what to make of an error
- *   bytes ─► NONE: the first few say whether this is a stream or a body
- *            SSE, EVENTS (binary): events go to the codec as they come
- *            BODY: collected, handed to the codec whole at the end
- *   end ───► the reply: complete, or failed with a class and a line
+ *       head ──► status and headers: how to classify an error
+ *       bytes ─► NONE: the first few decide between stream and body
+ *                SSE, EVENTS (binary): events go to the codec as they arrive
+ *                BODY: collected and passed to the codec at the end
+ *       end ───► the reply: complete, or failed with a class and a message
  *
- * Content types lie (proxies turn a stream into JSON, servers call a stream
- * text/plain), so the bytes decide. A stream that ends without its terminal
- * marker is a network failure, whatever came before it. */
+ * Content types are unreliable (proxies turn a stream into JSON, servers label a stream
+ * text/plain), so the bytes decide. A stream that ends without its end marker is a network
+ * failure. */
 #include "model/codec/decoder.h"
 
 #include "base/error.h"
@@ -21,7 +21,7 @@
 #include "model/codec/prompted_reply.h"
 #include "model/codec/retry_after.h"
 
-#define QUOTED 100 /* bytes of a foreign answer shown in an error */
+#define QUOTED 100 /* bytes of an unexpected response quoted in an error */
 
 static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
@@ -37,10 +37,10 @@ static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     return !d->stopped;
 }
 
-/* What is no event is a failure, told in words of the service's own. */
+/* A message that is no event reports a failure of the service. */
 static bool decoder_on_message(const struct ch_es_message *m, void *user) {
     struct ch_decoder *d = user;
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    CH_ARENA_AUTO arena = {0}; /* kept texts are copied */
     const struct ch_json *v = NULL;
     struct ch_vendor_error e = {0};
     if (ch_sv_is(m->type, "event"))
@@ -110,7 +110,7 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
-    if (head->status / 100 == 2) /* the others tell of failures */
+    if (head->status / 100 == 2) /* the following headers matter for failures only */
         return;
     d->retry_after_ms = ch_retry_after(head);
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
@@ -122,8 +122,7 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
 
 /* --- framing */
 
-/* Past white space (servers send blank lines to keep a connection alive) and
- * byte order marks. */
+/* Skip white space (servers send blank lines as keep-alive) and byte order marks. */
 static struct ch_sv past_blank(struct ch_sv s) {
     s = ch_sv_trim(s);
     while (ch_sv_starts(s, "\xef\xbb\xbf"))
@@ -131,12 +130,12 @@ static struct ch_sv past_blank(struct ch_sv s) {
     return s;
 }
 
-/* What the first bytes are; NONE while they may still become a stream. */
+/* Classify the first bytes; NONE while they may still become a stream. */
 static int sniff(const struct ch_decoder *d, struct ch_sv s) {
     static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":", "\xef\xbb\xbf"};
     if (!s.n)
         return CH_FRAME_NONE;
-    if (d->codec->binary && (*s.p == 0 || *s.p == 1)) /* of a size below 32 MB */
+    if (d->codec->binary && (*s.p == 0 || *s.p == 1)) /* first byte of a frame length below 32 MB */
         return CH_FRAME_EVENTS;
     for (size_t i = 0; i < CH_LEN(fields); i++) {
         size_t n = strlen(fields[i]), common = CH_MIN(n, s.n);
@@ -189,9 +188,9 @@ bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes) {
     return d->reply.error.cls == CH_ERR_NONE;
 }
 
-/* --- answers that are not what was asked for */
+/* --- unexpected responses */
 
-/* The first words of a page, without its tags, styles and scripts. */
+/* The first words of an HTML page, without tags, styles and scripts. */
 static struct ch_sv page_words(struct ch_decoder *d, struct ch_sv html) {
     CH_BUF_AUTO out = {0};
     while (html.n && out.n < QUOTED) {
@@ -233,7 +232,7 @@ static void fail_foreign(struct ch_decoder *d, struct ch_sv body, const char *wh
     ch_decoder_fail_as(d, CH_ERR_FORMAT, retryable, ch_sv_str(line));
 }
 
-/* Text that could be the beginning of a JSON document. */
+/* True if text may be a truncated JSON document. */
 static bool is_cut_json(struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
@@ -312,7 +311,8 @@ static bool has_closed_call(const struct ch_msg *m) {
     return false;
 }
 
-/* The content decides, not the word: calls under "stop" are calls. */
+/* The content takes precedence over the vendor's stop reason: calls with reason "stop" are
+ * calls. */
 static enum ch_stop final_stop(struct ch_decoder *d) {
     enum ch_stop stop = d->reply.stop == CH_STOP_NONE ? CH_STOP_STOP : d->reply.stop;
     if (d->reply.error.cls != CH_ERR_NONE)
@@ -324,7 +324,7 @@ static enum ch_stop final_stop(struct ch_decoder *d) {
     return stop;
 }
 
-/* Calls and thoughts out of the text. */
+/* Parse calls and reasoning from the text. */
 static void decoder_read_text(struct ch_decoder *d) {
     bool failed = d->reply.error.cls != CH_ERR_NONE;
     if (ch_tags_rewrite(d->tags, failed, &d->reply.msg) == CHELA_OK)

@@ -1,4 +1,4 @@
-/* decoder.h -- from the bytes of a response to one reply; see codec.h. */
+/* decoder.h -- decodes the bytes of a response to one reply; see codec.h. */
 #ifndef CH_MODEL_DECODER_H
 #define CH_MODEL_DECODER_H
 #include "model/codec/codec.h"
@@ -6,24 +6,23 @@
 void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
                      void *user);
 
-/* The same, heeding how this server departs from its protocol. */
+/* The same, with the quirks of an endpoint. */
 void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
                          void *user);
 
 void ch_decoder_release(struct ch_decoder *d);
 
-/* Status and headers decide how the body is read: a non-2xx answer is an
- * error body whatever it was asked for. */
+/* Status and headers decide how the body is read: the body of a non-2xx response is an
+ * error body in any case. */
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
 
-/* Bytes of the body. Never fails: what is wrong is in the reply. Returns false
- * when the reply has failed and no more bytes are wanted; after the terminal
- * marker still true, so that the connection drains and can be used again. */
+/* Process bytes of the body. Errors are stored in the reply. Returns false if the reply has
+ * failed and no more bytes are needed. After the end marker it returns true, so that the
+ * connection is drained and can be reused. */
 bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes);
 
-/* The body ended, or the transport failed (err != NULL; no matter once the
- * terminal marker was seen). Fills d->reply; its msg is then the caller's to
- * take (CH_TAKE), or is freed with the decoder. */
+/* The body ended, or the transport failed (err != NULL; ignored after the end marker).
+ * Fills d->reply. The caller may take reply.msg (CH_TAKE); otherwise the decoder frees it. */
 void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts);
 
 #endif

@@ -45,7 +45,7 @@ void ch_template_skip(struct ch_template_unread *u, struct ch_pull *p) {
         u->list[u->n++] = ch_sv(start, (size_t)(p->at - start));
 }
 
-/* What is left out of an event, in the order of the text. */
+/* Parts to remove from an event, in text order. */
 struct cuts {
     struct cut {
         const char *p, *end;
@@ -72,7 +72,7 @@ static const char *delta_fast_path_find(struct ch_sv data, struct ch_sv name) {
     return p ? p + name.n : NULL;
 }
 
-/* A string that nobody reads, from `start` on. */
+/* Cut a string that the codec ignores, starting at `start`. */
 static bool cut_string(struct cuts *c, const char *start, const char *end) {
     const char *stop = start ? ch_scan_plain(start, end) : end;
     if (stop == end || *stop != '"')
@@ -81,7 +81,7 @@ static bool cut_string(struct cuts *c, const char *start, const char *end) {
     return true;
 }
 
-/* Vendors pad events with a random string, to hide the length of the text. */
+/* Vendors pad events with a random string to hide the length of the text. */
 static void cut_padding(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv names[] = {CH_SV("\"obfuscation\":\""), CH_SV("\"p\":\"")};
     for (size_t i = 0; i < CH_LEN(names); i++)
@@ -89,8 +89,8 @@ static void cut_padding(struct cuts *c, struct ch_sv data) {
             return;
 }
 
-/* Some servers have another id for every event: the event's own, which it
- * begins with, or its item's. */
+/* Some servers use a new id for every event: the event's own id at its beginning, or its
+ * item's id. */
 static void cut_ids(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv first = CH_SV("{\"id\":\"");
     if (ch_sv_starts(data, first.p))
@@ -98,8 +98,7 @@ static void cut_ids(struct cuts *c, struct ch_sv data) {
     cut_string(c, delta_fast_path_find(data, CH_SV("\"item_id\":\"")), data.p + data.n);
 }
 
-/* A quote inside a string has a backslash before it, so what looks like this
- * member is one. */
+/* Quotes inside a string are escaped, so a match of this member name is the member itself. */
 static void cut_sequence(struct cuts *c, struct ch_sv data) {
     struct ch_scan_fail why;
     bool integer;
@@ -116,7 +115,7 @@ static void cut_figures(struct cuts *c, struct ch_sv figures) {
     for (const char *at = figures.p; at < end && !c->overflow;) {
         if (*at == '"') {
             at = ch_scan_plain(at + 1, end);
-            c->overflow |= at == end || *at != '"'; /* more than names of figures */
+            c->overflow |= at == end || *at != '"'; /* more than names and numbers */
             at++;
         } else if (ch_scan_is_digit(*at) || *at == '-') {
             const char *stop = ch_scan_number(at, end, &integer, &why);
@@ -128,7 +127,7 @@ static void cut_figures(struct cuts *c, struct ch_sv figures) {
     }
 }
 
-/* By what is known of vendors. */
+/* Cut the parts that known vendors vary. */
 static void cut_known(struct cuts *c, struct ch_sv data, const char *after) {
     cut_padding(c, ch_sv(after, (size_t)(data.p + data.n - after)));
     cut_ids(c, data);
@@ -140,7 +139,7 @@ static void cut_unread(struct cuts *c, const struct ch_template_unread *u) {
         delta_fast_path_cut(c, CH_HOLE_VALUE, u->list[i].p, u->list[i].p + u->list[i].n);
 }
 
-/* Of a server whose events never repeat only every so many are learnt. */
+/* If the events of a server never match, only some of them are learnt. */
 static bool is_in_vain(const struct ch_template *t) {
     return t->missed > 8 && t->missed % 32;
 }
@@ -156,7 +155,7 @@ static void note_figure(struct ch_template *t, const struct cut *x, size_t i,
     t->trail = (size_t)(figures.p + figures.n - x->end);
 }
 
-/* False: one thing was cut twice. */
+/* Returns false if two cuts overlap. */
 static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts *cuts) {
     const char *from = data.p;
     for (size_t i = 0; i < cuts->n; i++) {
@@ -171,8 +170,8 @@ static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts
     return true;
 }
 
-/* The first in the text is the piece, the others have to be like it. False: they
- * are not even now. */
+/* The first occurrence in the text is the piece; the others must equal it. False if they
+ * differ already. */
 static bool cut_piece(struct cuts *c, const struct ch_template_event *e) {
     delta_fast_path_cut(c, CH_HOLE_AGAIN, e->piece.p, e->piece.p + e->piece.n);
     for (size_t i = 0; i < CH_LEN(e->again) && e->again[i].n; i++) {
@@ -210,7 +209,7 @@ void ch_template_learn(struct ch_template *t, const struct ch_template_event *e)
 
 /* --- matching */
 
-/* The piece of an event: how it is written, and what it says. */
+/* The piece of an event: undecoded and decoded. */
 struct found {
     struct ch_sv raw, *piece;
     struct ch_buf *scratch;
@@ -220,7 +219,7 @@ static const char *past_piece(const char *at, const char *end, struct found *f) 
     const char *stop = ch_quick_string(at, end, f->scratch, f->piece);
     if (!stop)
         return NULL;
-    f->raw = ch_sv(at, (size_t)(stop - 1 - at)); /* the quote is in the template */
+    f->raw = ch_sv(at, (size_t)(stop - 1 - at)); /* the quote is part of the template */
     return stop - 1;
 }
 
@@ -229,7 +228,7 @@ static const char *past_again(const char *at, const char *end, struct ch_sv raw)
     return same ? at + raw.n : NULL;
 }
 
-/* Past what stands in a hole; NULL: it is not what belongs there. */
+/* Position after the content of a hole; NULL if the content does not fit the kind. */
 static const char *past_hole(enum ch_template_kind kind, const char *at, const char *end,
                              struct found *f) {
     struct ch_scan_fail why;

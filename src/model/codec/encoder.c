@@ -1,19 +1,19 @@
-/* encoder.c -- a request body that only grows; see codec.h.
+/* encoder.c -- an incrementally built request body; see codec.h.
  *
- * Codecs turn one message into bytes; this file decides which messages. Every
- * vendor wants each call answered by the very next message and no answer
- * without a call, so the pairing is made here, once, and codecs may rely on
- * it. It needs to look back one message only, which keeps appending cheap:
+ * Codecs encode one message; this file decides which messages are encoded. Every vendor
+ * requires that each call is answered by the next message and that each result has a call.
+ * The encoder ensures this pairing for all codecs. It looks back one message only, so
+ * appending stays cheap:
  *
- *   a results message answers the assistant message before it: results are put
- *     in call order, made up where missing, dropped where nobody called;
- *   any other message after unanswered calls is preceded by made-up results;
- *   unanswered calls at the end are answered in the tail, which is made anew
- *     for the next request: their real results may still come.
+ *     a results message answers the assistant message before it: results are put
+ *       in call order, substituted if missing, dropped if they have no call;
+ *     any other message after unanswered calls is preceded by substitute results;
+ *     unanswered calls at the end are answered in the tail, which is rebuilt for
+ *       the next request, because the real results may still arrive.
  *
- * Results belong to calls by their ids within these two messages, whatever ids
- * other messages use. If ids repeat further apart, calls are sent with others
- * (adapt.h) and their results follow by their place. */
+ * Results are matched to calls by id within these two messages, whatever ids other messages
+ * use. If ids repeat further apart, calls are sent with new ids (adapt.h), and results are
+ * matched by position. */
 #include "model/codec/encoder.h"
 
 #include "base/error.h"
@@ -52,7 +52,7 @@ static bool encoder_has_calls(const struct ch_msg *m) {
     return false;
 }
 
-/* The next block of a type from *at on, or NULL. */
+/* The next block of a type at or after *at, or NULL. */
 static const struct ch_block *encoder_next_of(const struct ch_msg *m, uint32_t *at,
                                               enum ch_block_type type) {
     while (*at < m->nblocks && m->blocks[*at].type != type)
@@ -60,8 +60,7 @@ static const struct ch_block *encoder_next_of(const struct ch_msg *m, uint32_t *
     return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
 }
 
-/* How many calls of m before the given one have its id: none, unless somebody
- * else made this history. */
+/* Number of calls in m before this one with the same id; 0 unless the history was imported. */
 static unsigned same_before(const struct ch_msg *m, const struct ch_block *call) {
     unsigned n = 0;
     for (const struct ch_block *b = m->blocks; b < call; b++)
@@ -78,7 +77,7 @@ static const struct ch_block *encoder_find_result(const struct ch_msg *m, struct
     return NULL;
 }
 
-/* Results that already are one for each call, in order. */
+/* True if results has exactly one result per call, in order. */
 static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) {
     uint32_t c = 0, r = 0;
     for (;;) {
@@ -91,9 +90,9 @@ static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) 
     }
 }
 
-/* One result for each call, in call order, under the ids of `sent` (calls as
- * they went out). calls and sent may be NULL, and so may results. What is no
- * result (a text beside them) is kept, last. */
+/* Build one result per call, in call order, with the ids of `sent` (the calls as they were
+ * sent). calls, sent and results may be NULL. Other blocks (text beside results) are kept
+ * at the end. */
 static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_msg *sent,
                                    const struct ch_msg *results) {
     size_t room = (calls ? calls->nblocks : 0) + (results ? results->nblocks : 0), n = 0;
@@ -105,7 +104,7 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
         if ((result = encoder_find_result(results, call->id, same_before(calls, call)))) {
             memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
             out[n].id = id;
-            out[n].name = call->name; /* Gemini pairs by it */
+            out[n].name = call->name; /* Gemini matches by name */
             n += 1u + result->span;
         } else {
             out[n++] = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
@@ -126,7 +125,7 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
     return m;
 }
 
-/* With notes for images where the model cannot see them. */
+/* Encode a message, with notes instead of images for a text-only model. */
 static int encode_message(const struct ch_model_request *req, const struct ch_msg *m,
                           struct ch_buf *out, struct chela_error *err) {
     struct ch_msg *plain = ch_without_images(req, m);
@@ -178,7 +177,7 @@ static int encoder_append(struct ch_encoder *e, const struct ch_model_request *r
     return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
 }
 
-/* The one whose bytes are sent. */
+/* The codec whose bytes are sent. */
 static const struct ch_codec *wire_codec(const struct ch_encoder *e) {
     return e->codec->inner ? e->codec->inner : e->codec;
 }
@@ -210,7 +209,7 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     return CHELA_OK;
 }
 
-/* Words that no later request has. */
+/* Add text that only this request contains. */
 static int encoder_add_note(struct ch_encoder *e, const struct ch_model_request *req,
                             struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
@@ -231,9 +230,9 @@ static uint64_t encoder_note_of(const struct ch_model_request *req) {
     return req->note.n ? ch_hash(1, req->note) : 0;
 }
 
-/* What belongs to this request alone (made-up results, a note, the end of an
- * open message) is written where it stands, so that the codec separates it
- * rightly, and then moved. */
+/* Parts of this request alone (substitute results, a note, the end of an open message) are
+ * appended to messages first, so that the codec writes the right separators, and then moved
+ * to the tail. */
 static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
                      struct chela_error *err) {
     const struct ch_codec *wire = wire_codec(e);
@@ -255,8 +254,8 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
     return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
 }
 
-/* What the bytes of a message depend on. Whether the head holds a message of its
- * own decides about the comma before the first. */
+/* Hash of everything that the bytes of a message depend on. Includes whether the head
+ * contains a message, which decides about the first comma. */
 static uint64_t shape_of(const struct ch_model_request *req) {
     const struct ch_endpoint *ep = req->endpoint;
     bool prompted = ep->codec->inner && req->ntools;
@@ -287,7 +286,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     if (rc == CHELA_OK && (stale || grows || noted || e->padded || e->pending))
         rc = make_tail(e, req, err);
     if (rc < 0) {
-        ch_buf_clear(&e->head); /* so that the next update starts over with it */
+        ch_buf_clear(&e->head); /* forces the next update to start over */
         return rc;
     }
     e->revision = req->revision;

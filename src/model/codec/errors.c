@@ -1,9 +1,9 @@
-/* errors.c -- classifying failures by status, vendor code and text.
+/* errors.c -- classifies failures by status, vendor code and text.
  *
- * The tables below are the knowledge, the code only walks them. Order matters:
- * a vendor's code says more than its English, and both say more than the
- * status (xAI answers a bad key with 400, OpenRouter puts a 502 into a 200).
- * Text patterns ignore case; '*' stands for any text, '#' for a number. */
+ * The tables contain the knowledge; the code only searches them. Order of precedence: the
+ * vendor's code, then the English message, then the status (xAI answers a bad key with 400,
+ * OpenRouter puts a 502 into a 200). Text patterns ignore case; '*' matches any text, '#' a
+ * number. */
 #include "model/codec/errors.h"
 
 #include "base/error.h"
@@ -12,10 +12,10 @@
 #include "json/writer.h"
 #include "model/codec/retry_after.h"
 
-#define LOOKED_AT (4 * CH_KB) /* of a message: what matters comes first */
+#define LOOKED_AT (4 * CH_KB) /* bytes of a message that are searched */
 
 static const struct {
-    const char *word; /* a type or a code; case does not matter */
+    const char *word; /* a type or code, case-insensitive */
     enum ch_error_class cls;
 } words[] = {
     /* Anthropic */
@@ -28,7 +28,7 @@ static const struct {
     {"timeout_error", CH_ERR_TIMEOUT},
     {"api_error", CH_ERR_SERVER},
     {"conflict_error", CH_ERR_SERVER},
-    /* OpenAI and those who follow it */
+    /* OpenAI and compatible servers */
     {"invalid_api_key", CH_ERR_AUTH},
     {"insufficient_quota", CH_ERR_BILLING},
     {"billing_hard_limit_reached", CH_ERR_BILLING},
@@ -77,7 +77,7 @@ static const struct {
     {"INVALID_ARGUMENT", CH_ERR_FORMAT},
     {"FAILED_PRECONDITION", CH_ERR_FORMAT},
     {"INTERNAL", CH_ERR_SERVER},
-    /* Amazon; inside streams they begin with a small letter */
+    /* Amazon; lower-case first letter inside streams */
     {"AccessDeniedException", CH_ERR_AUTH},
     {"UnrecognizedClientException", CH_ERR_AUTH},
     {"InvalidSignatureException", CH_ERR_AUTH},
@@ -283,7 +283,7 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     bool vague = cls == CH_ERR_NONE || cls == CH_ERR_SERVER || cls == CH_ERR_FORMAT;
     if (!vague)
         return cls;
-    /* Cerebras says of a prompt that is too long no more than this. */
+    /* Cerebras reports a too long prompt with nothing but the status. */
     if ((e->status == 400 || e->status == 413) && !e->message.n && !e->type.n && !e->code.n)
         return CH_ERR_OVERFLOW;
     if (e->status < 429 && MATCHES(e->message, auth_texts))
@@ -301,8 +301,8 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     return CH_ERR_SERVER;
 }
 
-/* Groq: the model wrote a call that the server refused; asked again it will
- * probably write another. */
+/* Groq: the server rejected a call that the model wrote; a retry will probably give another
+ * one. */
 static bool is_bad_generation(const struct ch_vendor_error *e) {
     return ch_sv_is(e->code, "tool_use_failed");
 }
@@ -332,7 +332,7 @@ bool ch_error_names_schema(struct ch_sv message) {
 
 /* --- error bodies */
 
-/* A string, or a number's text: codes come as both. */
+/* The text of a string or a number; codes occur as both. */
 static struct ch_sv errors_word_of(const struct ch_json *v) {
     if (ch_json_is(v, CH_JSON_NUMBER))
         return ch_sv(v->s, v->n);
@@ -346,7 +346,7 @@ static struct ch_sv errors_compact(const struct ch_json *v, struct ch_arena *a) 
     return ch_arena_sv(a, ch_utf8_cut(ch_buf_sv(&out), CHELA_ERROR_MAX));
 }
 
-/* A code that is an HTTP status stands for one. */
+/* A numeric code that is an HTTP status is used as the status. */
 static int status_in(const struct ch_json *error) {
     static const char *const keys[] = {"status_code", "code", "status"};
     for (size_t i = 0; i < CH_LEN(keys); i++) {
@@ -357,8 +357,8 @@ static int status_in(const struct ch_json *error) {
     return 0;
 }
 
-/* Google: why a request was refused, and when to come back. A quota of a day
- * is not worth waiting for. */
+/* Google's details: the reason of a refusal and the retry delay. A daily quota is not worth
+ * waiting for. */
 static void errors_read_details(const struct ch_json *details, struct ch_vendor_error *out) {
     if (!ch_json_is(details, CH_JSON_ARRAY))
         return;
@@ -386,11 +386,10 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
     if (!out->code.n)
         out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
     if (!out->type.n)
-        out->type = ch_json_get_str(error, "status"); /* Google's word for it */
+        out->type = ch_json_get_str(error, "status"); /* Google's error name */
     out->status = status_in(error);
     errors_read_details(ch_json_get(error, "details"), out);
-    /* OpenRouter: the upstream's own words are more use than "Provider
-     * returned error". */
+    /* OpenRouter: the upstream's own message is more useful than "Provider returned error". */
     struct ch_sv raw = ch_json_str(ch_json_path(error, "metadata", "raw", NULL));
     if (raw.n)
         out->message =
@@ -447,7 +446,7 @@ void ch_decoder_fail_as(struct ch_decoder *d, enum ch_error_class cls, bool retr
     struct ch_reply *r = &d->reply;
     if (r->error.cls != CH_ERR_NONE)
         return;
-    struct chela_error line = {0}; /* for its care of one line and of secrets */
+    struct chela_error line = {0}; /* chela_error makes it one line and redacts secrets */
     struct ch_sv cut = ch_utf8_cut(message, CHELA_ERROR_MAX - 1);
     ch_fail(&line, CHELA_EMODEL, "%.*s", CH_SV_FMT(cut));
     r->error.cls = cls;

@@ -1,10 +1,9 @@
-/* fold.c -- pieces of a reply become events and one message; see fold.h.
+/* fold.c -- accumulates a reply; see fold.h.
  *
- * Each block has its own growing buffers, so that a piece costs one copy and
- * `so_far` is a view of what is there. Keys map to blocks through a table: the
- * price of a piece does not depend on how many blocks a peer opened. What
- * makes a call executable is decided in one place, finish_call: the codec
- * closed it and its arguments are a JSON object. */
+ * Each block has its own growing buffers, so that a piece costs one copy and `so_far` is a
+ * view. A table maps keys to blocks, so the cost of a piece does not depend on the number
+ * of blocks. finish_call alone decides whether a call is executable: the codec closed it,
+ * and its arguments are a JSON object. */
 #include "model/codec/fold.h"
 
 #include "base/limits.h"
@@ -26,7 +25,7 @@ struct ch_fold {
     uint16_t *slots; /* by key: index of the block + 1, 0: none */
     unsigned nslots;
     unsigned ncalls;
-    size_t total; /* bytes of all texts */
+    size_t total; /* total bytes of all texts */
 };
 
 struct ch_fold *ch_fold_new(ch_model_event_fn *fn, void *user) {
@@ -96,8 +95,8 @@ static int fold_append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece)
     return ch_buf_add_sv(to, piece);
 }
 
-/* For JSON taken as it stood on the wire: there its bytes were not looked at,
- * and a message holds UTF-8 only. */
+/* Append raw JSON from the wire with invalid UTF-8 replaced, because messages contain only
+ * UTF-8. */
 static int append_raw(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
     CH_BUF_AUTO clean = {0};
     if (ch_utf8_valid(piece))
@@ -136,8 +135,8 @@ int ch_fold_refusal(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     return b ? fold_append(f, &b->text, piece) : CHELA_ELIMIT;
 }
 
-/* Set what is not set yet; returns what is new. A name past the limit is no
- * tool's name: the call is kept, so that the model hears of it, but unusable. */
+/* Set a text that is not set yet; returns the new part. A name past the limit makes the
+ * call unusable; the call is kept, so that the model gets an error. */
 static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *to, struct ch_sv s,
                              size_t max) {
     if (!s.n || to->n)
@@ -176,7 +175,7 @@ int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     struct block *b = fold_find(f, key);
     if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
-        return CHELA_OK; /* these have none */
+        return CHELA_OK; /* these types have none */
     return append_raw(f, &b->extra, piece);
 }
 
@@ -216,7 +215,7 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key) {
         f->slots[key] = 0;
 }
 
-/* A JSON object and nothing else. */
+/* True if text is one JSON object. */
 static bool fold_is_object(struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
@@ -247,8 +246,7 @@ struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key) {
     return b ? ch_buf_sv(&b->text) : ch_sv(NULL, 0);
 }
 
-/* Decide what a call's arguments are worth. Some servers write the absence of
- * arguments as "" or as the word null. */
+/* Classify a call's arguments. Some servers write "" or null for no arguments. */
 static void finish_call(struct block *b) {
     if (!b->closed) {
         b->flags |= CH_F_CUT;
@@ -279,8 +277,8 @@ static bool fold_id_taken(const struct ch_fold *f, size_t before, struct ch_sv i
     return false;
 }
 
-/* Results are paired with calls by id, so every call needs one of its own. The
- * time keeps made-up ids of different turns apart. */
+/* Every call needs a unique id, because results are matched by id. The time distinguishes
+ * generated ids of different turns. */
 static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
     struct block *b = &f->blocks[at];
     if (!b->id.n)
@@ -292,8 +290,8 @@ static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
     }
 }
 
-/* A text without a character says nothing, and vendors refuse it in a history;
- * reasoning may be all signature. */
+/* True for blocks to drop: vendors reject empty text in a history. Reasoning may consist of
+ * a signature alone. */
 static bool fold_is_void(const struct block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:

@@ -5,7 +5,7 @@
 #include "json/pull.h"
 #include "json/writer.h"
 
-/* All strings that the deltas have under one name, joined. */
+/* Concatenate all strings with this name in the deltas. */
 static bool opaque_join(struct ch_sv deltas, struct ch_sv name, struct ch_buf *out) {
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;

@@ -1,12 +1,12 @@
-/* prompted.c -- requests for models without tools of their own; see prompted.h.
+/* prompted.c -- encodes requests for models without native tools; see prompted.h.
  *
- *   tools       described at the end of the system prompt, with the form of a call
- *   a call      <tool_call>{"name":..,"arguments":..}</tool_call> in the reply's text
- *   results     <tool_result name="..">..</tool_result>, a message of the user's
- *   tool choice one line at the very end, which the next request does not have
+ *       tools       described at the end of the system prompt, with the call syntax
+ *       a call      <tool_call>{"name":..,"arguments":..}</tool_call> in the reply's text
+ *       results     <tool_result name="..">..</tool_result>, a user message
+ *       tool choice one line at the very end, for this request only
  *
- * What the protocol below sees has no tools, calls or results. A message's bytes
- * depend on the message alone, here as there. */
+ * The inner codec sees no tools, calls or results. The bytes of a message depend on the
+ * message alone. */
 #include "model/codec/prompted.h"
 
 #include "base/mem.h"
@@ -15,12 +15,12 @@
 
 #define RESULT "tool_result"
 #define NO_OUTPUT "(no output)"
-#define MOST_STOPS 4 /* servers take no more */
+#define MOST_STOPS 4 /* limit of servers */
 
-/* A model that goes on to invent the result is stopped there. */
+/* Stops a model that starts to invent the result. */
 static const struct ch_sv stop_at_result = {"\n<" RESULT, sizeof("\n<" RESULT) - 1};
 
-/* --- the request below */
+/* --- the inner request */
 
 struct below {
     struct ch_endpoint endpoint;
@@ -32,8 +32,8 @@ static bool says_something_first(const struct ch_model_request *req) {
     return req->ntools || !ch_is_blank(req->system);
 }
 
-/* Messages do not depend on the words of the system prompt, but on whether
- * there are any: one stands for all, and only the head has the real ones. */
+/* Messages depend only on whether there is a system prompt, so a placeholder stands for it;
+ * only the head contains the real one. */
 static const struct ch_model_request *go_below(const struct ch_model_request *req,
                                                struct below *b) {
     b->endpoint = *req->endpoint;
@@ -73,7 +73,7 @@ int ch_prompted_tail(const struct ch_model_request *req, struct ch_buf *out,
     return inner(req)->tail(go_below(req, &b), out, err);
 }
 
-/* Held to a schema, a model could not write the tags of a call. */
+/* A model restricted to a schema could not write the tags of a call. */
 bool ch_prompted_takes_schema(const struct ch_model_request *req) {
     struct below b;
     if (req->ntools)
@@ -81,7 +81,7 @@ bool ch_prompted_takes_schema(const struct ch_model_request *req) {
     return !inner(req)->takes_schema || inner(req)->takes_schema(go_below(req, &b));
 }
 
-/* --- head: what the model is told about its tools */
+/* --- head: description of the tools */
 
 static const char how_to_call[] =
     "# Tools\n\n"
@@ -128,7 +128,7 @@ int ch_prompted_head(const struct ch_model_request *req, struct ch_buf *out,
     return inner(req)->head(&b.req, out, err);
 }
 
-/* --- what holds for this request alone */
+/* --- text for this request alone */
 
 struct ch_sv ch_prompted_note(const struct ch_model_request *req, struct ch_arena *a) {
     if (!req->ntools)
@@ -149,7 +149,7 @@ struct ch_sv ch_prompted_note(const struct ch_model_request *req, struct ch_aren
 
 /* --- messages */
 
-/* Blocks being put together; texts that follow each other become one. */
+/* Blocks under construction; consecutive texts are merged. */
 struct rewriting {
     struct ch_block *out;
     size_t n;
@@ -181,8 +181,8 @@ static void prompted_add_call(struct rewriting *x, const struct ch_block *b) {
     CH_BUF_LIT(&x->text, "\n</tool_call>");
 }
 
-/* Whatever a tool returned, it does not end its block: a page or a file must
- * not be able to speak as somebody else. */
+/* Escape closing tags in a tool's output, so that a page or a file cannot imitate another
+ * message. */
 static void add_enclosed(struct ch_buf *out, struct ch_sv text) {
     static const char end[] = "</" RESULT;
     const char *at;
@@ -220,7 +220,7 @@ static void prompted_add_block(struct rewriting *x, const struct ch_block *b) {
     case CH_BLOCK_TOOL_RESULT:
         prompted_add_result(x, b);
         break;
-    default: /* thoughts from tags stay out; what is the vendor's own goes through */
+    default: /* reasoning from tags is omitted; vendor-specific blocks pass through */
         if (b->type == CH_BLOCK_REASONING && ch_sv_is(b->name, CH_TAGS_REASONING))
             break;
         prompted_flush(x);

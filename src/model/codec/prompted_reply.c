@@ -1,10 +1,9 @@
-/* prompted_reply.c -- replies whose text is read for calls and thoughts; see
- * prompted.h.
+/* prompted_reply.c -- parses the text of replies for calls and reasoning; see prompted.h.
  *
- * The text of a reply is read twice by the same reader: as it comes, for the
- * events, and whole, for the message. The second time there are signatures and
- * the like beside the text, which events do not carry. All text blocks of a
- * reply are one text: a server may begin a new one anywhere. */
+ * The same reader parses the text of a reply twice: piece by piece for the events, and as a
+ * whole for the message, because only the message contains signatures and similar data. All
+ * text blocks of a reply are parsed as one text, because a server may start a new block
+ * anywhere. */
 #include "model/codec/prompted_reply.h"
 
 #include "base/arena.h"
@@ -71,8 +70,8 @@ void ch_tag_reader_free(struct ch_tag_reader *r) {
     ch_free(r);
 }
 
-/* The vendor's own reasoning passes; so does a call that nobody offered it a
- * tool for, which the message will hold as well. */
+/* Native reasoning passes unchanged; so does a native call, although no tool was offered,
+ * because the message will contain it too. */
 void ch_tag_reader_event(const struct ch_model_event *ev, void *reader) {
     struct ch_tag_reader *r = reader;
     if (!r->fn)
@@ -94,9 +93,9 @@ void ch_tag_reader_end(struct ch_tag_reader *r) {
 
 struct rewriting {
     struct ch_arena arena; /* texts of new blocks */
-    struct ch_block *out;  /* room for CH_LIMIT_REPLY_BLOCKS */
+    struct ch_block *out;  /* room for CH_LIMIT_REPLY_BLOCKS blocks */
     size_t n, cap;
-    struct ch_buf text; /* of the block that is open */
+    struct ch_buf text; /* text of the open block */
     int open;           /* its type, -1: none */
     unsigned ncalls;
     bool failed, over;
@@ -142,8 +141,8 @@ static void add_reasoning(struct ch_sv piece, void *user) {
     prompted_reply_add_piece(user, CH_BLOCK_REASONING, piece);
 }
 
-/* The id says of which reply it is and that it came in the text: so it is like
- * no other in the conversation. */
+/* The id contains the time of the reply and a mark for calls in text, so it is unique in
+ * the conversation. */
 static void prompted_reply_add_call(const struct ch_tagged_call *call, void *user) {
     struct rewriting *x = user;
     close_open(x);

@@ -1,10 +1,9 @@
-/* retry_after.c -- how long a server asks us to wait.
+/* retry_after.c -- the retry delay that a server asks for.
  *
- * Three headers and a sentence are in use: retry-after-ms, retry-after in
- * seconds, retry-after as an HTTP date (taken relative to the response's own
- * Date, since codecs read no clock), and "Please try again in 1m2.5s". Where a
- * 429 says none of these, vendors tell when each of their limits is full again:
- * the latest of those that are used up counts. */
+ * Sources: the headers retry-after-ms, retry-after in seconds, and retry-after as an HTTP
+ * date (relative to the response's own Date, because codecs read no clock), and the text
+ * "Please try again in 1m2.5s". If a 429 has none of these, the reset times of the vendor's
+ * exhausted limits are used; the latest counts. */
 #include "model/codec/retry_after.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static long retry_after_bounded(double ms) {
     return ms > 0 ? (long)CH_MIN(ms, (double)MAX_WAIT_MS) : 0;
 }
 
-/* Cut a decimal number off the front of *s. */
+/* Parse a decimal number at the start of *s and advance. */
 static bool retry_after_take_number(struct ch_sv *s, double *out) {
     size_t n = 0;
     while (n < s->n && n < 18 && (retry_after_is_digit(s->p[n]) || (n && s->p[n] == '.')))
@@ -76,7 +75,7 @@ static int64_t http_date(struct ch_sv s) {
     return seconds_of(part[1], month, part[0], part[2], part[3], part[4]);
 }
 
-/* A duration as Go writes it: "6ms", "11.054s", "2m52.8s"; or "20 seconds". */
+/* Parse a duration in Go's notation: "6ms", "11.054s", "2m52.8s"; or "20 seconds". */
 static double take_duration(struct ch_sv s) {
     double ms = 0, n;
     while (retry_after_take_number(&s, &n)) {
@@ -118,8 +117,8 @@ static int64_t rfc3339(struct ch_sv s) {
                : seconds_of(part[0], (int)part[1] - 1, part[2], part[3], part[4], part[5]);
 }
 
-/* When a limit is full again: a date, a duration, seconds, or milliseconds
- * since the epoch (a number that large is no number of seconds). */
+/* Time until a limit resets: a date, a duration, seconds, or milliseconds since the epoch
+ * (recognized by size). */
 static double retry_after_until(struct ch_sv v, int64_t now) {
     double n;
     struct ch_sv rest = v;
@@ -135,9 +134,9 @@ static double retry_after_until(struct ch_sv v, int64_t now) {
     return n > 1e9 ? (now > 0 ? (n - (double)now) * 1000 : 0) : n * 1000;
 }
 
-/* x-ratelimit-remaining-tokens beside x-ratelimit-reset-tokens, or
- * anthropic-ratelimit-tokens-remaining beside anthropic-ratelimit-tokens-reset;
- * without such a header the limit is taken to be used up. */
+/* True if the limit of this reset header is exhausted: x-ratelimit-remaining-tokens belongs
+ * to x-ratelimit-reset-tokens, anthropic-ratelimit-tokens-remaining to
+ * anthropic-ratelimit-tokens-reset. Without such a header the limit counts as exhausted. */
 static bool is_used_up(const struct ch_http_head *head, struct ch_sv reset) {
     CH_BUF_AUTO name = {0};
     size_t at = 0;

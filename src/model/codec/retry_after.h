@@ -1,17 +1,17 @@
-/* retry_after.h -- how long a server asks us to wait. */
+/* retry_after.h -- the retry delay that a server asks for. */
 #ifndef CH_MODEL_RETRY_AFTER_H
 #define CH_MODEL_RETRY_AFTER_H
 #include "model/codec/errors.h"
 
-/* What the headers ask for: milliseconds to wait, 0 if nothing. Dates are taken
- * relative to the response's own Date. Of a 429 without Retry-After the
- * vendors' own headers are read, those of limits that are used up. */
+/* The delay from the headers in milliseconds, 0 if none. Dates are relative to the
+ * response's own Date. For a 429 without Retry-After, the vendors' own headers of exhausted
+ * limits are used. */
 long ch_retry_after(const struct ch_http_head *head);
 
-/* A duration: "34.4s", "2m52.8s", "6ms", "20 seconds"; 0: it is none. */
+/* Parse a duration: "34.4s", "2m52.8s", "6ms", "20 seconds"; 0: not a duration. */
 long ch_retry_duration(struct ch_sv text);
 
-/* The same from a message: "Please try again in 11.054s". */
+/* Find a duration in a message: "Please try again in 11.054s". */
 long ch_retry_hint(struct ch_sv message);
 
 #endif

@@ -1,18 +1,17 @@
-/* tagged_call.c -- what stands between a call's tags; see tags.h.
+/* tagged_call.c -- parses the text between the tags of a call; see tags.h.
  *
- * Models are told to write one JSON object. What they have seen elsewhere is
- * read as well:
+ * The prompt asks for one JSON object. Other formats that models have learnt are parsed
+ * too:
  *
- *   {"name":"f","arguments":{..}}     also a list; parameters, args, input;
- *   {"function":{"name":..}}          arguments as a string of JSON
- *   <name>f</name><arguments>{..}</arguments>, or an element a parameter
- *   <function=f><parameter=k>v</parameter></function>
- *   <invoke name="f"><parameter name="k">v</parameter></invoke>
- *   f<arg_key>k</arg_key><arg_value>v</arg_value>     GLM
- *   f[ARGS]{..}                                       Mistral
+ *       {"name":"f","arguments":{..}}     also a list; parameters, args, input;
+ *       {"function":{"name":..}}          arguments as a string of JSON
+ *       <name>f</name><arguments>{..}</arguments>, or one element per parameter
+ *       <function=f><parameter=k>v</parameter></function>
+ *       <invoke name="f"><parameter name="k">v</parameter></invoke>
+ *       f<arg_key>k</arg_key><arg_value>v</arg_value>     GLM
+ *       f[ARGS]{..}                                       Mistral
  *
- * A value in XML is a string, as it stands: whether it is a number is for the
- * tool's schema to say. */
+ * A value in XML is always a string; the tool's schema decides whether to convert it. */
 #include "model/codec/tagged_call.h"
 
 #include "base/limits.h"
@@ -24,7 +23,7 @@
 struct found {
     void (*fn)(const struct ch_tagged_call *, void *);
     void *user;
-    unsigned flags; /* of every call of this body */
+    unsigned flags; /* flags of every call of this body */
 };
 
 static void tagged_call_tell(const struct found *f, struct ch_sv name, struct ch_sv arguments,
@@ -32,7 +31,7 @@ static void tagged_call_tell(const struct found *f, struct ch_sv name, struct ch
     f->fn(&(struct ch_tagged_call){name, arguments, f->flags | flags}, f->user);
 }
 
-/* ```json ... ``` around it is left out. */
+/* Strip an enclosing ```json ... ``` fence. */
 static struct ch_sv without_fence(struct ch_sv s) {
     s = ch_sv_trim(s);
     if (!ch_sv_starts(s, "```"))
@@ -102,8 +101,7 @@ size_t ch_tagged_name_length(struct ch_sv s) {
     return n;
 }
 
-/* What follows `mark` up to `end`, without white space, quotes and colons
- * before it. */
+/* The text after `mark` up to `end`, without leading white space, quotes and colons. */
 static struct ch_sv after_mark(struct ch_sv s, const char *mark, char end) {
     size_t n = strlen(mark);
     const char *at = memmem(s.p, s.n, mark, n);
@@ -158,7 +156,7 @@ static struct ch_sv tagged_call_unquoted(struct ch_sv s) {
     return s;
 }
 
-/* What is inside <...>: the name, and the one value it may have. */
+/* Parse the inside of <...>: the name, and its value if any. */
 static void read_tag(struct ch_sv inside, struct element *e) {
     size_t n = 0;
     while (n < inside.n && tagged_call_is_name_char(inside.p[n]))
@@ -169,8 +167,8 @@ static void read_tag(struct ch_sv inside, struct element *e) {
     e->value = rest.p ? tagged_call_unquoted(rest) : CH_SV("");
 }
 
-/* The next element; its contents end at the first closing tag of its name.
- * False: there is none, or it is not closed. */
+/* The next element; its content ends at the first closing tag of its name. False: none, or
+ * unclosed. */
 static bool next_element(struct ch_sv *rest, struct element *e) {
     const char *open = rest->n ? memchr(rest->p, '<', rest->n) : NULL;
     const char *end = rest->p + rest->n;
@@ -189,7 +187,7 @@ static bool next_element(struct ch_sv *rest, struct element *e) {
     return true;
 }
 
-/* Without the line breaks that set it off. */
+/* Strip the line breaks around a value. */
 static struct ch_sv tagged_call_value_of(struct ch_sv s) {
     if (ch_sv_starts(ch_sv_trim(s), "<![CDATA[")) {
         s = ch_sv_trim(s);
@@ -203,7 +201,7 @@ static struct ch_sv tagged_call_value_of(struct ch_sv s) {
     return s;
 }
 
-/* A JSON object, or an element for each parameter. */
+/* Write a JSON object from JSON content or from one element per parameter. */
 static void tagged_call_write_arguments(struct ch_sv content, struct ch_buf *out) {
     struct ch_sv text = without_fence(content);
     if (ch_sv_starts(text, "{")) {
@@ -266,7 +264,7 @@ static void read_xml(const struct found *f, struct ch_sv body) {
         tagged_call_tell(f, CH_SV(""), body, CH_F_INVALID);
 }
 
-/* --- a name first */
+/* --- formats that begin with the name */
 
 static void write_pairs(struct ch_sv rest, struct ch_buf *out) {
     struct ch_sv key = CH_SV("");

@@ -1,17 +1,17 @@
 /* tags.c -- see tags.h.
  *
- *   BEGIN --<think>--> THINK --</think>--> PASS      in CH_TAGS_THINK
- *      \----anything else----------------/
+ *       BEGIN --<think>--> THINK --</think>--> PASS      in CH_TAGS_THINK
+ *          \----anything else----------------/
  *
- *   TEXT --<tool_call>--> CALL --</tool_call>--> TEXT
- *     |---[TOOL_CALLS]--> CALL --the end of its JSON--> TEXT
- *     |---<think> on a line of its own--> THINK --</think>--> TEXT
- *     |---```--> CODE --```--> TEXT
- *     \---<tool_result>, after a call--> OVER
+ *       TEXT --<tool_call>--> CALL --</tool_call>--> TEXT
+ *         |---[TOOL_CALLS]--> CALL --the end of its JSON--> TEXT
+ *         |---<think> on a line of its own--> THINK --</think>--> TEXT
+ *         |---```--> CODE --```--> TEXT
+ *         \---<tool_result>, after a call--> OVER
  *
- * Each step takes some bytes off the front, or none when more must be seen
- * first; at the end there is no more, and every step decides. A result that the
- * model made up ends the reply: what follows is built on it. */
+ * Each step consumes bytes from the front, or none if it needs more input. At the end of
+ * the input every step must decide. An invented result ends the reply, because everything
+ * after it depends on it. */
 #include "model/codec/tags.h"
 
 #include "base/mem.h"
@@ -21,11 +21,11 @@
 enum { BEGIN, PASS, TEXT, CODE, THINK, CALL, OVER };
 
 enum tag_kind {
-    TAG_CALL,   /* its contents are the call */
+    TAG_CALL,   /* the call is the content */
     TAG_ITSELF, /* the call includes the tag */
-    TAG_BARE,   /* the call has no tag at its end */
+    TAG_BARE,   /* the call has no closing tag */
     TAG_THINK,
-    TAG_WRAP, /* around calls; says nothing */
+    TAG_WRAP, /* encloses calls; ignored */
     TAG_RESULT,
 };
 
@@ -50,8 +50,7 @@ static const struct tag {
 
 #define FENCE_CALL "tool_call" /* ```tool_call */
 
-/* How far a decision looks ahead, so that a flood of white space or of marks
- * is not read over and over. */
+/* Maximum look-ahead, so that long runs of white space or marks are not scanned repeatedly. */
 #define MOST_SPACE 256
 #define MOST_MARKS 64
 
@@ -90,7 +89,7 @@ static size_t marks(struct ch_sv s, char mark) {
     return n;
 }
 
-/* --- out */
+/* --- output */
 
 static void tags_put(struct ch_tags *t, struct ch_sv piece) {
     if (!piece.n)
@@ -115,8 +114,8 @@ static size_t without_space(struct ch_sv s) {
     return s.n;
 }
 
-/* White space around tags is not part of what is said. What was taken step by
- * step, and stands together, goes out as one piece. */
+/* Emit text. White space around tags is dropped. Adjacent pieces consumed in several steps
+ * are emitted as one. */
 static void tags_say(struct ch_tags *t, struct ch_sv piece) {
     size_t n = without_space(piece);
     if (t->said.n && piece.p == t->said.p + t->said.n + t->after) {
@@ -141,7 +140,7 @@ static void tags_enter(struct ch_tags *t, int state) {
     put_said(t);
     ch_buf_clear(&t->space);
     t->skip_space = true;
-    t->line_start = true; /* what follows a tag may be one */
+    t->line_start = true; /* another tag may follow a tag */
     t->ticks = 0;
     t->state = state;
 }
@@ -164,9 +163,9 @@ static void found_call(const struct ch_tagged_call *call, void *user) {
     t->sink->call(call, t->user);
 }
 
-/* The reply ended inside: not to be run. With its closing tag somewhere inside
- * a string it is rather a call with a quote too few. Its text is what was written
- * of the arguments, as far as anybody can tell. */
+/* The reply ended inside of a call: the call is flagged CUT. If its closing tag occurs
+ * inside a string, the call probably lacks a quote and is flagged INVALID. Its text
+ * contains the arguments as far as recognizable. */
 static void cut_call(struct ch_tags *t) {
     struct ch_sv body = ch_sv_trim(ch_buf_sv(&t->body));
     bool closed = *t->closer && memmem(body.p, body.n, t->closer, strlen(t->closer)) != NULL;
@@ -178,7 +177,7 @@ static void cut_call(struct ch_tags *t) {
     found_call(&call, t);
 }
 
-/* One byte of the body: JSON or not, inside a string or not. */
+/* Update the parser state for one byte of the body. */
 static void note_byte(struct ch_tags *t, char c) {
     if (t->in_string) {
         t->in_string = t->escaped || c != '"';
@@ -187,14 +186,14 @@ static void note_byte(struct ch_tags *t, char c) {
         t->in_string = c == '"';
     } else if (!t->after_fence) {
         t->json = c == '{' || c == '[';
-        t->after_fence = !t->json && !tags_is_space(c); /* looked at: XML, or a fence */
+        t->after_fence = !t->json && !tags_is_space(c); /* XML, or a fence */
         t->fenced |= c == '`';
     } else if (c == '\n' && t->fenced) {
-        t->after_fence = false; /* the line of the fence is over */
+        t->after_fence = false; /* end of the fence line */
     }
 }
 
-/* Bytes of a string that cannot end it. */
+/* Number of bytes that cannot end the current string. */
 static size_t in_string(const struct ch_tags *t, struct ch_sv s) {
     size_t n = 0;
     if (!t->in_string || t->escaped)
@@ -210,14 +209,14 @@ static size_t close_call(struct ch_tags *t, size_t taken) {
     return taken;
 }
 
-/* One byte of a call that ends with its JSON. True: this was the last. */
+/* Process one byte of a call that ends with its JSON; true for the last byte. */
 static bool note_bare(struct ch_tags *t, char c) {
     if (t->in_string) {
         note_byte(t, c);
         return false;
     }
     t->in_string = c == '"';
-    t->json |= c == '{'; /* [ARGS] is not yet JSON */
+    t->json |= c == '{'; /* [ARGS] precedes the JSON */
     if (c == '{' || c == '[')
         t->depth++;
     else if ((c == '}' || c == ']') && t->depth)
@@ -266,7 +265,7 @@ static size_t step_call(struct ch_tags *t, struct ch_sv s, bool ended) {
     return s.n;
 }
 
-/* --- thoughts */
+/* --- reasoning */
 
 static size_t step_think(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t closer = strlen(t->closer);
@@ -296,7 +295,7 @@ static void open_thought(struct ch_tags *t, const char *closer) {
     t->closer = closer;
 }
 
-/* --- text, and what opens in it */
+/* --- text and tags in it */
 
 static size_t say_some(struct ch_tags *t, struct ch_sv s, size_t n) {
     for (size_t i = 0; i < n && t->line_start; i++)
@@ -309,9 +308,9 @@ static size_t say_some(struct ch_tags *t, struct ch_sv s, size_t n) {
     return n;
 }
 
-enum verdict { NO, YES, MORE }; /* MORE: must be seen */
+enum verdict { NO, YES, MORE }; /* MORE: needs more input */
 
-/* Whether a word comes here, after white space. */
+/* Does this word follow, after white space? */
 static enum verdict tags_follows(struct ch_sv s, const char *word) {
     size_t space = some_space(s), n = CH_MIN(strlen(word), s.n - space);
     if (memcmp(s.p + space, word, n) != 0)
@@ -319,7 +318,7 @@ static enum verdict tags_follows(struct ch_sv s, const char *word) {
     return n == strlen(word) ? YES : MORE;
 }
 
-/* A name, then one of two words. */
+/* Does a name follow, then one of two words? */
 static enum verdict tags_is_named(struct ch_sv s, const char *one, const char *other) {
     size_t n = ch_tagged_name_length(s);
     struct ch_sv rest = ch_sv(s.p + n, s.n - n);
@@ -329,8 +328,8 @@ static enum verdict tags_is_named(struct ch_sv s, const char *one, const char *o
     return a == YES || b == YES ? YES : a == MORE || b == MORE ? MORE : NO;
 }
 
-/* Whether what follows a tag shows that it is more than a word. A call may be a
- * name and nothing else, but <tool_call> and </tool_call> in prose are none. */
+/* Decide by the text after a tag whether it is a real tag. A call may be a bare name, but
+ * an empty <tool_call></tool_call> in prose is no call. */
 static enum verdict is_meant(const struct tag *tag, struct ch_sv after) {
     size_t space = tag->kind == TAG_ITSELF ? 0 : some_space(after);
     struct ch_sv rest = ch_sv(after.p + space, after.n - space);
@@ -380,13 +379,13 @@ static size_t open_tag(struct ch_tags *t, const struct tag *tag) {
     return n;
 }
 
-/* Bytes taken; 0: more must be seen; SIZE_MAX: no tag. */
+/* Returns the bytes consumed; 0: more input needed; SIZE_MAX: no tag. */
 static size_t try_tags(struct ch_tags *t, struct ch_sv s, bool ended) {
     bool wait = false;
     for (size_t i = 0; i < CH_LEN(tags); i++) {
         const struct tag *tag = &tags[i];
         if (s.n > 1 && s.p[1] != tag->open[1])
-            continue; /* most are ruled out by this alone */
+            continue; /* quick rejection */
         size_t n = strlen(tag->open), common = CH_MIN(n, s.n);
         if (!is_allowed_here(t, tag) || memcmp(s.p, tag->open, common) != 0)
             continue;
@@ -404,7 +403,7 @@ static size_t step_tag(struct ch_tags *t, struct ch_sv s, bool ended) {
     return n == SIZE_MAX ? say_some(t, s, 1) : n;
 }
 
-/* "```tool_call" and the end of its line: a call. 0: not decided, SIZE_MAX: no. */
+/* "```tool_call" and a line end begin a call. 0: undecided, SIZE_MAX: no. */
 static size_t try_fence_call(struct ch_tags *t, struct ch_sv s, size_t run, bool ended) {
     struct ch_sv rest = ch_sv(s.p + run, s.n - run);
     size_t n = CH_MIN(strlen(FENCE_CALL), rest.n), at = n;
@@ -439,9 +438,8 @@ static size_t step_ticks(struct ch_tags *t, struct ch_sv s, bool ended) {
     return say_some(t, s, run);
 }
 
-/* Whether a '<' or '[' may begin a tag, by the letters after it: so that text
- * about HTML, with links or comparisons is not taken to pieces. Too little of it
- * may. */
+/* Quick check by the following letters whether '<' or '[' may begin a tag, so that HTML,
+ * links and comparisons are not split. True if the input is too short to decide. */
 static bool may_open(const struct ch_tags *t, struct ch_sv s) {
     if (s.n < 3)
         return !t->ticks;
@@ -461,14 +459,14 @@ static bool may_open(const struct ch_tags *t, struct ch_sv s) {
     }
 }
 
-/* Not 0 if one of the bytes is c. */
+/* Non-zero if one of the bytes is c. */
 static uint64_t has_byte(uint64_t word, char c) {
     const uint64_t ones = UINT64_MAX / 255;
     uint64_t x = word ^ ones * (unsigned char)c;
     return (x - ones) & ~x & ones << 7;
 }
 
-/* The first byte at or after n that decides something, or the end. */
+/* Offset of the first significant byte at or after n, or the end. */
 static size_t next_mark(struct ch_sv s, size_t n) {
     static const bool decides[256] = {
         ['<'] = true, ['['] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
@@ -495,8 +493,7 @@ static size_t tags_step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
     return *s.p == '\n' ? say_some(t, s, 1) : step_ticks(t, s, ended);
 }
 
-/* In a code block: until a line that begins with as many marks and has nothing
- * else. */
+/* In a code block: ends at a line that consists of at least as many fence marks. */
 static size_t step_code(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t n = 0;
     while (n < s.n && s.p[n] != t->fence && s.p[n] != '\n')
@@ -515,7 +512,7 @@ static size_t step_code(struct ch_tags *t, struct ch_sv s, bool ended) {
     return run;
 }
 
-/* --- thoughts at the beginning, and nothing else */
+/* --- mode CH_TAGS_THINK: reasoning at the beginning only */
 
 static size_t step_begin(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t space = some_space(s);
@@ -538,7 +535,7 @@ static size_t step_pass(struct ch_tags *t, struct ch_sv s) {
     return s.n;
 }
 
-/* --- in */
+/* --- input */
 
 static size_t tags_step(struct ch_tags *t, struct ch_sv s, bool ended) {
     switch (t->state) {
@@ -559,7 +556,7 @@ static size_t tags_step(struct ch_tags *t, struct ch_sv s, bool ended) {
     }
 }
 
-/* Returns how much was taken. */
+/* Returns the number of bytes consumed. */
 static size_t tags_run(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t at = 0;
     while (at < s.n) {

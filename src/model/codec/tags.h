@@ -1,33 +1,33 @@
-/* tags.h -- reading calls and thoughts out of a model's plain text.
+/* tags.h -- parses calls and reasoning from a model's plain text.
  *
- *   Let me look. <tool_call>{"name":"ls","arguments":{}}</tool_call>
- *   <scratchpad>no need to say more</scratchpad>
+ *     Let me look. <tool_call>{"name":"ls","arguments":{}}</tool_call>
+ *     <scratchpad>no need to say more</scratchpad>
  *
- * Text goes in, in any pieces; text, thoughts and calls come out, the same ones
- * whatever the pieces were: what may yet become a tag is held back. A call is a
- * call when its closing tag was read. In a code block, in `code`, in prose that
- * speaks of a tag, a tag is text. */
+ * Input is text in pieces of any size; output is text, reasoning and calls, independent of
+ * the pieces: text that may become a tag is held back. A call counts once its closing tag
+ * was read. Inside a code block, inside `code`, and in prose about tags, a tag is plain
+ * text. */
 #ifndef CH_MODEL_TAGS_H
 #define CH_MODEL_TAGS_H
 #include "base/buf.h"
 
-/* The name of reasoning that was read from tags: it came in the text, and no
- * server wants it back in another place. */
+/* The name of reasoning that was parsed from tags. It arrived in the text, so no server
+ * expects it in a reasoning member. */
 #define CH_TAGS_REASONING "tags"
 
 enum ch_tags_mode {
-    CH_TAGS_THINK, /* thoughts at the very beginning; what follows is text, as it is */
-    CH_TAGS_CALLS, /* thoughts and calls, anywhere */
+    CH_TAGS_THINK, /* reasoning at the very beginning; the rest is plain text */
+    CH_TAGS_CALLS, /* reasoning and calls anywhere */
 };
 
-/* flags are those of a TOOL_CALL block: CUT, INVALID, REPAIRED. Arguments are
- * one JSON object unless a flag says otherwise. */
+/* flags are those of a TOOL_CALL block: CUT, INVALID, REPAIRED. arguments is one JSON
+ * object unless a flag says otherwise. */
 struct ch_tagged_call {
     struct ch_sv name, arguments;
     unsigned flags;
 };
 
-/* Where it comes out; no piece is empty. */
+/* Receives the output; no piece is empty. */
 struct ch_tags_sink {
     void (*text)(struct ch_sv piece, void *user);
     void (*reasoning)(struct ch_sv piece, void *user);
@@ -38,29 +38,30 @@ struct ch_tags {
     const struct ch_tags_sink *sink;
     void *user;
     enum ch_tags_mode mode;
-    int state;          /* tags.c */
-    const char *closer; /* of the thought or call that is open */
-    struct ch_buf hold; /* read, and not yet decided about */
-    struct ch_buf space; /* white space that only counts if text follows */
-    struct ch_sv said;   /* of the piece being read: text that is yet to be put out */
-    size_t after;        /* bytes of white space that follow it there */
-    struct ch_buf body; /* of the call that is open */
+    int state;          /* enum in tags.c */
+    const char *closer; /* closing tag of the open reasoning or call */
+    struct ch_buf hold; /* text not yet classified */
+    struct ch_buf space; /* white space that counts only if text follows */
+    struct ch_sv said;   /* text of the current piece still to be emitted */
+    size_t after;        /* bytes of white space after it */
+    struct ch_buf body; /* text of the open call */
     unsigned ncalls;
-    bool skip_space;     /* after a tag */
-    bool line_start;     /* nothing but white space on this line */
-    unsigned ticks;      /* inside `code`: how many backticks began it */
-    char fence;          /* of the code block: ` or ~ */
+    bool skip_space;     /* skip white space after a tag */
+    bool line_start;     /* only white space so far on this line */
+    unsigned ticks;      /* number of backticks that opened `code` */
+    char fence;          /* character of the code block's fence: ` or ~ */
     unsigned fence_n;
-    bool itself;         /* the call includes its tags */
-    bool json, in_string, escaped, after_fence, fenced; /* where in its body */
-    unsigned depth;                                     /* of a call that ends with its JSON */
+    bool itself;         /* the call's text includes its tags */
+    bool json, in_string, escaped, after_fence, fenced; /* parser state inside the body */
+    /* nesting depth of a call that ends with its JSON */
+    unsigned depth;
 };
 
 void ch_tags_init(struct ch_tags *t, enum ch_tags_mode mode, const struct ch_tags_sink *sink,
                   void *user);
 void ch_tags_release(struct ch_tags *t);
 void ch_tags_feed(struct ch_tags *t, struct ch_sv piece);
-/* There is no more: what was held back is text, an open call is cut. */
+/* End of input: text held back is emitted as text, an open call is flagged CUT. */
 void ch_tags_end(struct ch_tags *t);
 
 #endif

@@ -32,8 +32,8 @@ static bool all(struct ch_sv s, bool (*is)(char)) {
     return true;
 }
 
-/* Two ids that differ only in what is cut or replaced stay different by the
- * hash of the whole at the end. */
+/* Appends a hash of the whole id, so that ids that differ only in removed characters stay
+ * different. */
 static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
     static const char hex[] = "0123456789abcdef";
     uint64_t hash = ch_hash(0, id);
@@ -46,7 +46,7 @@ static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
     return ch_sv(buf, n);
 }
 
-/* 62^9 values: two of a history's ids never meet in practice. */
+/* 62^9 values: collisions within a history are negligible. */
 static struct ch_sv nine(struct ch_sv id, char *buf) {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     uint64_t hash = ch_hash(0, id);

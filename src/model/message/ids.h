@@ -1,8 +1,8 @@
-/* ids.h -- call ids and tool names as a vendor will take them.
+/* ids.h -- maps call ids and tool names to a vendor's format.
  *
- * A history made by one vendor is continued with another whose ids look
- * different. The mapping is a function of the id alone: the call and its
- * result agree, and the same history gives the same bytes every time. */
+ * A history made with one vendor may continue with another that has other id formats. The
+ * mapping depends on the id alone, so a call and its result agree, and the same history
+ * always gives the same bytes. */
 #ifndef CH_MODEL_IDS_H
 #define CH_MODEL_IDS_H
 #include <stdint.h>
@@ -18,11 +18,11 @@ enum ch_id_rule {
 #define CH_ID_ROOM 64
 #define CH_NAME_ROOM 128
 
-/* The id itself if it fits, else a replacement in buf. */
+/* The id itself if it fits the rule, else a replacement in buf. */
 struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROOM]);
 
-/* A tool's name with other characters than [a-zA-Z0-9_-] replaced, cut at max
- * (<= CH_NAME_ROOM): a model may have made one up. */
+/* A tool name with characters outside of [a-zA-Z0-9_-] replaced and truncated to max (<=
+ * CH_NAME_ROOM), because a model may invent names. */
 struct ch_sv ch_name_for(size_t max, struct ch_sv name, char buf[CH_NAME_ROOM]);
 
 /* FNV-1a, continued from `hash` (0 to begin). */

@@ -1,8 +1,8 @@
 /* message.c -- messages and transcripts; see message.h.
  *
- * A message is one allocation: the struct, its blocks, then every text with a
- * NUL behind it. Nothing in it changes after ch_msg_new, so it may be shared
- * and pointed into for as long as it lives. */
+ * A message is one allocation: the struct, its blocks, then every text with a terminating
+ * NUL. A message is immutable after ch_msg_new, so it may be shared and pointed into as
+ * long as it exists. */
 #include "model/message/message.h"
 
 #include "base/error.h"
@@ -49,7 +49,7 @@ static size_t block_room(const struct ch_block *b) {
            message_message_room(b->name) + message_message_room(b->extra);
 }
 
-/* Move s to *at, which advances; an empty text needs no room. */
+/* Copy s to *at and advance *at; an empty text needs no room. */
 static struct ch_sv message_message_place(char **at, struct ch_sv s) {
     if (!s.n)
         return CH_SV("");

@@ -1,22 +1,21 @@
-/* message.h -- the neutral conversation: what any vendor's history becomes.
+/* message.h -- the neutral message format, independent of vendors.
  *
- * A message is immutable and is one allocation: header, blocks and texts. A
- * block says what it is by `type`; what its four texts mean is in this table.
+ * A message is immutable and a single allocation: header, blocks and texts. `type` selects
+ * the meaning of a block's four texts:
  *
- *   type         text              id            name          extra
- *   TEXT         the text          -             -             annotations (JSON) or signature
- *   REASONING    the reasoning     item id       vendor field  signature or encrypted form
- *   REFUSAL      the model's words -             -             -
- *   IMAGE AUDIO  base64, or a URL  file name     media type    detail
- *   DOCUMENT     when F_URL
- *   TOOL_CALL    arguments, JSON   call id       tool          signature or item id
- *   TOOL_RESULT  text for model    call id       tool          -
- *   OPAQUE       the block, JSON   -             its type      -
+ *       type         text              id            name          extra
+ *       TEXT         the text          -             -             annotations (JSON) or signature
+ *       REASONING    the reasoning     item id       vendor field  signature or encrypted form
+ *       REFUSAL      the refusal text  -             -             -
+ *       IMAGE AUDIO  base64, or a URL  file name     media type    detail
+ *       DOCUMENT     if F_URL
+ *       TOOL_CALL    arguments, JSON   call id       tool          signature or item id
+ *       TOOL_RESULT  text for model    call id       tool          -
+ *       OPAQUE       the block, JSON   -             its type      -
  *
- * `extra` and OPAQUE blocks are bound to the vendor that made them
- * (ch_msg.api); a codec of another vendor leaves them out.
- * A TOOL_RESULT owns the `span` blocks after it (images, documents).
- * All results of one batch of calls are one message, in call order. */
+ * `extra` and OPAQUE blocks are valid only for the vendor that made them (ch_msg.api);
+ * codecs of other vendors omit them. A TOOL_RESULT owns the `span` blocks after it (images,
+ * documents). All results of one batch of calls are one message, in call order. */
 #ifndef CH_MODEL_MESSAGE_H
 #define CH_MODEL_MESSAGE_H
 #include <stdbool.h>
@@ -28,9 +27,9 @@ enum ch_msg_kind {
     CH_MSG_USER,
     CH_MSG_ASSISTANT,
     CH_MSG_RESULTS, /* the results of one batch of tool calls */
-    CH_MSG_EVENT,   /* something the system noticed */
+    CH_MSG_EVENT,   /* a system event */
     CH_MSG_TIMER,   /* a schedule fired */
-    CH_MSG_WEBHOOK, /* a program called */
+    CH_MSG_WEBHOOK, /* a webhook was called */
     CH_MSG_KINDS
 };
 
@@ -50,11 +49,11 @@ enum ch_block_type {
 enum ch_block_flags {
     CH_F_ERROR = 1,    /* TOOL_RESULT: is_error */
     CH_F_URL = 2,      /* media: text is a URL */
-    CH_F_REDACTED = 4, /* REASONING: extra holds it encrypted, text is empty */
+    CH_F_REDACTED = 4, /* REASONING: extra holds the encrypted form, text is empty */
     CH_F_CUT = 8,      /* TOOL_CALL: not closed by the protocol, or cut by length */
-    CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are no JSON object */
+    CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are not a JSON object */
     CH_F_REPAIRED = 32, /* TOOL_CALL: arguments parse after the allowed repair */
-    CH_F_DENIED = 64    /* TOOL_RESULT: not run, because somebody said no */
+    CH_F_DENIED = 64    /* TOOL_RESULT: not run, because the call was denied */
 };
 
 struct ch_block {
@@ -68,9 +67,9 @@ struct ch_msg {
     uint8_t reserved[3];
     uint32_t nblocks;
     int64_t ts;      /* ms, wall clock */
-    const char *api; /* ASSISTANT: codec that decoded it, or NULL; compare texts */
+    const char *api; /* ASSISTANT: codec that decoded the message, or NULL; compare as text */
     size_t size;     /* bytes of this allocation */
-    struct ch_sv model; /* ASSISTANT: as the vendor named it */
+    struct ch_sv model; /* ASSISTANT: the vendor's name of the model */
     struct ch_block blocks[];
 };
 
@@ -91,20 +90,21 @@ struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts)
 const char *ch_msg_kind_name(enum ch_msg_kind k);     /* "user", "results", ... */
 const char *ch_block_type_name(enum ch_block_type t); /* "text", "tool_call", ... */
 
-/* How a kind that is no user input reads to a model, e.g. "[timer] ..."; NULL
- * for user, assistant and results. Codecs send these as user text. */
+/* Prefix that marks other kinds than user input for the model, such as "[timer] ..."; NULL
+ * for user, assistant and results. Codecs send these kinds as user text. */
 const char *ch_msg_kind_prefix(enum ch_msg_kind k);
 
-/* --- a transcript: the session's messages in order, only ever appended to */
+/* --- a transcript: the session's messages in order, append-only */
 struct ch_transcript {
-    struct ch_msg **msgs; /* owned, each owned */
+    struct ch_msg **msgs; /* owned array of owned messages */
     size_t n, cap;
     size_t bytes; /* sum of sizes */
 };
 void ch_transcript_release(struct ch_transcript *t);
-/* Takes m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
+/* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
-void ch_transcript_cut(struct ch_transcript *t, size_t n); /* all after the first n */
+/* remove all messages after the first n */
+void ch_transcript_cut(struct ch_transcript *t, size_t n);
 
 /* --- neutral JSON, as in `chela wire encode`, sessions and exports (one row
  * for each block type; members in brackets only where they hold something):

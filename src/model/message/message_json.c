@@ -1,11 +1,10 @@
-/* message_json.c -- the neutral JSON form of a message, both ways.
+/* message_json.c -- reads and writes the neutral JSON form of a message.
  *
- * Writing and reading are inverse to the byte: a message that was stored and
- * loaded again must be sent with the same bytes, or the vendor's prompt cache
- * is lost. Vendors' own texts (signatures, opaque blocks) are therefore kept
- * as strings, and arguments also as the model wrote them when their compact
- * form differs. Reading accepts a plain string for `content`; a member of the
- * wrong type is an error that names the member. */
+ * Writing and reading are exact inverses: a stored and reloaded message must produce the
+ * same request bytes, or the vendor's prompt cache is lost. Therefore vendor-specific texts
+ * (signatures, opaque blocks) are stored as strings, and arguments also in the model's
+ * original text if their compact form differs. Reading accepts a plain string for
+ * `content`; a member of the wrong type is an error that names the member. */
 #include "model/message/message_json.h"
 
 #include "base/arena.h"
@@ -34,8 +33,8 @@ static void message_json_write_media(const struct ch_block *b, struct ch_jw *w) 
     message_json_optional(w, "detail", b->extra);
 }
 
-/* The arguments as an object where they are one, and as written where the
- * object's compact form would not give the same bytes back. */
+/* Write the arguments as an object if they are one, and also as raw text if the object's
+ * compact form has other bytes. */
 static void message_json_write_arguments(struct ch_sv text, struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO compact = {0};
@@ -153,7 +152,7 @@ static struct ch_block *message_json_new_block(struct reading *r, enum ch_block_
     return &r->blocks[r->n++];
 }
 
-/* A member that must be a string if it is there. */
+/* A member that must be a string if present. */
 static int message_json_text_of(struct reading *r, const struct ch_json *o, const char *key,
                                 struct ch_sv *out) {
     const struct ch_json *v = ch_json_get(o, key);
@@ -237,7 +236,7 @@ static bool message_json_is_media(int type) {
     return type == CH_BLOCK_IMAGE || type == CH_BLOCK_AUDIO || type == CH_BLOCK_DOCUMENT;
 }
 
-/* One part of a result: text is joined, media become the result's own. */
+/* One part of a result: text is concatenated, media are attached to the result. */
 static int read_result_part(struct reading *r, const struct ch_json *v, size_t at,
                             struct ch_buf *text) {
     int type = block_type_of(v);

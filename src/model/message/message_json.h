@@ -1,4 +1,4 @@
-/* message_json.h -- the neutral JSON form of a message, both ways. */
+/* message_json.h -- reads and writes the neutral JSON form of a message. */
 #ifndef CH_MODEL_MESSAGE_JSON_H
 #define CH_MODEL_MESSAGE_JSON_H
 #include "model/message/message.h"

@@ -1,14 +1,14 @@
-/* scripted.c -- the scripted model's transport: when which bytes go out.
+/* scripted.c -- the transport of the scripted model: sends the response bytes in time.
  *
- *   start --task--> PREPARE --delay--> HEAD --> BODY (piece, pace, ...) --> end
+ *       start --task--> PREPARE --delay--> HEAD --> BODY (piece, pace, ...) --> end
  *
- * Every step runs from the loop, never inside start(). Without a pace the body
- * goes out in pieces of a fixed size whose borders fall anywhere in an event,
- * as on a network; with one, event by event. The end is a whole response, a
- * lost connection, or silence; a request's timeouts are kept while waiting.
+ * Every step runs from the loop, never inside start(). Without a pace, the body is sent in
+ * pieces of fixed size that may split events, as on a network; with a pace, event by event.
+ * The end is a whole response, a lost connection, or silence. The request's timeouts apply
+ * while waiting.
  *
- * A handler may cancel its call, or close the whole transport, from any
- * callback: the call is then only marked, and freed on the way out. */
+ * A handler may cancel its call, or close the whole transport, from any callback: the call
+ * is then only marked, and freed when the callback returns. */
 #include "model/scripted/scripted.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct ch_scripted {
 };
 
 struct ch_http_call {
-    struct ch_link link; /* in the transport's calls */
+    struct ch_link link; /* link in the transport's list of calls */
     struct ch_scripted *owner;
     struct ch_loop *loop;
     const struct ch_http_request *req; /* borrowed until done or cancel */
@@ -54,7 +54,8 @@ static void scripted_call_free(struct ch_http_call *call) {
     ch_free(call);
 }
 
-/* Nothing fires any more; the memory goes now, or when its callback returns. */
+/* No callback fires after this; the memory is freed now, or when the current callback
+ * returns. */
 static void call_drop(struct ch_http_call *call) {
     ch_list_del(&call->link);
     ch_task_cancel(call->loop, &call->task);
@@ -96,7 +97,7 @@ static int64_t scripted_or_default(int64_t ms, int64_t otherwise) {
     return ms > 0 ? ms : otherwise;
 }
 
-/* How long this request puts up with silence from now on. */
+/* Remaining silence timeout of this request. */
 static int64_t scripted_patience(const struct ch_http_call *call) {
     const struct ch_http_timeouts *t = &call->req->timeouts;
     int64_t silence = call->state == BODY
@@ -162,7 +163,7 @@ static size_t fill_headers(const struct ch_http_call *call, struct head_texts *t
     return n;
 }
 
-/* False: the callback ended the call. */
+/* Returns false if the callback ended the call. */
 static bool scripted_leave_callback(struct ch_http_call *call) {
     call->in_callback = false;
     if (!call->dead)

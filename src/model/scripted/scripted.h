@@ -1,11 +1,10 @@
 /* scripted.h -- an offline model driven by a rule file.
  *
- * It is a transport: it is handed the request that would have gone over the
- * network, reads the conversation out of it, picks the first rule that fits
- * and answers in the wire format of the `anthropic` codec, in pieces. So a
- * scripted model exercises the same codec and event path as any other. It can
- * also fail as a service does: an error status, a cut stream, a stall.
- * The rule language is described in docs/scripted.md. */
+ * The scripted model is a transport: it receives the HTTP request, extracts the
+ * conversation, selects the first matching rule and answers in pieces in the wire format of
+ * the `anthropic` codec. So it uses the same codec and event path as any other model. It
+ * can also simulate failures of a service: an error status, a truncated stream, a stall.
+ * docs/scripted.md describes the rule language. */
 #ifndef CH_MODEL_SCRIPTED_H
 #define CH_MODEL_SCRIPTED_H
 #include "io/loop.h"
@@ -13,10 +12,9 @@
 
 struct ch_scripted;
 
-/* name: "demo" is embedded; anything else is the path of a YAML rule file,
- * which is read here and now. How often a rule was used is counted per
- * ch_scripted. On failure err reads "FILE:LINE:COLUMN: KEY: why" where it is
- * the file that is wrong (CHELA_ECONFIG, or CHELA_EPARSE for bad YAML). */
+/* name: "demo" is embedded; anything else is the path of a YAML rule file, which is read at
+ * once. Uses of rules are counted per ch_scripted. If the file is invalid, err is
+ * "FILE:LINE:COLUMN: KEY: why" (CHELA_ECONFIG, or CHELA_EPARSE for bad YAML). */
 int ch_scripted_new(struct ch_loop *loop, const char *name, struct ch_scripted **out,
                     struct chela_error *err);
 /* Calls in flight are cancelled; NULL is a no-op. */

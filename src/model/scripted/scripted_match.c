@@ -1,9 +1,8 @@
-/* scripted_match.c -- which rule fits, and what its templates stand for.
+/* scripted_match.c -- selects the matching rule and expands its templates.
  *
- * Conditions on a result (after, result, is_error) must all hold for one and
- * the same result of the latest batch; that result is then {{result}}. Texts
- * are matched up to CH_LIMIT_SCRIPT_SUBJECT bytes: libc's matcher is not made
- * for more. */
+ * Conditions on a result (after, result, is_error) must all hold for the same result of the
+ * latest batch; {{result}} is that result. Texts are matched up to CH_LIMIT_SCRIPT_SUBJECT
+ * bytes, because libc's matcher is slow on long texts. */
 #include "model/scripted/scripted_match.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ size_t ch_when_groups(const struct ch_scripted_when *w) {
     return groups_of(w->user) + groups_of(w->result) + groups_of(w->system);
 }
 
-/* text is NUL-terminated. Capture groups are added to m when it matches. */
+/* text is NUL-terminated. On a match its capture groups are added to m. */
 static bool scripted_match_matches(const regex_t *re, struct ch_sv text, struct ch_match *m) {
     if (!re)
         return true;
@@ -73,7 +72,7 @@ static bool after_holds(const struct ch_scripted_when *w, const struct ch_talk *
     CH_UNREACHABLE();
 }
 
-/* The newest result of the batch that meets all conditions on results. */
+/* Find the newest result of the batch that meets all conditions on results. */
 static bool result_holds(const struct ch_scripted_when *w, const struct ch_talk *t,
                          struct ch_match *m) {
     const struct ch_talk_result *r = t->newest;
@@ -125,8 +124,8 @@ bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, stru
 
 /* --- templates -------------------------------------------------------------- */
 
-/* Cut the next piece off *rest: literal text, then maybe a {{name}}. Four
- * opening braces are literal text that writes two. False at the end. */
+/* Split the next piece off *rest: literal text, optionally followed by a {{name}}. Four
+ * opening braces are a literal "{{". False at the end. */
 static bool scripted_match_next_piece(struct ch_sv *rest, struct ch_sv *literal,
                                       struct ch_sv *name) {
     if (rest->n == 0)
@@ -150,7 +149,7 @@ static bool scripted_match_next_piece(struct ch_sv *rest, struct ch_sv *literal,
     return true;
 }
 
-/* The group that a name such as "2" stands for; 0: it is no number. */
+/* The group number of a name such as "2"; 0 if it is no number. */
 static size_t group_number(struct ch_sv name) {
     size_t n = 0;
     for (size_t i = 0; i < name.n; i++) {

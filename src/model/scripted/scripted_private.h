@@ -1,11 +1,11 @@
-/* scripted_private.h -- what the files of the scripted model share.
+/* scripted_private.h -- shared declarations of the scripted model.
  *
- *   scripted_rules.c   a rule file becomes a struct ch_script
- *   scripted_talk.c    a request becomes a struct ch_talk: what rules look at
- *   scripted_match.c   which rule fits, and {{templates}}
- *   scripted_reply.c   a rule that fits becomes the bytes of a response
- *   scripted.c         the transport: when which of the bytes go out
- *   scripted_demo.c    the embedded rule file */
+ *     scripted_rules.c   parses a rule file to a struct ch_script
+ *     scripted_talk.c    parses a request to a struct ch_talk, the input of rules
+ *     scripted_match.c   selects the rule and expands {{templates}}
+ *     scripted_reply.c   builds the bytes of a response from a rule
+ *     scripted.c         the transport: sends the bytes in time
+ *     scripted_demo.c    the embedded rule file */
 #ifndef CH_MODEL_SCRIPTED_PRIVATE_H
 #define CH_MODEL_SCRIPTED_PRIVATE_H
 #include <regex.h>
@@ -20,7 +20,7 @@
 /* --- rules --------------------------------------------------------------- */
 
 enum ch_after {
-    CH_AFTER_ANYTHING, /* not asked for */
+    CH_AFTER_ANYTHING, /* no condition */
     CH_AFTER_NONE,     /* no tool has returned since the last user text */
     CH_AFTER_ANY,
     CH_AFTER_TOOLS /* each of `after_tools` is in the latest batch */
@@ -31,11 +31,11 @@ struct ch_script_names {
     size_t n;
 };
 
-struct ch_scripted_when {                  /* all that is set must hold */
+struct ch_scripted_when {                  /* all conditions that are set must hold */
     const regex_t *user, *result, *system; /* NULL: anything */
     enum ch_after after;
     struct ch_script_names after_tools;
-    struct ch_script_names tools; /* each is offered in the request */
+    struct ch_script_names tools; /* tools that the request must offer */
     int64_t turn, message;        /* 0: any */
     int is_error;                 /* -1: either */
 };
@@ -43,11 +43,11 @@ struct ch_scripted_when {                  /* all that is set must hold */
 struct ch_scripted_template {
     struct ch_sv text;
     struct ch_json_where where;
-    bool json; /* the text is JSON: what is filled in is escaped */
+    bool json; /* the text is JSON: escape replacements */
 };
 
 struct ch_script_call {
-    struct ch_sv tool, id; /* id empty: made up */
+    struct ch_sv tool, id; /* id empty: generated */
     struct ch_scripted_template args;
 };
 
@@ -69,11 +69,11 @@ struct ch_rule {
     size_t ncalls;
     enum ch_fail_kind failing;
     struct ch_script_fail fail;
-    struct ch_sv stop;              /* empty: by content */
-    int64_t cut_after, stall_after; /* content pieces; -1: not */
+    struct ch_sv stop;              /* empty: derived from the content */
+    int64_t cut_after, stall_after; /* after so many pieces of content; -1: never */
     int64_t delay_ms, pace_ms;
     int64_t input, output, cache_read, cache_write; /* usage; -1: estimated */
-    int64_t times;                                  /* 0: any number */
+    int64_t times;                                  /* maximum number of uses; 0: unlimited */
     int64_t used;
 };
 
@@ -103,18 +103,18 @@ struct ch_talk_call {
     bool answered;
 };
 
-struct ch_talk {               /* texts live in the arena it was read into */
+struct ch_talk {               /* texts live in the arena passed to ch_talk_read */
     struct ch_sv user, system; /* NUL-terminated */
     struct ch_sv model;
     bool stream;
     int64_t message; /* user texts so far */
-    int64_t turn;    /* model calls since the last one, this one included */
+    int64_t turn;    /* model calls since the last user text, including this one */
     const struct ch_talk_result *newest;
-    size_t batch;               /* how many of the newest answer the last reply */
+    size_t batch;               /* number of newest results that answer the last reply */
     struct ch_talk_call *calls; /* newest first */
     size_t ncalls;
     const struct ch_json *tools; /* the request's, may be NULL */
-    size_t bytes;                /* of the request */
+    size_t bytes;                /* size of the request */
 };
 
 /* --- matching ------------------------------------------------------------ */
@@ -123,7 +123,7 @@ struct ch_talk {               /* texts live in the arena it was read into */
 
 struct ch_match {
     struct ch_rule *rule;
-    const struct ch_talk_result *result; /* what {{result}} is; may be NULL */
+    const struct ch_talk_result *result; /* value of {{result}}; may be NULL */
     struct ch_sv groups[CH_SCRIPT_GROUPS];
     size_t ngroups;
 };
@@ -133,12 +133,12 @@ struct ch_match {
 enum ch_script_end { CH_END_WHOLE, CH_END_CUT, CH_END_STALL };
 
 struct ch_script_reply {
-    int status; /* 0: no response at all, see error */
+    int status; /* 0: no response, see error */
     struct chela_error error;
     bool stream; /* the body is an event stream */
     struct ch_buf body;
-    size_t length;          /* bytes of the body that go out */
-    enum ch_script_end end; /* and what happens after them */
+    size_t length;          /* bytes of the body to send */
+    enum ch_script_end end; /* what happens afterwards */
     int64_t delay_ms, pace_ms;
     double retry_after; /* seconds; negative: no header */
 };

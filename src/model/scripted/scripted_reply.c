@@ -1,11 +1,10 @@
-/* scripted_reply.c -- the bytes a service would answer with.
+/* scripted_reply.c -- builds the response bytes of a scripted model.
  *
- * A reply is first made whole (reasoning, text, calls, stop reason, usage) and
- * then written as an event stream or as one JSON body, whichever the request
- * asked for. Text goes out word by word and arguments in small pieces; the
- * pieces are counted, and that count is what `cut_after` and `stall_after`
- * refer to. What goes wrong here, also "no rule fits", is answered with an
- * error of the protocol, so that the caller's normal error path reports it. */
+ * A reply is first built as a whole (reasoning, text, calls, stop reason, usage) and then
+ * written as an event stream or as one JSON body, as the request asks. Text is sent word by
+ * word and arguments in small pieces; `cut_after` and `stall_after` count these pieces.
+ * Errors, including "no rule fits", become error responses of the protocol, so that the
+ * caller's normal error path reports them. */
 #include "model/scripted/scripted_reply.h"
 
 #include "base/error.h"
@@ -17,9 +16,9 @@
 #include "model/scripted/scripted_talk.h"
 
 #define WORD_BYTES 16     /* longest piece of text */
-#define ARGUMENT_BYTES 48 /* of arguments */
-#define BYTES_PER_TOKEN 4 /* for usage that no rule gives */
-#define MID_EVENT 16      /* a cut comes this far into an event */
+#define ARGUMENT_BYTES 48 /* longest piece of arguments */
+#define BYTES_PER_TOKEN 4 /* for usage that no rule sets */
+#define MID_EVENT 16      /* bytes of an event sent before a cut */
 
 static const struct {
     int status;
@@ -31,7 +30,7 @@ static const struct {
     {504, "timeout_error"},         {529, "overloaded_error"},
 };
 
-struct content { /* a reply made whole; texts in the answer's arena */
+struct content { /* a complete reply; texts in the answer's arena */
     struct ch_sv think, say;
     struct {
         struct ch_sv tool, id, args;
@@ -104,7 +103,7 @@ static void refuse_unmatched(struct answer *a) {
     scripted_reply_refuse(a, &err);
 }
 
-/* --- the reply made whole -------------------------------------------------- */
+/* --- building the reply ---------------------------------------------------- */
 
 static int scripted_reply_expand(struct answer *a, const struct ch_scripted_template *t,
                                  struct ch_sv *out, struct chela_error *err) {
@@ -122,8 +121,8 @@ static bool scripted_reply_id_taken(const struct answer *a, struct ch_sv id) {
     return false;
 }
 
-/* Ids count the calls of the conversation, so equal conversations get equal
- * ids; one that a shortened history still holds is passed over. */
+/* Ids count the calls of the conversation, so equal conversations get equal ids; ids that a
+ * shortened history already contains are skipped. */
 static struct ch_sv next_id(const struct answer *a, struct ch_arena *arena, size_t *serial) {
     struct ch_sv id;
     do
@@ -177,18 +176,18 @@ static int fill_content(struct answer *a, struct chela_error *err) {
 struct stream {
     struct answer *a;
     struct ch_jw w;
-    int64_t pieces; /* of content, written so far */
-    int64_t index;  /* of the current block */
+    int64_t pieces; /* pieces of content written so far */
+    int64_t index;  /* index of the current block */
 };
 
-/* The event that starts now is the one in which the stream ends early. */
+/* Mark the current event as the one in which the stream ends early. */
 static void end_here(struct stream *s) {
     struct ch_script_reply *out = s->a->out;
     if (out->end != CH_END_WHOLE && out->length == 0)
         out->length = out->body.n + MID_EVENT;
 }
 
-/* An event is an object that starts with its type; the caller goes on. */
+/* Begin an event object with its type; the caller adds the rest. */
 static void scripted_reply_begin_event(struct stream *s, const char *type) {
     ch_buf_addf(s->w.out, "event: %s\ndata: ", type);
     s->w.comma = false;
@@ -212,7 +211,7 @@ static void scripted_reply_write_usage(struct ch_jw *w, const struct answer *a, 
     ch_jw_end(w, '}');
 }
 
-/* What a message has before its content. */
+/* Write the members of a message before its content. */
 static void write_message_head(struct ch_jw *w, struct answer *a) {
     ch_jw_kcstr(w, "id",
                 ch_arena_printf(&a->arena, "msg_scripted_%llu", (unsigned long long)a->serial));
@@ -260,7 +259,7 @@ static void delta(struct stream *s, const char *type, const char *member, struct
     scripted_reply_end_event(s);
 }
 
-/* A delta that counts. */
+/* A delta that counts as a piece. */
 static void piece(struct stream *s, const char *type, const char *member, struct ch_sv text) {
     const struct ch_rule *rule = s->a->match.rule;
     if (s->pieces == CH_MAX(rule->cut_after, rule->stall_after))
@@ -275,7 +274,7 @@ static struct ch_sv scripted_reply_take(struct ch_sv *rest, size_t max) {
     return head;
 }
 
-/* A word with the spaces after it, or part of a long one. */
+/* A word with the spaces after it, or part of a long word. */
 static struct ch_sv scripted_reply_take_word(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && n < WORD_BYTES && rest->p[n] != ' ')
@@ -368,7 +367,7 @@ static void write_text_block(struct ch_jw *w, const char *type, struct ch_sv tex
     ch_jw_end(w, '}');
 }
 
-/* Raw arguments need not be JSON; a body has to be. */
+/* Raw arguments may be invalid JSON, but the body must be valid. */
 static void write_input(struct ch_jw *w, struct ch_sv args) {
     CH_ARENA_AUTO scratch = {0};
     const struct ch_json *v;
@@ -405,7 +404,7 @@ static void scripted_reply_write_body(struct answer *a) {
         a->out->length = a->out->body.n / 2;
 }
 
-/* --- what the rule says ------------------------------------------------------- */
+/* --- applying the rule -------------------------------------------------------- */
 
 static int failure_message(struct answer *a, struct ch_sv *out, struct chela_error *err) {
     const struct ch_rule *rule = a->match.rule;

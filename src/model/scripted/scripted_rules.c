@@ -1,10 +1,10 @@
-/* scripted_rules.c -- reading a rule file.
+/* scripted_rules.c -- parses a rule file.
  *
- * Each kind of mapping in the file (a rule, its `when`, a call, ...) has a
- * table of its keys; one function walks a mapping by its table. Everything
- * that can be known before a run is checked here, with the place in the file:
- * unknown keys, types, ranges, patterns, template names, contradictions. A
- * rule that was read can only fail for what the conversation does not have. */
+ * Each kind of mapping in the file (a rule, its `when`, a call, ...) has a table of keys;
+ * one function reads a mapping by its table. All static checks are made here, with the
+ * position in the file: unknown keys, types, ranges, patterns, template names,
+ * contradictions. A rule that was parsed can fail only because of missing data in the
+ * conversation. */
 #include "model/scripted/scripted_rules.h"
 
 #include <stdarg.h>
@@ -31,9 +31,9 @@ struct reader {
 struct field {
     const char *key;
     int (*read)(struct reader *r, const struct ch_json *v, const struct field *f, void *out);
-    size_t offset; /* of what it fills, in the struct of its mapping */
+    size_t offset; /* offset of the target in the struct of its mapping */
     int64_t min, max;
-    const char *const *words; /* for choices */
+    const char *const *words; /* permitted words of a choice */
 };
 
 /* "FILE:LINE:COLUMN: text" */
@@ -239,8 +239,8 @@ static int scripted_rules_read_when(struct reader *r, const struct ch_json *v,
 
 /* --- call ----------------------------------------------------------------- */
 
-/* Arguments are kept as JSON text. Two braces in a row occur in JSON inside
- * strings only, so templates can be found in it as in any text. */
+/* Arguments are kept as JSON text. In JSON, two braces in a row occur only inside strings,
+ * so templates are found as in any text. */
 static int read_args(struct reader *r, const struct ch_json *v, const struct field *f, void *out) {
     if (v->type != CH_JSON_OBJECT)
         return wrong_type(r, v, f->key, "a mapping");

@@ -1,4 +1,4 @@
-/* scripted_rules.h -- reading a rule file. */
+/* scripted_rules.h -- parses a rule file. */
 #ifndef CH_MODEL_SCRIPTED_RULES_H
 #define CH_MODEL_SCRIPTED_RULES_H
 #include "model/scripted/scripted_private.h"

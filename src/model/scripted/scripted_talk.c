@@ -1,13 +1,12 @@
-/* scripted_talk.c -- a request as a scripted model sees it.
+/* scripted_talk.c -- extracts the conversation from a request.
  *
- * One pass over the messages keeps what rules ask for: the last user text, how
- * often the model was called since, which tools returned what. A user text
- * starts afresh: results before it are still there to be quoted, but no longer
- * "the latest". What the runtime says at the end of a request, for that request
- * alone, is nobody's words.
+ * One pass over the messages collects the input of rules: the last user text, the number of
+ * model calls since then, the results of tools. A user text resets the state: earlier
+ * results can still be quoted, but are no longer "the latest". Runtime notes at the end of
+ * a request are ignored.
  *
- * Calls and results that do not pair are refused with the words of the real
- * service, so that a broken history fails a test instead of a customer. */
+ * Unpaired calls and results are rejected with the error texts of the real service, so that
+ * a broken history fails a test. */
 #include "model/scripted/scripted_talk.h"
 
 #include "base/error.h"
@@ -18,8 +17,8 @@ struct walk {
     struct ch_arena *arena;
     struct ch_talk *talk;
     struct chela_error *err;
-    size_t index;   /* of the message */
-    size_t pending; /* calls of the last reply that lack a result */
+    size_t index;   /* index of the message */
+    size_t pending; /* calls of the last reply without a result */
     size_t reply;   /* calls of the last reply */
 };
 
@@ -27,8 +26,8 @@ static bool block_is(const struct ch_json *block, const char *type) {
     return ch_sv_is(ch_json_get_str(block, "type"), type);
 }
 
-/* What stands at the end of a request about a message that came through a
- * channel is not something that the user said. */
+/* True for the runtime's note about the channel at the end of a request, which is not user
+ * text. */
 static bool scripted_talk_is_about(struct ch_sv text) {
     return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
 }
@@ -37,7 +36,7 @@ static bool is_said(const struct ch_json *block) {
     return block_is(block, "text") && !scripted_talk_is_about(ch_json_get_str(block, "text"));
 }
 
-/* A string, or the text blocks of a list with a newline between them. */
+/* A string, or the text blocks of a list joined by newlines. */
 static struct ch_sv join_text(struct ch_arena *a, const struct ch_json *content) {
     if (ch_json_is(content, CH_JSON_STRING))
         return ch_arena_sv(a, ch_json_str(content));

@@ -1,9 +1,9 @@
-/* codec.c -- the list of wire protocols, and names of what they decode to. */
+/* codec.c -- the list of wire protocols, and names of reply states. */
 #include "model/codec/codec.h"
 
 #include "model/codec/prompted.h"
 
-/* X(identifier, name): all there is to add here for a new protocol. */
+/* X(identifier, name): a new protocol needs one line here. */
 #define CODECS(X)             \
     X(anthropic, "anthropic") \
     X(openai, "openai")       \
@@ -17,8 +17,7 @@ static const struct ch_codec *const codecs[] = {
 #undef CODEC
 };
 
-/* Each of them once more, with tools in the prompt. Decoders take the one below
- * and read its text. */
+/* A prompted layer over each of them. Decoders use the inner codec and parse its text. */
 static const struct ch_codec prompted[] = {
 #define CODEC(id, called)                                                              \
     {.name = "prompted+" called,                                                       \

@@ -47,7 +47,7 @@ static int embed_bad(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EPROTO, "this is no answer with embeddings: %s", what);
 }
 
-/* One vector, made as long as 1. */
+/* Read one vector and normalize it to length 1. */
 static bool embed_read_row(const struct ch_json *v, float *row, size_t dim) {
     double square = 0;
     size_t i = 0;
@@ -101,7 +101,7 @@ static int embed_read_answer(struct ch_embed *e, struct ch_embedded *out, float 
     if (!ch_json_is(data, CH_JSON_ARRAY) || data->n != e->n)
         return embed_bad(err, "there is not one vector for each text");
     if (!ch_json_is(first, CH_JSON_ARRAY) || first->n == 0 || first->n > CH_LIMIT_EMBED_SIZE)
-        return embed_bad(err, "the first vector is none");
+        return embed_bad(err, "the first embedding is not a vector");
     int64_t tokens = ch_json_int(ch_json_path(root, "usage", "prompt_tokens", NULL), 0);
     *out = (struct ch_embedded){.n = e->n, .dim = first->n, .tokens = CH_MAX(tokens, 0)};
     out->rows = *rows = ch_alloc(e->n * first->n * sizeof(**rows));

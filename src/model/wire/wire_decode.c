@@ -1,4 +1,4 @@
-/* wire_decode.c -- a recorded body as one neutral reply; see wire.h. */
+/* wire_decode.c -- decodes a recorded body to one neutral reply; see wire.h. */
 #include "model/wire/wire_decode.h"
 
 #include "base/error.h"
@@ -108,7 +108,7 @@ int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv conten
     ch_decoder_feed(&d, body);
     ch_decoder_end(&d, NULL, 0);
     ch_wire_write_reply(&d, out);
-    /* Cut short before anything was said, it may be of any protocol. */
+    /* A body that was truncated before any content may be of any protocol. */
     bool foreign = !d.recognised && status >= 200 && status < 300 &&
                    (d.heard || d.reply.error.cls == CH_ERR_FORMAT);
     ch_decoder_release(&d);

@@ -1,4 +1,4 @@
-/* wire_decode.h -- a recorded body as one neutral reply; see wire.h. */
+/* wire_decode.h -- decodes a recorded body to one neutral reply; see wire.h. */
 #ifndef CH_MODEL_WIRE_DECODE_H
 #define CH_MODEL_WIRE_DECODE_H
 #include "model/wire/wire.h"
@@ -14,7 +14,7 @@
 int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv content_type,
                    struct ch_sv body, struct ch_buf *out, struct chela_error *err);
 
-/* The same of a decoder that has ended. */
+/* The same for a decoder that has ended. */
 void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* wire_encode.c -- a neutral request as the HTTP request; see wire.h. */
+/* wire_encode.c -- encodes a neutral request to an HTTP request; see wire.h. */
 #include "model/wire/wire_encode.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-/* Everything a request points to; the arena holds what is not in the JSON. */
+/* Everything that a request refers to; the arena holds texts that are not in the JSON. */
 struct reading {
     const struct ch_json *v;
     struct ch_arena arena;
@@ -24,7 +24,7 @@ static int wire_encode_bad(struct reading *r, const char *key, const char *want)
     return ch_fail(r->err, CHELA_EINVAL, "request: \"%s\" must be %s", key, want);
 }
 
-/* Every member that a request may have. */
+/* All members of a request. */
 static const struct {
     const char *name;
     enum { TEXT, NUMBER, BOOL, LIST, OBJECT } type;
@@ -53,7 +53,7 @@ static bool is_of_type(const struct ch_json *v, int type) {
                         : v->type == types[type];
 }
 
-/* A member of somebody else's is left alone, a slip of the pen is not. */
+/* Unknown members are ignored, except probable misspellings of known ones. */
 static int check_unknown(struct reading *r, struct ch_sv name) {
     struct ch_nearest near = ch_nearest(name);
     for (size_t i = 0; i < CH_LEN(members); i++)
@@ -65,7 +65,7 @@ static int check_unknown(struct reading *r, struct ch_sv name) {
                    CH_SV_FMT(near.best));
 }
 
-/* What would be left out without a word otherwise. */
+/* Reject members that would otherwise be ignored silently. */
 static int check_members(struct reading *r) {
     static const char *const wants[] = {[TEXT] = "a string",
                                         [NUMBER] = "a number",

@@ -1,4 +1,4 @@
-/* wire_encode.h -- a neutral request as the HTTP request; see wire.h. */
+/* wire_encode.h -- encodes a neutral request to an HTTP request; see wire.h. */
 #ifndef CH_MODEL_WIRE_ENCODE_H
 #define CH_MODEL_WIRE_ENCODE_H
 #include "model/wire/wire.h"

@@ -1,8 +1,7 @@
-/* builtin.c -- the tools that come with chela, as a model sees them.
+/* builtin.c -- names, descriptions and schemas of the built-in tools.
  *
- * These texts are the interface: each says what the tool does, where its
- * limits are and how it fails. The schemas keep to the subset that every
- * vendor understands. */
+ * A description tells the model what the tool does, its limits and its failures. The
+ * schemas use only the subset of JSON Schema that every vendor supports. */
 #include "tool/builtin/builtin.h"
 
 #include "base/mem.h"
@@ -433,7 +432,7 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     opts.release = release_settings;
     int rc = ch_function_add(r, &opts, err);
     if (rc == 0)
-        ch_settings_ref(settings); /* the tool's */
+        ch_settings_ref(settings); /* the tool's reference */
     return rc;
 }
 
@@ -457,7 +456,8 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
         if (outside && !(settings && outside->offered(settings)))
             continue;
         struct chela_tool_opts opts = *t;
-        opts.flags |= CHELA_TOOL_FORGIVING; /* they know more names for an argument */
+        /* the tools accept more argument names than the schema */
+        opts.flags |= CHELA_TOOL_FORGIVING;
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)

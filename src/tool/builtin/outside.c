@@ -26,7 +26,7 @@ static void list_hosts(const struct ch_tool_settings *s, struct ch_buf *out) {
         ch_buf_addf(out, " Only these hosts can be reached: %s.", s->allow_hosts);
 }
 
-/* SearXNG has no home of its own: somebody has to say where one is. */
+/* SearXNG has no default instance, so it needs a URL. */
 static bool has_search(const struct ch_tool_settings *s) {
     return s->transport && s->search_provider &&
            (s->search_url || strcmp(s->search_provider, "searxng") != 0);

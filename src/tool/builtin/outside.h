@@ -1,5 +1,5 @@
-/* outside.h -- the built-in tools that reach outside of the workspace: what
- * each needs to be offered, and what its settings add to its description. */
+/* outside.h -- the built-in tools that reach outside of the workspace: the settings each
+ * tool requires, and the text that settings add to its description. */
 #ifndef CH_TOOL_BUILTIN_OUTSIDE_H
 #define CH_TOOL_BUILTIN_OUTSIDE_H
 #include "base/buf.h"
@@ -13,7 +13,7 @@ struct ch_outside {
     void (*describe)(const struct ch_tool_settings *s, struct ch_buf *out);
 };
 
-/* The row of a tool that needs settings, NULL for all others. */
+/* The row of a tool that needs settings; NULL for any other tool. */
 const struct ch_outside *ch_outside_find(const char *name);
 
 #endif

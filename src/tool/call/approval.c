@@ -48,7 +48,7 @@ static int add_level(struct ch_approvals *a, struct ch_sv text, struct chela_err
     return 0;
 }
 
-/* What holds when no rule speaks of a tool. */
+/* The level of a tool that no rule mentions. */
 static enum ch_consent usual_level(const struct ch_tool *t) {
     static const char *const asked_about[] = {"exec", "process", "send_email"};
 
@@ -60,7 +60,7 @@ static enum ch_consent usual_level(const struct ch_tool *t) {
     return CH_CONSENT_AUTO;
 }
 
-/* What the rules say of a tool; -1: nothing. */
+/* The level that the rules set for a tool; -1: none. */
 static int stated_level(const struct ch_approvals *a, const struct ch_tool *t) {
     struct ch_sv name = ch_sv_str(t->name);
     int named = -1, matched = -1;
@@ -82,9 +82,9 @@ enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch
     return stated >= 0 ? (enum ch_consent)stated : usual_level(t);
 }
 
-/* --- rules that vouch ------------------------------------------------------------ */
+/* --- allow rules ----------------------------------------------------------------- */
 
-/* A rule about a command names a program, once and for all. */
+/* A command rule must name one fixed program. */
 static int check_command_rule(const struct rule *r, const char *text, struct chela_error *err) {
     const char *program = r->words.v[0];
     const char *slash = strchr(program, '/');
@@ -162,7 +162,7 @@ void ch_approvals_free(struct ch_approvals *a) {
     ch_free(a);
 }
 
-/* --- a rule against a call ---------------------------------------------------------- */
+/* --- matching a rule against a call ------------------------------------------------- */
 
 static const char *approval_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -170,7 +170,7 @@ static const char *approval_base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Both are real paths. */
+/* Both paths are resolved. */
 static bool is_inside(const char *path, const char *dir) {
     size_t n = strlen(dir);
 
@@ -179,8 +179,8 @@ static bool is_inside(const char *path, const char *dir) {
     return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* The rule's program and the command's must be one file under one name: the
- * file alone is not enough, since some hold many programs. */
+/* The rule's program and the command's must be the same file under the same name: one file
+ * may contain many programs. */
 static bool same_program(const char *named, const struct ch_bound *b) {
     CH_ARENA_AUTO arena = {0};
     const char *file = ch_executable_find(&arena, named, b->plan.path, "/");
@@ -192,7 +192,7 @@ static bool same_program(const char *named, const struct ch_bound *b) {
     return same;
 }
 
-/* From the second word on. */
+/* Compare from the second word on. */
 static bool same_arguments(const struct ch_words *pattern, const struct ch_words *words) {
     bool open = pattern->n > 1 && strcmp(pattern->v[pattern->n - 1], "**") == 0;
     size_t fixed = open ? pattern->n - 1 : pattern->n;
@@ -215,7 +215,7 @@ static bool command_matches(const struct rule *r, const chela_call *call,
     return proved && same_program(r->words.v[0], b) && same_arguments(&r->words, &b->words);
 }
 
-/* A word NAME=GLOB of the rule for this argument. */
+/* True if a word NAME=GLOB of the rule matches this argument. */
 static bool argument_matches(const struct rule *r, struct ch_sv name, const struct ch_json *value) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
@@ -235,8 +235,8 @@ static bool argument_matches(const struct rule *r, struct ch_sv name, const stru
     return false;
 }
 
-/* An argument that the rule does not speak of, or one that it does and the call
- * leaves out: what the tool makes of either, the rule did not say. */
+/* Every argument of the call must match the rule, and every argument of the rule must be
+ * given: the rule says nothing about other arguments or about defaults. */
 static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     for (CH_JSON_MEMBERS(key, value, args))
         if (!argument_matches(r, ch_json_str(key), value))
@@ -285,15 +285,15 @@ bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA2
     return false;
 }
 
-/* --- consent is not the model's to give -------------------------------------------------- */
+/* --- detecting self-approval ------------------------------------------------------------- */
 
 static bool approval_is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* "/approve" as a word of its own, anywhere: what comes before it may be a
- * wrapper, a pipe, a quote. Part of a longer path it is just a file. */
+/* Finds "/approve" as a separate word anywhere, also after a wrapper, a pipe or a quote. As
+ * part of a longer path it is a file name. */
 bool ch_approval_is_self_approve(struct ch_sv text) {
     static const char word[] = "/approve";
     size_t n = sizeof(word) - 1;

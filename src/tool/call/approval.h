@@ -1,24 +1,25 @@
-/* approval.h -- which calls a person is asked about.
+/* approval.h -- decides which calls need a person's approval.
  *
- * For every tool there is a level: auto, ask or deny; by rule, or by what the
- * tool is. A call that must be asked about is not, if a rule vouches for it or
- * the session remembers it. What asking comes to is the agent's mode: a
- * person is asked, everything is let through, or nothing is.
+ * Every tool has a level: auto, ask or deny, set by a rule or derived from the tool's
+ * properties. A call at level ask needs no approval if an allow rule matches or the session
+ * remembers an earlier approval. The agent's mode decides what "ask" does: ask a person,
+ * allow everything, or deny everything.
  *
- * A level is "TOOL=auto|ask|deny"; TOOL may be a glob or a group (policy.h),
- * and a name beats those; of several that match equally well the strictest
- * holds. A rule that vouches is "TOOL: PATTERN". For a tool that runs commands
- * the pattern is a command whose words may hold * and ?, and a last word **
- * that stands for any number of arguments; neither matches an option. For
- * others it is words NAME=GLOB, and every argument of the call must have one.
+ * A level rule is "TOOL=auto|ask|deny". TOOL may be a glob or a group (policy.h). An exact
+ * name wins over globs and groups; among equally specific matches the strictest level wins.
+ * An allow rule is "TOOL: PATTERN". For a tool that runs commands, the pattern is a command
+ * whose words may contain * and ?, with an optional last word ** for any number of
+ * arguments; neither wildcard matches an option. For other tools the pattern is a list of
+ * words NAME=GLOB, and every argument of the call must match one.
  *
  *     exec: git status
  *     exec: git log --oneline **
  *     web_fetch: url=https://docs.example.com/\*
  *
- * A command is only vouched for when it provably is that one program
- * (shell_words.h), which runs no others (executable.h), is not part of the
- * workspace, where the model could have written it, and works inside it. */
+ * An allow rule matches a command only if the command provably is that one program
+ * (shell_words.h), the program runs no other programs (executable.h), the program lies
+ * outside of the workspace, where the model could have written it, and the working
+ * directory is inside the workspace. */
 #ifndef CH_TOOL_APPROVAL_H
 #define CH_TOOL_APPROVAL_H
 #include "tool/call/approval_binding.h"
@@ -35,12 +36,12 @@ CH_DEFINE_AUTO(ch_approvals)
 /* The level of a tool. a NULL: no rules. */
 enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t);
 
-/* Does a rule vouch for this call? Without a word of the rules about the tool,
- * calls that only look at what runs need nobody's. */
+/* True if an allow rule matches this call, or if no level rule mentions the tool and its
+ * only_looks hook (registry.h) returns true. */
 bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                         const struct ch_bound *b);
 
-/* --- what a session remembers: "always, for exactly this". Zeroed: nothing. */
+/* --- approvals that a session remembers: "always, for exactly this". Zeroed: none. */
 struct ch_memory {
     unsigned char (*digests)[CH_SHA256_SIZE]; /* owned; the oldest is overwritten */
     size_t n, next;
@@ -49,9 +50,8 @@ void ch_memory_release(struct ch_memory *m);
 void ch_memory_add(struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]);
 bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]);
 
-/* Is this command, or a part of it, the one that answers a request for
- * approval in a chat? A tool that runs commands refuses it, so that a model
- * cannot give its own consent. */
+/* True if this command, or a part of it, answers an approval request in a chat. Tools that
+ * run commands reject such a command, so that a model cannot approve its own calls. */
 bool ch_approval_is_self_approve(struct ch_sv text);
 
 #endif

@@ -11,7 +11,7 @@
 #include "tool/process/executable.h"
 #include "json/writer.h"
 
-#define MANY_LINES 20 /* more than a terminal may show at once */
+#define MANY_LINES 20 /* more lines than a terminal may show at once */
 
 /* --- arguments ------------------------------------------------------------------ */
 
@@ -22,11 +22,11 @@ static int approval_binding_by_name(const void *a, const void *b) {
 
     if (order == 0 && x->n != y->n)
         order = x->n < y->n ? -1 : 1;
-    return order ? order : x < y ? -1 : 1; /* of equal names the order stays */
+    return order ? order : x < y ? -1 : 1; /* stable for equal names */
 }
 
-/* One text for all ways to write the same arguments: no white space, members
- * by name. Inner objects keep their order, which at worst asks once more. */
+/* Canonical text of the arguments: no white space, members sorted by name. Nested objects
+ * keep their order; at worst, equal arguments need a second approval. */
 static void approval_binding_write_arguments(struct ch_arena *arena, const struct ch_json *args,
                                              struct ch_buf *out) {
     const struct ch_json **keys = ch_arena_alloc(arena, (args->n + 1) * sizeof(*keys));
@@ -48,7 +48,7 @@ static void approval_binding_write_arguments(struct ch_arena *arena, const struc
 
 /* --- the digest ------------------------------------------------------------------- */
 
-/* Each part with its length, so that no two lists of parts look the same. */
+/* Hash each part with its length, so that different lists of parts have different digests. */
 static void approval_binding_add(struct ch_sha256 *h, struct ch_sv part) {
     uint64_t n = part.n;
 
@@ -56,8 +56,7 @@ static void approval_binding_add(struct ch_sha256 *h, struct ch_sv part) {
     ch_sha256_add(h, part.p, part.n);
 }
 
-/* Which file this is, and when it last changed. Nobody can set the time of
- * change, as they can that of modification. */
+/* Hash the identity of a file and its ctime, which, unlike mtime, cannot be set by users. */
 static void add_identity(struct ch_sha256 *h, const char *file) {
     struct stat st;
     uint64_t id[7] = {0};
@@ -76,7 +75,7 @@ static void add_identity(struct ch_sha256 *h, const char *file) {
     ch_sha256_add(h, id, sizeof(id));
 }
 
-/* An interpreter does what its files say. */
+/* Hash the script files of an interpreter, because they determine its effect. */
 static void add_scripts(struct ch_sha256 *h, struct ch_arena *arena, const struct ch_bound *b,
                         const char *const *words) {
     for (size_t i = 1; words[0] && words[i]; i++) {
@@ -101,7 +100,7 @@ static void add_program(struct ch_sha256 *h, struct ch_arena *arena, const struc
         add_scripts(h, arena, b, words);
 }
 
-/* --- what the plan leads to --------------------------------------------------------- */
+/* --- resolving the plan ------------------------------------------------------------- */
 
 static const char *real_path(struct ch_arena *arena, const char *path) {
     char *real = path ? realpath(path, NULL) : NULL;
@@ -113,7 +112,7 @@ static const char *real_path(struct ch_arena *arena, const char *path) {
 
 static const char *find_obstacle(const struct ch_bound *b) {
     if (!b->plan.command.n)
-        return NULL; /* what runs is the operator's choice */
+        return NULL; /* the operator chose the program */
     if (!b->words.v)
         return b->words.why;
     if (!b->program || !b->real)
@@ -171,7 +170,7 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
     ch_sha256_end(&h, out->digest);
 }
 
-/* --- for people ------------------------------------------------------------------------ */
+/* --- text for the person --------------------------------------------------------------- */
 
 static void show_cut(struct ch_buf *out, struct ch_sv text) {
     struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_SUMMARY);
@@ -198,8 +197,7 @@ static void show_lines(struct ch_buf *out, struct ch_sv text) {
         ch_buf_addf(out, "\n  lines: %zu", lines);
 }
 
-/* Arguments are shown as they were understood: white space cannot push a part
- * of them out of sight. */
+/* Arguments are shown in canonical form, so white space cannot push a part out of view. */
 void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *out) {
     bool command = b->plan.command.n > 0;
     CH_BUF_AUTO arguments = {0};

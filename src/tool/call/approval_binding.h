@@ -1,11 +1,10 @@
-/* approval_binding.h -- holding a call to what was judged.
+/* approval_binding.h -- binds an approval to the exact call that was approved.
  *
- * Between the moment a person or a rule agrees to a call and the moment it
- * starts, a script may be edited, a link moved, another program put before the
- * one that was meant. So agreement is given to a digest: of the tool, its
- * arguments, the file that the program's name leads to, that file's identity
- * and time of change, and the directory. Right before the start the digest is
- * made again and must be the same. */
+ * Between the approval and the start of a call, a script may be edited, a link redirected,
+ * or another program placed earlier in PATH. Therefore an approval applies to a digest of
+ * the tool, its arguments, the resolved program file, that file's identity and modification
+ * time, and the working directory. The digest is computed again right before the start and
+ * must be equal. */
 #ifndef CH_TOOL_APPROVAL_BINDING_H
 #define CH_TOOL_APPROVAL_BINDING_H
 #include "base/sha256.h"
@@ -15,23 +14,23 @@
 
 struct ch_bound { /* texts live in the call's arena */
     unsigned char digest[CH_SHA256_SIZE];
-    struct ch_plan plan;   /* zeroed: no program is run */
+    struct ch_plan plan;   /* zeroed: the call runs no program */
     struct ch_words words; /* of plan.command */
-    const char *program;   /* the file found for the program's name; NULL: none */
-    const char *real;      /* the file it is, all links followed; NULL: none */
-    const char *cwd;       /* of the program, all links followed */
-    /* NULL, or why nothing but a person's look at this very call can vouch for
-     * it, as in "it uses ..."; static */
+    const char *program;   /* file found for the program's name; NULL: none */
+    const char *real;      /* program with all links resolved; NULL: none */
+    const char *cwd;       /* working directory of the program, all links resolved */
+    /* NULL, or why only a person's decision about this very call can allow it, as in "it
+     * uses ..."; static */
     const char *obstacle;
-    const char *shown; /* what the tool says about the call; NULL: nothing */
+    const char *shown; /* the tool's own text about the call; NULL: none */
 };
 
 /* The call's arguments must have been read. */
 void ch_bind(chela_call *call, struct ch_bound *out);
 
-/* Append what a person needs to know before they agree: tool, command or
- * arguments, program, directory. Safe to print anywhere (display.h); what is
- * too long is cut at its end, and says so. */
+/* Append the text that a person needs to decide: tool, command or arguments, program,
+ * directory. The text is safe to print anywhere (display.h); long parts are truncated at
+ * their end and marked as truncated. */
 void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *out);
 
 #endif

@@ -1,17 +1,15 @@
 /* batch.c -- see batch.h.
  *
- * All callbacks come from one place, batch_pump(), which runs as a deferred task.
- * Whatever happens (a call ended, the owner skipped, cancelled or answered)
- * changes the calls and schedules the pump: so no callback fires inside a
- * ch_batch_* call, and the owner may call any of them from a callback, close
- * included.
+ * All callbacks are made by batch_pump(), which runs as a deferred task. Every event (a
+ * call ended; the owner skipped, cancelled or answered) changes the calls and schedules the
+ * pump. Therefore no callback runs inside a ch_batch_* call, and the owner may call any
+ * ch_batch_* function from a callback, including ch_batch_close.
  *
- * Calls are started in order; at most `parallel` run at once, and one marked
- * sequential runs alone. Two kinds of calls are put aside and overtaken: one
- * that needs a person's consent, until all others have ended, and one that
- * works on the same thing as an earlier call (resource_locks.h), until that has ended.
- * `ended` is the queue of calls whose result was decided and not yet
- * announced. */
+ * Calls are started in order; at most `parallel` run at once, and a sequential call runs
+ * alone. Two kinds of calls are deferred while later calls start: a call that needs a
+ * person's approval waits until all others have ended; a call that conflicts with an
+ * earlier call (resource_locks.h) waits until that call has ended. `ended` is the queue of
+ * calls that have a result not yet reported. */
 #include "tool/call/batch.h"
 
 #include <assert.h>
@@ -24,8 +22,8 @@
 #include "tool/call/state.h"
 
 struct ch_batch {
-    struct ch_call_env env; /* of every call; its texts are ours */
-    struct ch_session_state own_state; /* when the owner has none for us */
+    struct ch_call_env env; /* shared by all calls; owns its texts */
+    struct ch_session_state own_state; /* used if the owner provides no state */
     struct ch_batch_ops ops;
     void *user;
     unsigned parallel;
@@ -33,18 +31,18 @@ struct ch_batch {
 
     chela_call **calls; /* owned references, in call order */
     size_t n;
-    size_t next;        /* the first call not started or put aside */
-    size_t running;     /* started and not decided */
-    size_t waiting;     /* for the host's answer or a person's consent */
-    chela_call **ended; /* queue, at most n in its whole life; borrowed */
+    size_t next;        /* first call neither started nor deferred */
+    size_t running;     /* started, no result yet */
+    size_t waiting;     /* waiting for the host's answer or a person's approval */
+    chela_call **ended; /* queue, at most n entries in total; borrowed */
     size_t nended, announced;
     bool alone; /* a sequential call runs */
     struct ch_batch_totals totals;
 
     struct ch_task task;
     bool held;
-    bool paused;    /* `over` was called with some waiting */
-    bool told_over; /* `over` was called with none */
+    bool paused;    /* `over` was called with waiting calls */
+    bool told_over; /* `over` was called with none waiting */
     bool pumping, closed;
 };
 
@@ -65,7 +63,7 @@ static void batch_wake(struct ch_batch *b) {
         ch_task_defer(b->env.loop, &b->task);
 }
 
-/* --- what calls ask of us ------------------------------------------------ */
+/* --- services for calls -------------------------------------------------- */
 
 static enum ch_before on_before(chela_call *call, char **arguments, char **feedback) {
     struct ch_batch *b = call->owner;
@@ -111,7 +109,7 @@ static void batch_on_rested(chela_call *call) {
     batch_wake(call->owner);
 }
 
-/* --- announcing ---------------------------------------------------------- */
+/* --- reporting results --------------------------------------------------- */
 
 static struct ch_result batch_result_of(const chela_call *call) {
     const struct ch_outcome *o = &call->outcome;
@@ -162,7 +160,7 @@ static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     ch_free(text);
 }
 
-/* The model's own words about the call are not what was done. */
+/* Tell the model that a person changed the arguments. */
 static void tell_edit(chela_call *call) {
     struct ch_sv shown = ch_utf8_cut(call->arguments, CH_LIMIT_ROLE_RESULT);
 
@@ -173,7 +171,7 @@ static void tell_edit(chela_call *call) {
                 CH_SV_FMT(shown));
 }
 
-/* Tell the owner about the oldest result not announced yet. */
+/* Report the oldest unreported result to the owner. */
 static bool batch_announce(struct ch_batch *b) {
     if (b->announced == b->nended)
         return false;
@@ -206,8 +204,7 @@ static bool is_waiting(const chela_call *call) {
            call->state == CH_CALL_RESTING;
 }
 
-/* A call no longer runs when its result is decided; that is known from its
- * state, so the count is taken anew rather than kept in two places. */
+/* Count the running calls from their states, which are the only record. */
 static void recount(struct ch_batch *b) {
     b->running = b->waiting = 0;
     b->alone = false;
@@ -227,7 +224,7 @@ static void batch_refuse(struct ch_batch *b, chela_call *call) {
                       "made. Answer with what you have.");
 }
 
-/* Suspended work has begun, whatever the call waits for. */
+/* Suspended work counts as started. */
 static bool is_unstarted(const chela_call *call) {
     if (call->suspended)
         return false;
@@ -269,7 +266,7 @@ static void batch_prepare(struct ch_batch *b, size_t i) {
         b->ops.client(call->block, b->user);
 }
 
-/* What changes nothing needs nobody's leave; the rest asks once. */
+/* Effect "read" needs no gate; other calls ask the gate once. */
 static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
     if (call->passed || !b->ops.gate || call->tool->effect == CHELA_EFFECT_READ)
         return true;
@@ -287,12 +284,13 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         return;
     if (b->ops.started)
         b->ops.started(call->block, b->user);
-    if (b->closed || call->state != CH_CALL_READY) /* the owner had second thoughts */
+    /* the owner cancelled or closed in the callback */
+    if (b->closed || call->state != CH_CALL_READY)
         return;
     ch_call_run(call);
 }
 
-/* Does an earlier call that has not ended work on the same thing? */
+/* True if an unfinished earlier call conflicts with call i. */
 static bool is_in_the_way(const struct ch_batch *b, size_t i) {
     for (size_t k = 0; k < i; k++)
         if (b->calls[k]->state != CH_CALL_ENDED &&
@@ -301,7 +299,7 @@ static bool is_in_the_way(const struct ch_batch *b, size_t i) {
     return false;
 }
 
-/* Start the first of those put aside whose way is free now. */
+/* Start the first deferred call without a conflict. */
 static bool batch_take_back(struct ch_batch *b) {
     for (size_t i = 0; i < b->next; i++) {
         chela_call *call = b->calls[i];
@@ -313,20 +311,20 @@ static bool batch_take_back(struct ch_batch *b) {
     return false;
 }
 
-/* The next call runs alone, so those after it wait with it for consent. */
+/* True if the next call is sequential and waits for approval; later calls wait too. */
 static bool stands_still(const struct ch_batch *b) {
     const chela_call *call = b->next < b->n ? b->calls[b->next] : NULL;
 
     return call && call->state == CH_CALL_ASKING && is_sequential(call);
 }
 
-/* Nothing runs, and nothing can be started. */
+/* True if nothing runs and nothing can be started. */
 static bool has_run_dry(struct ch_batch *b) {
     recount(b);
     return !b->running && (b->next == b->n || stands_still(b));
 }
 
-/* Start the next call; false when there is none or it has to wait. */
+/* Start the next call; false if there is none or it has to wait. */
 static bool batch_advance(struct ch_batch *b) {
     recount(b);
     if (b->running >= b->parallel)
@@ -351,16 +349,16 @@ static bool batch_advance(struct ch_batch *b) {
     return !b->closed;
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- approvals ------------------------------------------------------------ */
 
-/* A call that somebody agreed to goes on from where it was put aside. */
+/* Continue an approved call. */
 static void batch_take_up(struct ch_batch *b, size_t i) {
     if (b->calls[i]->state == CH_CALL_NEW)
         b->next = CH_MIN(b->next, i);
 }
 
-/* Only when all others have ended: they may take less time than a person does,
- * and what they change is then part of what the person agrees to. */
+/* Ask only when all other calls have ended: they may be faster than a person, and their
+ * changes become part of the approved digest. */
 static bool batch_ask(struct ch_batch *b) {
     bool asked = false;
 
@@ -404,7 +402,7 @@ static void batch_destroy(struct ch_batch *b) {
 static void batch_pump(struct ch_task *t) {
     struct ch_batch *b = CH_CONTAINER(t, struct ch_batch, task);
 
-    if (b->paused) /* woken before it was */
+    if (b->paused) /* woken before the pause took effect */
         return;
     b->pumping = true;
     while (!b->closed && (batch_announce(b) || batch_advance(b) || batch_ask(b)))
@@ -416,7 +414,7 @@ static void batch_pump(struct ch_task *t) {
         batch_destroy(b);
 }
 
-/* --- what the owner asks ------------------------------------------------- */
+/* --- calls from the owner ------------------------------------------------ */
 
 static size_t batch_count_calls(const struct ch_msg *reply) {
     size_t n = 0;
@@ -426,7 +424,7 @@ static size_t batch_count_calls(const struct ch_msg *reply) {
     return n;
 }
 
-/* There is no point in a file that the model cannot read. */
+/* Saving results is useless if the model has no tool to read them. */
 static bool can_spill(const struct ch_batch_opts *opts) {
     struct ch_sv name = CH_SV("read");
     const struct ch_tool *tool = ch_registry_find(opts->registry, name);
@@ -491,7 +489,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
 }
 
 void ch_batch_pass(struct ch_batch *b, size_t index) {
-    if (b->calls[index]->state != CH_CALL_GATED) /* cancelled meanwhile */
+    if (b->calls[index]->state != CH_CALL_GATED) /* cancelled in between */
         return;
     b->calls[index]->state = CH_CALL_READY;
     batch_wake(b);
@@ -531,7 +529,8 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index) {
                       "The program was stopped after this call had begun and before its result "
                       "was known. Whether it took effect is unknown, and it was not made again. "
                       "Find out before you repeat it.");
-    b->calls[index]->outcome.denied = true; /* it is no failure of the call's own */
+    /* counts as denied, because the call itself did not fail */
+    b->calls[index]->outcome.denied = true;
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {
@@ -555,7 +554,7 @@ void ch_batch_resume(struct ch_batch *b) {
     batch_wake(b);
 }
 
-/* The call with this id that waits; else any with it, to say what is wrong. */
+/* The waiting call with this id; else any call with this id, for the error message. */
 static chela_call *batch_find(const struct ch_batch *b, struct ch_sv id) {
     chela_call *found = NULL;
 
@@ -579,7 +578,7 @@ int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, b
     if (!call || call->state != CH_CALL_CLIENT)
         return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
     struct ch_shape how = call->answer.shape;
-    how.workspace = NULL; /* this is the loop's thread */
+    how.workspace = NULL; /* do not block the loop thread */
     o.truncated = ch_shape_text(&how, content, 0, &o.content);
     call->ran = true;
     ch_call_end(call, &o);
@@ -597,7 +596,7 @@ int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_de
     while (i < b->n && !has_approval_id(b->calls[i], approval_id))
         i++;
     if (i == b->n)
-        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %.*s", CH_SV_FMT(approval_id));
+        return ch_fail(err, CHELA_ENOENT, "unknown approval id %.*s", CH_SV_FMT(approval_id));
     if (b->calls[i]->state != CH_CALL_ASKING)
         return ch_fail(err, CHELA_EEXIST, "approval %.*s was decided before",
                        CH_SV_FMT(approval_id));

@@ -1,20 +1,20 @@
-/* call.c -- the one path of every tool call.
+/* call.c -- the path of every tool call.
  *
- *   look up -> read arguments -> schema -> own rules -> hooks -> consent -> host's call?
- *                                                                |         |
- *          NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
- *           ^                                                |        |        | ch_call_run
- *           `------------- a person agrees ------------------'        |     RUNNING (again)
- *                       any --- end: result, refusal, ----------------+--------+--> ENDED
- *                               timeout, cancel, answer
+ *       look up -> read arguments -> schema -> own rules -> hooks -> consent -> host's call?
+ *                                                                    |         |
+ *              NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
+ *               ^                                                |        |        | ch_call_run
+ *               `--------------- approved -----------------------'        |     RUNNING (again)
+ *                           any --- end: result, refusal, ----------------+--------+--> ENDED
+ *                                   timeout, cancel, answer
  *
- * A stage is one function that lets the call go on, ends it, or sends it back
- * to the first stage with other words; adding one is a line in stages[].
- * Whatever goes wrong becomes the call's outcome, and there is exactly one:
- * call_decide() is its only writer and acts once.
+ * A stage is a function that lets the call continue, ends it, or restarts it at the first
+ * stage with changed arguments. A new stage is one line in stages[]. Every failure becomes
+ * the call's outcome. call_decide() is the only writer of the outcome and has an effect
+ * only once.
  *
- * What runs a tool (a thread, a program) is behind struct ch_tool_ops; many
- * calls at once are the batch's business; nothing here knows either. */
+ * struct ch_tool_ops hides how a tool runs (a thread, a program), and the batch handles
+ * concurrency; this file depends on neither. */
 #include "tool/call/call.h"
 
 
@@ -28,8 +28,8 @@
 
 /* --- life ---------------------------------------------------------------- */
 
-/* The parts of a key are separated by ':', so that is the one character they
- * must not contain; others would only make it awkward in a header. */
+/* The parts of a key are separated by ':', so they must not contain ':'. Other special
+ * characters are excluded because keys are sent in headers. */
 static bool call_is_plain(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            c == '-' || c == '_' || c == '.';
@@ -47,8 +47,8 @@ static void add_key_part(struct ch_buf *out, struct ch_sv part) {
     ch_buf_add(out, part.p + from, part.n - from);
 }
 
-/* The same for the same call of the same reply, whoever runs it again; another
- * one if a lost reply is asked for anew, because vendors' ids differ then. */
+/* The key is stable for the same call of the same reply, also after a restart. If a lost
+ * reply is requested again, the key changes, because the vendor's call ids differ. */
 static const char *make_key(chela_call *call, size_t index) {
     const struct ch_call_env *env = call->env;
     CH_BUF_AUTO key = {0};
@@ -119,7 +119,7 @@ static int64_t call_now(const chela_call *call) {
     return ch_mono_ms(ch_loop_clock(call->env->loop));
 }
 
-/* A call that ends, or loses its owner, ends its suspended work too. */
+/* When a call ends or loses its owner, its suspended work ends too. */
 static void drop_suspended(chela_call *call) {
     if (!call->suspended)
         return;
@@ -127,7 +127,7 @@ static void drop_suspended(chela_call *call) {
     call->tool->ops->abandon(call);
 }
 
-/* The only place that ends a call. Takes *outcome. */
+/* The only function that ends a call. Moves *outcome. */
 static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     if (call->state == CH_CALL_RUNNING)
         call->duration_ms = call_now(call) - call->started_ms;
@@ -166,7 +166,7 @@ void ch_call_go_on(chela_call *call) {
     call->state = CH_CALL_RUNNING;
     call->working = true;
     call->suspended = false;
-    ch_call_ref(call); /* the work's, as in attempt() */
+    ch_call_ref(call); /* reference of the work, as in attempt() */
 }
 
 void ch_call_cancel(chela_call *call, const char *why) {
@@ -186,12 +186,12 @@ void ch_call_cancel(chela_call *call, const char *why) {
 /* --- the stages ---------------------------------------------------------- */
 
 enum step {
-    STEP_ON,    /* to the next stage */
-    STEP_AGAIN, /* the call was changed: from the first stage on */
-    STEP_OVER   /* it ended, or waits for the host */
+    STEP_ON,    /* continue with the next stage */
+    STEP_AGAIN, /* the call was changed: restart at the first stage */
+    STEP_OVER   /* ended, or waits for the host */
 };
 
-/* A hook's text: heap or, left alone, still ours. Copies and frees. */
+/* Copy and free a text that a hook replaced; false if the hook left the original pointer. */
 static bool replaced(chela_call *call, char *text, const char *before, const char **out) {
     if (!text || text == before)
         return false;
@@ -206,7 +206,7 @@ static bool replace_arguments(chela_call *call, char *text) {
     if (!replaced(call, text, call->arguments.p, &copy))
         return false;
     call->arguments = ch_sv_str(copy);
-    call->flags = 0; /* they spoke of the model's own words */
+    call->flags = 0; /* the flags described the model's own arguments */
     return true;
 }
 
@@ -216,7 +216,7 @@ static enum step stop_run(chela_call *call) {
     return STEP_OVER;
 }
 
-/* The call cannot run. A hook may mend it; otherwise the model is told. */
+/* The call cannot run. A hook may repair it; otherwise the model gets the error. */
 static enum step call_refuse(chela_call *call, const char *type, const char *problem) {
     char *name = (char *)call->name, *arguments = (char *)call->arguments.p, *feedback = NULL;
     enum ch_before verdict = CH_BEFORE_RUN;
@@ -274,7 +274,7 @@ static enum step call_read_arguments(chela_call *call) {
                            "run. Make a shorter call: less text in one argument, or the work in "
                            "several calls.");
     if (ch_sv_trim(call->arguments).n == 0)
-        call->arguments = CH_SV("{}"); /* how some models say "no arguments" */
+        call->arguments = CH_SV("{}"); /* some models send this for "no arguments" */
     int rc = ch_json_parse(&call->arena, call->arguments, CH_JSON_STRICT, &call->args, NULL, &err);
     if (rc < 0)
         ch_buf_addf(&text, "The arguments are not valid JSON: %s.", err.message);
@@ -288,8 +288,8 @@ static enum step call_read_arguments(chela_call *call) {
     return call_refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
-/* A forgiving tool knows more forms of its arguments than its schema shows:
- * what it understands, fits. What it says otherwise is added to words. */
+/* A forgiving tool accepts more argument forms than its schema shows: arguments are valid
+ * if the tool's check accepts them. Errors of the check are appended to words. */
 static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
     struct ch_outcome o = {0};
 
@@ -328,7 +328,7 @@ static enum step fit_schema(chela_call *call) {
     return call_refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
-/* A tool's check says no as the tool itself would: by setting an error. */
+/* A tool's check rejects a call by setting an error result. */
 static enum step own_rules(chela_call *call) {
     struct ch_outcome o = {0};
 
@@ -375,7 +375,7 @@ static enum step ask_hook(chela_call *call) {
     CH_UNREACHABLE();
 }
 
-/* Once the arguments are settled, and before anybody is asked to wait. */
+/* Resources are declared when the arguments are final, before any approval. */
 static enum step name_resources(chela_call *call) {
     call->uses = (struct ch_uses){0};
     if (call->tool->resources)
@@ -416,8 +416,8 @@ static void call_on_timeout(struct ch_timer *t) {
     int64_t ms = call->tool->timeout_ms;
     struct ch_outcome o = {0};
 
-    /* Told to stop before we look whether it began: so a function that has not
-     * begun by now never will (function.c looks in the opposite order). */
+    /* Set `cancelled` before reading `begun`: a function that has not begun by now never
+     * will (function.c uses the opposite order). */
     atomic_store(&call->cancelled, true);
     bool begun = atomic_load(&call->begun);
     ch_outcome_error(
@@ -434,7 +434,7 @@ static void call_attempt(chela_call *call) {
     call->attempts++;
     call->ran = call->working = true;
     call->suspended = false;
-    ch_call_ref(call); /* the work's, until ch_call_worked */
+    ch_call_ref(call); /* reference of the work, until ch_call_worked */
     call->tool->ops->start(call);
 }
 
@@ -453,7 +453,7 @@ static void on_again(struct ch_timer *t) {
     call_attempt(CH_CONTAINER(t, chela_call, again));
 }
 
-/* As if nothing had been tried yet; only the count and the time go on. */
+/* Reset the call for the next attempt; only the count and the time limit continue. */
 static void forget_attempt(chela_call *call) {
     ch_outcome_release(&call->made);
     ch_answer_release(&call->answer);
@@ -477,7 +477,7 @@ static bool call_try_again(chela_call *call) {
     return true;
 }
 
-/* The result is ready: use it, unless it was decided otherwise meanwhile. */
+/* The result is ready: use it, unless the outcome was already set. */
 static void call_settle(chela_call *call) {
     if (call->env && call->state == CH_CALL_RUNNING && !call_try_again(call))
         call_decide(call, &call->made);
@@ -494,7 +494,7 @@ static void on_shaped(struct ch_work *w) {
     call_settle(CH_CONTAINER(w, chela_call, work));
 }
 
-/* A long text takes time to shape and a file to keep it in: not on the loop. */
+/* A long text is shaped and saved to a file on a worker thread. */
 void ch_call_worked(chela_call *call) {
     call->working = false;
     if (!call->env || call->state != CH_CALL_RUNNING || call->made.raw.n == 0) {
@@ -542,7 +542,7 @@ void ch_call_abandon(chela_call *call) {
         call->tool->ops->abandon(call);
         ch_call_worked(call);
     } else if (call->working && call->tool->ops->cancel) {
-        call->tool->ops->cancel(call); /* it ends by itself, but need not go on */
+        call->tool->ops->cancel(call); /* the work ends by itself, but may stop early */
     }
     ch_call_unref(call);
 }

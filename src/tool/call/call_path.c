@@ -35,7 +35,7 @@ static const struct reason reasons[] = {
     {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
     {EINVAL, "invalid_arguments", "it is not a regular file"},
     {EFBIG, "invalid_arguments", "the file is too large"},
-    {EEXIST, "unavailable", "somebody made it at the same moment; look again"},
+    {EEXIST, "unavailable", "it was created concurrently; look again"},
     {EBUSY, "unavailable", "the file changed at the same moment; read it again"},
     {ENOSPC, "unavailable", "no space is left on the device"},
     {EDQUOT, "unavailable", "the disk quota is used up"},
@@ -57,7 +57,7 @@ int ch_call_path_refuse(chela_call *call, const char *verb, const char *given, i
                               -error);
 }
 
-/* Names in the directory where the file should have been. */
+/* Collect similar names in the directory of the missing file. */
 static void find_similar(const char *workspace, const char *given, struct ch_similar *s) {
     const char *slash = strrchr(given, '/');
     const char *leaf = slash ? slash + 1 : given;

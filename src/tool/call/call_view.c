@@ -1,7 +1,7 @@
-/* call_view.c -- what a tool's function sees of its call: include/chela/tool.h.
+/* call_view.c -- the public view of a call: include/chela/tool.h.
  *
- * Everything here works on the tool's side of the call (call.h), so a function
- * needs no lock, whatever thread it runs on. */
+ * All functions use only the tool's side of the call (call.h), so they need no lock on any
+ * thread. */
 #include "tool/call/call_view.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ struct ch_shape_room ch_call_room(const chela_call *call) {
 
 /* --- arguments ----------------------------------------------------------- */
 
-/* Null counts as absent: models write it for what they leave out. */
+/* null counts as absent: models write it for omitted arguments. */
 static const struct ch_json *argument(const chela_call *call, const char *name) {
     const struct ch_json *v = ch_json_get(call->args, name);
 
@@ -87,7 +87,7 @@ static int call_view_read_bool(chela_call *call, const char *name, const struct 
     return 0;
 }
 
-/* A NUL would make C see another string than the one that was checked. */
+/* Reject NUL bytes: C code would see a shorter string than the one that was checked. */
 static int call_view_read_string(chela_call *call, const char *name, const struct ch_json *v,
                                  const char **out) {
     struct ch_sv s = ch_json_str(v);

@@ -1,11 +1,10 @@
-/* command.c -- tools that are programs.
+/* command.c -- tools that run a program.
  *
- * The arguments go to its stdin as JSON, what it prints is the result, and an
- * exit status other than 0 makes that an error with the end of its stderr. It
- * runs in a box (sandbox_policy.h) and sees a few variables of our environment and no
- * others: credentials of the host are not a program's business. Timeout and
- * cancel end all of it; one that prints without end is stopped at
- * CH_LIMIT_TOOL_OUTPUT. */
+ * The program receives the arguments as JSON on stdin; its stdout is the result. A non-zero
+ * exit status makes an error result with the end of stderr. The program runs in a sandbox
+ * (sandbox_policy.h) and receives only a few environment variables, none with the host's
+ * credentials. Timeout and cancellation end the whole process group; a program that exceeds
+ * CH_LIMIT_TOOL_OUTPUT is stopped. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -19,12 +18,12 @@
 #include "tool/result/sanitize.h"
 
 #define OWN_VARIABLES 2 /* CHELA_CALL_ID, CHELA_IDEMPOTENCY_KEY */
-#define TRY_LATER 75    /* EX_TEMPFAIL: the one exit code that means so to everybody */
+#define TRY_LATER 75    /* EX_TEMPFAIL: the only exit code that conventionally means "try later" */
 
 struct command {
     char **argv; /* owned, NULL-terminated */
     char *cwd;   /* owned; NULL: the workspace */
-    /* Taken when the tool is added: getenv is not for running threads. */
+    /* Copied when the tool is added, because getenv is not safe while threads run. */
     char *env[CH_PROGRAM_ENV + 1];
 };
 
@@ -62,7 +61,7 @@ static struct command *new_command(const struct ch_command_opts *opts) {
     return c;
 }
 
-/* --- what came of it ----------------------------------------------------- */
+/* --- the result ---------------------------------------------------------- */
 
 static struct ch_sv tail(struct ch_sv s) {
     if (s.n <= CH_LIMIT_COMMAND_TAIL)
@@ -142,9 +141,9 @@ static void command_on_done(const struct ch_program_result *r, void *user) {
     ch_call_worked(call);
 }
 
-/* --- running it ---------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
-/* Output past the cap is thrown away; there is no point in more of it. */
+/* Output beyond the limit is dropped and the program stopped. */
 static void command_on_output(int stream, struct ch_sv data, void *user) {
     chela_call *call = user;
     size_t *seen = &call->child_output[stream == 2];
@@ -210,8 +209,8 @@ static void command_plan(chela_call *call, struct ch_plan *out) {
     out->plain = true;
 }
 
-/* What it does with the files is its secret, so it does not run beside a call
- * that writes some. */
+/* The files that the program uses are unknown, so it does not run in parallel with a call
+ * that writes files. */
 static void command_complete(struct ch_tool *tool) {
     tool->plan = command_plan;
     if (!tool->resources)

@@ -1,4 +1,4 @@
-/* command.h -- the kind of tool that is a program. */
+/* command.h -- tools that run a program. */
 #ifndef CH_TOOL_COMMAND_H
 #define CH_TOOL_COMMAND_H
 #include "tool/registry/registry.h"

@@ -1,8 +1,8 @@
 /* consent.c -- see consent.h.
  *
- * Whoever agrees, a person, a rule or the session's memory, agrees to
- * call->bound; nothing can change the call from there to its start. A denial is
- * a result like any other: the model is told, and the run goes on. */
+ * A person, a rule or a remembered approval approves call->bound; after that the call
+ * cannot change until it starts. A denial is a normal result: the model is told, and the
+ * run continues. */
 #include "tool/call/consent.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void deny(chela_call *call, const char *why) {
     ch_call_end(call, &o);
 }
 
-/* --- must anybody be asked? -------------------------------------------------- */
+/* --- is approval needed? ----------------------------------------------------- */
 
 bool ch_consent_given(chela_call *call) {
     const struct ch_call_env *env = call->env;
@@ -59,25 +59,25 @@ bool ch_consent_holds(chela_call *call) {
 
 /* --- asking ------------------------------------------------------------------- */
 
-/* Nobody can guess it, so nobody can answer what they were not shown. */
+/* The id is unpredictable, so only those who received the request can answer it. */
 static const char *consent_make_id(struct ch_arena *arena) {
     unsigned char dice[12];
     CH_BUF_AUTO id = {0};
 
     if (getrandom(dice, sizeof(dice), 0) != (ssize_t)sizeof(dice))
-        abort(); /* the kernel gives that few bytes at once */
+        abort(); /* getrandom never fails for so few bytes */
     ch_buf_add_str(&id, "ap_");
     for (size_t i = 0; i < sizeof(dice); i++)
         ch_buf_addf(&id, "%02x", dice[i]);
     return ch_arena_str(arena, ch_buf_sv(&id));
 }
 
-/* Of what whoever was asked wants, what can be had. */
+/* Reduce the wanted decision to a possible one: "always" may be unavailable. */
 static enum chela_decision possible(const chela_call *call, enum chela_decision wanted) {
     return wanted == CHELA_ALLOW_ALWAYS && call->bound->obstacle ? CHELA_ALLOW_ONCE : wanted;
 }
 
-/* Asked in an earlier life, about the very same. */
+/* True if the same request was made before a restart. */
 static bool consent_is_known(const chela_call *call) {
     return call->known_id &&
            memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
@@ -87,7 +87,7 @@ void ch_call_ask(chela_call *call) {
     CH_BUF_AUTO summary = {0};
     char *reason = NULL;
 
-    ch_bind(call, call->bound); /* the calls before this one may have changed files */
+    ch_bind(call, call->bound); /* earlier calls may have changed files */
     ch_bound_show(call, call->bound, &summary);
     call->approval_id = consent_is_known(call) ? call->known_id : consent_make_id(&call->arena);
     if (!call->env->ask)
@@ -136,7 +136,7 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
                    ch_buf_str(&words));
 }
 
-/* All that was found out about the call was about other arguments. */
+/* Replace the arguments; everything derived from the old ones is reset. */
 static int consent_edit(chela_call *call, const char *arguments, struct chela_error *err) {
     int rc = ch_consent_fits(call->tool, arguments, err);
 
@@ -183,6 +183,6 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
                        b->obstacle);
     if (decision == CHELA_ALLOW_ALWAYS && call->env->memory)
         ch_memory_add(call->env->memory, b->digest);
-    call->state = CH_CALL_NEW; /* and goes on behind this stage */
+    call->state = CH_CALL_NEW; /* continue after this stage */
     return 0;
 }

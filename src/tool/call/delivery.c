@@ -6,12 +6,12 @@
 #include "tool/call/state.h"
 
 struct delivery {
-    char *run, *call, *text; /* owned; text: one blank between words */
+    char *run, *call, *text; /* owned; text: words separated by single blanks */
     bool done;
 };
 
 struct deliveries {
-    struct delivery all[CH_LIMIT_DELIVERIES]; /* a ring */
+    struct delivery all[CH_LIMIT_DELIVERIES]; /* ring buffer */
     size_t next;
 };
 

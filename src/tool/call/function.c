@@ -1,10 +1,9 @@
 /* function.c -- tools that are C functions of the host.
  *
- * A function may block, so it runs on a worker thread, unless the host says it
- * is quick (CHELA_TOOL_ON_LOOP). No thread can be killed: after a timeout or a
- * cancel the function is told through chela_call_cancelled and finishes
- * unseen, holding the call until it returns. Results are shaped on the thread
- * that made them. */
+ * A function may block, so it runs on a worker thread, unless the host declares it quick
+ * (CHELA_TOOL_ON_LOOP). A thread cannot be killed: after a timeout or a cancellation,
+ * chela_call_cancelled returns true, and the function holds the call until it returns; its
+ * result is dropped. Results are shaped on the thread that made them. */
 #include "tool/call/function.h"
 #include "base/opts.h"
 
@@ -12,11 +11,11 @@
 
 struct function {
     chela_tool_fn *fn;
-    void *user; /* the host's */
+    void *user; /* the host's value */
 };
 
-/* The flag is raised before the look at `cancelled`: whoever cancels does the
- * opposite, so either the function is not entered or it is known to have been. */
+/* Set `begun` before reading `cancelled`. The cancelling thread does the opposite, so
+ * either the function is not entered or the canceller knows that it was. */
 static void function_enter(chela_call *call) {
     const struct function *f = call->tool->impl;
     int rc = CHELA_ECANCELED;
@@ -25,7 +24,7 @@ static void function_enter(chela_call *call) {
     if (!chela_call_cancelled(call))
         rc = f->fn(call, f->user);
     if (rc < 0 && call->deferred && !atomic_exchange(&call->finished, true))
-        call->deferred = false; /* it failed: nobody will finish the call */
+        call->deferred = false; /* fn failed: the host will not finish the call */
     if (!call->deferred)
         ch_answer_conclude(&call->answer, rc, &call->made);
 }
@@ -33,7 +32,7 @@ static void function_enter(chela_call *call) {
 static void function_on_thread(struct ch_work *w) {
     chela_call *call = CH_CONTAINER(w, chela_call, work);
 
-    call->answer.later = false; /* here there is time to shape it */
+    call->answer.later = false; /* shape on this thread */
     function_enter(call);
 }
 
@@ -42,7 +41,7 @@ static void function_on_done(struct ch_work *w) {
 }
 
 static void function_start(chela_call *call) {
-    call->on_cancel = NULL; /* of an earlier attempt */
+    call->on_cancel = NULL; /* left over from an earlier attempt */
     if (call->tool->flags & CHELA_TOOL_ON_LOOP) {
         ch_call_ref(call); /* a deferred call may be finished before fn returns */
         function_enter(call);
@@ -66,7 +65,7 @@ void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *u
     call->on_cancel_user = user;
 }
 
-/* Only a deferred call can be told; a thread looks at chela_call_cancelled. */
+/* Only a deferred call has a cancel callback; a thread polls chela_call_cancelled. */
 static void function_cancel(chela_call *call) {
     void (*fn)(chela_call *, void *) = call->on_cancel;
 
@@ -80,7 +79,7 @@ void chela_call_finish(chela_call *call) {
         return;
     ch_answer_conclude(&call->answer, 0, &call->made);
     if (!ch_gate_post(&call->gate, &call->finish_post))
-        ch_call_unref(call); /* nobody waits: drop the work's reference */
+        ch_call_unref(call); /* no waiter: drop the work's reference */
 }
 
 static const struct ch_tool_ops ops = {

@@ -1,8 +1,8 @@
 /* progress.c -- see progress.h.
  *
- * Lines wait in a list that any thread pushes to without a lock and the loop
- * takes as a whole. Whoever pushes to an empty list posts; so one post is on
- * its way at most, and it needs no memory of its own. */
+ * Lines wait in a lock-free list that any thread pushes to and the loop takes as a whole. A
+ * thread that pushes to an empty list posts to the loop, so at most one post is pending and
+ * the post needs no allocation. */
 #include "tool/call/progress.h"
 
 #include "base/limits.h"
@@ -15,7 +15,7 @@ struct ch_progress_line {
     char text[];
 };
 
-/* All lines waiting, oldest first. */
+/* Take all waiting lines, oldest first. */
 static struct ch_progress_line *take_lines(chela_call *call) {
     struct ch_progress_line *newest = atomic_exchange(&call->lines, NULL), *oldest = NULL;
 
@@ -82,6 +82,6 @@ void chela_call_progress(chela_call *call, const char *text) {
     do
         line->next = head;
     while (!atomic_compare_exchange_weak(&call->lines, &head, line));
-    if (!head) /* line itself may be gone by now */
+    if (!head) /* line may be freed by now */
         ch_gate_post(&call->gate, &call->progress_post);
 }

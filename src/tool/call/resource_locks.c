@@ -1,5 +1,6 @@
-/* resource_locks.c -- see resource_locks.h. Paths are compared as text: a file under two names is
- * not noticed here, but by whoever writes it (builtin/file.h). */
+/* resource_locks.c -- see resource_locks.h. Paths are compared as text. Two names of one
+ * file are not detected here; the file tools detect the conflict when they write
+ * (builtin/files/file.h). */
 #include "tool/call/resource_locks.h"
 
 #include "base/limits.h"
@@ -21,7 +22,7 @@ void chela_call_uses(chela_call *call, const char *key, enum chela_use use) {
     u->n++;
 }
 
-/* Is a the same as b, or above it? */
+/* True if a equals b or is above b. */
 static bool covers(const char *a, const char *b) {
     size_t n = strlen(a);
 

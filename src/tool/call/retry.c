@@ -14,8 +14,8 @@ static bool may_repeat(const struct ch_tool *t, const struct ch_outcome *o, unsi
            attempts <= t->max_retries;
 }
 
-/* Twice as long each time, less up to a quarter, so that calls which failed
- * together do not come back together. */
+/* Exponential backoff with up to a quarter of jitter, so that calls which failed together
+ * do not retry together. */
 static int64_t retry_backoff(unsigned attempts) {
     int64_t ms = FIRST_DELAY_MS;
     unsigned char dice = 0;
@@ -32,7 +32,7 @@ int64_t ch_retry_delay(const struct ch_tool *t, const struct ch_outcome *o, unsi
                        int64_t elapsed_ms) {
     if (!may_repeat(t, o, attempts) || o->retry_after_ms > CH_LIMIT_RETRY_AFTER_MS)
         return -1;
-    /* what the other side asked for is never undercut */
+    /* never less than the delay that the remote side asked for */
     int64_t delay = o->retry_after_ms > 0 ? o->retry_after_ms : retry_backoff(attempts);
     bool in_time = t->timeout_ms == 0 || elapsed_ms + delay < t->timeout_ms;
     return in_time ? delay : -1;

@@ -12,8 +12,8 @@ enum { NOTES, TURNS, KINDS };
 
 struct ch_seeking {
     struct ch_work work;
-    bool working; /* on a thread */
-    ch_seek_fn *fn; /* NULL: nobody waits any more */
+    bool working; /* a job is on the worker thread */
+    ch_seek_fn *fn; /* NULL: cancelled */
     void *user;
     struct ch_loop *loop;
     struct ch_workers *workers;
@@ -24,16 +24,16 @@ struct ch_seeking {
     struct ch_shelf shelves[KINDS];
     struct ch_notes found;
 
-    struct ch_embedder *embedder; /* NULL: by words alone */
+    struct ch_embedder *embedder; /* NULL: rank by words alone */
     void (*used)(int64_t tokens, void *user);
     void *used_user;
-    char *file;                   /* owned; NULL: vectors are not kept */
+    char *file;                   /* owned; NULL: vectors are not cached */
     struct ch_vectors vectors;
-    size_t kept; /* size of the vectors in the file; 0: there are none */
-    struct ch_arena arena; /* of missing */
-    struct ch_sv missing[1 + CH_LIMIT_MEANT]; /* texts; the query first */
-    size_t nmissing, asked;                   /* asked: answered, or in the request */
-    size_t batch;                             /* of them in the request */
+    size_t kept; /* dimension of the vectors in the file; 0: none */
+    struct ch_arena arena; /* arena of `missing` */
+    struct ch_sv missing[1 + CH_LIMIT_MEANT]; /* texts to embed; the query first */
+    size_t nmissing, asked;                   /* asked: answered, or in the current request */
+    size_t batch;                             /* number of texts in the current request */
     struct ch_embed *embed;
     struct ch_timer patience;
     struct ch_buf warning;
@@ -66,7 +66,7 @@ static void memory_search_submit(struct ch_seeking *k, void (*run)(struct ch_wor
     ch_work_submit(k->workers, &k->work);
 }
 
-/* --- on the thread ------------------------------------------------------------------------ */
+/* --- on the worker thread ----------------------------------------------------------------- */
 
 static void memory_search_gather(struct ch_seeking *k) {
     const struct ch_tool_settings *s = k->settings;
@@ -79,11 +79,11 @@ static void memory_search_gather(struct ch_seeking *k) {
                         &k->shelves[TURNS]);
 }
 
-/* Of a kind the first so many passages count by meaning, whatever the query: all
- * of their vectors can be kept, so none is asked for again and again. */
+/* Per kind, only the first passages get vectors, independent of the query. All their
+ * vectors fit the cache, so none is requested repeatedly. */
 #define MEANT_OF_A_KIND ((CH_LIMIT_VECTORS - CH_LIMIT_MEANT) / KINDS)
 
-/* What shares words comes first: those are worth comparing if time is short. */
+/* Passages that share words with the query come first, in case time runs out. */
 static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) {
     CH_AUTOFREE size_t *order = ch_malloc((s->n + 1) * sizeof(*order));
     CH_BUF_AUTO text = {0};
@@ -126,8 +126,8 @@ static void seek_what_is_there(struct ch_work *w) {
     list_missing(k, &k->shelves[TURNS], 1 + CH_LIMIT_MEANT);
 }
 
-/* Is there something new? That vectors have another size is, too: those of the
- * file are of no use then, and are made again by the next search. */
+/* True if the cache must be written: vectors were added, or the dimension changed, which
+ * makes the cached ones useless; the next search requests those again. */
 static bool must_save(const struct ch_seeking *k) {
     return k->file && k->vectors.dim && (k->asked > 1 || k->vectors.dim != k->kept);
 }
@@ -167,7 +167,7 @@ static void end_asking(struct ch_seeking *k) {
 static void memory_search_give_up(struct ch_seeking *k, const char *why) {
     bool known = ch_vectors_question(&k->vectors, ch_sv_str(k->query)) != NULL;
 
-    k->asked -= k->batch; /* not answered */
+    k->asked -= k->batch; /* the request failed */
     k->embedder->again = ch_mono_ms(ch_loop_clock(k->loop)) + CH_EMBEDDER_REST_MS;
     ch_buf_addf(&k->warning, "embedding %s: %s; %s", k->embedder->spec, why,
                 known ? "some notes are found by words alone" : "notes are found by words alone");
@@ -227,9 +227,9 @@ static void gathered(struct ch_work *w) {
     memory_search_ask(k);
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- start and cancel ----------------------------------------------------------------------- */
 
-/* Of this workspace and this model: DIR/0123456789abcdef0123456789abcdef */
+/* Cache file of this workspace and model: DIR/0123456789abcdef0123456789abcdef */
 static char *memory_search_file_of(const struct ch_embedder *e, const char *workspace) {
     unsigned char digest[CH_SHA256_SIZE];
     char hex[2 * CH_SHA256_SIZE + 1];

@@ -1,13 +1,13 @@
-/* memory_search.h -- one search of notes and past turns, by words and by meaning.
+/* memory_search.h -- one search of notes and past turns, by words and by embedding vectors.
  *
- *   thread: read notes and turns, and vectors that are kept
- *   loop:   ask the embedding model for those that are missing, and the query's
- *   thread: rank, and keep the new vectors
- *   loop:   tell
+ *     thread: read notes, turns and cached vectors
+ *     loop:   ask the embedding model for missing vectors and the query's vector
+ *     thread: rank, and cache the new vectors
+ *     loop:   call back
  *
- * Without an embedding model it is one visit of the thread. A model that fails,
- * or takes longer than CH_DEFAULT_EMBED_MS in all, is done without, and what it
- * gave until then counts; it is left alone for a minute. */
+ * Without an embedding model, all of the search is one job on a thread. If the embedding
+ * model fails or takes longer than CH_DEFAULT_EMBED_MS in total, the search continues with
+ * the vectors received so far, and the model is not used for a minute. */
 #ifndef CH_TOOL_MEMORY_SEARCH_H
 #define CH_TOOL_MEMORY_SEARCH_H
 #include "io/loop.h"
@@ -20,9 +20,9 @@
 
 struct ch_embedder { /* of an agent; loop thread only */
     struct ch_embed_opts opts;
-    const char *spec;  /* for people; borrowed */
-    const char *cache; /* folder where vectors are kept; borrowed; NULL: nowhere */
-    int64_t again;     /* monotonic: until then nobody asks */
+    const char *spec;  /* model name for messages; borrowed */
+    const char *cache; /* folder of cached vectors; borrowed; NULL: no cache */
+    int64_t again;     /* monotonic time; the model is not used before */
 };
 
 struct ch_seek_opts { /* texts are copied */
@@ -30,19 +30,20 @@ struct ch_seek_opts { /* texts are copied */
     struct ch_workers *workers;
     struct ch_tool_settings *settings; /* a reference is taken */
     const char *workspace;
-    const char *session, *run; /* who asks */
-    bool sessions;             /* also past turns, as far as settings allow */
+    const char *session, *run; /* session and run of the caller */
+    bool sessions;             /* search past turns too, as far as settings permit */
     struct ch_sv query;
-    size_t notes, turns; /* so many of each kind at most */
-    /* The embedding model has read so many tokens; before ch_seek_fn. NULL: nobody counts. */
+    size_t notes, turns; /* maximum number of results of each kind */
+    /* Number of tokens that the embedding model consumed; called before ch_seek_fn. May be
+     * NULL. */
     void (*used)(int64_t tokens, void *user);
     void *used_user;
 };
 
-struct ch_seeking; /* under way */
+struct ch_seeking; /* a search in progress */
 
-/* Exactly once, never from inside ch_seek_start, unless it is cancelled. warning:
- * why meaning did not count; NULL: it did, or there is no embedding model. */
+/* Called exactly once, never from inside ch_seek_start, unless the search is cancelled.
+ * warning: why vectors were not used; NULL if they were, or if there is no embedding model. */
 typedef void ch_seek_fn(const struct ch_notes *found, const char *warning, void *user);
 
 struct ch_seeking *ch_seek_start(const struct ch_seek_opts *opts, ch_seek_fn *fn, void *user);

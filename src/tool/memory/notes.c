@@ -14,10 +14,10 @@
 #include "tool/process/path.h"
 #include "tool/memory/passage_index.h"
 
-#define PIECES 8 /* of a question that are looked for one by one */
+#define PIECES 8 /* words of a query that are searched one by one */
 #define SHORTEST_PIECE 3
 
-/* --- what was found --------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------- */
 
 void ch_notes_release(struct ch_notes *n) {
     for (size_t i = 0; i < n->n; i++) {
@@ -135,7 +135,8 @@ void ch_notes_read(const char *workspace, struct ch_shelf *out) {
 
 struct hearing {
     struct ch_shelf *out;
-    uint64_t seen[CH_LIMIT_RECALLED + (PIECES + 1) * CH_LIMIT_RECALL_HITS]; /* places */
+    /* records already added */
+    uint64_t seen[CH_LIMIT_RECALLED + (PIECES + 1) * CH_LIMIT_RECALL_HITS];
     size_t nseen;
 };
 
@@ -173,8 +174,7 @@ static size_t char_size(struct ch_sv s) {
     return n ? n : 1;
 }
 
-/* A word, or three characters in a row where words have no spaces between them;
- * those overlap. */
+/* The next word, or three characters in a row in scripts without spaces; those overlap. */
 static struct ch_sv notes_next_piece(struct ch_sv *rest) {
     struct ch_sv s = *rest;
     size_t n = 0, step;

@@ -9,9 +9,8 @@
 
 #define PASSAGE_LINES 12
 
-/* By meaning alone a passage counts only if it is this much like the query, and
- * nearly as much as the one that is most like it: there is always a nearest one,
- * also when nothing was written about the matter. */
+/* A passage without common words must reach this similarity, and nearly that of the most
+ * similar passage: some passage is always the nearest, even if none is relevant. */
 #define LEAST_ALIKE 0.2f
 #define OF_THE_BEST 0.75f
 
@@ -22,7 +21,7 @@ void ch_shelf_release(struct ch_shelf *s) {
     *s = (struct ch_shelf){0};
 }
 
-/* --- cutting -------------------------------------------------------------------------- */
+/* --- splitting ------------------------------------------------------------------------ */
 
 struct cutting {
     struct ch_shelf *shelf;
@@ -31,14 +30,15 @@ struct cutting {
     struct ch_sv heading;
 };
 
-/* Does something follow before the next heading? */
+/* True if text follows before the next heading. */
 static bool passage_index_has_body(struct ch_sv rest) {
     struct ch_sv next = ch_sv_trim(rest);
 
     return next.n && !ch_sv_starts(next, "#");
 }
 
-/* A heading stands with each passage below it, so alone only if there is none. */
+/* A heading is stored with each passage below it, and as a passage of its own only if it
+ * has no text. */
 static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
                         struct ch_sv rest) {
     struct ch_shelf *s = c->shelf;
@@ -59,7 +59,7 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
     ch_bm25_text(&s->index, CH_FIELD_DESCRIPTION, text);
 }
 
-/* A passage ends before a heading, at a blank line, and when it is long. */
+/* A passage ends before a heading, at a blank line, or at the length limit. */
 static void passage_index_cut(struct cutting *c, struct ch_sv rest) {
     struct ch_sv text = ch_sv(rest.p, 0);
     size_t line = 0, first = 1;
@@ -114,7 +114,7 @@ static int passage_index_by_score(const void *a, const void *b) {
     return x->passage < y->passage ? -1 : x->passage > y->passage;
 }
 
-/* Those with a score above 0 come first. */
+/* Passages with a score above 0 come first. */
 static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place *out) {
     CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
     size_t n = 0;
@@ -150,7 +150,8 @@ static size_t passage_index_rank_by_meaning(const struct ch_shelf *s, const stru
     return near;
 }
 
-/* The constant is the usual one; it keeps a first place from deciding alone. */
+/* Reciprocal rank fusion with the usual constant, which keeps one first place from deciding
+ * alone. */
 static void passage_index_add_ranks(struct place *sums, const struct place *ranked, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[ranked[i].passage].score += 1.0f / (float)(60 + i + 1);
@@ -182,7 +183,7 @@ void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vecto
         const struct ch_passage *p = &s->list[sums[i].passage];
         CH_BUF_AUTO text = {0};
         ch_passage_write(p, &text);
-        if (!ch_notes_have(out, ch_buf_sv(&text))) /* a note that was quoted, say */
+        if (!ch_notes_have(out, ch_buf_sv(&text))) /* skip duplicates, such as a quoted note */
             ch_notes_add(out, p->source, ch_buf_sv(&text));
     }
 }

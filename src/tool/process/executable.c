@@ -36,10 +36,10 @@ const char *ch_executable_find(struct ch_arena *arena, const char *name, const c
     return NULL;
 }
 
-/* --- those that run others ---------------------------------------------------- */
+/* --- programs that run others ------------------------------------------------- */
 
 /* clang-format off */
-/* Names without a version at their end: python3.11 is python. */
+/* Names without a version suffix: python3.11 is python. */
 static const char *const runners[] = {
     /* shells */
     "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "posh", "pwsh",
@@ -50,7 +50,7 @@ static const char *const runners[] = {
     "jython", "lua", "luajit", "mawk", "nawk", "node", "nodejs", "ocaml", "osascript", "perl",
     "php", "pypy", "python", "pythonw", "qjs", "r", "racket", "rscript", "ruby", "runghc",
     "scala", "sed", "swift", "tclsh", "ts-node", "tsx", "wish",
-    /* run what they are told */
+    /* run the command in their arguments */
     "at", "batch", "busybox", "bwrap", "capsh", "cgexec", "chpst", "chroot", "chrt", "command",
     "corepack", "cpulimit", "crontab", "dbus-run-session", "doas", "docker", "dotnet",
     "eatmydata", "entr", "env", "envdir", "eval", "exec", "fakeroot", "firejail", "flatpak",
@@ -63,19 +63,19 @@ static const char *const runners[] = {
     "systemd-nspawn", "systemd-run", "taskset", "time", "timeout", "tini", "tmux", "torify",
     "torsocks", "toybox", "trickle", "tsocks", "unbuffer", "unshare", "uv", "uvx", "valgrind",
     "watch", "watchexec", "xargs", "xvfb-run",
-    /* run what a file of the workspace says */
+    /* run commands from files of the workspace */
     "ant", "bazel", "bundle", "cargo", "cmake", "composer", "gmake", "go", "gradle", "gradlew",
     "just", "make", "meson", "mvn", "ninja", "npm", "pnpm", "pre-commit", "pytest", "rake",
     "sbt", "tox", "yarn", "yarnpkg",
-    /* have a way out to a shell, or to files of their choice */
+    /* have a shell escape, or read and write arbitrary files */
     "ed", "emacs", "emacsclient", "ex", "ftp", "less", "lftp", "mail", "mailx", "man", "more",
     "mutt", "mysql", "nano", "nvim", "pico", "psql", "rview", "rvim", "scp", "sftp", "sqlite",
     "telnet", "vi", "view", "vim", "vimdiff", "vipw", "visudo", "w3m",
 };
 /* clang-format on */
 
-/* Programs that run others when told to by an option: one that begins so, or a
- * long one that may be an abbreviation of this. */
+/* Programs that run others with certain options: an option that begins so, or an
+ * abbreviation of this long option. */
 static const struct {
     const char *program, *option;
 } options[] = {
@@ -108,7 +108,7 @@ static const struct {
     {"zip", "--unzip-command"},
 };
 
-/* The last part of a path, lower case, without a version: "python". */
+/* The last path component, lower case, without a version: "python". */
 static size_t executable_base_name(const char *file, char out[64]) {
     const char *slash = strrchr(file, '/');
     const char *name = slash ? slash + 1 : file;
@@ -125,8 +125,8 @@ static size_t executable_base_name(const char *file, char out[64]) {
     return n;
 }
 
-/* ld-linux-x86-64.so.2, ld-musl-aarch64.so.1, ld.so: any program's first
- * argument may be another. */
+/* ld-linux-x86-64.so.2, ld-musl-aarch64.so.1, ld.so: loaders, which run the program in
+ * their first argument. */
 static bool is_loader(const char *name) {
     return strncmp(name, "ld", 2) == 0 && strstr(name, ".so");
 }

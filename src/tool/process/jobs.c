@@ -10,21 +10,21 @@
 #include "tool/result/sanitize.h"
 
 #define ID_BYTES 8
-#define TAIL_BYTES 2000 /* of the output, told when a job ends */
+#define TAIL_BYTES 2000 /* bytes of output reported when a job ends */
 
 struct ch_job {
     struct ch_link link;
     struct ch_jobs *jobs;
     char id[sizeof("job_") + 2 * ID_BYTES];
-    char *command;              /* owned, clean, one line */
-    struct ch_program *program; /* NULL: it has ended */
+    char *command;              /* owned, sanitized, one line */
+    struct ch_program *program; /* NULL: the job has ended */
     bool prepared, killed;
     int exit_code, signal;
     char *error; /* owned; NULL: none */
     int64_t started_ms, ended_ms;
-    struct ch_buf log; /* the newest bytes, CH_LIMIT_JOB_LOG and at times twice that */
-    uint64_t dropped;  /* bytes before it */
-    uint64_t told;     /* position in all its output up to which news were read */
+    struct ch_buf log; /* newest output, CH_LIMIT_JOB_LOG bytes and at times twice that */
+    uint64_t dropped;  /* bytes dropped before log */
+    uint64_t told;     /* position in the whole output up to which ch_job_news has read */
     struct ch_list watches;
 };
 
@@ -34,7 +34,7 @@ struct ch_jobs {
     ch_job_exit_fn *on_exit;
     void *user;
     struct ch_list all;   /* oldest first */
-    bool telling, closed; /* on_exit is being called; the table was closed in it */
+    bool telling, closed; /* on_exit is running; the table was closed in it */
 };
 
 /* --- life */
@@ -90,9 +90,9 @@ static int64_t jobs_now(const struct ch_job *job) {
     return ch_mono_ms(ch_loop_clock(job->jobs->loop));
 }
 
-/* --- what happens to a job */
+/* --- job events */
 
-/* A watch may be put back on by its own callback, for the next time. */
+/* A watch may be added again by its own callback. */
 static void tell_watches(struct ch_job *job) {
     struct ch_list due;
 
@@ -140,7 +140,7 @@ static void jobs_add_tail(const struct ch_job *job, struct ch_buf *out) {
     ch_text_clean(out, text);
 }
 
-/* Keep the newest of those that have ended. */
+/* Remove the oldest ended jobs beyond the limit. */
 static void forget_old(struct ch_jobs *jobs) {
     size_t ended = 0;
 
@@ -187,7 +187,7 @@ static void jobs_on_done(const struct ch_program_result *r, void *user) {
         forget_old(jobs);
 }
 
-/* --- asking for one */
+/* --- starting and finding jobs */
 
 static size_t count_running(const struct ch_jobs *jobs) {
     size_t n = 0;
@@ -303,7 +303,7 @@ void ch_job_unwatch(struct ch_job_watch *w) {
     ch_list_del(&w->link);
 }
 
-/* --- telling about it */
+/* --- reports */
 
 void ch_job_end_text(const struct ch_job_end *end, struct ch_buf *out) {
     ch_buf_addf(out, "Process %s (%s) ", end->id, end->command);

@@ -1,11 +1,10 @@
 /* path.c -- see path.h.
  *
- * Names are made tidy first (ch_path_inside), which decides nothing about
- * safety; then one system call resolves them beneath the workspace: openat2
- * with RESOLVE_BENEATH. Where that is missing, path_walk() does the same by hand:
- * one component at a time, never letting the kernel follow a link, with the
- * directories entered so far on a stack, so that ".." cannot leave the root
- * whatever is renamed meanwhile. */
+ * Names are normalized first (ch_path_inside), which is no security check. One system call
+ * then resolves them beneath the workspace: openat2 with RESOLVE_BENEATH. On kernels
+ * without openat2, path_walk() does the same component by component: the kernel never
+ * follows a link, and the directories entered so far are on a stack, so ".." cannot leave
+ * the root, even under concurrent renames. */
 #include "tool/process/path.h"
 
 #include <errno.h>
@@ -25,10 +24,10 @@
 
 #define RACE_RETRIES 8
 
-/* --- tidying names ------------------------------------------------------- */
+/* --- normalizing names --------------------------------------------------- */
 
-/* Append one component to a path without "." and ".."; false when ".." would
- * leave it. out->n never falls below base. */
+/* Append one component to a path without "." and ".."; false if ".." would leave base.
+ * out->n never falls below base. */
 static bool add_component(struct ch_buf *out, struct ch_sv part, size_t base) {
     if (part.n == 0 || ch_sv_is(part, "."))
         return true;
@@ -57,8 +56,8 @@ static bool tidy(struct ch_buf *out, struct ch_sv path) {
     return true;
 }
 
-/* The part of an absolute path below dir, NULL if it is elsewhere. Whole
- * components only: /ws-evil is not in /ws. */
+/* The part of an absolute path below dir; NULL if path is elsewhere. Compares whole
+ * components: /ws-evil is not in /ws. */
 static const char *path_below(const char *path, const char *dir) {
     CH_BUF_AUTO top = {0};
 
@@ -73,11 +72,11 @@ static const char *path_below(const char *path, const char *dir) {
 static int below_workspace(const char *workspace, struct ch_sv given, struct ch_buf *rel) {
     CH_BUF_AUTO path = {0};
 
-    if (!tidy(&path, given)) /* "/.." is "/" to the kernel; nobody means it */
+    if (!tidy(&path, given)) /* "/.." is "/" to the kernel; reject it */
         return -EXDEV;
     const char *inside = path_below(ch_buf_str(&path), workspace);
     if (!inside) {
-        /* The model may know the workspace by its real name. */
+        /* The model may use the resolved name of the workspace. */
         char *real = realpath(workspace, NULL);
         inside = real ? path_below(ch_buf_str(&path), real) : NULL;
         free(real);
@@ -96,7 +95,7 @@ int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel)
     if (path.n > CH_LIMIT_PATH)
         return -ENAMETOOLONG;
     if (path.p[0] == '~' && (path.n == 1 || path.p[1] == '/'))
-        return -EXDEV; /* a home directory, and not taken literally */
+        return -EXDEV; /* "~" means a home directory and is not taken literally */
     int rc = path.p[0] == '/'  ? below_workspace(workspace, path, rel)
              : tidy(rel, path) ? 0
                                : -EXDEV;
@@ -109,25 +108,25 @@ int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel)
     return 0;
 }
 
-/* --- resolving by hand --------------------------------------------------- */
+/* --- component-wise resolution ------------------------------------------- */
 
 struct walk {
-    int dirs[CH_LIMIT_PATH / 2]; /* entered so far; [0] is the root's duplicate */
+    int dirs[CH_LIMIT_PATH / 2]; /* directories entered; [0] is a duplicate of the root */
     size_t n;
     unsigned links;
-    bool make;                 /* create directories that are missing */
-    const struct ch_path_guard *guard; /* NULL: nothing is protected */
-    struct ch_buf at;          /* the last directory, below the root; no link is in it */
-    struct ch_buf todo;        /* what is left of the path */
-    char *leaf;                /* owned; where it ends: a name in the last directory */
-    bool leaf_is_dir;          /* a slash or a dot followed: nothing else will do */
+    bool make;                 /* create missing directories */
+    const struct ch_path_guard *guard; /* NULL: no protection */
+    struct ch_buf at;          /* path of the last directory below the root, without links */
+    struct ch_buf todo;        /* rest of the path */
+    char *leaf;                /* owned; final name in the last directory */
+    bool leaf_is_dir;          /* the path ends with a slash or dot: must be a directory */
 };
 
 static int top(const struct walk *w) {
     return w->dirs[w->n - 1];
 }
 
-/* A link stands before the rest of the path: put where it leads there. */
+/* Replace a link by its target in front of the rest of the path. */
 static int path_follow(struct walk *w, const char *name) {
     char target[PATH_MAX];
     CH_BUF_AUTO rest = {0};
@@ -148,8 +147,8 @@ static int path_follow(struct walk *w, const char *name) {
     return 0;
 }
 
-/* Does the way lead to what is protected, by this name in the directory that the
- * walk is in and, since nothing is there yet, by what is left of the path? */
+/* True if this name in the current directory, or the not yet existing path below it, is
+ * protected. */
 static bool is_protected(const struct walk *w, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
     const struct ch_path_guard *g = w->guard;
@@ -197,7 +196,7 @@ static bool is_link(int dir, const char *name) {
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Take the next component off the path; the slashes after it stay. */
+/* Take the next component off the path; slashes after it remain. */
 static char *next_component(struct walk *w) {
     size_t from = 0;
 
@@ -224,7 +223,7 @@ static int arrive(struct walk *w, const char *leaf, bool is_dir) {
     return 0;
 }
 
-/* One component: 1 to go on, 0 when the path ends here. */
+/* Process one component: 1 to continue, 0 if the path ends here. */
 static int path_step(struct walk *w) {
     CH_AUTOFREE char *name = next_component(w);
     bool last = only_slashes_left(w);
@@ -273,7 +272,7 @@ static void walk_free(struct walk *w) {
 /* --- opening ------------------------------------------------------------- */
 
 int ch_beneath_walk(int root, const char *rel, int flags) {
-    struct walk *w = ch_alloc(sizeof(*w)); /* large for a thread's stack */
+    struct walk *w = ch_alloc(sizeof(*w)); /* too large for a thread's stack */
     int rc = path_walk(w, root, rel);
 
     if (rc == 0) {
@@ -296,9 +295,9 @@ int ch_beneath_open(int root, const char *rel, int flags) {
         long fd = syscall(SYS_openat2, root, rel, &how, sizeof(how));
         if (fd >= 0)
             return (int)fd;
-        if (errno == ENOSYS || errno == EPERM) /* EPERM: a filter that predates it */
+        if (errno == ENOSYS || errno == EPERM) /* EPERM: a seccomp filter older than openat2 */
             break;
-        if (errno != EAGAIN) /* else something was renamed beside us */
+        if (errno != EAGAIN) /* EAGAIN: a concurrent rename; retry */
             return -errno;
     }
 #endif
@@ -332,7 +331,7 @@ void ch_place_release(struct ch_place *p) {
     *p = (struct ch_place){.dir = -1};
 }
 
-/* By hand on every kernel: openat2 gives a file, not the directory it is in. */
+/* Always component-wise: openat2 returns a file, not its directory. */
 int ch_path_place(const char *workspace, const struct ch_path_guard *guard, const char *given,
                   bool create, struct ch_place *out) {
     CH_BUF_AUTO rel = {0};

@@ -1,13 +1,13 @@
 /* program.c -- see program.h.
  *
- *   PREPARING --on a thread--> RUNNING --child.c--> over: done
- *        \--stopped, refused----------------------> over: done
- *        \--closed--> ABANDONED --the thread is done--> freed
+ *       PREPARING --on a thread--> RUNNING --child.c--> over: done
+ *            \--stopped, refused----------------------> over: done
+ *            \--closed--> ABANDONED --the thread is done--> freed
  *
- * What the operator's own programs may read: a tool given as [python3,
- * /srv/tools/weather.py] needs its script, and the files beside it. So each
- * word of its command line that is an absolute path is readable, and so is the
- * directory it is in, unless that is a home directory or above one. */
+ * Files readable by the operator's own programs: a tool given as [python3,
+ * /srv/tools/weather.py] needs its script and the files beside it. So each absolute path in
+ * its command line is readable, and so is the directory of that path, unless the directory
+ * is a home directory or above one. */
 #include "tool/process/program.h"
 
 #include <errno.h>
@@ -23,9 +23,9 @@ enum state { PREPARING, RUNNING, ABANDONED, OVER };
 
 struct ch_program {
     struct ch_loop *loop;
-    struct ch_arena arena; /* of the thread while PREPARING */
+    struct ch_arena arena; /* used by the thread while PREPARING */
     struct ch_program_opts opts;
-    const char *home; /* ours; NULL: unknown */
+    const char *home; /* this user's home; NULL: unknown */
     ch_child_output_fn *on_output;
     ch_program_fn *done;
     void *user;
@@ -34,9 +34,9 @@ struct ch_program {
     struct ch_work work;
     struct ch_child *child;
 
-    /* what the thread found out */
+    /* results of the thread */
     struct ch_sandboxed box;
-    const char *cwd; /* absolute, all links followed */
+    const char *cwd; /* absolute, all links resolved */
     const char *error_type;
     struct chela_error err;
 };
@@ -75,7 +75,7 @@ static const char *program_variable(const char *const *env, const char *name) {
     return NULL;
 }
 
-/* --- preparing, on the thread */
+/* --- preparation, on the worker thread */
 
 static int program_refuse(struct ch_program *p, const char *type, int code, const char *what,
                           int error) {
@@ -83,7 +83,7 @@ static int program_refuse(struct ch_program *p, const char *type, int code, cons
     return ch_fail(&p->err, code, "%s: %s", what, strerror(error));
 }
 
-/* Where an open directory is, by the kernel's word. */
+/* The path of an open directory, according to the kernel. */
 static const char *program_path_of(struct ch_arena *a, int fd) {
     char path[PATH_MAX];
     const char *link = ch_arena_printf(a, "/proc/self/fd/%d", fd);
@@ -114,7 +114,7 @@ static bool is_above(struct ch_sv dir, const char *path) {
            (path[dir.n] == '/' || path[dir.n] == '\0');
 }
 
-/* Files of the operator's program: see the top. */
+/* Files of the operator's program, see the comment at the top. */
 static const char *const *files_of(struct ch_program *p) {
     size_t n = 0;
 
@@ -213,7 +213,7 @@ static void program_run(struct ch_program *p) {
     p->child =
         ch_child_start(p->loop, &opts, p->on_output ? on_child_output : NULL, on_child_done, p);
     if (p->opts.started)
-        p->opts.started(p->user); /* may close p */
+        p->opts.started(p->user); /* the callback may close p */
 }
 
 static void program_on_prepared(struct ch_work *w) {
@@ -230,7 +230,7 @@ static void program_on_prepared(struct ch_work *w) {
         program_run(p);
 }
 
-/* The pool goes first, so whoever owned the program is gone. */
+/* The pool is shut down first, so the owner of the program is already gone. */
 static void on_dropped(struct ch_work *w) {
     program_destroy(CH_CONTAINER(w, struct ch_program, work));
 }

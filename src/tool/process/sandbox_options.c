@@ -1,4 +1,4 @@
-/* sandbox_options.c -- from what a host asks for to a policy. */
+/* sandbox_options.c -- converts the host's sandbox options to a policy. */
 #include "tool/process/sandbox_options.h"
 
 #include "chela/sandbox.h"
@@ -57,7 +57,7 @@ static size_t sandbox_options_count(const char *const *list) {
     return n;
 }
 
-/* "workspace" is a word of its own, the others are paths. */
+/* "workspace" is a keyword; all other entries are paths. */
 static int read_writable(struct ch_arena *a, const char *const *given,
                          struct ch_sandbox_policy *out, struct chela_error *err) {
     size_t n = sandbox_options_count(given);
@@ -76,7 +76,7 @@ static int read_writable(struct ch_arena *a, const char *const *given,
     return check_paths("writable", list, err);
 }
 
-/* Those that were given, or the usual ones, and more. */
+/* The given list or the default one, plus additional paths. */
 static const char *const *join_protected(struct ch_arena *a, const struct chela_sandbox_opts *o) {
     const char *const *first = o->protect ? o->protect : ch_sandbox_protected;
     size_t n = sandbox_options_count(first), more = sandbox_options_count(o->protect_more);

@@ -1,4 +1,4 @@
-/* sandbox_options.h -- from what a host asks for to a policy. */
+/* sandbox_options.h -- converts the host's sandbox options to a policy. */
 #ifndef CH_TOOL_SANDBOX_OPTIONS_H
 #define CH_TOOL_SANDBOX_OPTIONS_H
 #include "tool/process/sandbox_policy.h"

@@ -1,8 +1,9 @@
-/* sandbox_policy.c -- see sandbox_policy.h: policies, and the command line for a box.
+/* sandbox_policy.c -- see sandbox_policy.h: policies, and the command line of
+ * chela-sandbox.
  *
- * A layer is asked for only if the probe has seen it hold, and chela-sandbox
- * does not run the command if one that was asked for fails. So what is reported
- * is what there is. */
+ * A layer is requested only if the probe has seen it work, and chela-sandbox does not run
+ * the command if a requested layer fails. Therefore the reported layers are the actual
+ * ones. */
 #include "tool/process/sandbox_policy.h"
 
 #include <errno.h>
@@ -15,9 +16,9 @@
 #include "base/log.h"
 #include "tool/process/sandbox_private.h"
 
-/* What somebody outside of the box will read and trust: programs that git runs,
- * our own configuration, keys. The second half is there if the workspace is a
- * home directory. */
+/* Files that programs outside of the sandbox read and trust: git hooks and configuration,
+ * chela's configuration, keys. The second half matters if the workspace is a home
+ * directory. */
 const char *const ch_sandbox_protected[] = {
     ".git/hooks", ".git/config",    "chela.yaml", ".env",     ".ssh",           ".bashrc?",
     ".profile?",  ".bash_profile?", ".zshrc?",    ".aws?",    ".gnupg?",        ".netrc?",
@@ -79,7 +80,7 @@ const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_s
     return p && p->protect ? sandbox_policy_copy_list(a, p->protect) : ch_sandbox_protected;
 }
 
-/* "name?" stands for what is there, and for nothing otherwise. */
+/* "name?" protects a path only if the path exists. */
 static bool is_there(const char *workspace, struct ch_sv name) {
     CH_BUF_AUTO path = {0};
 
@@ -161,7 +162,7 @@ static void add_outer(struct words *w, const struct ch_sandbox_facts *f) {
         sandbox_policy_add(w, "--seccomp");
 }
 
-/* The root directory is nobody's workspace: it is never made writable. */
+/* The root directory is never a writable workspace. */
 static int add_workspace(struct words *w, const char *workspace, bool read_only,
                          struct chela_error *err) {
     char *real = realpath(workspace, NULL);
@@ -202,7 +203,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     return 0;
 }
 
-/* NULL, or the first layer that is needed and missing. */
+/* NULL, or the first needed layer that is missing. */
 static const struct ch_sandbox_layer *sandbox_policy_find_gap(
     const struct ch_sandbox_facts *f, const struct ch_sandbox_policy *policy) {
     for (size_t i = 0; i < CH_LAYERS; i++) {
@@ -213,7 +214,7 @@ static const struct ch_sandbox_layer *sandbox_policy_find_gap(
     return NULL;
 }
 
-/* Nothing is degraded in silence; but once is enough. */
+/* A missing layer is always reported, but only once. */
 static void warn_once(const struct ch_sandbox_facts *f, const struct ch_sandbox_layer *gap) {
     if (!atomic_exchange(f->warned, true))
         ch_log(CH_LOG_WARN, "sandbox",

@@ -1,13 +1,11 @@
-/* sandbox_policy.h -- outside programs run in a box.
+/* sandbox_policy.h -- the sandbox policy of external programs.
  *
- * The box itself is made by a program of its own, chela-sandbox (src/sandbox),
- * which stands between us and the command. Here is what the rest of chela
- * knows about it: the policy it is given, which of its layers hold on this
- * machine, and the command line it is started with.
+ * A separate program, chela-sandbox (src/sandbox), creates the sandbox and then executes
+ * the command. This module holds the policy, the list of sandbox layers that work on this
+ * machine, and the command line of chela-sandbox.
  *
- * Three modes: `required` does not run a command if a layer that is needed is
- * missing; `auto` runs it in what holds, and says what that is; `off` runs it
- * as any other program. */
+ * Three modes: `required` does not run a command if a needed layer is missing; `auto` uses
+ * the layers that work and reports them; `off` runs the command without a sandbox. */
 #ifndef CH_TOOL_SANDBOX_POLICY_H
 #define CH_TOOL_SANDBOX_POLICY_H
 #include <stdbool.h>
@@ -20,13 +18,13 @@
 enum ch_sandbox_mode { CH_SANDBOX_AUTO, CH_SANDBOX_REQUIRED, CH_SANDBOX_OFF };
 enum ch_sandbox_network { CH_SANDBOX_NET_NONE, CH_SANDBOX_NET_HOST };
 
-struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: none */
-    uint64_t cpu_s;        /* of one process */
-    uint64_t memory;       /* bytes of data of one process */
-    uint64_t file_size;    /* bytes of one file */
-    uint64_t files;        /* open in one process */
-    uint64_t processes;    /* and threads, of the command */
-    uint64_t tmp;          /* bytes of the private /tmp */
+struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: no limit */
+    uint64_t cpu_s;        /* seconds per process */
+    uint64_t memory;       /* bytes of data per process */
+    uint64_t file_size;    /* bytes per file */
+    uint64_t files;        /* open files per process */
+    uint64_t processes;    /* processes and threads of the command */
+    uint64_t tmp;          /* size of the private /tmp in bytes */
 };
 
 /* All lists are NULL-terminated, and may be NULL. A zeroed policy is the
@@ -35,69 +33,69 @@ struct ch_sandbox_policy {
     enum ch_sandbox_mode mode;
     enum ch_sandbox_network network;
     bool workspace_read_only;
-    const char *const *writable; /* absolute paths beside the workspace */
-    const char *const *readable; /* absolute paths beside the system's */
-    /* Read-only even where writable, and even if absent: absolute, or below
-     * the workspace; "name?" only if it is there. NULL: ch_sandbox_protected. */
+    const char *const *writable; /* absolute paths in addition to the workspace */
+    const char *const *readable; /* absolute paths in addition to the system's */
+    /* Read-only even where writable, and even if absent: absolute, or below the workspace;
+     * "name?" applies only if the path exists. NULL: ch_sandbox_protected. */
     const char *const *protect;
     struct ch_sandbox_limits limits;
-    const char *helper; /* chela-sandbox; NULL: where it was installed */
+    const char *helper; /* path of chela-sandbox; NULL: the installed one */
 };
 
 extern const char *const ch_sandbox_protected[];
 
-/* What the policy (NULL: the default one) protects: static, or in the arena. */
+/* The paths that the policy (NULL: the default) protects: static, or in the arena. */
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p);
 
-/* For tools that write without a box around them: may path (below the
- * workspace, tidy, no link in it) not be made or changed, because it is one of
- * the protected ones, or in one, or, if it is to be a file, above one? */
+/* For tools that write outside of the sandbox: true if path must not be created or changed.
+ * path is below the workspace, normalized, without links. Forbidden are a protected path,
+ * anything inside of one, and, for a new file, any parent of one. */
 enum ch_making { CH_MAKING_FILE, CH_MAKING_DIRECTORY };
 bool ch_sandbox_protects(const char *const *protect, const char *workspace, const char *path,
                          enum ch_making what);
 
-/* A policy that lives in the arena; NULL gives the default one. */
+/* Copy a policy into the arena; NULL gives the default policy. */
 struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p);
 
-/* What a host asked for (may be NULL), checked, in the arena. */
+/* Check the host's options (may be NULL) and convert them to a policy in the arena. */
 struct chela_sandbox_opts;
 
 /* "auto", "required", "off". */
 int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);
 
-/* --- what holds on this machine */
+/* --- layers that work on this machine */
 
 struct ch_sandbox_layer {
     const char *name;
     bool ok;
-    bool needed;     /* for `required` */
-    const char *why; /* how it is done, or why it cannot be */
+    bool needed;     /* required in mode `required` */
+    const char *why; /* how the layer works, or why it does not */
 };
 
-/* --- a command in its box */
+/* --- a command in its sandbox */
 
 struct ch_sandbox_command {
     const char *const *argv;
-    const char *cwd;             /* absolute, seen from inside */
-    const char *workspace;       /* absolute; "/": none is writable */
-    const char *const *readable; /* what this command needs besides; may be NULL */
+    const char *cwd;             /* absolute path inside the sandbox */
+    const char *workspace;       /* absolute; "/": no workspace is writable */
+    const char *const *readable; /* additional paths for this command; may be NULL */
     bool tty;
 };
 
 struct ch_sandboxed {
-    const char *const *argv; /* in the arena; the command's own if not boxed */
-    bool boxed;              /* with a report on descriptor 3, from cwd "/" */
-    bool degraded;           /* a needed layer does not hold */
+    const char *const *argv; /* in the arena; the command's own argv if not boxed */
+    bool boxed;              /* the child reports on descriptor 3 and starts in cwd "/" */
+    bool degraded;           /* a needed layer is missing */
 };
 
-/* Decide how cmd is started. CHELA_EPERM: a layer is missing and required; err
- * names it. Blocks as ch_sandbox_probe. */
+/* Decide how cmd is started. CHELA_EPERM: a needed layer is missing in mode `required`; err
+ * names the layer. Blocks like ch_sandbox_probe. */
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err);
 
-/* What the box said about itself: the type of an error and its message, or
- * false if there was none. Both are in the arena. */
+/* Parse the report of the sandbox: sets the type and the message of an error, both in the
+ * arena; false if the report has no error. */
 bool ch_sandbox_failed(struct ch_arena *a, struct ch_sv report, const char **type,
                        const char **message);
 

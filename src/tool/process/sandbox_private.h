@@ -1,4 +1,4 @@
-/* sandbox_private.h -- what sandbox_policy.c and sandbox_probe.c share. */
+/* sandbox_private.h -- shared by sandbox_policy.c and sandbox_probe.c. */
 #ifndef CH_TOOL_SANDBOX_PRIVATE_H
 #define CH_TOOL_SANDBOX_PRIVATE_H
 #include <stdatomic.h>
@@ -19,15 +19,15 @@ enum ch_layer {
     CH_LAYERS
 };
 
-/* Lives for ever; but for `warned`, it does not change. */
+/* Never freed; immutable except for `warned`. */
 struct ch_sandbox_facts {
     struct ch_sandbox_facts *next;
-    char *given;       /* path that was asked about; NULL: the installed one */
+    char *given;       /* requested path; NULL: the installed one */
     char *helper;      /* chela-sandbox; NULL: not found */
-    const char *bwrap; /* NULL: not there, or not able */
-    bool own;          /* chela-sandbox can make namespaces itself */
+    const char *bwrap; /* NULL: missing or unusable */
+    bool own;          /* chela-sandbox can create namespaces itself */
     struct ch_sandbox_layer layers[CH_LAYERS];
-    atomic_bool *warned; /* somebody was told that a layer is missing */
+    atomic_bool *warned; /* a missing layer was already reported */
 };
 const struct ch_sandbox_facts *ch_sandbox_facts(const char *helper);
 

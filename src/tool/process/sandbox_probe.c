@@ -1,10 +1,9 @@
-/* sandbox_probe.c -- finding chela-sandbox, and what it can do here.
+/* sandbox_probe.c -- finds chela-sandbox and tests its layers.
  *
- * It is asked once: `chela-sandbox --probe` tries every layer and prints a line
- * about each. The answers are kept for ever, because calls on any thread hold
- * pointers into them; there is one set for each path the program was given
- * under, which is one in practice. This is the one thing here that belongs to
- * the process and not to a runtime: so does the kernel it is about. */
+ * `chela-sandbox --probe` tries every layer and prints a line about each. The result is
+ * cached for the life of the process, because calls on any thread hold pointers into it.
+ * There is one result per path of chela-sandbox, in practice one. This cache is
+ * process-wide, not per runtime, because it describes the kernel. */
 #include "tool/process/sandbox_probe.h"
 
 #include <errno.h>
@@ -32,20 +31,20 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ch_sandbox_facts *known; /* under lock; never freed */
 
-/* --- finding it */
+/* --- finding chela-sandbox */
 
 static bool is_program(const char *path) {
     return access(path, X_OK) == 0;
 }
 
-/* Next to the library in a build tree; below the prefix, wherever that was
- * moved to, when installed; where it was to be installed. */
+/* Searches next to the library in a build tree; below the prefix, also if moved; in the
+ * configured installation directory. */
 static char *find_helper(const char *given) {
     static const char *const beside[] = {"chela-sandbox", "../libexec/chela/sandbox",
                                          "../../libexec/chela/sandbox"};
     CH_BUF_AUTO dir = {0}, path = {0};
 
-    if (given) { /* it will be started from another directory */
+    if (given) { /* absolute, because the program starts in another directory */
         char *here = given[0] == '/' ? NULL : getcwd(NULL, 0);
         ch_buf_addf(&path, "%s%s%s", here ? here : "", here ? "/" : "", given);
         free(here);
@@ -61,7 +60,7 @@ static char *find_helper(const char *given) {
     return is_program(CHELA_LIBEXEC "/sandbox") ? ch_strdup(CHELA_LIBEXEC "/sandbox") : NULL;
 }
 
-/* Not by PATH: what holds others must not be chosen by an environment. */
+/* PATH is not used: the environment must not select the sandbox program. */
 static const char *find_bwrap(void) {
     static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap",
                                          "/run/wrappers/bin/bwrap"};
@@ -72,7 +71,7 @@ static const char *find_bwrap(void) {
     return NULL;
 }
 
-/* --- asking it */
+/* --- running the probe */
 
 static bool sandbox_probe_read_some(int fd, int64_t until, struct ch_buf *out) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -89,7 +88,7 @@ static bool sandbox_probe_read_some(int fd, int64_t until, struct ch_buf *out) {
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* What a program prints, run to its end here and now. */
+/* Run a program to its end and collect its output. Blocks. */
 static int run_and_read(const char *const *argv, struct ch_buf *out, struct chela_error *err) {
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
     struct ch_child_opts opts = {.argv = argv, .env = env, .cwd = "/", .merge = true};
@@ -113,7 +112,7 @@ static int run_and_read(const char *const *argv, struct ch_buf *out, struct chel
     return 0;
 }
 
-/* --- what it said */
+/* --- parsing the result */
 
 struct answer {
     bool ok;
@@ -164,7 +163,7 @@ static void set_namespaces(struct ch_sandbox_facts *f, struct ch_sv text) {
     sandbox_probe_set(f, CH_LAYER_NAMESPACES, bwrap.ok || own.ok, ch_buf_take(&why));
 }
 
-/* What follows from the others. */
+/* Set the layers that follow from the others. */
 static void set_derived(struct ch_sandbox_facts *f) {
     bool boxed = f->bwrap || f->own;
 

@@ -1,11 +1,11 @@
-/* sandbox_probe.h -- finding chela-sandbox, and what it can do here. */
+/* sandbox_probe.h -- finds chela-sandbox and tests its layers. */
 #ifndef CH_TOOL_SANDBOX_PROBE_H
 #define CH_TOOL_SANDBOX_PROBE_H
 #include "tool/process/sandbox_policy.h"
 
-/* Every layer, in a fixed order. Found out by trying, once; the answer stays
- * for the life of the process. Blocks for a few hundredths of a second the
- * first time: not for the loop thread. Any thread. helper: as in the policy. */
+/* All layers, in a fixed order. Tested once per process and cached. The first call blocks
+ * for some tens of milliseconds, so it must not run on the loop thread. Callable from any
+ * thread. helper: as in the policy. */
 const struct ch_sandbox_layer *ch_sandbox_probe(const char *helper, size_t *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* shell_words.c -- see shell_words.h.
  *
- * One pass over the bytes with a state for the kind of quoting. The tables say
- * what may stand unquoted; a character that is not in them is refused, so a
- * construct nobody thought of is refused too. */
+ * One pass over the bytes with a state for the kind of quoting. The tables list the
+ * characters that may stand unquoted; all others are rejected, so unknown constructs are
+ * rejected too. */
 #include "tool/process/shell_words.h"
 
 #include "base/buf.h"
@@ -11,13 +11,13 @@
 #include "base/wild.h"
 #include "tool/result/display.h"
 
-/* What is no part of any shell's syntax, wherever in a word it stands. */
+/* Characters without special meaning in any shell, anywhere in a word. */
 static bool shell_words_is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("_-./:=@%+,", c));
 }
 
-/* Why a character that means something to a shell is refused. */
+/* The reason why a special character is rejected. */
 static const char *shell_words_meaning_of(char c) {
     switch (c) {
     case '\n':
@@ -51,11 +51,11 @@ static const char *shell_words_meaning_of(char c) {
     return "a control character";
 }
 
-/* --- what the first word must not be --------------------------------------- */
+/* --- words that cannot be a program ---------------------------------------- */
 
-/* Reserved words, and commands of the shell that evaluate their arguments,
- * change the shell, or have no program of that name. A shell prefers its own
- * command to the program that a rule would speak of. */
+/* Reserved words, and shell built-ins that evaluate their arguments, change the shell, or
+ * have no program of that name. A shell prefers its built-in to the program that a rule
+ * names. */
 static const char *const shell_words[] = {
     "!",        ".",       ":",       "[",       "[[",        "]]",       "alias",   "bg",
     "bind",     "break",   "builtin", "caller",  "case",      "cd",       "command", "compgen",
@@ -101,7 +101,7 @@ static bool shell_words_refuse(struct reader *r, const char *why) {
     return false;
 }
 
-/* A character that stands for itself. */
+/* Add a literal character. */
 static void shell_words_add(struct reader *r, char c) {
     if (r->mode == CH_WORDS_PATTERN && strchr("*?\\", c))
         ch_buf_addc(&r->word, '\\');
@@ -124,8 +124,7 @@ static void shell_words_step(struct reader *r, size_t n) {
     r->rest = ch_sv(r->rest.p + n, r->rest.n - n);
 }
 
-/* A character beyond ASCII is a letter to every shell, unless people could not
- * see it. */
+/* Characters beyond ASCII are letters to every shell; invisible ones are rejected. */
 static bool read_wide(struct reader *r) {
     uint32_t cp;
     unsigned n = ch_utf8_next(r->rest, &cp);
@@ -140,8 +139,8 @@ static bool read_wide(struct reader *r) {
     return true;
 }
 
-/* After a backslash: outside quotes any printable character stands for itself;
- * inside double quotes only four do, before others the backslash stays. */
+/* After a backslash: outside of quotes any printable character is literal; inside double
+ * quotes only four are, before others the backslash is kept. */
 static bool read_escape(struct reader *r) {
     if (r->rest.n < 2)
         return shell_words_refuse(r, "a backslash at the end");

@@ -8,8 +8,8 @@ struct ch_contract {
     struct ch_schema *schema;
 };
 
-/* What models call an argument that a tool calls otherwise. A name is mapped
- * only in arguments that do not fit, and only if they fit then. */
+/* Synonyms that models use for argument names. A name is mapped only in invalid arguments,
+ * and only if the result is valid. */
 static const struct {
     const char *said, *meant;
 } other_names[] = {
@@ -47,8 +47,7 @@ static struct ch_sv meant_by(struct ch_sv said, const struct ch_json *object) {
     return said;
 }
 
-/* Write v with the names mapped, in every object. The depth of v is bounded by
- * the reader. */
+/* Write v with names mapped in every object. The reader has bounded the depth of v. */
 static void write_mapped(struct ch_jw *w, const struct ch_json *v) {
     if (v->type == CH_JSON_OBJECT) {
         ch_jw_begin(w, '{');
@@ -73,8 +72,8 @@ static void add_changes(const struct ch_changes *changes, struct ch_buf *words) 
                     CH_SV_FMT(changes->list[i].what));
 }
 
-/* Correct v. On success *args and *text are the new ones; the text of v itself
- * is kept where nothing but names changed. */
+/* Correct v. On success *args and *text are replaced; the text of v is kept if only names
+ * changed. */
 static bool corrected(struct ch_contract *c, struct ch_arena *arena, const struct ch_json *v,
                       struct ch_sv v_text, const struct ch_json **args, struct ch_sv *text,
                       struct ch_violations *left, struct ch_buf *words) {

@@ -9,9 +9,9 @@
 
 struct row {
     char *id, *channel;       /* owned */
-    char **senders, **except; /* owned, NULL-terminated; NULL: no such list */
+    char **senders, **except; /* owned, NULL-terminated; NULL: no list */
     struct ch_policy policy;
-    enum ch_consent means; /* AUTO: says nothing */
+    enum ch_consent means; /* AUTO: not set */
 };
 
 struct ch_policies {
@@ -75,7 +75,7 @@ int ch_policies_new(const struct chela_policy *const *list, struct ch_policies *
         int rc = policies_read_row(&ps->rows[ps->n], list[ps->n], err);
         if (rc == 0)
             continue;
-        ps->n++; /* half read: freed as well */
+        ps->n++; /* count the incomplete row, so that it is freed */
         ch_policies_free(ps);
         return rc;
     }
@@ -98,7 +98,7 @@ void ch_policies_free(struct ch_policies *ps) {
     ch_free(ps);
 }
 
-/* --- fitting --------------------------------------------------------------------- */
+/* --- matching -------------------------------------------------------------------- */
 
 static bool policies_has(char *const *list, const char *id) {
     for (size_t i = 0; list[i]; i++)
@@ -127,7 +127,7 @@ struct ch_policy *ch_policies_bound(const struct ch_policies *ps, struct ch_who 
     for (size_t i = 0; ps && i < ps->n; i++) {
         if (!policies_fits(&ps->rows[i], who))
             continue;
-        if (!chain) /* once, so that `within` can point into it */
+        if (!chain) /* allocated once, so that `within` can point into it */
             chain = ch_alloc(ps->n * sizeof(*chain));
         chain[n] = ps->rows[i].policy;
         chain[n].within = *outer;

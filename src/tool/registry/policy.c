@@ -7,8 +7,8 @@
 
 /* --- groups ------------------------------------------------------------------ */
 
-/* Groups speak of what tools touch, so that a list holds when tools are added.
- * A name may be in several. */
+/* Groups are defined by what tools access, so that a list remains valid when tools are
+ * added. A tool may be in several groups. */
 static const struct {
     const char *name, *members;
 } groups[] = {
@@ -114,7 +114,7 @@ void ch_policy_release(struct ch_policy *p) {
     *p = (struct ch_policy){0};
 }
 
-/* The enum counts down: read is its highest value and the least power. */
+/* The enum is in descending order: read has the highest value and the least power. */
 static bool permission_within(enum chela_permission needs, enum chela_permission bound) {
     return needs >= bound;
 }

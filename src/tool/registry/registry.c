@@ -1,7 +1,7 @@
 /* registry.c -- see registry.h.
  *
- * A tool's texts are copied and its schema is stored compact, so that what a
- * model is sent depends on nothing the host may change later. */
+ * A tool's texts are copied and its schema is stored compact, so later changes by the host
+ * do not affect requests. */
 #include "tool/registry/registry.h"
 
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define NAME_MAX_CHARS 64 /* what every vendor accepts */
+#define NAME_MAX_CHARS 64 /* limit that every vendor accepts */
 #define SUMMARY_MAX 200
 
 /* --- one tool ------------------------------------------------------------ */
@@ -70,7 +70,7 @@ struct ch_sv ch_first_sentence(struct ch_sv text) {
     return ch_utf8_cut(text, n);
 }
 
-/* Compact, and with the "type" that vendors insist on. */
+/* Compact the schema and add the "type" that vendors require. */
 static int registry_read_schema(const char *text, const char *name, char **out,
                                 struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
@@ -146,7 +146,7 @@ static void registry_append(struct ch_registry *r, struct ch_tool *t) {
     r->revision++;
 }
 
-/* The compact schema and what it demands, or neither. */
+/* Set both the compact schema and the compiled one, or neither. */
 static int read_contract(const struct chela_tool_opts *o, char **schema,
                          struct ch_contract **contract, struct chela_error *err) {
     struct chela_error why = {0};

@@ -1,7 +1,7 @@
-/* registry.h -- the tools one agent has, in the order they were added.
+/* registry.h -- the tools of one agent, in insertion order.
  *
- * Lookup is linear: an agent has tens of tools. A tool is reference counted,
- * because a call in progress outlives its removal. */
+ * Lookup is linear: an agent has tens of tools. A tool is reference counted, because a
+ * running call may outlive the removal of its tool. */
 #ifndef CH_TOOL_REGISTRY_H
 #define CH_TOOL_REGISTRY_H
 #include "base/buf.h"
@@ -12,24 +12,24 @@ struct ch_contract;
 struct ch_plan;
 struct ch_policy;
 
-/* What a tool is made of. C functions, commands and (later) remote tools
- * differ only here. All hooks are called on the loop thread. */
+/* The implementation of a kind of tool: C function, command, remote tool. All hooks are
+ * called on the loop thread. */
 struct ch_tool_ops {
     const char *name; /* "function", "command", ... */
-    /* Required. Begin the work; leads to exactly one ch_call_worked (call.h),
-     * now or later, unless `abandon` comes first. */
+    /* Required. Begin the work; the work calls ch_call_worked (call.h) exactly once, now or
+     * later, unless `abandon` is called first. */
     void (*start)(chela_call *call);
-    /* Optional. The call timed out or was cancelled; its result is decided
-     * already. Ask the work to end; ch_call_worked still follows. */
+    /* Optional. The call timed out or was cancelled; its result is already set. Ask the
+     * work to end; ch_call_worked must still be called. */
     void (*cancel)(chela_call *call);
-    /* Optional. Nobody waits any more: end the work at once. From here on
-     * ch_call_worked must not be called. NULL: the work cannot be ended (a C
-     * function in its thread), and ch_call_worked still follows. */
+    /* Optional. The call's owner is gone: end the work at once. ch_call_worked must not be
+     * called afterwards. NULL: the work cannot be ended (a C function in its thread), and
+     * must still call ch_call_worked. */
     void (*abandon)(chela_call *call);
     /* Optional. Frees ch_tool.impl. */
     void (*free)(void *impl);
-    /* When its call is cancelled, `cancel` comes first and the work says soon, by
-     * ch_call_worked, what the result is. */
+    /* On cancellation, `cancel` is called and the work itself sets the result soon, by
+     * ch_call_worked. */
     bool winds_down;
     /* A call is a run of its own, in a session of its own. */
     bool is_run;
@@ -39,37 +39,37 @@ struct ch_tool {
     _Atomic unsigned refs;
     char *name, *description; /* owned */
     char *schema;             /* owned, compact JSON object */
-    struct ch_contract *contract; /* owned: what the schema demands; NULL: FORGIVING,
-                                     and nothing checks more */
-    char *summary;            /* owned: the description's first sentence */
+    /* owned: compiled schema; NULL: the tool is FORGIVING, and arguments are not validated */
+    struct ch_contract *contract;
+    char *summary;            /* owned: first sentence of the description */
     enum chela_effect effect;
     enum chela_permission permission;
     unsigned flags;                /* CHELA_TOOL_* */
-    int64_t timeout_ms;            /* resolved: 0 means none */
+    int64_t timeout_ms;            /* resolved: 0 means no timeout */
     chela_tool_fn *check;          /* may be NULL */
-    void *user;                    /* for check */
+    void *user;                    /* argument of check */
     void (*release)(void *user);   /* may be NULL */
     void (*resources)(chela_call *call, void *user); /* may be NULL */
     unsigned max_retries;          /* resolved */
-    /* NULL, or the program that a call would run (plan.h), for rules and people
-     * to judge; *out is zeroed. Called on the loop thread, once the arguments
-     * were checked and again right before the start. Set after adding. */
+    /* Optional. Describes the program that a call would run (plan.h), for rules and
+     * approvals; *out is zeroed. Called on the loop thread, after the arguments were
+     * checked and again right before the start. Set after adding the tool. */
     void (*plan)(chela_call *call, struct ch_plan *out);
-    /* NULL, or what a person should see beside the arguments before they agree to a
-     * call, as text. It is part of what they agree to: should it be another one right
-     * before the start, the call is not made. Likewise. */
+    /* Optional. Text shown to a person beside the arguments before approval. The approval
+     * covers this text: if the text differs right before the start, the call is not made.
+     * Called like plan. */
     void (*show)(chela_call *call, struct ch_buf *out);
-    /* NULL, or whether a call only looks at something: nobody is asked about it, unless
-     * a rule speaks of the tool. Likewise. */
+    /* Optional. True if a call only reads; such a call needs no approval unless a rule
+     * names the tool. Called like plan. */
     bool (*only_looks)(const chela_call *call);
-    const struct ch_tool_ops *ops; /* NULL: the host runs it */
+    const struct ch_tool_ops *ops; /* NULL: the host runs the tool */
     void *impl;                    /* owned through ops->free */
 };
 
 struct ch_registry {
     struct ch_tool **tools; /* owned array of references */
     size_t n, cap;
-    uint64_t revision; /* raised by every change */
+    uint64_t revision; /* incremented by every change */
 };
 
 void ch_registry_release(struct ch_registry *r);
@@ -79,15 +79,15 @@ void ch_registry_release(struct ch_registry *r);
  * (CHELA_EEXIST) and schemas that are no JSON object (CHELA_EINVAL). */
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err);
-int ch_registry_remove(struct ch_registry *r, const char *name); /* CHELA_ENOENT */
+int ch_registry_remove(struct ch_registry *r, const char *name); /* CHELA_ENOENT: no such tool */
 struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name);
 
-/* Append the names closest to a misspelt one, "read, ls", of the tools that
- * policy (may be NULL) allows; nothing if none is. */
+/* Append the names closest to a misspelt one, "read, ls", among the tools that policy (may
+ * be NULL) allows; nothing if no name is close. */
 void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *policy,
                          struct ch_sv name, struct ch_buf *out);
 
-/* A tool as a request describes it; borrowed texts. */
+/* A tool's definition for a request; borrowed texts. */
 struct ch_tool_def ch_tool_def(const struct ch_tool *t);
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
@@ -98,12 +98,11 @@ static inline bool ch_tool_is_run(const struct ch_tool *t) { /* t may be NULL */
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);
 
-/* A description's first sentence, or as much of it as a line may have: up to
- * the first full stop that ends a word, or the end of the line. */
+/* The first sentence of a description, up to the first full stop that ends a word or the
+ * end of the line, limited to the length of one line. */
 struct ch_sv ch_first_sentence(struct ch_sv description);
 
-/* Shell-style globs over names: "read,web_*", with * and ?. Does name match
- * any? */
+/* True if name matches any of the comma-separated globs: "read,web_*", with * and ?. */
 bool ch_tool_matches(struct ch_sv patterns, struct ch_sv name);
 
 #endif

@@ -1,5 +1,5 @@
-/* settings.c -- see settings.h. One row a key; databases have keys of their
- * own, "databases.NAME". */
+/* settings.c -- see settings.h. One table row per key; databases use keys of the form
+ * "databases.NAME". */
 #include "tool/registry/settings.h"
 
 #include "base/error.h"
@@ -13,10 +13,10 @@
 enum kind {
     TEXT,  /* copied */
     FLAG,  /* "true" or "false" */
-    ENV,   /* a variable's name; its value goes to the field behind it */
+    ENV,   /* name of an environment variable; its value is stored in value_at */
     HTTP,  /* an http or https URL */
     SMTP,  /* an smtp or smtps URL */
-    SEARCH, /* a provider */
+    SEARCH, /* a search provider */
     REACH,  /* own, all or none */
     NUMBER
 };
@@ -26,7 +26,7 @@ enum kind {
 static const struct key {
     const char *name;
     enum kind kind;
-    size_t at, value_at; /* value_at: of ENV */
+    size_t at, value_at; /* value_at: for ENV */
 } keys[] = {
     {"webFetch.allowHosts", TEXT, AT(allow_hosts), 0},
     {"webFetch.denyHosts", TEXT, AT(deny_hosts), 0},
@@ -64,7 +64,7 @@ static void settings_add_encoded(struct ch_buf *out, const char *text) {
             ch_buf_addf(out, "%%%02X", (unsigned char)*text);
 }
 
-/* ${NAME} in a URL stands for the value of a variable, percent-encoded. */
+/* Replace ${NAME} in a URL by the value of a variable, percent-encoded. */
 static void settings_expand(struct ch_database_setting *d, struct ch_sv url,
                             const struct ch_settings_opts *o) {
     CH_BUF_AUTO out = {0};
@@ -88,7 +88,7 @@ static void settings_expand(struct ch_database_setting *d, struct ch_sv url,
     d->target = ch_buf_take(&out);
 }
 
-/* What stands between ':' and '@' of a URL must not come out again. */
+/* Register the password between ':' and '@' of a URL for redaction. */
 static void hide_password(const char *url) {
     const char *from = url ? strstr(url, "://") : NULL;
     const char *at = from ? strchr(from + 3, '@') : NULL;
@@ -224,7 +224,7 @@ static int settings_set(struct ch_tool_settings *s, struct ch_sv line,
     return settings_unknown_key(name, err);
 }
 
-/* --- the whole --------------------------------------------------------------------- */
+/* --- all settings ------------------------------------------------------------------ */
 
 static char *settings_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;

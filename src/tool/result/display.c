@@ -4,9 +4,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* Ranges, in order. Chosen by what can be seen, not by category: an accent is
- * no character of its own but it shows, a Hangul filler is a letter and does
- * not. */
+/* Sorted ranges, selected by visibility, not by category: a combining accent is visible, a
+ * Hangul filler is a letter but invisible. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
@@ -30,7 +29,7 @@ static const struct {
     {0xfeff, 0xfeff},   /* byte order mark */
     {0xffa0, 0xffa0},   /* Hangul filler */
     {0xfff0, 0xfffc},   /* annotation characters */
-    {0xfffe, 0xffff},   /* no characters */
+    {0xfffe, 0xffff},   /* noncharacters */
     {0x1bca0, 0x1bca3}, /* shorthand format controls */
     {0x1d173, 0x1d17a}, /* musical format controls */
     {0xe0000, 0x10ffff} /* tags, selectors, private use */

@@ -54,7 +54,7 @@ static const char *type_of_code(int code) {
     return "internal";
 }
 
-/* --- what a tool says ---------------------------------------------------- */
+/* --- building an answer -------------------------------------------------- */
 
 static void free_media(struct ch_media **media, size_t *n) {
     for (size_t i = 0; i < *n; i++) {
@@ -84,8 +84,8 @@ void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
     a->text_lost += text.n - n;
 }
 
-/* Events carry details as they are, so they must be JSON: what is none becomes
- * a string. */
+/* Events contain details verbatim, so details must be JSON; any other text becomes a JSON
+ * string. */
 void ch_answer_details(struct ch_answer *a, struct ch_sv json) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *value;
@@ -139,7 +139,7 @@ void ch_answer_media(struct ch_answer *a, const char *type, const void *data, si
     a->media_bytes += m->n;
 }
 
-/* --- deciding ------------------------------------------------------------ */
+/* --- concluding ---------------------------------------------------------- */
 
 void ch_outcome_release(struct ch_outcome *o) {
     ch_buf_release(&o->content);
@@ -160,7 +160,7 @@ static void result_write_error(struct ch_outcome *o, struct ch_sv message, struc
     ch_jw_end(&w, '}');
 }
 
-/* Escaping may double what is said, and the rest needs room too. */
+/* Reserve room for escaping, which may double the message, and for the other members. */
 static struct ch_shape_room message_room(struct ch_shape_room room) {
     return (struct ch_shape_room){
         .chars = CH_MIN(room.chars / 3, CH_LIMIT_TOOL_ERROR),
@@ -168,7 +168,7 @@ static struct ch_shape_room message_room(struct ch_shape_room room) {
     };
 }
 
-/* o->details are set; an error that would be too long goes without them. */
+/* o->details are set; an error that would be too long omits them. */
 static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
                        int64_t window) {
     const struct error_type *t = find_type(type);
@@ -219,7 +219,7 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     if (a->error_type) {
         make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);
     } else if (rc < 0) {
-        /* What the tool said before it failed is the best account of why. */
+        /* Text that the tool wrote before it failed usually explains the failure. */
         struct ch_sv said = ch_sv_trim(ch_buf_sv(&a->text));
         make_error(out, type_of_code(rc), said.n ? said : ch_sv_str(chela_error_text(rc)),
                    a->shape.window);

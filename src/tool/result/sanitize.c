@@ -1,9 +1,8 @@
-/* sanitize.c -- text from outside, made fit for a model and a terminal.
+/* sanitize.c -- cleans text from outside for a model and a terminal.
  *
- * A small reader of terminal control: it recognises the forms of ECMA-48 (CSI,
- * strings such as OSC, two-byte escapes, their one-character C1 twins) and
- * leaves them out. A string that is never closed must not swallow the text
- * after it, so past STRING_MAX bytes only its introducer is dropped. */
+ * Recognizes the control functions of ECMA-48 (CSI, strings such as OSC, two-byte escapes,
+ * their one-character C1 equivalents) and removes them. An unterminated string must not
+ * swallow the text after it, so beyond STRING_MAX bytes only its introducer is removed. */
 #include "tool/result/sanitize.h"
 
 #include "base/utf8.h"
@@ -12,7 +11,7 @@
 #define ESC 0x1b
 #define STRING_MAX 4096
 
-/* Bytes of a CSI sequence after its introducer. */
+/* Length of a CSI sequence after its introducer. */
 static size_t csi_length(struct ch_sv s) {
     size_t i = 0;
 
@@ -21,7 +20,7 @@ static size_t csi_length(struct ch_sv s) {
     return i < s.n && s.p[i] >= 0x40 && s.p[i] <= 0x7e ? i + 1 : i;
 }
 
-/* Bytes of a control string after its introducer: up to BEL or ST. */
+/* Length of a control string after its introducer, up to BEL or ST. */
 static size_t sanitize_string_length(struct ch_sv s) {
     for (size_t i = 0; i < s.n && i < STRING_MAX; i++) {
         if (s.p[i] == '\a')
@@ -38,7 +37,7 @@ static bool opens_string(char c) {
     return c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_';
 }
 
-/* Bytes of an escape after ESC itself. */
+/* Length of an escape sequence after ESC. */
 static size_t escape_length(struct ch_sv s) {
     size_t i = 0;
 
@@ -53,7 +52,7 @@ static size_t escape_length(struct ch_sv s) {
     return i < s.n && s.p[i] >= 0x30 && s.p[i] <= 0x7e ? i + 1 : i;
 }
 
-/* If a control function starts at s, its length in bytes; else 0. */
+/* Length of the control function at the start of s; 0 if there is none. */
 static size_t control_length(struct ch_sv s) {
     unsigned char c = (unsigned char)s.p[0];
 
@@ -66,7 +65,7 @@ static size_t control_length(struct ch_sv s) {
     if (c != 0xc2 || s.n < 2 || (unsigned char)s.p[1] > 0x9f || (unsigned char)s.p[1] < 0x80)
         return 0;
     struct ch_sv rest = ch_sv(s.p + 2, s.n - 2);
-    char twin = (char)((unsigned char)s.p[1] - 0x40); /* ESC twin means the same */
+    char twin = (char)((unsigned char)s.p[1] - 0x40); /* the equivalent after ESC */
     return 2 + (twin == '['          ? csi_length(rest)
                 : opens_string(twin) ? sanitize_string_length(rest)
                                      : 0);

@@ -1,4 +1,4 @@
-/* sanitize.h -- text from outside, made fit for a model and a terminal. */
+/* sanitize.h -- cleans text from outside for a model and a terminal. */
 #ifndef CH_TOOL_SANITIZE_H
 #define CH_TOOL_SANITIZE_H
 #include "tool/result/result.h"

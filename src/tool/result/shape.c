@@ -9,9 +9,9 @@
 #include "tool/result/shape_json.h"
 #include "tool/result/spill.h"
 
-#define WORDS_MAX 600     /* characters the heading and the note may need */
-#define TAIL_LOOK 2000    /* bytes at the end that decide whether it matters */
-#define SNIFF (8 * CH_KB) /* bytes at the start that decide whether it is text */
+#define WORDS_MAX 600     /* characters reserved for heading and note */
+#define TAIL_LOOK 2000    /* bytes at the end searched for telling words */
+#define SNIFF (8 * CH_KB) /* bytes at the start checked for binary data */
 
 /* --- room ---------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ bool ch_room_spend(struct ch_shape_room *room, char first) {
     return true;
 }
 
-/* A line's end counts as near in the last tenth. */
+/* A line end counts as near if it lies in the last tenth. */
 struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv s) {
     size_t end = 0;
 
@@ -83,7 +83,7 @@ struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv s) {
     return ch_sv(s.p, end);
 }
 
-/* The same from the other end, beginning with a line. */
+/* The longest suffix of s that fits, starting at a line start if one is near. */
 static struct ch_sv shape_last_part(struct ch_sv s, struct ch_shape_room room) {
     size_t at = s.n;
 
@@ -102,10 +102,9 @@ static struct ch_sv shape_last_part(struct ch_sv s, struct ch_shape_room room) {
     return ch_sv(s.p + at, s.n - at);
 }
 
-/* --- what matters -------------------------------------------------------- */
+/* --- which end matters --------------------------------------------------- */
 
-/* Where these are near the end, the end is worth seeing: what went wrong, how
- * it came out. */
+/* Words that make the end of a text worth keeping: errors and outcomes. */
 static const char *const telling[] = {
     "error",
     "fail",
@@ -139,7 +138,7 @@ static bool shape_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Does a word of s begin so? "terror" does not begin with "error". */
+/* True if a word of s begins with start: "terror" does not begin with "error". */
 static bool has_word(struct ch_sv s, const char *start) {
     size_t n = strlen(start);
 
@@ -169,7 +168,7 @@ static bool is_odd(unsigned char c) {
     return c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\b' && c != 0x1b;
 }
 
-/* Nobody can read it if a third of it is no text. */
+/* A text counts as binary if a third of it is not text. */
 static bool is_binary(struct ch_sv text) {
     struct ch_sv head = ch_utf8_cut(text, SNIFF);
     size_t odd = 0;
@@ -182,7 +181,7 @@ static bool is_binary(struct ch_sv text) {
     return head.n >= 64 && odd > head.n / 3;
 }
 
-/* --- cutting ------------------------------------------------------------- */
+/* --- truncating ---------------------------------------------------------- */
 
 static uint64_t shape_count_lines(struct ch_sv s) {
     uint64_t n = 0;

@@ -1,13 +1,12 @@
-/* shape.h -- what a model is shown of a long text.
+/* shape.h -- truncates a long text for a model.
  *
- * A result may take so much of the model's context and no more. What does not
- * fit is cut where it hurts least: JSON by whole records, other text in its
- * middle or at its end, at a line's end if one is near. The model is told what
- * is missing and how to get it; the whole text goes to a file that it can
- * read (spill.h).
+ * A result may take a limited part of the model's context. Longer text is cut where the
+ * loss is smallest: JSON by whole records, other text in its middle or at its end, at a
+ * line end if one is near. A note tells the model what is missing and how to get it; the
+ * whole text is saved to a file that the model can read (spill.h).
  *
- * Room is counted in characters and in tokens: a character of ASCII is taken
- * for a quarter of a token, any other for one. */
+ * Room is counted in characters and in tokens: an ASCII character counts as a quarter of a
+ * token, any other character as one token. */
 #ifndef CH_TOOL_SHAPE_H
 #define CH_TOOL_SHAPE_H
 #include <stdint.h>
@@ -16,10 +15,10 @@
 
 struct ch_shape {
     int64_t window;        /* the model's context in tokens; 0: unknown */
-    unsigned records;      /* shown of a JSON array that is cut; 0: the default */
-    bool tail;             /* its end matters, whatever it says */
-    const char *tool;      /* whose result it is; may be NULL */
-    const char *workspace; /* where to spill; NULL: nowhere. Blocks if set */
+    unsigned records;      /* records kept of a truncated JSON array; 0: the default */
+    bool tail;             /* always keep the end of the text */
+    const char *tool;      /* tool that produced the text; may be NULL */
+    const char *workspace; /* folder for the full text; NULL: do not save. Blocks if set */
 };
 
 struct ch_shape_room {
@@ -27,26 +26,25 @@ struct ch_shape_room {
     uint64_t cost; /* in quarters of a token */
 };
 
-/* What one result may take of a context window. */
+/* The room of one result in a context window. */
 struct ch_shape_room ch_room_of(int64_t window);
 struct ch_shape_room ch_room_needed(struct ch_sv text);
 static inline bool ch_room_holds(struct ch_shape_room room, struct ch_shape_room size) {
     return size.chars <= room.chars && size.cost <= room.cost;
 }
 
-/* What is left when `chars` characters of ASCII are set aside. */
+/* The room left when `chars` ASCII characters are reserved. */
 struct ch_shape_room ch_room_less(struct ch_shape_room room, uint64_t chars);
 
-/* Use room up by one character, given its first byte; false when there is none
- * for it. */
+/* Consume room for one character, given its first byte; false if none is left. */
 bool ch_room_spend(struct ch_shape_room *room, char first);
 
-/* The longest start of text that fits, ending with a line if one ends near. */
+/* The longest prefix of text that fits, cut at a line end if one is near. */
 struct ch_sv ch_room_start(struct ch_shape_room room, struct ch_sv text);
 
-/* Append what is shown of text: valid UTF-8, no escape sequences, at most
- * ch_room_of(how->window). lost: bytes that were dropped before and only count
- * in the note. True if anything is missing. */
+/* Append the shaped text: valid UTF-8, no escape sequences, at most
+ * ch_room_of(how->window). lost: number of bytes dropped earlier, counted in the note. True
+ * if anything is missing. */
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out);
 

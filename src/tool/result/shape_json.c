@@ -1,13 +1,13 @@
-/* shape_json.c -- long JSON, cut by whole records.
+/* shape_json.c -- truncates long JSON by whole records.
  *
- * A list of rows is of no use with its middle torn out: what helps is a few
- * whole ones and how many there are. The array that weighs most is cut, be it
- * the text itself or a member of the object around it, which stays as it is:
+ * A few whole records and their total number are more useful than a text cut in the middle.
+ * The largest array is truncated, which may be the text itself or a member of an object;
+ * the surrounding object is kept:
  *
- *   {"total_count":1000,"showing_first":5,"records":[...],"note":"..."}
- *   {"rows":[...],"took_ms":3,"_cut":{"at":"/rows","total_count":1000,...}}
+ *     {"total_count":1000,"showing_first":5,"records":[...],"note":"..."}
+ *     {"rows":[...],"took_ms":3,"_cut":{"at":"/rows","total_count":1000,...}}
  *
- * Lines of JSON are cut in the same way and stay lines. */
+ * JSON lines are truncated in the same way and stay lines. */
 #include "tool/result/shape_json.h"
 
 #include "base/arena.h"
@@ -18,18 +18,18 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define LOOK_DEPTH 4  /* objects around the array */
-#define NOTE_ROOM 400 /* for the note, wherever the rest was spilled to */
+#define LOOK_DEPTH 4  /* maximum depth of objects around the array */
+#define NOTE_ROOM 400 /* characters reserved for the note with the file name */
 
 /* --- the array ----------------------------------------------------------- */
 
 struct pick {
     const struct ch_json *root, *array;
     uint64_t weight;
-    struct ch_buf at; /* pointer to it, "" for the root */
+    struct ch_buf at; /* JSON pointer of the array, "" for the root */
 };
 
-/* About its length as text. */
+/* Approximate length as text. */
 static uint64_t weight_of(const struct ch_json *v) {
     uint64_t sum = 0;
 
@@ -79,8 +79,8 @@ static bool is_within(const struct ch_json *inner, const struct ch_json *outer) 
 struct form {
     const struct pick *pick;
     size_t shown;      /* records */
-    bool lines;        /* each record on a line of its own: for the file */
-    const char *spill; /* NULL: nowhere */
+    bool lines;        /* one record per line, for the file */
+    const char *spill; /* path of the saved text; NULL: not saved */
 };
 
 static void write_records(struct ch_jw *w, const struct form *f) {
@@ -120,8 +120,8 @@ static void shape_json_write_note(struct ch_jw *w, const struct form *f) {
     ch_jw_kstr(w, "note", ch_buf_sv(&note));
 }
 
-/* The objects on the way to the array; all else is written as it is. Bounded
- * by LOOK_DEPTH, since the array was found within that. */
+/* Write the objects around the array; other members are written unchanged. Depth is bounded
+ * by LOOK_DEPTH. */
 static void write_around(struct ch_jw *w, const struct ch_json *v, const struct form *f) {
     if (v == f->pick->array) {
         write_records(w, f);
@@ -173,7 +173,7 @@ static void add_room(struct ch_shape_room *sum, struct ch_shape_room more) {
     sum->cost += more.cost;
 }
 
-/* size: what is needed without any record; false if even that is too much. */
+/* size: room needed without records; false if even that does not fit. */
 static bool count_fitting(const struct ch_shape *how, struct ch_shape_room room,
                           struct ch_shape_room size, const struct ch_json *array, size_t *out) {
     CH_BUF_AUTO text = {0};

@@ -1,6 +1,6 @@
-/* similar.c -- see similar.h. Closeness is the number of typing slips (a
- * letter too many, missing, wrong, or two swapped) between lower-case forms; a
- * name that contains the other counts as close too. */
+/* similar.c -- see similar.h. The distance is the number of typing errors (insertion,
+ * deletion, substitution, transposition) between lower-case forms. A name that contains the
+ * other counts as close too. */
 #include "tool/result/similar.h"
 
 #include "base/nearest.h"
@@ -12,7 +12,7 @@ static bool contains(struct ch_sv hay, struct ch_sv needle) {
     return false;
 }
 
-/* How far apart, or UINT_MAX when too far to be meant. */
+/* The distance, or UINT_MAX if too large. */
 static unsigned similar_cost_of(struct ch_sv wanted, struct ch_sv name) {
     unsigned d = ch_edits(wanted, name);
     size_t longer = CH_MIN(CH_MAX(wanted.n, name.n), CH_NEAREST_LONGEST);

@@ -1,7 +1,7 @@
-/* similar.h -- the names closest to one that does not exist.
+/* similar.h -- finds the names closest to one that does not exist.
  *
- * A model that mistypes a name corrects itself when it is shown the right one.
- * Used for tools and for files. */
+ * A model that mistypes a name usually corrects itself when it is shown the right one. Used
+ * for tools and for files. */
 #ifndef CH_TOOL_SIMILAR_H
 #define CH_TOOL_SIMILAR_H
 #include "base/arena.h"

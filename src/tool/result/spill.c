@@ -1,7 +1,7 @@
 /* spill.c -- see spill.h.
  *
- * The directory is made step by step, each from its parent's descriptor and
- * without following links: a workspace is not trusted to lead us elsewhere. */
+ * Each directory is opened or created relative to its parent's descriptor, without
+ * following links, because the workspace is not trusted. */
 #include "tool/result/spill.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ struct old {
     uint64_t bytes;
 };
 
-/* Takes dir, which may be negative: a step that failed before. */
+/* Takes ownership of dir, which may be negative after a failed step. */
 static int spill_enter(int dir, const char *name) {
     if (dir < 0)
         return dir;
@@ -70,7 +70,7 @@ static int open_dir(const char *workspace) {
     int dir = spill_enter(spill_enter(root < 0 ? -errno : root, TOP), DIR_NAME);
 
     if (dir >= 0)
-        write_new(dir, ".gitignore", CH_SV("*\n")); /* there already: all is well */
+        write_new(dir, ".gitignore", CH_SV("*\n")); /* no-op if the file exists */
     return dir;
 }
 
@@ -134,9 +134,9 @@ static void spill_make_room(int dir, uint64_t bytes) {
     closedir(d);
 }
 
-/* --- the file ------------------------------------------------------------ */
+/* --- writing the file ---------------------------------------------------- */
 
-/* A name for people; the number makes it unique. */
+/* A readable name; the number makes it unique. */
 static void make_name(struct ch_buf *out, const char *tool, uint32_t number) {
     ch_buf_clear(out);
     for (const char *p = tool ? tool : "result"; *p && out->n < CH_LIMIT_TOOL_NAME; p++) {

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-enum { DEEPEST = 6 }; /* what a schema says further down hardly tells what a tool is for */
+enum { DEEPEST = 6 }; /* deeper parts of a schema say little about the tool's purpose */
 
 void ch_catalog_release(struct ch_catalog *c) {
     ch_bm25_release(&c->index);
@@ -50,8 +50,7 @@ static void catalog_settle(struct ch_catalog *c) {
     c->settled = true;
 }
 
-/* Put a pick into its place among the n best so far; returns how many there
- * are now. */
+/* Insert a pick into the n best so far; returns the new number of picks. */
 static size_t catalog_insert(struct ch_pick *out, size_t n, size_t k, struct ch_pick pick) {
     size_t at = n;
 

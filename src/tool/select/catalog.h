@@ -1,8 +1,8 @@
-/* catalog.h -- tool definitions as a ranking sees them.
+/* catalog.h -- ranks tool definitions against a request.
  *
- * Tools are numbered from 0 in the order they are added and never change.
- * What counts is what a model would be told: name, description, and the names,
- * descriptions and allowed values of the parameters. */
+ * Tools are numbered from 0 in insertion order and never change. The ranking uses the text
+ * that a model would see: name, description, and the names, descriptions and allowed values
+ * of the parameters. */
 #ifndef CH_TOOL_CATALOG_H
 #define CH_TOOL_CATALOG_H
 #include "json/json.h"
@@ -21,13 +21,13 @@ struct ch_pick {
 
 void ch_catalog_release(struct ch_catalog *c);
 
-/* schema: of the parameters, or NULL. Texts are not kept. */
+/* schema: JSON Schema of the parameters, or NULL. Texts are not kept. */
 void ch_catalog_add(struct ch_catalog *c, struct ch_sv name, struct ch_sv description,
                     const struct ch_json *schema);
 
-/* The best k tools for a request, the best first; ties go to the one added
- * first. allowed: for each tool, whether it counts; NULL: all do. Returns how
- * many there are: those that suit not at all are left out. */
+/* The best k tools for a request, best first; ties go to the tool added first. allowed: per
+ * tool, whether it may be picked; NULL: all may. Returns the number of tools picked; tools
+ * with score 0 are omitted. */
 size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *allowed, size_t k,
                        struct ch_pick *out);
 

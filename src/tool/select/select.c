@@ -17,7 +17,7 @@ enum { ALL_UP_TO = 20, TOPK_UP_TO = 50, SUMMARY_BYTES = 160 };
 struct ch_selection {
     const struct ch_registry *registry;
     struct ch_ranking *ranking;
-    const struct ch_policy *policy; /* of the run in progress */
+    const struct ch_policy *policy; /* policy of the current run */
     enum ch_select_mode mode;
     size_t k;
     const struct ch_vectors *vectors; /* NULL: none */
@@ -50,7 +50,7 @@ static bool is_allowed(const struct ch_selection *s, const struct ch_tool *t) {
     const struct ch_policy *p = s->policy;
     struct ch_sv name = ch_sv_str(t->name);
 
-    if (p && p->always && ch_sv_is(name, p->always)) /* offered by others */
+    if (p && p->always && ch_sv_is(name, p->always)) /* described separately */
         return false;
     if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
         return false;
@@ -74,7 +74,7 @@ static enum ch_select_mode select_decide(const struct ch_selection *s, bool can_
                : n <= TOPK_UP_TO ? CH_SELECT_TOPK
                                  : many;
     if (n == 0 || (mode == CH_SELECT_TOPK && n <= s->k))
-        return CH_SELECT_ALL; /* there is nothing to choose from */
+        return CH_SELECT_ALL; /* too few tools to choose from */
     return mode > CH_SELECT_TOPK && !can_search ? CH_SELECT_TOPK : mode;
 }
 
@@ -115,7 +115,7 @@ static int select_by_score(const void *a, const void *b) {
     return x->tool < y->tool ? -1 : x->tool > y->tool;
 }
 
-/* The tools that have vectors, the most alike first. */
+/* Rank the tools that have vectors, most similar first. */
 static size_t select_rank_by_meaning(const struct ch_selection *s, const float *query,
                                      const bool *allowed, struct ch_pick *out) {
     CH_BUF_AUTO text = {0};
@@ -134,9 +134,8 @@ static size_t select_rank_by_meaning(const struct ch_selection *s, const float *
     return n;
 }
 
-/* Reciprocal ranks added up: scores of the two kinds cannot be compared, places
- * can. The constant is the usual one; it keeps a first place from deciding
- * alone. */
+/* Reciprocal rank fusion: the scores of the two rankings are not comparable, their ranks
+ * are. The usual constant keeps one first place from deciding alone. */
 static void select_add_ranks(float *sums, const struct ch_pick *ranked, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[ranked[i].tool] += 1.0f / (float)(60 + i + 1);
@@ -159,7 +158,7 @@ static size_t pick_by_both(struct ch_selection *s, struct ch_sv query, const flo
     return n;
 }
 
-/* The best k of the allowed tools; picks has room for them. */
+/* The best k allowed tools; picks has room for k. */
 static size_t select_pick(struct ch_selection *s, struct ch_sv query, size_t k,
                           struct ch_pick *picks) {
     CH_AUTOFREE bool *allowed = ch_malloc(s->registry->n + 1);
@@ -172,7 +171,7 @@ static size_t select_pick(struct ch_selection *s, struct ch_sv query, size_t k,
     return ch_catalog_pick(catalog_of(s), query, allowed, k, picks);
 }
 
-/* --- what is described ------------------------------------------------------------------ */
+/* --- described tools -------------------------------------------------------------------- */
 
 static bool is_offered(const struct ch_selection *s, const char *name) {
     for (size_t i = 0; i < s->n; i++)
@@ -199,8 +198,8 @@ void ch_selection_offer(struct ch_selection *s, struct ch_sv name) {
         select_offer(s, t);
 }
 
-/* In the order of the registry: the same choice gives the same bytes, in
- * whatever order the words of an input have put it. */
+/* Added in registry order, so that the same set of tools gives the same bytes independent
+ * of the ranking. */
 static void offer_picks(struct ch_selection *s, const struct ch_pick *picks, size_t n) {
     for (size_t i = 0; i < s->registry->n; i++)
         for (size_t k = 0; k < n; k++)
@@ -313,7 +312,7 @@ static void list_tool(struct ch_buf *out, const struct ch_tool *t) {
     ch_buf_addf(out, "\n- %s: %.*s", t->name, CH_SV_FMT(summary));
 }
 
-/* All of them, or those that may matter. */
+/* List all summaries, or only those of the best matches. */
 static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch_buf *out) {
     struct ch_pick picks[CH_LIMIT_SELECT_LISTED];
     size_t all = count_allowed(s), n = 0;
@@ -331,7 +330,7 @@ static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch
     }
 }
 
-/* A tool of the host may have the first name already. */
+/* A tool of the host may already use the first name. */
 static const char *finder_name(const struct ch_selection *s) {
     bool taken = ch_registry_find(s->registry, CH_SV("find_tools")) != NULL;
 

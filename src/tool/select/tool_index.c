@@ -1,4 +1,4 @@
-/* tool_index.c -- chela/select.h: a catalog of definitions that come as JSON. */
+/* tool_index.c -- chela/select.h: a catalog of tool definitions given as JSON. */
 #include "chela/select.h"
 
 #include "base/arena.h"
@@ -18,7 +18,7 @@ struct chela_tool_index {
     size_t n, cap;
 };
 
-/* The first of several members that is there. */
+/* The first of several members that exists. */
 static const struct ch_json *tool_index_first_of(const struct ch_json *v,
                                                  const char *const *names) {
     for (; *names; names++) {
@@ -51,7 +51,7 @@ static void tool_index_add_tool(chela_tool_index *ix, const struct ch_json *def)
     ch_catalog_add(&ix->catalog, name, description, tool_index_first_of(def, schemas));
 }
 
-/* A definition, a list of them, or an object that holds such a list. */
+/* Add a definition, a list of definitions, or an object that contains such a list. */
 static void tool_index_add_tools(chela_tool_index *ix, const struct ch_json *v) {
     static const char *const lists[] = {"tools", "functions", "functionDeclarations",
                                         "function_declarations", NULL};
@@ -65,7 +65,7 @@ static void tool_index_add_tools(chela_tool_index *ix, const struct ch_json *v) 
     }
     for (CH_JSON_EACH(def, v)) {
         const struct ch_json *list =
-            tool_index_first_of(def, lists); /* Gemini groups them once more */
+            tool_index_first_of(def, lists); /* Gemini nests lists in groups */
         if (!list)
             tool_index_add_tool(ix, def);
         for (CH_JSON_EACH(nested, list))
@@ -73,7 +73,7 @@ static void tool_index_add_tools(chela_tool_index *ix, const struct ch_json *v) 
     }
 }
 
-/* One document, or one a line. */
+/* Parse one JSON document, or one document per line. */
 static int tool_index_read_all(chela_tool_index *ix, struct ch_sv text, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
@@ -87,7 +87,7 @@ static int tool_index_read_all(chela_tool_index *ix, struct ch_sv text, struct c
         struct ch_sv one = ch_sv_trim(ch_sv_split(&text, '\n'));
         ch_arena_clear(&arena);
         if (one.n && ch_json_parse(&arena, one, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-            return rc; /* what was wrong with the whole says more */
+            return rc; /* the error of the whole text is more helpful */
         if (one.n)
             tool_index_add_tools(ix, v);
     }

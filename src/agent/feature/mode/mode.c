@@ -347,7 +347,8 @@ static void close_moding(chela_run *run, void *data) {
 
 static int configure(chela_agent *a, const struct ch_agent_opts *opts,
                      const struct ch_json *state, void **data, struct chela_error *err) {
-    bool asks = opts ? opts->planning.review_plan : ch_json_bool(ch_json_get(state, "asks_plans"), false);
+    bool asks =
+        opts ? opts->planning.review_plan : ch_json_bool(ch_json_get(state, "asks_plans"), false);
     (void)data;
     return ch_step_tools_plan(a) ? 0 : ch_step_tools_add(a, asks, err);
 }

@@ -1,15 +1,14 @@
-/* anthropic_decode.c -- a Messages reply, streamed or whole, into the fold.
+/* anthropic_decode.c -- decodes a Messages reply, streamed or whole.
  *
- * The key of a block in the fold is its index on the wire. Events are routed
- * by the JSON's own "type"; the event's name only repeats it. Members may come
- * in any order: the pieces of an event are found first and used after. Deltas,
- * which are nearly all of a stream, have a path of their own for the way in
- * which Anthropic writes them; other servers' are read once and not again while
- * they differ in their text alone (delta_fast_path.h).
+ * The fold key of a block is its index on the wire. Events are dispatched by the JSON's own
+ * "type"; the event name only repeats it. Members may come in any order: an event is parsed
+ * first and used afterwards. Deltas, nearly all events of a stream, have a fast path for
+ * Anthropic's notation; deltas of other servers are matched by templates
+ * (delta_fast_path.h).
  *
- * Blocks of types not known here (server tools and their results, compaction,
- * what is yet to come) are kept as JSON and go back as they came. Usage is
- * cumulative: later figures replace earlier ones. */
+ * Blocks of unknown types (server tools and their results, compaction, future types) are
+ * kept as JSON and sent back unchanged. Usage is cumulative: later figures replace earlier
+ * ones. */
 #include "base/limits.h"
 #include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/decode.h"
@@ -22,24 +21,24 @@
 #include "json/scan.h"
 #include "model/vendor/anthropic/anthropic_encode.h"
 
-#define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* indices are below it */
+#define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* wire indices are smaller */
 
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
 struct state {
     int64_t input, cache_write, cache_read, output, thinking;
 
-    /* Of the block begun last; blocks do not overlap. */
+    /* State of the current block; blocks do not overlap. */
     unsigned key;
-    bool citing;          /* its citations, a JSON array, are not ended yet */
-    bool has_input;       /* a call whose input came with its start */
-    struct ch_buf start;  /* that input, or the whole of an opaque block */
-    struct ch_buf deltas; /* an opaque block's deltas, a JSON array without its end */
-    struct ch_sv type;    /* an opaque block's type, in the arena; else empty */
+    bool citing;          /* its citations, an unterminated JSON array, are being collected */
+    bool has_input;       /* a call whose start contained input */
+    struct ch_buf start;  /* that input, or the start of an opaque block */
+    struct ch_buf deltas; /* deltas of an opaque block, an unterminated JSON array */
+    struct ch_sv type;    /* type of an opaque block, in the arena; else empty */
 
-    struct ch_template template; /* of deltas as another server writes them: */
-    enum delta repeats;          /* of this kind */
-    unsigned repeats_key;        /* for this block */
+    struct ch_template template; /* template of another server's deltas */
+    enum delta repeats;          /* kind of the learnt delta */
+    unsigned repeats_key;        /* block of the learnt delta */
 };
 
 static struct state *anthropic_decode_state_of(struct ch_decoder *d) {
@@ -113,8 +112,8 @@ static int anthropic_decode_begin_call(struct ch_decoder *d, unsigned key,
     int rc = ch_fold_call(d->fold, key, b->id, b->name, CH_SV(""));
     if (rc == CHELA_OK && b->caller.n)
         rc = ch_fold_extra(d->fold, key, b->caller);
-    /* The start's input is {} nearly always; if it is not, it counts only when
-     * no delta comes. */
+    /* The input in the start event is usually {}; other input counts only if no delta
+     * follows. */
     st->has_input = b->input.n > 2 && *b->input.p == '{';
     if (st->has_input)
         ch_buf_add_sv(&st->start, b->input);
@@ -146,7 +145,7 @@ static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, stru
     struct wire_block b;
     if (!anthropic_decode_read_block(d, json, &b))
         return ch_decode_malformed(err);
-    ch_fold_release_key(d->fold, key); /* an index used again is a new block */
+    ch_fold_release_key(d->fold, key); /* a reused index is a new block */
     st->key = key;
     st->type = ch_sv(NULL, 0);
     st->has_input = st->citing = false;
@@ -170,7 +169,7 @@ static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, stru
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
-/* The start of an opaque block with its deltas worked in. */
+/* Merge the start of an opaque block with its deltas. */
 static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
     struct state *st = anthropic_decode_state_of(d);
     CH_BUF_AUTO json = {0};
@@ -201,7 +200,7 @@ static int anthropic_decode_end_block(struct ch_decoder *d, unsigned key, struct
 /* --- deltas */
 
 static const struct {
-    struct ch_sv type, lead; /* lead: how the delta begins, up to its string */
+    struct ch_sv type, lead; /* lead: the bytes of a delta before its string */
 } deltas[] = {
     [D_TEXT] = {CH_SV("text_delta"), CH_SV("{\"type\":\"text_delta\",\"text\":\"")},
     [D_JSON] = {CH_SV("input_json_delta"),
@@ -237,11 +236,11 @@ static int anthropic_decode_cite(struct ch_decoder *d, unsigned key, struct ch_s
     return rc < 0 ? rc : ch_fold_extra(d->fold, key, citation);
 }
 
-/* A delta in whatever order. */
+/* The parts of a delta, in any order. */
 struct pieces {
     struct ch_sv type, of[D_OTHER], citation;
-    struct ch_sv raw; /* the last of the pieces as it is written */
-    unsigned n;       /* pieces */
+    struct ch_sv raw; /* the last piece, undecoded */
+    unsigned n;       /* number of pieces */
 };
 
 static void anthropic_decode_read_pieces(struct ch_pull *p, struct pieces *x) {
@@ -287,7 +286,7 @@ static bool anthropic_decode_repeat(struct ch_decoder *d, struct ch_sv data, int
     return true;
 }
 
-/* `json` is the delta alone, a part of `data`. */
+/* `json` is the delta object inside of `data`. */
 static int anthropic_decode_fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key,
                                        struct ch_sv json, struct chela_error *err) {
     struct state *st = anthropic_decode_state_of(d);
@@ -325,9 +324,9 @@ static const char *past_blanks(const char *at, const char *end) {
     return at;
 }
 
-/* {"type":"content_block_delta","index":N,"delta":{"type":"..","..":"piece"}}
- * with blanks between or after the closing braces, as the server pads it.
- * False: something is different, nothing was done. */
+/* {"type":"content_block_delta","index":N,"delta":{"type":"..","..":"piece"}} with blanks
+ * between or after the closing braces, as the server pads it. False: not in this form;
+ * nothing was changed. */
 static bool quick_delta(struct ch_decoder *d, struct ch_sv data, int *rc) {
     static const struct ch_sv begin = CH_SV("{\"type\":\"content_block_delta\",\"index\":");
     const char *end = data.p + data.n, *at = past(data.p, end, begin);
@@ -386,10 +385,10 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
 
-/* What message_start, message_delta and a whole reply have in common. */
+/* Common members of message_start, message_delta and a whole reply. */
 struct envelope {
     struct ch_sv type, model, stop;
-    struct ch_sv refusal;        /* why, for people to read */
+    struct ch_sv refusal;        /* explanation for people */
     struct ch_sv content, usage; /* JSON */
 };
 
@@ -495,8 +494,7 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
     return CHELA_OK;
 }
 
-/* input_tokens leaves out what the cache served or stored; output_tokens
- * includes thinking. */
+/* input_tokens excludes cached tokens; output_tokens includes thinking. */
 static void anthropic_decode_on_end(struct ch_decoder *d) {
     const struct state *st = anthropic_decode_state_of(d);
     int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);

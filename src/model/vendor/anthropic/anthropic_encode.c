@@ -1,14 +1,13 @@
-/* anthropic_encode.c -- our request as a Messages request.
+/* anthropic_encode.c -- encodes a neutral request as a Messages request.
  *
- *   head      {"model","system":[..],"tools":[..],"messages":[
- *   messages  one wire message for each of ours that has something to say
- *   tail      ],"max_tokens","stream",... what may change from turn to turn }
+ *       head      {"model","system":[..],"tools":[..],"messages":[
+ *       messages  one wire message for each neutral message with content
+ *       tail      ],"max_tokens","stream",... what may change from turn to turn }
  *
- * Cache marks are on the last system block, on the last tool, and at the top
- * level, where the server puts the mark on the last block by itself: so no
- * byte of a message ever changes because a later one was added. Thinking goes
- * back as it came, signature and all, but only to the model that made it;
- * blocks that only Anthropic understands likewise. */
+ * Cache marks are on the last system block, on the last tool, and at the top level, where
+ * the server marks the last block itself; so later messages never change earlier bytes.
+ * Thinking blocks are sent back unchanged, including the signature, but only to the model
+ * that made them; the same holds for Anthropic-specific blocks. */
 #include "model/vendor/anthropic/anthropic_encode.h"
 
 #include "model/vendor/anthropic/anthropic.h"
@@ -184,7 +183,7 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     ch_thinking_write(&p, &w);
     anthropic_encode_write_output_config(req, &p, &w);
     anthropic_encode_write_sampling(req, &p, &w);
-    if (!req->note.n) /* or else the last message has it */
+    if (!req->note.n) /* otherwise the last message carries the mark */
         anthropic_encode_write_cache_mark(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
@@ -192,7 +191,7 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     return CHELA_OK;
 }
 
-/* Into the last block of the last message. */
+/* Mark the last block of the last message. */
 size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
                          struct ch_buf *tail) {
     static const char end[] = "}]}";
@@ -208,13 +207,13 @@ size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messag
 
 /* --- messages */
 
-/* What is being written: content blocks of one wire message. */
+/* State while writing the content blocks of one wire message. */
 struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
-    const char *prefix; /* of the message's kind, until the first text */
-    struct ch_sv model; /* that is asked */
-    bool own;           /* made by this API: its own blocks may go back */
+    const char *prefix; /* prefix of the message kind, until the first text */
+    struct ch_sv model; /* the requested model */
+    bool own;           /* made by this API: vendor-specific blocks may be sent back */
     size_t blocks;
 };
 
@@ -278,7 +277,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
     anthropic_encode_end_block(x);
 }
 
-/* Goes back to the model that thought it alone. */
+/* Reasoning is sent back only to the model that wrote it. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
     if (!x->own || !b->extra.n || !ch_claude_same(x->m->model, x->model))
         return;
@@ -302,7 +301,7 @@ static void anthropic_encode_write_call(struct writing *x, const struct ch_block
     anthropic_encode_end_block(x);
 }
 
-/* An error result may hold text only: its media follow all results. */
+/* An error result may contain only text: its media follow after all results. */
 static void anthropic_encode_write_result(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM];
     bool error = b->flags & CH_F_ERROR;

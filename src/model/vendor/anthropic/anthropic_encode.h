@@ -1,4 +1,4 @@
-/* anthropic_encode.h -- our request as a Messages request. */
+/* anthropic_encode.h -- encodes a neutral request as a Messages request. */
 #ifndef CH_MODEL_ANTHROPIC_ENCODE_H
 #define CH_MODEL_ANTHROPIC_ENCODE_H
 #include "model/vendor/anthropic/anthropic.h"

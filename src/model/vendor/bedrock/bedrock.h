@@ -5,7 +5,7 @@
 #include "model/catalog/claude.h"
 #include "model/codec/codec.h"
 
-/* Whose model it is, which decides what it takes. */
+/* The maker of a model, which determines the accepted parameters. */
 enum ch_maker {
     CH_MAKER_OTHER,
     CH_MAKER_CLAUDE,

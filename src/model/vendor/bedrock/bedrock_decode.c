@@ -1,14 +1,13 @@
-/* bedrock_decode.c -- a Converse reply, streamed or whole, into the fold.
+/* bedrock_decode.c -- decodes a Converse reply, streamed or whole.
  *
- * The type of an event is its name; the payload does not repeat it. The key of
- * a block in the fold is its index on the wire. Texts and reasoning have no
- * start event: their first delta opens them. messageStop ends the reply, but
- * the usage comes after it, in metadata, which is the last event.
+ * The event name is the type of an event; the payload does not repeat it. The fold key of a
+ * block is its index on the wire. Text and reasoning have no start event: their first delta
+ * opens them. messageStop ends the reply, but the usage follows in metadata, the last
+ * event.
  *
- * What the service's own tools did (calls marked as the server's, results
- * inside the reply) is put together, kept as JSON and sent back as it came.
- * Citations may come in a block of their own: they belong to the text before
- * them. Every event is padded with a member "p". */
+ * Calls and results of the service's own tools are assembled, kept as JSON and sent back
+ * unchanged. Citations in a block of their own belong to the preceding text. Every event is
+ * padded with a member "p". */
 #include "base/limits.h"
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/decode.h"
@@ -26,16 +25,16 @@ enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
 struct state {
     int64_t input, output, cache_read, cache_write;
 
-    struct ch_template template; /* of deltas that say one thing: */
+    struct ch_template template; /* template of deltas with one string */
     enum delta repeats;
     unsigned key;
 
-    unsigned text_key; /* of the text that came last: it is what is cited */
+    unsigned text_key; /* key of the last text, to which citations belong */
     bool has_text;
-    bool citing; /* cited_key has citations, a JSON array that is not ended yet */
+    bool citing; /* cited_key has citations, an unterminated JSON array */
     unsigned cited_key;
 
-    /* The service's own block being put together, if start is not empty: */
+    /* State of the service's own block, if start is not empty: */
     unsigned own_key;
     struct ch_buf start, pieces;
 };
@@ -63,7 +62,7 @@ static void bedrock_decode_set_stop(struct ch_decoder *d, struct ch_sv raw) {
     d->reply.stop = ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
-/* Asked again, the model will probably write something else. */
+/* A retry will probably give another reply. */
 static void bedrock_decode_fail_by_reason(struct ch_decoder *d) {
     const char *line = ch_arena_printf(&d->arena, "the model's output was malformed (%.*s)",
                                        CH_SV_FMT(d->reply.stop_raw));
@@ -134,7 +133,7 @@ static void begin_own(struct ch_decoder *d, unsigned key, const char *member, st
     ch_buf_clear(&st->start);
     ch_buf_clear(&st->pieces);
     ch_buf_addf(&st->start, "{\"%s\":", member);
-    ch_buf_add(&st->start, start.p, start.n - 1); /* its last brace comes at the end */
+    ch_buf_add(&st->start, start.p, start.n - 1); /* the last brace is added at the end */
 }
 
 static bool bedrock_decode_is_own(struct ch_decoder *d, unsigned key) {
@@ -142,7 +141,7 @@ static bool bedrock_decode_is_own(struct ch_decoder *d, unsigned key) {
     return st->start.n && st->own_key == key;
 }
 
-/* Results come as arrays, which are joined; arguments as pieces of text. */
+/* Results are arrays, which are concatenated; arguments are pieces of text. */
 static int bedrock_decode_add_own(struct ch_decoder *d, struct ch_sv input, struct ch_sv results) {
     struct state *st = bedrock_decode_state_of(d);
     if (results.n > 2 && *results.p == '[') {
@@ -190,7 +189,7 @@ static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_u
     return ch_members_read(json, &d->scratch, members, CH_LEN(members), t);
 }
 
-/* The value of the first member of an object, and its name. */
+/* Name and value of the first member of an object. */
 static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
                                         struct ch_sv *value) {
     struct ch_pull p;
@@ -213,7 +212,7 @@ static int bedrock_decode_begin_block(struct ch_decoder *d, unsigned key, struct
     struct tool_use t;
     if (!bedrock_decode_first_member(d, start, &member, &value))
         return ch_decode_malformed(err);
-    ch_fold_release_key(d->fold, key); /* an index used again is a new block */
+    ch_fold_release_key(d->fold, key); /* a reused index is a new block */
     bool object = value.n >= 2 && *value.p == '{';
     if (object && ch_sv_is(member, "toolResult"))
         begin_own(d, key, "toolResult", value);
@@ -238,9 +237,9 @@ static int bedrock_decode_end_block(struct ch_decoder *d, unsigned key, struct c
 /* --- deltas */
 
 struct pieces {
-    struct ch_sv of[D_KINDS];       /* p is NULL where there is none */
+    struct ch_sv of[D_KINDS];       /* p is NULL if absent */
     struct ch_sv citation, results; /* JSON */
-    struct ch_sv raw;               /* the last string, as it stands in the event */
+    struct ch_sv raw;               /* the last string, undecoded */
     unsigned members;
 };
 
@@ -290,7 +289,7 @@ static bool bedrock_decode_read_pieces(struct ch_decoder *d, struct ch_sv delta,
     return !ch_pull_failed(&p);
 }
 
-/* A delta that is one string: the next ones will probably look the same. */
+/* Learn a delta with one string; the next ones probably have the same form. */
 static void bedrock_decode_learn(struct ch_decoder *d, struct ch_sv data, unsigned key,
                                  const struct pieces *x) {
     struct state *st = bedrock_decode_state_of(d);
@@ -402,7 +401,7 @@ static int fold_cited(struct ch_decoder *d, unsigned key, struct ch_sv json) {
     const struct ch_json *v;
     int rc = CHELA_OK;
     if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return CHELA_OK; /* nested too deep: the pull reader has seen that it is JSON */
+        return CHELA_OK; /* nested too deep, although valid JSON */
     for (CH_JSON_EACH(part, ch_json_get(v, "content")))
         if (rc == CHELA_OK)
             rc = bedrock_decode_fold_piece(d, key, D_TEXT, ch_json_get_str(part, "text"));
@@ -507,7 +506,7 @@ static int bedrock_decode_on_body(struct ch_decoder *d, struct ch_sv body,
     return CHELA_OK;
 }
 
-/* inputTokens leaves out what the cache served or stored. */
+/* inputTokens excludes cached tokens. */
 static void bedrock_decode_on_end(struct ch_decoder *d) {
     const struct state *st = bedrock_decode_state_of(d);
     int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);

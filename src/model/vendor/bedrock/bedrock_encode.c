@@ -1,13 +1,13 @@
-/* bedrock_encode.c -- our request as a Converse request.
+/* bedrock_encode.c -- encodes a neutral request as a Converse request.
  *
- *   head      {"system":[..],"toolConfig":{..},"messages":[{"role":"user","content":[
- *   messages  see bedrock_message.c; the last one on the wire is left open
- *   tail      a cache mark, ]}],"inferenceConfig",... what may change from turn to turn }
+ *       head      {"system":[..],"toolConfig":{..},"messages":[{"role":"user","content":[
+ *       messages  see bedrock_message.c; the last wire message is left open
+ *       tail      a cache mark, ]}],"inferenceConfig",... what may change from turn to turn }
  *
- * Cache marks are blocks of their own: behind the system prompt, the tools, and
- * the last message, where the mark is in the tail. What a model takes depends
- * on its maker, which its id names. Whatever is not known to be taken is left
- * out: the service refuses instead of ignoring. */
+ * Cache marks are separate blocks: after the system prompt, after the tools, and after the
+ * last message, in the tail. The model id names the maker, which determines the accepted
+ * parameters. Parameters that may be unsupported are omitted, because the service rejects
+ * them instead of ignoring them. */
 #include "model/vendor/bedrock/bedrock_encode.h"
 
 #include "model/vendor/bedrock/bedrock.h"
@@ -15,7 +15,7 @@
 #include "model/message/ids.h"
 #include "model/catalog/thinking.h"
 
-/* --- whose model it is */
+/* --- the maker of a model */
 
 enum ch_maker ch_bedrock_maker(struct ch_sv model) {
     static const struct {
@@ -59,7 +59,7 @@ bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
 
 /* --- HTTP */
 
-/* An id is one segment of the path, also an ARN with slashes in it. */
+/* An id is one path segment, even an ARN with slashes. */
 static const char *bedrock_encode_path_of(const struct ch_model_request *req, struct ch_arena *a) {
     CH_BUF_AUTO path = {0};
     CH_BUF_LIT(&path, "/model/");
@@ -126,7 +126,7 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
     ch_jw_end(w, '}');
 }
 
-/* Others refuse to be forced; Mistral's can be told to call, but not what. */
+/* Other makers reject a forced choice; Mistral supports "any" but not a named tool. */
 static void bedrock_encode_write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
                                              struct ch_jw *w) {
     char name[CH_NAME_ROOM];
@@ -145,8 +145,8 @@ static void bedrock_encode_write_tool_choice(const struct ch_model_request *req,
     ch_jw_end(w, '}');
 }
 
-/* There is no choice "none": without calls in the history the tools are left
- * out, with them the service demands that tools be described. */
+/* There is no choice "none": without calls in the history the tools are omitted; with calls
+ * the service requires tool definitions. */
 static void bedrock_encode_write_tool_config(const struct ch_model_request *req, enum ch_maker f,
                                              struct ch_jw *w) {
     static const struct ch_tool_def stub = {
@@ -193,8 +193,8 @@ int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- tail */
 
-/* Is the last thing said a user's, and may a mark follow it? Not a document;
- * and results without calls are not sent. */
+/* True if the last content is the user's and a mark may follow it: not after a document,
+ * and not after results without calls, which are not sent. */
 static bool ends_markable(const struct ch_model_request *req) {
     size_t n = req->nmessages;
     const struct ch_msg *last = n ? req->messages[n - 1] : NULL;
@@ -208,7 +208,7 @@ static bool ends_markable(const struct ch_model_request *req) {
 
 static void write_inference(const struct ch_model_request *req, enum ch_maker f,
                             const struct ch_thinking *t, struct ch_jw *w) {
-    /* Nova, thinking its hardest, decides for itself. */
+    /* Nova 2 at its highest effort gets neither an output limit nor sampling parameters. */
     bool free_hand = f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH;
     bool budget = f == CH_MAKER_CLAUDE && t->on && t->style == CH_THINK_BUDGET;
     bool claude = f == CH_MAKER_CLAUDE;
@@ -240,7 +240,7 @@ static void write_inference(const struct ch_model_request *req, enum ch_maker f,
     ch_jw_end(w, '}');
 }
 
-/* One call at a time can be said in Anthropic's own words only. */
+/* Only Anthropic's own parameter can disable parallel calls. */
 static void write_claude_choice(const struct ch_model_request *req, struct ch_jw *w) {
     struct ch_claude c = ch_claude_parse(req->model);
     char name[CH_NAME_ROOM];
@@ -317,7 +317,7 @@ static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f
         bedrock_encode_write_object(w, "reasoning", "effort", efforts[req->effort]);
 }
 
-/* What each maker's models take in words of their own. */
+/* Write the maker-specific parameters. */
 static void write_fields(const struct ch_model_request *req, enum ch_maker f,
                          const struct ch_thinking *t, struct ch_jw *w) {
     CH_BUF_AUTO fields = {0};
@@ -355,13 +355,13 @@ static void bedrock_encode_write_output_config(const struct ch_model_request *re
         ch_jw_end(w, '}');
 }
 
-/* The configuration may give a member of its own; then ours is left out. */
+/* True if the configuration sets this member; then chela's value is omitted. */
 static bool bedrock_encode_is_given(const struct ch_model_request *req, const char *member) {
     struct ch_sv extra = req->endpoint->extra_body;
     return extra.n && memmem(extra.p, extra.n, member, strlen(member));
 }
 
-/* The last message is still open, so that the mark is one more block of it. */
+/* The last message is still open, so the mark is appended as a block. */
 size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
                        struct ch_buf *tail) {
     struct ch_jw w = {.out = tail, .comma = true};

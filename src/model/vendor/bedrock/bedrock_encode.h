@@ -1,4 +1,4 @@
-/* bedrock_encode.h -- our request as a Converse request. */
+/* bedrock_encode.h -- encodes a neutral request as a Converse request. */
 #ifndef CH_MODEL_BEDROCK_ENCODE_H
 #define CH_MODEL_BEDROCK_ENCODE_H
 #include "model/vendor/bedrock/bedrock.h"

@@ -1,14 +1,13 @@
-/* bedrock_message.c -- our messages as blocks of Converse messages.
+/* bedrock_message.c -- encodes neutral messages as blocks of Converse messages.
  *
- * Roles must alternate, so messages of one role become one. For that the last
- * message on the wire is left open: what is added next either goes on in it or
- * ends it, and the tail ends it for now. So no byte of a message ever changes
- * because a later one was added. The head has opened the first, a user's. The
- * blocks of an assistant are followed by a blank: by it the end of the buffer
- * tells whose turn it was.
+ * Roles must alternate, so consecutive messages of one role are merged. For this, the last
+ * wire message is left open: the next message continues or closes it, and the tail closes
+ * it for the current request. So later messages never change earlier bytes. The head opens
+ * the first message, a user message. Assistant blocks are followed by a blank, so that the
+ * end of the buffer shows the role.
  *
- * Thinking goes back as it came, signature and all, but only to the model that
- * made it; blocks that only this service understands likewise. */
+ * Thinking blocks are sent back unchanged, including the signature, but only to the model
+ * that made them; the same holds for service-specific blocks. */
 #include "model/vendor/bedrock/bedrock_message.h"
 
 #include <stdio.h>
@@ -22,15 +21,15 @@
 #define SEE_DOCUMENT "See the attached document."
 #define CONTINUED "(The conversation begins earlier.)"
 
-/* What is being written: content blocks of one message. */
+/* State while writing the content blocks of one message. */
 struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
     enum ch_maker maker;
-    const char *prefix; /* of the message's kind, until the first text */
+    const char *prefix; /* prefix of the message kind, until the first text */
     enum ch_id_rule ids;
-    bool own;      /* made by this API: its own blocks may go back */
-    bool thoughts; /* and by this model, which checks them: its thinking too */
+    bool own;      /* made by this API: service-specific blocks may be sent back */
+    bool thoughts; /* made by this model, which verifies them: reasoning may be sent back */
     size_t blocks, texts, documents;
 };
 
@@ -45,7 +44,7 @@ static struct writing writing_of(const struct ch_model_request *req, const struc
     return x;
 }
 
-/* Before the first block: go on in the open message, or begin the next. */
+/* Before the first block: continue the open message, or begin the next one. */
 static void open_message(struct writing *x) {
     struct ch_buf *out = x->w.out;
     bool assistant = x->m->kind == CH_MSG_ASSISTANT;
@@ -80,7 +79,7 @@ static void bedrock_message_write_text(struct writing *x, struct ch_sv text) {
     x->texts++;
 }
 
-/* Media that the service takes, by type; NULL: it does not. */
+/* The service's format name of a media type; NULL: unsupported. */
 static const char *bedrock_message_format_of(const struct ch_block *b) {
     static const struct {
         enum ch_block_type type;
@@ -125,8 +124,8 @@ static void bedrock_message_write_source(struct writing *x, const struct ch_bloc
     ch_jw_end(&x->w, '}');
 }
 
-/* A document has a name of our making: the model reads it, and what people
- * call their files could be read as an instruction. */
+/* Document names are generated, because the model reads them and a user's file name could
+ * be taken as an instruction. */
 static void write_media_value(struct writing *x, const struct ch_block *b, const char *format) {
     ch_jw_begin(&x->w, '{');
     ch_jw_kcstr(&x->w, "format", format);
@@ -170,8 +169,8 @@ static void bedrock_message_write_reasoning(struct writing *x, const struct ch_b
     bedrock_message_end_block(x);
 }
 
-/* Members without a name are refused wherever they are. Outside of strings two
- * quotes and a colon are nothing else. */
+/* The service rejects members with an empty name. Outside of strings, two quotes and a
+ * colon are always such a member. */
 static void name_members(struct ch_buf *json) {
     CH_BUF_AUTO out = {0};
     bool inside = false;
@@ -218,7 +217,7 @@ static void write_result_text(struct writing *x, struct ch_sv text) {
     ch_jw_end(&x->w, '}');
 }
 
-/* One part inside a result; as a note where it cannot be shown. */
+/* One part of a result; a note where its type is unsupported. */
 static void write_result_part(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO note = {0};
     bool rich = x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker);
@@ -234,8 +233,8 @@ static void write_result_part(struct writing *x, const struct ch_block *b) {
     ch_jw_end(&x->w, '}');
 }
 
-/* An error's content is text only: its media follow all results. Makers other
- * than these two refuse the status; what went wrong is in the text. */
+/* An error result may contain only text: its media follow after all results. Makers other
+ * than these two reject the status; the text describes the error. */
 static void bedrock_message_write_result(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM];
     bool error = b->flags & CH_F_ERROR, inside = b->span && !error;
@@ -304,7 +303,7 @@ static void bedrock_message_write_message(struct writing *x) {
         bedrock_message_write_block(x, &m->blocks[i]);
         i += m->blocks[i].span;
     }
-    if (x->documents && !x->texts) /* a document must come with a text */
+    if (x->documents && !x->texts) /* a document needs an accompanying text */
         bedrock_message_write_text(x, CH_SV(SEE_DOCUMENT));
 }
 

@@ -1,4 +1,4 @@
-/* bedrock_message.h -- our messages as blocks of Converse messages. */
+/* bedrock_message.h -- encodes neutral messages as blocks of Converse messages. */
 #ifndef CH_MODEL_BEDROCK_MESSAGE_H
 #define CH_MODEL_BEDROCK_MESSAGE_H
 #include "model/vendor/bedrock/bedrock.h"

@@ -1,8 +1,7 @@
 /* gemini_args.c -- see gemini_args.h.
  *
- * The tree is an array of nodes that know parent, first child and next
- * sibling, so that neither building nor writing it recurses. Members keep the
- * order in which they came. */
+ * The tree is an array of nodes with parent, first child and next sibling, so building and
+ * writing need no recursion. Members keep their order of arrival. */
 #include "model/vendor/gemini/gemini_args.h"
 
 #include "base/limits.h"
@@ -18,7 +17,7 @@ enum kind { EMPTY, OBJECT, ARRAY, STRING, LITERAL };
 struct ch_gemini_arg {
     enum kind kind;
     size_t parent, child, last, next; /* 0: none */
-    size_t index;                     /* within an array */
+    size_t index;                     /* index within an array */
     size_t children;
     struct ch_buf key, text; /* text: a string's contents, or a literal */
 };
@@ -115,7 +114,7 @@ static size_t find_child(const struct ch_gemini_args *a, size_t parent, const st
     return 0;
 }
 
-/* The child that a segment names, made if need be; 0: it cannot be. */
+/* The child that a segment names, created if necessary; 0: impossible. */
 static size_t gemini_args_step(struct ch_gemini_args *a, size_t at, const struct segment *s) {
     enum kind want = s->index ? ARRAY : OBJECT;
     if (a->nodes[at].kind == EMPTY)

@@ -1,18 +1,16 @@
-/* gemini_decode.c -- a Gemini reply, streamed or whole, into the fold.
+/* gemini_decode.c -- decodes a Gemini reply, streamed or whole.
  *
- * Every chunk is a GenerateContentResponse of its own: some parts, figures so
- * far, and in the last one a finishReason, which is the terminal marker. A
- * whole reply is one chunk; a stream asked for without alt=sse is an array of
- * them. Members come in any order, so a chunk is read once from end to end and
- * used after; reading goes on past a finishReason, since a reply with code
- * execution may have several.
+ * Every chunk is a GenerateContentResponse: some parts, usage so far, and in the last one a
+ * finishReason, the end marker. A whole reply is one chunk; a stream without alt=sse is an
+ * array of chunks. Members come in any order, so a chunk is parsed completely and used
+ * afterwards. Decoding continues after a finishReason, because a reply with code execution
+ * may have several.
  *
- * Parts have no index: pieces of text of one kind that follow each other are
- * one block, but a part with a thoughtSignature is a block of its own, because
- * the signature goes back on the very part it came with. Calls come whole (but
- * see gemini_args.h). What is neither text nor call is kept as JSON. A chunk that
- * differs from the one before in its text and figures alone is not read again
- * (delta_fast_path.h). */
+ * Parts have no index: consecutive text of one kind is one block, but a part with a
+ * thoughtSignature is a block of its own, because the signature must be sent back on the
+ * same part. Calls arrive whole (except see gemini_args.h). Other parts are kept as JSON. A
+ * chunk that differs from the previous one only in text and figures is matched by a
+ * template (delta_fast_path.h). */
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -28,9 +26,9 @@
 #include "model/vendor/gemini/gemini_http.h"
 
 struct part {
-    struct ch_sv text, signature, other; /* other: name of a member of its own kind */
-    struct ch_sv call, json;             /* JSON: functionCall; the part as it came */
-    struct ch_sv source;                 /* the text as it stands between its quotes */
+    struct ch_sv text, signature, other; /* other: name of a member of another kind */
+    struct ch_sv call, json;             /* JSON: functionCall; the whole part */
+    struct ch_sv source;                 /* the undecoded text */
     bool thought;
 };
 
@@ -41,19 +39,19 @@ struct usage {
 enum open { OPEN_NONE, OPEN_TEXT, OPEN_THOUGHT };
 
 struct state {
-    struct part *parts; /* of the chunk being read; owned */
+    struct part *parts; /* parts of the current chunk; owned */
     size_t nparts, cap;
     struct usage usage;
     struct ch_sv finish_message; /* in the arena */
 
     unsigned next; /* key of the next block */
-    unsigned key;  /* of the block that text may be added to, if one is open */
+    unsigned key;  /* key of the open block that text may be appended to */
     enum open open;
 
-    struct ch_template template; /* of chunks that add to that block */
+    struct ch_template template; /* template of chunks that append to that block */
     struct ch_buf figures;       /* usageMetadata of the last such chunk; empty: none */
 
-    struct ch_gemini_args args; /* of the call that is not all there yet: */
+    struct ch_gemini_args args; /* state of a call that is still incomplete: */
     bool growing;
     unsigned growing_key;
 };
@@ -62,10 +60,10 @@ static struct state *gemini_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-/* --- why it ended */
+/* --- stop reasons */
 
-/* Clients of the REST API may ask for numbers instead of names; Google AI and
- * Vertex number alike up to OTHER. */
+/* Clients of the REST API may get numbers instead of names; Google AI and Vertex use the
+ * same numbers up to OTHER. */
 static enum ch_stop gemini_decode_stop_of(struct ch_sv raw) {
     static const struct ch_stop_word stops[] = {
         {"MAX_TOKENS", CH_STOP_LENGTH},
@@ -106,8 +104,8 @@ static void gemini_decode_finish(struct ch_decoder *d, struct ch_sv raw, enum ch
     st->finish_message = ch_arena_sv(&d->arena, message);
 }
 
-/* The model wrote a call that the server could not use: asked again it will
- * probably write another. */
+/* The server could not use a call that the model wrote; a retry will probably give another
+ * one. */
 static void gemini_decode_fail_by_reason(struct ch_decoder *d) {
     struct ch_sv raw = d->reply.stop_raw, words = gemini_decode_state_of(d)->finish_message;
     bool call = ch_sv_is(raw, "MALFORMED_FUNCTION_CALL") || ch_sv_is(raw, "UNEXPECTED_TOOL_CALL");
@@ -126,15 +124,15 @@ struct candidate {
 };
 
 struct chunk {
-    struct candidate first; /* the one with index 0 */
+    struct candidate first; /* the candidate with index 0 */
     bool has_first;
     bool recognised, has_error, crowded, has_more;
     struct ch_sv model;
-    struct ch_sv block, block_message; /* of promptFeedback */
+    struct ch_sv block, block_message; /* from promptFeedback */
     struct ch_sv usage, json;
 };
 
-/* A name, or the number that stands for it. */
+/* A name, or its number. */
 static void gemini_decode_take_word(struct ch_pull *p, struct ch_sv *out) {
     char c = ch_pull_peek(p);
     if (c == '"')
@@ -199,7 +197,7 @@ static void gemini_decode_read_content(struct state *st, struct ch_pull *p, stru
     }
 }
 
-/* Of several candidates the first is the reply; its index may come last. */
+/* The first of several candidates is the reply; its index may come last. */
 static void read_candidate(struct state *st, struct ch_pull *p, struct chunk *c) {
     struct candidate x = {0};
     struct ch_sv key;
@@ -325,8 +323,8 @@ static void gemini_decode_read_call(struct ch_sv json, struct ch_buf *scratch, s
     ch_members_read(json, scratch, members, CH_LEN(members), x);
 }
 
-/* Arguments are an object on the wire, not text that a model wrote: their
- * white space says nothing. */
+/* Compact arguments; they are an object on the wire, not the model's text, so their white
+ * space is meaningless. */
 static void gemini_decode_compact(struct ch_sv json, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
@@ -335,12 +333,12 @@ static void gemini_decode_compact(struct ch_sv json, struct ch_buf *out) {
         ch_jw_value(&w, v);
 }
 
-/* The call whose arguments came in pieces has all of them. */
+/* The streamed arguments of a call are complete. */
 static int end_growing(struct ch_decoder *d) {
     struct state *st = gemini_decode_state_of(d);
     CH_BUF_AUTO args = {0};
     ch_gemini_args_write(&st->args, &args);
-    if (st->args.bad) /* no object, so that nobody runs it */
+    if (st->args.bad) /* invalid arguments, so that the call is not run */
         CH_BUF_LIT(&args, "\"the pieces of the arguments do not fit together\"");
     int rc = ch_fold_call(d->fold, st->growing_key, CH_SV(""), CH_SV(""), ch_buf_sv(&args));
     ch_fold_close(d->fold, st->growing_key);
@@ -349,8 +347,8 @@ static int end_growing(struct ch_decoder *d) {
     return rc;
 }
 
-/* Nobody said that it has all: a string that was to go on is cut, and the call
- * stays open. */
+/* The streamed arguments end without completion: an unfinished string is truncated, and the
+ * call stays open. */
 static int leave_growing(struct ch_decoder *d) {
     struct state *st = gemini_decode_state_of(d);
     if (!st->args.growing)
@@ -368,10 +366,10 @@ static int gemini_decode_fold_call(struct ch_decoder *d, const struct part *part
     int rc = CHELA_OK;
     gemini_decode_read_call(part->call, &scratch, &x);
     if (st->growing && x.name.n)
-        rc = leave_growing(d); /* the next one begins */
+        rc = leave_growing(d); /* the next call begins */
     bool begins = !st->growing;
     if (rc < 0 || (begins && !x.name.n && !x.args.n))
-        return rc; /* the end of one that has ended */
+        return rc; /* end marker of a call that has ended */
     unsigned key = begins ? st->next++ : st->growing_key;
     gemini_decode_compact(x.args, &args);
     rc = ch_fold_call(d->fold, key, x.id, x.name, ch_buf_sv(&args));
@@ -381,7 +379,7 @@ static int gemini_decode_fold_call(struct ch_decoder *d, const struct part *part
         st->growing = true;
         st->growing_key = key;
         if (x.more)
-            d->reply.complete = false; /* whatever a finishReason before it said */
+            d->reply.complete = false; /* overrides an earlier finishReason */
         ch_gemini_args_add(&st->args, x.partial);
         return x.more || rc < 0 ? rc : end_growing(d);
     }
@@ -416,8 +414,7 @@ static int fold_part(struct ch_decoder *d, const struct part *part) {
     }
     if (!part->other.n && !part->signature.n)
         return CHELA_OK;
-    /* An empty text with a signature closes many replies: a part to keep, and
-     * nothing to show. */
+    /* Many replies end with an empty text and a signature: keep the part, show nothing. */
     st->open = OPEN_NONE;
     return ch_fold_opaque(d->fold, st->next++, part->other.n ? part->other : CH_SV("signature"),
                           part->json);
@@ -447,10 +444,10 @@ static int gemini_decode_use_chunk(struct ch_decoder *d, const struct chunk *c,
     return CHELA_OK;
 }
 
-/* --- chunks that repeat */
+/* --- repeated chunks */
 
-/* The text that is all a chunk says, as it stands in data; {NULL,0} if it says
- * more, or less. */
+/* The only text of a chunk, as a slice of data; {NULL,0} if the chunk contains anything
+ * else. */
 static struct ch_sv only_text(const struct state *st, const struct chunk *c) {
     const struct part *part = st->parts;
     bool one = c->has_first && !c->has_more && st->nparts == 1 && !c->first.reason.n &&
@@ -506,7 +503,7 @@ static int gemini_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNU
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]"))
-        return CHELA_OK; /* proxies add it */
+        return CHELA_OK; /* added by proxies */
     rc = gemini_decode_read_all(d, data, &c, &array, err);
     struct ch_sv text = rc < 0 || array ? ch_sv(NULL, 0) : only_text(st, &c);
     struct ch_template_event e = {.data = data, .piece = text, .figures = c.usage};
@@ -515,8 +512,8 @@ static int gemini_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNU
     return rc;
 }
 
-/* A whole reply has ended even if it does not say why; but with neither
- * content nor reason there is no reply, nor in half of a document. */
+/* A whole reply is complete even without a finishReason; but without content and reason, or
+ * if truncated, it is no reply. */
 static int gemini_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct chunk c = {0};
     bool array;
@@ -534,8 +531,7 @@ static int gemini_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct
 
 /* --- the end */
 
-/* candidatesTokenCount leaves thoughts out, promptTokenCount includes what was
- * cached. */
+/* candidatesTokenCount excludes thoughts; promptTokenCount includes cached tokens. */
 static void gemini_decode_set_usage(struct ch_decoder *d) {
     const struct usage *u = &gemini_decode_state_of(d)->usage;
     struct ch_sv figures = ch_buf_sv(&gemini_decode_state_of(d)->figures);

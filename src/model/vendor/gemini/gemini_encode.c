@@ -1,16 +1,15 @@
-/* gemini_encode.c -- our request as a GenerateContentRequest.
+/* gemini_encode.c -- encodes a neutral request as a GenerateContentRequest.
  *
- *   head      {"systemInstruction","tools":[..],"contents":[
- *   contents  each of our messages as zero or more of theirs
- *   tail      ],"toolConfig","generationConfig",... what may change from turn
- *             to turn }
+ *       head      {"systemInstruction","tools":[..],"contents":[
+ *       contents  each neutral message as zero or more contents
+ *       tail      ],"toolConfig","generationConfig",... what may change from turn
+ *                 to turn }
  *
- * The model is part of the URL. Signatures, and parts that only Gemini
- * understands, go back to the model that made them, on the part they came
- * with. From Gemini 3 on the first call of a reply needs a signature; one that
- * another model wrote gets the word that the service has for this. Before,
- * calls have no ids, and results are paired with them by order and name.
- * There is no switch for parallel calls: no_parallel is not heeded. */
+ * The model is part of the URL. Signatures and Gemini-specific parts are sent back to the
+ * model that made them, on the same part. From Gemini 3 on, the first call of a reply needs
+ * a signature; a call written by another model gets the placeholder that the service
+ * defines. Before Gemini 3, calls have no ids, and results are matched by order and name.
+ * There is no switch for parallel calls: no_parallel is ignored. */
 #include "model/vendor/gemini/gemini_encode.h"
 
 #include "model/codec/encode.h"
@@ -25,15 +24,15 @@
 
 /* --- head */
 
-/* In the words that are honoured; arguments are checked against the original. */
+/* Write the schema in the supported subset; arguments are validated against the original. */
 static void gemini_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
     CH_BUF_AUTO clean = {0};
     bool said = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
     ch_jw_kraw(w, key, said ? ch_buf_sv(&clean) : schema);
 }
 
-/* A function without parameters has no schema: an object without properties is
- * refused by some models. */
+/* A function without parameters is sent without a schema, because some models reject an
+ * object without properties. */
 static bool has_parameters(struct ch_sv schema) {
     static const char *const keys[] = {"$ref", "anyOf", "oneOf", "allOf", "additionalProperties"};
     CH_ARENA_AUTO arena = {0};
@@ -98,7 +97,8 @@ static bool any_strict(const struct ch_model_request *req) {
     return false;
 }
 
-/* VALIDATED is AUTO that holds calls to their schema: what strict means. */
+/* VALIDATED is AUTO with validation of calls against their schema, which is the meaning of
+ * strict. */
 static const char *calling_mode(const struct ch_model_request *req) {
     switch (req->choice) {
     case CH_CHOICE_ANY:
@@ -173,7 +173,7 @@ static void gemini_encode_write_sampling(const struct ch_model_request *req, str
         write_stop(req, w);
 }
 
-/* Before Gemini 3 a schema of the answer does not go with tools. */
+/* Before Gemini 3, structured output cannot be combined with tools. */
 bool ch_gemini_takes_schema(const struct ch_model_request *req) {
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
            (!req->ntools || ch_gemini_is_3(ch_gemini_parse(req->model)));
@@ -189,7 +189,7 @@ static void write_generation(const struct ch_model_request *req, struct ch_jw *w
     write_thinking(req, w);
 }
 
-/* The members of `add` that `have` does not name. */
+/* Write the members of `add` that are not in `have`. */
 static void write_others(struct ch_jw *w, const struct ch_json *add, const struct ch_json *have) {
     for (CH_JSON_MEMBERS(k, v, add)) {
         if (ch_json_get_sv(have, ch_json_str(k)))
@@ -199,8 +199,8 @@ static void write_others(struct ch_jw *w, const struct ch_json *add, const struc
     }
 }
 
-/* Most of what a user adds to a body is a member of generationConfig (topP,
- * seed, ...): those stand beside ours, and go before them. */
+/* Most members that users add to a body belong to generationConfig (topP, seed, ...): they
+ * are merged with chela's and take precedence. */
 static void write_generation_config(const struct ch_model_request *req, const struct ch_json *extra,
                                     struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
@@ -253,14 +253,14 @@ int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- messages */
 
-/* What is being written: the parts of one content. */
+/* State while writing the parts of one content. */
 struct writing {
     struct ch_jw w;
     struct ch_buf *out;
     const struct ch_msg *m;
-    const char *prefix; /* of the message's kind, until the first text */
-    bool own;           /* made by this model: signatures and own parts go back */
-    bool is_3;          /* Gemini 3: ids, signatures demanded, media in results */
+    const char *prefix; /* prefix of the message kind, until the first text */
+    bool own;           /* made by this model: signatures and specific parts are sent back */
+    bool is_3;          /* Gemini 3: ids, required signatures, media in results */
     bool called;        /* a call was written */
     size_t mark, parts;
 };
@@ -279,7 +279,7 @@ static struct writing begin_content(const struct ch_model_request *req, const st
     return x;
 }
 
-/* A content without parts is refused. */
+/* Remove a content without parts, which the service rejects. */
 static void end_content(struct writing *x) {
     ch_jw_end(&x->w, ']');
     ch_jw_end(&x->w, '}');
@@ -314,7 +314,7 @@ static bool gemini_encode_ends_with(struct ch_sv s, const char *tail) {
     return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
 }
 
-/* The type of a file by its name, where nobody said. */
+/* The media type derived from the file name, if not given. */
 static struct ch_sv media_type(const struct ch_block *b) {
     static const struct {
         const char *ending, *type;
@@ -337,7 +337,7 @@ static bool gemini_encode_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
-/* What a part reads as where its kind is not taken; false: it can be sent. */
+/* Text for a part of an unsupported type; false: the part can be sent. */
 static bool as_text(const struct ch_block *b, struct ch_buf *text) {
     if (b->type != CH_BLOCK_DOCUMENT || ch_sv_is(media_type(b), "application/pdf"))
         return false;
@@ -374,7 +374,7 @@ static void gemini_encode_write_media(struct writing *x, const struct ch_block *
 
 /* --- results */
 
-/* What a functionResponse may hold besides its text. */
+/* True if a functionResponse may contain this block beside its text. */
 static bool fits_response(const struct writing *x, const struct ch_block *b) {
     static const char *const types[] = {"image/png", "image/jpeg", "image/webp", "application/pdf"};
     for (size_t i = 0; i < CH_LEN(types); i++)
@@ -420,7 +420,7 @@ static void gemini_encode_write_result(struct writing *x, const struct ch_block 
     end_part(x, CH_SV(""));
 }
 
-/* Media of the results that stay outside of them, each result's named. */
+/* Write the media of a result that cannot be inside of it, labelled with the result. */
 static void write_rest_of_result(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO label = {0};
     for (unsigned i = 1; i <= b->span; i++) {
@@ -434,8 +434,8 @@ static void write_rest_of_result(struct writing *x, const struct ch_block *b) {
     }
 }
 
-/* All results of a batch are one content. What else there is must not follow
- * them in it: the model would take that for words of its own. */
+/* All results of a batch are one content. Other parts must not follow in the same content,
+ * because the model would take them for its own words. */
 static void gemini_encode_results(const struct ch_model_request *req, const struct ch_msg *m,
                                   struct ch_buf *out) {
     struct writing x = begin_content(req, m, out);
@@ -476,7 +476,7 @@ static void gemini_encode_write_call(struct writing *x, const struct ch_block *b
     end_part(x, signature);
 }
 
-/* Summaries of thoughts are for people; a signed one is part of the record. */
+/* Summaries of thoughts are for people and omitted; a signed one must be sent back. */
 static void gemini_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
     if (!x->own || !b->extra.n)
         return;

@@ -1,4 +1,4 @@
-/* gemini_encode.h -- our request as a GenerateContentRequest. */
+/* gemini_encode.h -- encodes a neutral request as a GenerateContentRequest. */
 #ifndef CH_MODEL_GEMINI_ENCODE_H
 #define CH_MODEL_GEMINI_ENCODE_H
 #include "model/vendor/gemini/gemini.h"

@@ -1,12 +1,12 @@
-/* gemini_errors.c -- errors as Google's services write them.
+/* gemini_errors.c -- parses errors of Google's services.
  *
- *   {"error":{"code":429,"message":"..","status":"RESOURCE_EXHAUSTED",
- *     "details":[{"@type":"..RetryInfo","retryDelay":"34.4s"},
- *                {"@type":"..QuotaFailure","violations":[{"quotaId":".."}]},
- *                {"@type":"..ErrorInfo","reason":"API_KEY_INVALID"}]}}
+ *       {"error":{"code":429,"message":"..","status":"RESOURCE_EXHAUSTED",
+ *         "details":[{"@type":"..RetryInfo","retryDelay":"34.4s"},
+ *                    {"@type":"..QuotaFailure","violations":[{"quotaId":".."}]},
+ *                    {"@type":"..ErrorInfo","reason":"API_KEY_INVALID"}]}}
  *
- * also as the one element of an array. Whether a 429 is worth waiting for is
- * in the details: a quota of the day is not. */
+ * The error may also be the only element of an array. The details show whether a 429 is
+ * worth waiting for: a daily quota is not. */
 #include "model/vendor/gemini/gemini_errors.h"
 
 #include "base/error.h"
@@ -38,7 +38,7 @@ static struct details gemini_errors_read_details(const struct ch_json *error) {
 }
 
 int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    CH_ARENA_AUTO arena = {0}; /* kept texts are copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
     if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
@@ -55,7 +55,8 @@ int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
     if (!d->retry_after_ms)
         d->retry_after_ms = x.retry_ms;
     ch_decoder_fail(d, &e);
-    /* Its words ("check your plan and billing details") say less than this. */
+    /* The details are more precise than the message ("check your plan and billing
+     * details"). */
     if (ch_sv_is(e.type, "RESOURCE_EXHAUSTED")) {
         d->reply.error.cls = CH_ERR_RATE_LIMIT;
         d->reply.error.retryable = !x.daily;

@@ -1,11 +1,11 @@
-/* gemini_errors.h -- errors as Google's services write them. */
+/* gemini_errors.h -- parses errors of Google's services. */
 #ifndef CH_MODEL_GEMINI_ERRORS_H
 #define CH_MODEL_GEMINI_ERRORS_H
 #include "model/vendor/gemini/gemini.h"
 
-/* The reply failed with the error that json, a chunk, holds: google.rpc.Status
- * with details that say how long to wait and which quota it was. CHELA_EPARSE
- * if json is malformed; nothing happens if it holds no error. */
+/* Fail the reply with the error in json, a chunk: google.rpc.Status, whose details contain
+ * the retry delay and the exceeded quota. CHELA_EPARSE if json is malformed; no-op if it
+ * contains no error. */
 int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json);
 
 #endif

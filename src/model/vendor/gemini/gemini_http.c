@@ -1,11 +1,11 @@
-/* gemini_http.c -- where a Gemini request goes: the model is part of the URL.
+/* gemini_http.c -- URL and headers of a Gemini request; the model is part of the URL.
  *
- *   Google AI  HOST/v1beta/models/M:streamGenerateContent?alt=sse
- *   Vertex     HOST/v1beta1/projects/P/locations/L/publishers/google/models/M:..
+ *       Google AI  HOST/v1beta/models/M:streamGenerateContent?alt=sse
+ *       Vertex     HOST/v1beta1/projects/P/locations/L/publishers/google/models/M:..
  *
- * The first takes an API key, the second an OAuth token (or, without a
- * project, a key of its express mode). A model may also be given by its whole
- * resource name, "projects/P/locations/L/endpoints/E". */
+ * Google AI takes an API key, Vertex an OAuth token (or, without a project, an express mode
+ * key). A model may also be given by its full resource name,
+ * "projects/P/locations/L/endpoints/E". */
 #include "model/vendor/gemini/gemini_http.h"
 
 #include "model/codec/encode.h"
@@ -16,7 +16,7 @@ static bool gemini_http_ends_with(struct ch_sv s, const char *tail) {
     return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
 }
 
-/* "/v1beta", "/v1": the base URL has its version already. */
+/* True if the base URL already contains a version: "/v1beta", "/v1". */
 static bool has_version(struct ch_sv base) {
     size_t i = base.n;
     while (i > 0 && base.p[i - 1] != '/')
@@ -24,8 +24,8 @@ static bool has_version(struct ch_sv base) {
     return base.n - i >= 2 && base.p[i] == 'v' && base.p[i + 1] >= '1' && base.p[i + 1] <= '9';
 }
 
-/* What stands between base URL and model. A base URL may end at the host, at
- * the version, or, on Vertex, at the location or the publisher. */
+/* The path between base URL and model. A base URL may end at the host, at the version or,
+ * on Vertex, at the location or the publisher. */
 static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
     bool project = ch_sv_contains_nocase(base, "/projects/");
     bool vertex = ch_sv_contains_nocase(base, "aiplatform");
@@ -34,12 +34,12 @@ static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
         return version;
     if (project && !gemini_http_ends_with(base, "/publishers/google"))
         return "/publishers/google/models/";
-    if (vertex && !project) /* a key of express mode */
+    if (vertex && !project) /* an express mode key */
         return version[1] ? "/v1beta1/publishers/google/models/" : "/publishers/google/models/";
     return version[1] ? "/v1beta/models/" : "/models/";
 }
 
-/* The model as part of a path: users type it. */
+/* Append the model, percent-encoded because users type it. */
 static void gemini_http_add_model(struct ch_buf *out, struct ch_sv model) {
     for (size_t i = 0; i < model.n; i++) {
         unsigned char c = (unsigned char)model.p[i];
@@ -51,7 +51,7 @@ static void gemini_http_add_model(struct ch_buf *out, struct ch_sv model) {
     }
 }
 
-/* The base URL without what is behind a '?', which stays in *query. */
+/* The base URL without its query, which is stored in *query. */
 static struct ch_sv split_base(const char *base_url, struct ch_sv *query) {
     *query = ch_sv_str(base_url);
     struct ch_sv base = ch_sv_split(query, '?');

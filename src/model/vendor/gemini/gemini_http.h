@@ -1,4 +1,4 @@
-/* gemini_http.h -- where a Gemini request goes: the model is part of the URL. */
+/* gemini_http.h -- URL and headers of a Gemini request; the model is part of the URL. */
 #ifndef CH_MODEL_GEMINI_HTTP_H
 #define CH_MODEL_GEMINI_HTTP_H
 #include "model/vendor/gemini/gemini.h"
@@ -6,7 +6,7 @@
 int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
                    struct ch_http_request *out, struct chela_error *err);
 
-/* Where the models are listed. */
+/* URL of the list of models. */
 const char *ch_gemini_models_url(const char *base_url, struct ch_arena *a);
 
 #endif

@@ -4,8 +4,8 @@
 #define CH_MODEL_OPENAI_H
 #include "model/codec/codec.h"
 
-/* The name given to reasoning that came as parts of the content (Mistral); any
- * other name is the member it came in. */
+/* The name of reasoning that arrived as content parts (Mistral); any other name is the
+ * member that contained it. */
 #define CH_OPENAI_THINKING "thinking"
 
 #endif

@@ -1,9 +1,9 @@
-/* openai_calls.c -- which call a fragment belongs to; see openai_calls.h.
+/* openai_calls.c -- assigns fragments to calls; see openai_calls.h.
  *
- * A fragment names its call by index. Where servers leave the index out, the
- * id names it; where they use one index for all, another id, or another name
- * where there are no ids, begins a call of its own. Ids and names may come
- * again, or empty; they are set once. */
+ * A fragment names its call by index. If a server omits the index, the id identifies the
+ * call. If a server uses one index for all calls, a different id (or, without ids, a
+ * different name) begins a new call. Ids and names may be repeated or empty; they are set
+ * once. */
 #include "model/vendor/openai/openai_calls.h"
 
 #include "base/utf8.h"
@@ -13,11 +13,11 @@
 struct wire_call {
     int64_t index; /* -1: none */
     struct ch_sv id, name, arguments;
-    struct ch_sv raw;   /* the arguments as they are written, if that is a string */
+    struct ch_sv raw;   /* the undecoded arguments, if they are a string */
     struct ch_sv extra; /* JSON */
 };
 
-/* What is called: {"name","arguments"}; a custom tool has an "input". */
+/* Read {"name","arguments"}; a custom tool has "input". */
 static void read_function(struct ch_pull *p, struct wire_call *c) {
     struct ch_sv key;
     if (!ch_pull_enter(p, '{'))
@@ -27,7 +27,7 @@ static void read_function(struct ch_pull *p, struct wire_call *c) {
             ch_pull_str(p, &c->name);
         else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input"))
             ch_pull_skip(p);
-        else if (ch_pull_peek(p) == '{') /* an object, where a string is due */
+        else if (ch_pull_peek(p) == '{') /* an object instead of a string */
             ch_pull_raw(p, &c->arguments);
         else
             ch_pull_str_raw(p, &c->arguments, &c->raw);
@@ -57,8 +57,8 @@ static uint64_t openai_calls_hash_of(struct ch_sv s) {
     return s.n ? ch_hash(0, s) | 1 : 0;
 }
 
-/* A call of its own at an index in use: a name, and another id than before; or
- * another name, where neither has an id. */
+/* True if a fragment at a used index begins a new call: it has a name and a different id,
+ * or a different name if neither has an id. */
 static bool is_another(const struct ch_openai_call *have, const struct wire_call *c) {
     uint64_t id = openai_calls_hash_of(c->id), name = openai_calls_hash_of(c->name);
     if (!name)
@@ -68,7 +68,7 @@ static bool is_another(const struct ch_openai_call *have, const struct wire_call
     return !id && !have->id && have->name && name != have->name;
 }
 
-/* The call that a fragment goes on with, or -1. */
+/* Index of the call that a fragment continues, or -1. */
 static int openai_calls_find_call(const struct ch_openai_calls *calls, const struct wire_call *c) {
     uint64_t id = openai_calls_hash_of(c->id);
     for (int i = (int)calls->n - 1; i >= 0; i--) {
@@ -78,7 +78,7 @@ static int openai_calls_find_call(const struct ch_openai_calls *calls, const str
         if (c->index < 0 && id && have->id == id)
             return i;
     }
-    /* Neither index nor id nor name: more of what came last. */
+    /* Without index, id and name, the fragment continues the last call. */
     return c->index < 0 && !id && !c->name.n ? (int)calls->n - 1 : -1;
 }
 
@@ -86,7 +86,7 @@ static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
     if (calls->n == CH_LIMIT_CALLS_PER_REPLY)
         return -1;
     calls->list[calls->n] = (struct ch_openai_call){.index = index};
-    calls->fragments = CH_LIMIT_CALLS_PER_REPLY; /* not a fragment alone */
+    calls->fragments = CH_LIMIT_CALLS_PER_REPLY; /* not a mere fragment */
     return (int)calls->n++;
 }
 
@@ -103,7 +103,7 @@ static int openai_calls_fold_call(struct ch_openai_calls *calls, struct ch_fold 
     calls->said = c->extra.n ? ch_sv(NULL, 0) : c->raw;
     CH_BUF_AUTO clean = {0};
     struct ch_sv arguments = c->arguments;
-    if (!ch_utf8_valid(arguments)) { /* an object's bytes were not looked at */
+    if (!ch_utf8_valid(arguments)) { /* the bytes of an object were not validated yet */
         ch_utf8_add_valid(&clean, arguments);
         arguments = ch_buf_sv(&clean);
     }

@@ -1,13 +1,12 @@
-/* openai_decode.c -- a Chat Completions reply, streamed or whole.
+/* openai_decode.c -- decodes a Chat Completions reply, streamed or whole.
  *
- * One codec for many servers, so it believes little: members may come in any
- * order, twice, or as null; the last chunk may hold text and calls besides its
- * finish_reason; usage may be anywhere. A non-empty finish_reason is the terminal marker and
- * closes the calls; [DONE] is optional, and reading goes on after the marker,
- * since usage often follows it.
+ * This codec serves many servers and assumes little: members may come in any order, twice,
+ * or as null; the last chunk may contain text and calls beside its finish_reason; usage may
+ * be anywhere. A non-empty finish_reason is the end marker and closes the calls. [DONE] is
+ * optional, and decoding continues after the marker, because usage often follows.
  *
- * A whole reply is read as if its message were one delta. A chunk that differs
- * from the one before in its text alone is not read again (delta_fast_path.h). */
+ * The message of a whole reply is decoded like one delta. A chunk that differs from the
+ * previous one only in its text is matched by a template (delta_fast_path.h). */
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -21,39 +20,39 @@
 #include "json/members.h"
 #include "json/pull.h"
 
-/* Keys in the fold; calls have those from CH_OPENAI_CALL_KEYS on. */
+/* Fold keys; calls use the keys from CH_OPENAI_CALL_KEYS on. */
 enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL };
 
-/* What the chunk at hand says, if that is one string. */
+/* The only string of the current chunk. */
 struct said {
-    struct ch_sv raw[4]; /* it, wherever it stands in the chunk, as it is written */
+    struct ch_sv raw[4]; /* its occurrences in the chunk, undecoded */
     size_t n;
-    unsigned key; /* of the block it is for */
-    bool more;    /* it says more */
+    unsigned key; /* key of its block */
+    bool more;    /* the chunk contains more */
 };
 
 struct state {
     struct ch_openai_calls calls;
-    bool finished;      /* a finish_reason came */
-    bool unnamed;       /* an empty one came: this server has no reasons */
-    bool native_length; /* a router says that the model was cut */
+    bool finished;      /* a finish_reason was received */
+    bool unnamed;       /* an empty one was received: this server sends no reasons */
+    bool native_length; /* a router reports that the model's output was truncated */
     bool unexplained;   /* a whole reply whose finish_reason is null */
-    const char *member; /* where reasoning came from last */
+    const char *member; /* member that contained the last reasoning */
     struct ch_details details;
-    struct ch_buf usage; /* the last one, JSON */
+    struct ch_buf usage; /* last usage object, JSON */
     struct ch_buf inner; /* scratch for parts of an event */
 
     struct said said;
-    struct ch_template template; /* of chunks that say one thing: */
-    unsigned repeats;            /* more for the block with this key */
-    bool detailed;               /* and for the last of the details */
+    struct ch_template template; /* template of chunks with one string */
+    unsigned repeats;            /* key of the block it appends to */
+    bool detailed;               /* also appends to the last reasoning detail */
 };
 
 static struct state *openai_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-/* --- why it ended */
+/* --- stop reasons */
 
 static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
     static const struct ch_stop_word stops[] = {
@@ -97,10 +96,10 @@ static void openai_decode_fail_by_reason(struct ch_decoder *d) {
 
 /* --- content */
 
-/* Reasoning, in the order in which it is looked for. */
+/* Reasoning members, in order of precedence. */
 static const char *const reasoning_members[] = {"reasoning_content", "reasoning", "reasoning_text"};
 
-/* A string: what it says, and how it is written. */
+/* A string, decoded and undecoded. */
 struct text {
     struct ch_sv says, raw;
 };
@@ -175,7 +174,7 @@ static int openai_decode_fold_reasoning(struct ch_decoder *d, struct text piece,
     return ch_fold_field(d->fold, KEY_REASONING, ch_sv_str(member), CH_SV(""));
 }
 
-/* The text of a part: "..", or [{"text":".."},..] (Mistral's thinking). */
+/* Text of a part: "..", or [{"text":".."},..] (Mistral's thinking). */
 static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
     struct ch_sv key;
     struct text text;
@@ -226,7 +225,7 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
     return rc;
 }
 
-/* Details repeat a reasoning member; their text counts only without one. */
+/* Details repeat a reasoning member; their text counts only if that member is missing. */
 static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
     struct state *st = openai_decode_state_of(d);
     CH_BUF_AUTO text = {0};
@@ -253,7 +252,7 @@ static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
 
 static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
     int rc = CHELA_OK;
-    bool told = false; /* some send the same reasoning under two names */
+    bool told = false; /* some servers send the same reasoning under two names */
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++) {
         if (!x->reasoning[i].says.n)
             continue;
@@ -283,8 +282,8 @@ struct choice {
     bool has_index, has_reason;
     bool null_reason; /* finish_reason is there and is null */
     struct delta delta;
-    struct ch_sv late;    /* a delta that came before its index: JSON */
-    struct ch_sv message; /* the reply as a whole, or so far: JSON */
+    struct ch_sv late;    /* JSON of a delta that preceded its index */
+    struct ch_sv message; /* JSON of the whole reply, or of the reply so far */
     struct ch_sv reason, native, usage, error;
     bool has_delta;
 };
@@ -322,7 +321,7 @@ static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
     }
 }
 
-/* Kept as it came and read at the end: it may come with every chunk. */
+/* Stored and parsed at the end, because every chunk may contain it. */
 static void openai_decode_set_usage(struct ch_decoder *d, struct ch_sv json) {
     struct ch_buf *usage = &openai_decode_state_of(d)->usage;
     if (!json.n || *json.p != '{')
@@ -331,8 +330,8 @@ static void openai_decode_set_usage(struct ch_decoder *d, struct ch_sv json) {
     ch_buf_add_sv(usage, json);
 }
 
-/* A whole reply has ended even if it does not say why. OpenRouter gives null
- * when the model was cut, and for an empty reply, which is a failure. */
+/* A whole reply is complete even without a finish_reason. OpenRouter sends null for
+ * truncated output, and for an empty reply, which is a failure. */
 static void finish_whole(struct ch_decoder *d, const struct choice *c) {
     d->reply.complete = true;
     openai_decode_state_of(d)->unexplained = c->null_reason;
@@ -344,7 +343,7 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
     struct state *st = openai_decode_state_of(d);
     CH_BUF_AUTO scratch = {0};
     if (c->index != 0)
-        return CHELA_OK; /* of several answers, the first is the reply */
+        return CHELA_OK; /* the first of several choices is the reply */
     struct ch_sv json = c->has_delta ? c->late : c->message;
     if (json.n) {
         struct ch_pull p;
@@ -361,7 +360,7 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
 }
 
 struct chunk {
-    struct choice choice; /* the first with index 0 */
+    struct choice choice; /* the choice with index 0 */
     bool has_choices, has_choice, has_error;
     struct ch_sv model, usage; /* usage: JSON */
     struct ch_template_unread unread;
@@ -380,7 +379,7 @@ static void read_choices(struct ch_pull *p, struct chunk *c) {
     }
 }
 
-/* Groq keeps usage and errors in a member of its own. */
+/* Groq puts usage and errors into a member of its own. */
 static void read_x_groq(struct ch_pull *p, struct chunk *c) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct chunk, usage, "usage", CH_MEMBER_RAW),
@@ -427,7 +426,7 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
     return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
 }
 
-/* --- chunks that repeat */
+/* --- repeated chunks */
 
 static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
     struct state *st = openai_decode_state_of(d);

@@ -1,13 +1,13 @@
-/* openai_encode.c -- our request as a Chat Completions request.
+/* openai_encode.c -- encodes a neutral request as a Chat Completions request.
  *
- *   head      {"model","tools":[..],"messages":[{system}
- *   messages  each of ours as zero or more of theirs
- *   tail      ],"stream",... what may change from turn to turn }
+ *       head      {"model","tools":[..],"messages":[{system}
+ *       messages  each neutral message as zero or more wire messages
+ *       tail      ],"stream",... what may change from turn to turn }
  *
- * How a server departs from OpenAI's own is in the endpoint's quirks and
- * nowhere else. Tool results are text there: what else a tool returned follows
- * all results in a message from the user. Reasoning goes back under the name
- * it came in, but only to the model that wrote it. */
+ * Deviations of a server from OpenAI's own are described by the endpoint's quirks and
+ * nowhere else. Tool results are text; media of results follow after all results in a user
+ * message. Reasoning is sent back in the member it came in, but only to the model that
+ * wrote it. */
 #include "model/vendor/openai/openai_encode.h"
 
 #include "model/codec/encode.h"
@@ -25,12 +25,12 @@ static bool openai_encode_has_quirk(const struct ch_model_request *req, enum ch_
     return req->endpoint->quirks & q;
 }
 
-/* OpenAI's own service, as far as quirks tell. */
+/* True for OpenAI's own service, judged by the quirks. */
 static bool openai_encode_is_plain(const struct ch_model_request *req) {
     return !openai_encode_has_quirk(req, CH_Q_NO_DEVELOPER);
 }
 
-/* --- models that reason refuse some parameters and take others */
+/* --- reasoning models reject some parameters and accept others */
 
 static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
@@ -167,7 +167,7 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
     if (openai_encode_is_plain(req) && ch_gpt_reasons(req->model))
-        return; /* neither temperature nor stop is taken */
+        return; /* temperature and stop are not supported */
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
         ch_jw_double(w, req->temperature);
@@ -257,7 +257,7 @@ enum ch_id_rule ch_openai_ids(const struct ch_model_request *req) {
     return openai_encode_has_quirk(req, CH_Q_ID9) ? CH_ID_9 : CH_ID_40;
 }
 
-/* A message of the user's with a string for its content. */
+/* A user message with string content. */
 static void write_as_text(const struct ch_model_request *req, const struct ch_msg *m,
                           struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
@@ -304,7 +304,8 @@ static void openai_encode_user(const struct ch_model_request *req, const struct 
     }
     if (!content)
         return;
-    /* Where more may follow in the same message, that may be an image. */
+    /* If later content may be merged into this message, it may be an image, so parts are
+     * needed. */
     bool plain = content == 1 && !media && !openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     if (plain || openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
         write_as_text(req, m, out);
@@ -324,7 +325,7 @@ static void openai_encode_result(const struct ch_model_request *req, const struc
     ch_jw_end(&w, '}');
 }
 
-/* Images and documents of the results, as the user's, each named. */
+/* Images and documents of results as a user message, each labelled. */
 static void encode_result_media(const struct ch_model_request *req, const struct ch_msg *m,
                                 struct ch_buf *out) {
     size_t n = 0;
@@ -360,12 +361,12 @@ static void openai_encode_results(const struct ch_model_request *req, const stru
         i += m->blocks[i].span;
     }
     encode_result_media(req, m, out);
-    openai_encode_user(req, m, out); /* what stands beside the results */
+    openai_encode_user(req, m, out); /* blocks beside the results */
 }
 
-/* --- the assistant's */
+/* --- assistant messages */
 
-/* Whether the model that is asked wrote this reply. */
+/* True if the requested model wrote this reply. */
 static bool openai_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m) {
     return m->api && strcmp(m->api, "openai") == 0 && ch_gpt_same(m->model, req->model);
 }
@@ -412,7 +413,7 @@ static void openai_encode_write_calls(const struct ch_model_request *req, const 
     ch_jw_end(w, ']');
 }
 
-/* Some servers demand the member on every turn, also empty. */
+/* Some servers require the member on every turn, even if empty. */
 static void openai_encode_write_reasoning(const struct ch_model_request *req,
                                           const struct ch_msg *m, bool own, struct ch_jw *w) {
     bool demanded = openai_encode_has_quirk(req, CH_Q_REPLAY_REASONING);
@@ -425,7 +426,7 @@ static void openai_encode_write_reasoning(const struct ch_model_request *req,
         ch_jw_kraw(w, "reasoning_details", b->extra);
 }
 
-/* Mistral has its reasoning back as it gave it: a part of the content. */
+/* Mistral expects its reasoning back as a part of the content. */
 static void write_thinking_content(const struct ch_block *reasoning, struct ch_sv text,
                                    struct ch_jw *w) {
     ch_jw_key(w, "content");
@@ -442,7 +443,7 @@ static void write_thinking_content(const struct ch_block *reasoning, struct ch_s
     ch_jw_end(w, ']');
 }
 
-/* What an assistant's message says besides its reasoning. */
+/* The content of an assistant message besides its reasoning. */
 struct said {
     struct ch_buf text, refusal;
     bool silent, calls;
@@ -487,7 +488,7 @@ static void write_assistant(const struct ch_model_request *req, const struct ch_
     ch_jw_end(&w, '}');
 }
 
-/* More in the message before, which was a text and nothing else. */
+/* Append to the previous message, which contained only text. */
 static void continue_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                const struct said *s, struct ch_buf *out) {
     struct ch_jw w = {.out = out, .comma = true};

@@ -1,4 +1,4 @@
-/* openai_encode.h -- our request as a Chat Completions request. */
+/* openai_encode.h -- encodes a neutral request as a Chat Completions request. */
 #ifndef CH_MODEL_OPENAI_ENCODE_H
 #define CH_MODEL_OPENAI_ENCODE_H
 #include "model/vendor/openai/openai.h"

@@ -10,7 +10,7 @@ void ch_openai_text_part(struct ch_jw *w, struct ch_sv text) {
     ch_jw_end(w, '}');
 }
 
-/* "data:image/png;base64,...": long, so written in place. */
+/* "data:image/png;base64,...": written in place, because it is long. */
 static void openai_parts_write_data_url(struct ch_jw *w, const char *key,
                                         const struct ch_block *b) {
     CH_BUF_AUTO url = {0};
@@ -58,7 +58,7 @@ static void openai_parts_write_file(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_end(w, '}');
 }
 
-/* What a part reads as where only text is taken; false: it must be sent. */
+/* Text for a part where only text is supported; false: the part must be sent. */
 static bool part_as_text(const struct ch_model_request *req, const struct ch_block *b,
                          struct ch_buf *text) {
     bool url = b->flags & CH_F_URL;

@@ -1,5 +1,5 @@
-/* openai_turns.c -- see openai_turns.h. Whose turn it is, and where in it the
- * text stands, is told by the bytes of the last message alone. */
+/* openai_turns.c -- see openai_turns.h. The bytes of the last message alone show its role
+ * and whether it is open. */
 #include "model/vendor/openai/openai_turns.h"
 
 #include "json/writer.h"
@@ -7,11 +7,11 @@
 struct turn {
     struct ch_sv role; /* empty: there is no message */
     bool in_string;
-    unsigned depth; /* containers that are open; 0: the message is closed */
+    unsigned depth; /* number of open containers; 0: the message is closed */
 };
 
-/* What is open at the end of a message; false: it is no message but something
- * inside of one, since more is closed than was opened. */
+/* Determine the open containers at the end of a message; false if s starts inside of a
+ * message, because more is closed than opened. */
 static bool openai_turns_read_message(struct ch_sv s, struct turn *t) {
     t->in_string = false;
     t->depth = 0;

@@ -1,27 +1,26 @@
-/* openai_turns.h -- user and assistant in turn, for servers whose templates take
- * nothing else (quirk alternate_roles).
+/* openai_turns.h -- alternating user and assistant messages, for servers whose templates
+ * require them (quirk alternate_roles).
  *
- * Messages of one role in a row become one. For that the last message is left
- * open, inside its content: a string, or a list of parts. What comes next goes
- * on in it or ends it, and the tail ends it for now; so no byte of a message
- * changes because a later one was added. The results of tools stand between
- * the two roles and are closed; what the user says right after them needs a
- * word of the assistant's before it. */
+ * Consecutive messages of one role are merged. For this, the last message is left open
+ * inside its content: a string or a list of parts. The next message continues or closes it,
+ * and the tail closes it for the current request, so later messages never change earlier
+ * bytes. Tool results stand between the two roles and are closed; user text right after
+ * them needs an assistant message in between. */
 #ifndef CH_MODEL_OPENAI_TURNS_H
 #define CH_MODEL_OPENAI_TURNS_H
 #include "base/buf.h"
 
-/* Whether out ends in an open message of this role: what is added to its
- * content follows there. */
+/* True if out ends in an open message of this role, so that further content is appended to
+ * it. */
 bool ch_turn_goes_on(const struct ch_buf *out, const char *role);
-/* More for a content that is a string. */
+/* Append to a string content. */
 void ch_turn_add_text(struct ch_buf *out, struct ch_sv text);
-/* The message that ends with a string, its content, is open from now on. */
+/* Leave the message that ends with a string content open. */
 void ch_turn_leave_open(struct ch_buf *out);
 
-/* Before a message of another role. */
+/* Called before a message of another role. */
 void ch_turn_next(struct ch_buf *out, const char *role);
-/* End an open message, if there is one. */
+/* Close an open message, if any. */
 void ch_turn_close(struct ch_buf *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* openai_usage.c -- see openai_usage.h.
  *
- * prompt_tokens includes what the cache served; where that figure stands
- * depends on the vendor. completion_tokens includes reasoning at OpenAI but
- * not at xAI or in front of Gemini, which shows in the total. More reasoning
- * than completion shows nothing: some only count it differently. */
+ * prompt_tokens includes cached tokens; the member for cached tokens depends on the vendor.
+ * completion_tokens includes reasoning at OpenAI, but not at xAI or in front of Gemini,
+ * which the total shows. More reasoning than completion tokens proves nothing, because some
+ * servers count reasoning differently. */
 #include "model/vendor/openai/openai_usage.h"
 
 #include "json/pull.h"
@@ -43,7 +43,7 @@ static bool is_place(int i, const char *outer, struct ch_sv key) {
     return same_level && ch_sv_is(key, places[i].key);
 }
 
-/* Take the value if it is one of the figures of this level, else skip it. */
+/* Store the value if it is one of the figures of this level, else skip it. */
 static void take_figure(struct ch_pull *p, const char *outer, struct ch_sv key,
                         int64_t figures[FIGURES]) {
     for (int i = 0; i < FIGURES; i++)
@@ -73,7 +73,7 @@ static void read_figures(struct ch_sv json, struct ch_buf *scratch, int64_t figu
     }
 }
 
-/* The first that was reported; 0 is a report, too. */
+/* The first reported figure; 0 counts as reported. */
 static int64_t openai_usage_first_of(const int64_t figures[FIGURES], const enum figure *order,
                                      size_t n) {
     for (size_t i = 0; i < n; i++)

@@ -7,17 +7,17 @@
 #include "json/writer.h"
 
 struct ch_detail {
-    struct ch_buf first;           /* the object that began it */
-    struct ch_buf text, signature; /* what was added up */
+    struct ch_buf first;           /* the first object */
+    struct ch_buf text, signature; /* concatenated pieces */
     bool summary;                  /* the text's member is "summary" */
-    bool joins;                    /* more pieces may follow */
+    bool joins;                    /* further pieces may follow */
     int64_t index;
 };
 
-/* One object as read from the wire. */
+/* One object from the wire. */
 struct piece {
     struct ch_sv type, text, summary, signature;
-    struct ch_sv raw; /* the text or the summary as it is written */
+    struct ch_sv raw; /* the undecoded text or summary */
     int64_t index;
 };
 

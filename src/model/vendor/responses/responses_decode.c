@@ -1,15 +1,15 @@
-/* responses_decode.c -- a Responses reply, streamed or whole, into the fold.
+/* responses_decode.c -- decodes a Responses reply, streamed or whole.
  *
- * Events are routed by the JSON's own "type"; the event's name only repeats it,
- * and some servers leave it out. What an item holds is responses_items.c's
- * matter; here are the events, the reply's state and its end:
+ * Events are dispatched by the JSON's own "type"; the event name only repeats it, and some
+ * servers omit it. responses_items.c decodes items; this file handles the events, the state
+ * of the reply and its end:
  *
- *   response.completed             stop, or tool_use if there are calls
- *   response.incomplete            by its reason: length, refusal, pause
- *   response.failed, error         an error by its code
+ *       response.completed             stop, or tool_use if there are calls
+ *       response.incomplete            by its reason: length, refusal, pause
+ *       response.failed, error         an error by its code
  *
- * A whole reply is what response.completed carries. A delta that differs from
- * the one before in its text alone is not read again (delta_fast_path.h). */
+ * A whole reply is the content of response.completed. A delta that differs from the
+ * previous one only in its text is matched by a template (delta_fast_path.h). */
 #include <stddef.h>
 
 #include "base/limits.h"
@@ -24,10 +24,10 @@
 
 struct state {
     struct ch_responses_items items;
-    unsigned last;                   /* output_index of the item that was named last */
-    struct ch_template template;     /* of deltas that say: */
-    enum ch_responses_delta repeats; /* more of this */
-    unsigned key;                    /* for the block with this key */
+    unsigned last;                   /* output_index of the last item */
+    struct ch_template template;     /* template of deltas */
+    enum ch_responses_delta repeats; /* target of the learnt delta */
+    unsigned key;                    /* key of its block */
 };
 
 static struct state *responses_decode_state_of(struct ch_decoder *d) {
@@ -39,7 +39,7 @@ static struct state *responses_decode_state_of(struct ch_decoder *d) {
 struct response {
     struct ch_sv object, status, model, reason;
     struct ch_sv output, usage; /* JSON */
-    struct ch_sv json;          /* all of it */
+    struct ch_sv json;          /* the whole response object */
 };
 
 static void read_response(struct ch_pull *p, struct response *r) {
@@ -92,17 +92,17 @@ static void responses_decode_set_model(struct ch_decoder *d, struct ch_sv model)
 
 /* --- errors */
 
-/* `fallback` is said where the vendor's error says nothing. */
+/* `fallback` is used if the vendor's error has no text. */
 static int responses_decode_read_error(struct ch_decoder *d, struct ch_sv json,
                                        struct ch_sv fallback, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    CH_ARENA_AUTO arena = {0}; /* kept texts are copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
     if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return ch_decode_malformed(err);
     if (ch_vendor_error_read(v, &arena, &e)) {
         if (ch_sv_is(e.type, "error"))
-            e.type = CH_SV(""); /* the event's, not the error's */
+            e.type = CH_SV(""); /* the type of the event, not of the error */
         d->recognised = true;
         ch_decoder_fail(d, &e);
     } else if (fallback.n) {
@@ -127,7 +127,7 @@ static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_s
     return responses_decode_read_error(d, json, ch_sv_str(line), err);
 }
 
-/* The reply as a whole. `said` is its status by the event that carried it. */
+/* Apply the whole reply. `said` is its status according to the event. */
 static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
                         struct chela_error *err) {
     struct state *st = responses_decode_state_of(d);
@@ -163,7 +163,8 @@ struct event {
 static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     struct ch_pull p;
     struct ch_sv key;
-    memset(e, 0, offsetof(struct event, response)); /* a delta has none: save its zeros */
+    /* skip the large part, which a delta does not use */
+    memset(e, 0, offsetof(struct event, response));
     e->output_index = -1;
     ch_pull_init(&p, data, &d->scratch);
     if (ch_pull_enter(&p, '{'))
@@ -196,7 +197,7 @@ static bool responses_decode_ends(struct ch_sv s, struct ch_sv tail) {
     return s.n >= tail.n && memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0;
 }
 
-/* Names of what streams, without ".delta" and ".done". */
+/* Prefixes of streamed events, without ".delta" and ".done". */
 static const struct {
     struct ch_sv name;
     enum ch_responses_delta kind;
@@ -218,7 +219,8 @@ static bool find_stream(struct ch_sv name, enum ch_responses_delta *kind) {
     return false;
 }
 
-/* Where in data the piece stands; with escapes it was decoded elsewhere. */
+/* Find the piece in data; with escapes it was decoded elsewhere, and the function returns
+ * false. */
 static bool find_piece(struct ch_sv data, struct ch_sv *piece) {
     static const struct ch_sv name = CH_SV("\"delta\":\"");
     CH_BUF_AUTO scratch = {0};
@@ -279,7 +281,7 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
     size_t tail = delta ? 6 : responses_decode_ends(name, CH_SV(".done")) ? 5 : 0;
     if (!tail || !find_stream(ch_sv(name.p, name.n - tail), &kind))
         return CHELA_OK;
-    if (!delta) /* of reasoning, this is one part: the item's end has them all */
+    if (!delta) /* for reasoning this is one part; the item's end contains all parts */
         return kind == CH_DELTA_REASONING
                    ? CHELA_OK
                    : ch_responses_settle(items, d->fold, st->last, e->part, kind, e->text);
@@ -289,8 +291,7 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
     return rc;
 }
 
-/* The state that an event of the whole reply speaks of; {NULL,0}: none that
- * ends it. */
+/* The final status that an event name stands for; {NULL,0}: not final. */
 static struct ch_sv final_status(struct ch_sv name) {
     static const char *const names[] = {"completed", "incomplete", "failed", "cancelled"};
     for (size_t i = 0; i < CH_LEN(names); i++)

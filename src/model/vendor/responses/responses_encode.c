@@ -1,14 +1,14 @@
-/* responses_encode.c -- our request as a Responses request.
+/* responses_encode.c -- encodes a neutral request as a Responses request.
  *
- *   head   {"model","instructions","tools":[..],"input":[
- *   items  each of our messages as zero or more of theirs
- *   tail   ],"stream","store":false,... what may change from turn to turn }
+ *       head   {"model","instructions","tools":[..],"input":[
+ *       items  each neutral message as zero or more items
+ *       tail   ],"stream","store":false,... what may change from turn to turn }
  *
- * Nothing is kept on the server, so every request has the whole history, and a
- * model that reasons is asked for its reasoning in encrypted form. That goes
- * back as it came, but only to the model that wrote it, and only in front of
- * the item it led to: the server refuses the one without the other. Ids of
- * items are sent only where their reasoning is, for the same reason. */
+ * The server stores nothing, so every request contains the whole history, and reasoning
+ * models are asked for encrypted reasoning. Reasoning is sent back unchanged, but only to
+ * the model that wrote it, and only before the item it led to: the server rejects one
+ * without the other. For the same reason, item ids are sent only together with their
+ * reasoning. */
 #include "model/vendor/responses/responses_encode.h"
 
 #include "model/codec/encode.h"
@@ -19,19 +19,19 @@
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
 #define MAX_ITEM_ID 64
-#define MIN_OUTPUT_TOKENS 16 /* the least the API takes */
+#define MIN_OUTPUT_TOKENS 16 /* minimum of the API */
 
 static bool responses_encode_has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
     return req->endpoint->quirks & q;
 }
 
-/* OpenAI's own service, as far as quirks tell. */
+/* True for OpenAI's own service, judged by the quirks. */
 static bool responses_encode_is_plain(const struct ch_model_request *req) {
     return !responses_encode_has_quirk(req, CH_Q_NO_DEVELOPER);
 }
 
-/* Models of OpenAI's that are known not to reason refuse what has to do with
- * it; so does a deployment whose name says nothing (Azure). */
+/* OpenAI models that are known not to reason reject reasoning parameters; so does a
+ * deployment with an unknown name (Azure). */
 static bool may_reason(const struct ch_model_request *req) {
     struct ch_sv model = ch_gpt_bare(req->model);
     if (ch_sv_starts(model, "ft:"))
@@ -54,7 +54,7 @@ int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
-/* Left out, the server would try strict mode by itself: it is always said. */
+/* strict is always written, because the server's default is to try strict mode. */
 static void responses_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema,
                                           bool strict) {
     CH_BUF_AUTO clean = {0};
@@ -112,7 +112,7 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
         ch_jw_kbool(w, "parallel_tool_calls", false);
 }
 
-/* There is none for stop sequences, nor for a seed. */
+/* Stop sequences and seed are not supported. */
 static void responses_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
@@ -143,8 +143,8 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
     ch_jw_end(w, '}');
 }
 
-/* A summary is what people get to see of the reasoning; not everybody may have
- * one, so only who asks for reasoning asks for it. */
+/* A summary is the readable form of the reasoning. Some accounts may not request it, so it
+ * is requested only if reasoning was requested. */
 static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
@@ -240,7 +240,7 @@ static void responses_encode_write_file(struct ch_jw *w, const struct ch_block *
     ch_jw_end(w, '}');
 }
 
-/* Documents of text go as text; of the others PDF is sure to be taken. */
+/* Text documents are sent as text; of the other types, PDF is generally supported. */
 static void responses_encode_write_media(struct ch_jw *w, const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
     bool pdf = b->type == CH_BLOCK_DOCUMENT &&
@@ -336,12 +336,12 @@ static void responses_encode_results(const struct ch_msg *m, struct ch_buf *out)
             responses_encode_result(&m->blocks[i], out);
         i += m->blocks[i].span;
     }
-    responses_encode_user(m, out); /* what stands beside the results */
+    responses_encode_user(m, out); /* blocks beside the results */
 }
 
 /* --- the assistant's items */
 
-/* Items that want an answer chela cannot give: without one they are refused. */
+/* Items that need an answer which chela cannot give: the server rejects them unanswered. */
 static bool wants_answer(struct ch_sv type) {
     static const char *const types[] = {"computer_call", "local_shell_call", "shell_call",
                                         "shell_call_output", "apply_patch_call"};
@@ -365,7 +365,7 @@ static bool is_sent(const struct ch_block *b, bool same) {
     }
 }
 
-/* Reasoning goes back in front of what it led to. */
+/* True if reasoning precedes the item it led to, so that it can be sent back. */
 static bool goes_back(const struct ch_msg *m, uint32_t at) {
     uint32_t next = at + 1;
     while (next < m->nblocks && m->blocks[next].type == CH_BLOCK_REASONING)
@@ -374,7 +374,7 @@ static bool goes_back(const struct ch_msg *m, uint32_t at) {
            ch_is_json(m->blocks[at].extra, CH_JSON_OBJECT);
 }
 
-/* Ids are good only with all of the reasoning that they belong to. */
+/* Ids are valid only together with all reasoning that belongs to them. */
 static bool sends_ids(const struct ch_msg *m) {
     size_t reasoning = 0;
     for (uint32_t i = 0; i < m->nblocks; i++)
@@ -399,7 +399,7 @@ static struct extra read_extra(const struct ch_block *b) {
     return x;
 }
 
-/* An item's id, if the server will take it for an item of this type. */
+/* The id of an item, if the server accepts it for this item type. */
 static struct ch_sv item_id(const struct extra *x, const char *prefix) {
     struct ch_sv id = ch_json_get_str(x->v, "id");
     return id.n <= MAX_ITEM_ID && ch_sv_starts(id, prefix) ? id : CH_SV("");
@@ -431,8 +431,8 @@ static void write_phase(struct ch_jw *w, const struct extra *x) {
         ch_jw_kstr(w, "phase", phase);
 }
 
-/* Texts of one item are parts of it; a text whose item is not known is an item
- * of the simple form. Returns the index of the last block written. */
+/* Texts of one item are its parts; a text with an unknown item is an item of the simple
+ * form. Returns the index of the last block written. */
 static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool ids,
                             struct ch_buf *out) {
     const struct ch_block *b = &m->blocks[at];
@@ -491,7 +491,8 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
 static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                        struct ch_buf *out) {
     bool own = m->api && strcmp(m->api, CH_RESPONSES) == 0;
-    bool same = own && ch_gpt_same(m->model, req->model); /* the model wrote it itself */
+    /* the requested model wrote the message */
+    bool same = own && ch_gpt_same(m->model, req->model);
     bool ids = same && sends_ids(m);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];

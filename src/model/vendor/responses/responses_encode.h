@@ -1,4 +1,4 @@
-/* responses_encode.h -- our request as a Responses request. */
+/* responses_encode.h -- encodes a neutral request as a Responses request. */
 #ifndef CH_MODEL_RESPONSES_ENCODE_H
 #define CH_MODEL_RESPONSES_ENCODE_H
 #include "model/vendor/responses/responses.h"

@@ -1,7 +1,7 @@
 /* responses_items.c -- see responses_items.h.
  *
- * The key of a block in the fold is its item's output_index; a message's parts
- * after the first have keys of their own beyond those. */
+ * The fold key of a block is its item's output_index; further parts of a message have keys
+ * beyond those. */
 #include "model/vendor/responses/responses_items.h"
 
 #include "base/limits.h"
@@ -10,7 +10,7 @@
 #include "json/pull.h"
 #include "json/writer.h"
 
-#define PART_KEYS CH_LIMIT_REPLY_BLOCKS /* keys of parts begin here */
+#define PART_KEYS CH_LIMIT_REPLY_BLOCKS /* first key of parts */
 
 void ch_responses_items_release(struct ch_responses_items *x) {
     ch_free(x->list);
@@ -32,8 +32,8 @@ static struct ch_responses_item *item_at(struct ch_responses_items *x, unsigned 
     return &x->list[index];
 }
 
-/* The key of a part of an item; false: there are too many. Deltas come for the
- * part that was opened last, so that is where the search begins. */
+/* The key of a part of an item; false: too many parts. Deltas usually belong to the part
+ * opened last, so the search starts there. */
 static bool responses_items_key_of(struct ch_responses_items *x, unsigned index, int64_t part,
                                    unsigned *key) {
     *key = index;
@@ -132,7 +132,7 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     return responses_items_fold_piece(f, *key, kind, piece);
 }
 
-/* Empty says nothing: some servers leave out at the end what they streamed. */
+/* An empty final text is ignored: some servers omit at the end what they streamed. */
 static int responses_items_settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
                                   struct ch_sv text) {
     struct ch_sv have = ch_fold_block_text(f, key);
@@ -179,7 +179,7 @@ struct wire_part {
     struct ch_sv annotations; /* JSON */
 };
 
-/* The parts of an array one after the other; p walks it. */
+/* Read the next part of an array. */
 static bool responses_items_next_part(struct ch_pull *p, struct wire_part *w) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct wire_part, type, "type", CH_MEMBER_STR),
@@ -235,7 +235,7 @@ static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigne
     return rc;
 }
 
-/* The texts of an array of parts, a blank line between. */
+/* Join the texts of an array of parts with blank lines. */
 static void join_parts(struct ch_responses_items *x, struct ch_sv array) {
     struct ch_pull p;
     struct wire_part part;
@@ -286,15 +286,15 @@ static int keep_call_extra(struct ch_fold *f, unsigned key, const struct wire_it
     return ch_fold_extra(f, key, ch_buf_sv(&extra));
 }
 
-/* What a custom tool is given is a text in whatever language, never an object
- * of arguments: it may not be run as one. Nor does it go back as what it was,
- * since a result does not know what kind of call it answers. */
+/* The input of a custom tool is free text, not an object of arguments, so it must not be
+ * run. It is not sent back as a custom call either, because a result does not record the
+ * kind of its call. */
 static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                      const struct wire_item *item) {
     struct ch_responses_item *state = &x->list[index];
     bool custom = state->kind == CH_ITEM_CUSTOM_CALL;
     struct ch_sv text = item->text;
-    if (!ch_utf8_valid(text)) { /* an object's bytes were not looked at */
+    if (!ch_utf8_valid(text)) { /* the bytes of an object were not validated yet */
         ch_buf_clear(&x->text);
         ch_utf8_add_valid(&x->text, text);
         text = ch_buf_sv(&x->text);
@@ -340,9 +340,9 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
 
 /* --- the whole reply */
 
-/* Of an item that is done, the end of a reply may still add its encrypted form
- * (Azure). Of a reply whose items all came, nothing is new: indices there may
- * not be those of the stream. */
+/* True if the end of the reply contains something new about an item: its encrypted form may
+ * come only there (Azure). If all items were received, nothing is new; indices may differ
+ * from those of the stream. */
 static bool responses_items_is_news(const struct ch_responses_items *x, size_t at, size_t total,
                                     size_t known) {
     if (at >= x->n || !x->list[at].known)

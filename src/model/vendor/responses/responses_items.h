@@ -1,20 +1,19 @@
-/* responses_items.h -- the output items of a Responses reply.
+/* responses_items.h -- decodes the output items of a Responses reply.
  *
- * An item is known by its output_index; ids may change from event to event or
- * be missing. It is announced, grows by deltas, and is done with an object that
- * has all of it and the last word. What only the vendor needs to have back is
- * kept as JSON in `extra`:
+ * An item is identified by its output_index; ids may change between events or be missing.
+ * An item is announced, grows by deltas, and ends with an object that contains all of it
+ * and takes precedence. Data that only the vendor needs back is kept as JSON in `extra`:
  *
- *   TEXT       {"id","phase","annotations"}, what there is of it
- *   REASONING  the item itself, if it can be sent back: it holds its encrypted
- *              form, or the reasoning itself
- *   TOOL_CALL  {"id","namespace","caller"}, what there is of it */
+ *       TEXT       {"id","phase","annotations"}, as far as present
+ *       REASONING  the item itself, if it can be sent back: it contains its encrypted
+ *                  form, or the reasoning itself
+ *       TOOL_CALL  {"id","namespace","caller"}, as far as present */
 #ifndef CH_MODEL_RESPONSES_ITEMS_H
 #define CH_MODEL_RESPONSES_ITEMS_H
 #include "model/codec/fold.h"
 
 enum ch_responses_kind {
-    CH_ITEM_UNKNOWN, /* kept as it is */
+    CH_ITEM_UNKNOWN, /* kept unchanged */
     CH_ITEM_MESSAGE,
     CH_ITEM_REASONING,
     CH_ITEM_CALL,
@@ -23,14 +22,14 @@ enum ch_responses_kind {
 
 struct ch_responses_item {
     uint8_t kind; /* enum ch_responses_kind */
-    bool known;   /* an event named it */
+    bool known;   /* an event announced it */
     bool done;
     bool arguments_done;
     bool kept;    /* its extra is set */
-    int64_t part; /* of reasoning, the last that had a delta */
+    int64_t part; /* reasoning part of the last delta */
 };
 
-#define CH_RESPONSES_PARTS 256 /* content parts beside the first of its item */
+#define CH_RESPONSES_PARTS 256 /* content parts besides the first of an item */
 
 /* A zeroed struct has no items. */
 struct ch_responses_items {
@@ -45,28 +44,28 @@ struct ch_responses_items {
 };
 void ch_responses_items_release(struct ch_responses_items *x);
 
-/* What a delta adds to. */
+/* The target of a delta. */
 enum ch_responses_delta { CH_DELTA_TEXT, CH_DELTA_REFUSAL, CH_DELTA_REASONING, CH_DELTA_CALL };
 
-/* All return CHELA_ELIMIT past the limits of a reply; `index` is the item's
+/* All functions return CHELA_ELIMIT past the limits of a reply; `index` is the item's
  * output_index, `part` its content_index or summary_index.
  *
- * Announced; json is the item, and what it holds already is not yet used. */
+ * The item was announced; json is the item. Its content is not used yet. */
 int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                        struct ch_sv json);
-/* A piece of it; *key is where it went. */
+/* Add a delta; *key is the fold key that received it. */
 int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned index, int64_t part,
                      enum ch_responses_delta kind, struct ch_sv piece, unsigned *key);
-/* The whole of one text, as a `done` event has it: the pieces so far are its
- * beginning, or were wrong. */
+/* The whole text from a `done` event; it extends the pieces so far, or replaces them if
+ * they differ. */
 int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                         int64_t part, enum ch_responses_delta kind, struct ch_sv text);
-/* The whole item. A call that is whole is closed. */
+/* The whole item. A complete call is closed. */
 int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                       struct ch_sv json);
-/* All items, as the end of a reply has them: what was missed is taken here. */
+/* All items from the end of a reply; missed content is added here. */
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output);
-/* The reply is complete: calls whose arguments were said to be are closed. */
+/* The reply is complete: close the calls whose arguments were reported complete. */
 void ch_responses_close(const struct ch_responses_items *x, struct ch_fold *f);
 
 #endif

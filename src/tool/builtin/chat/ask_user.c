@@ -1,8 +1,7 @@
 /* ask_user.c -- the tool `ask_user`: a question that only a person can answer.
  *
- * There is nothing to run: the call is handed to the host, which shows the
- * question and gives the answer (chela/session.h); until then the run waits.
- * What is here sees to it that there is a question worth showing. */
+ * The tool runs nothing: the host shows the question and supplies the answer
+ * (chela/session.h), and the run waits until then. This file only validates the question. */
 #include "tool/builtin/chat/ask_user.h"
 
 #include "base/limits.h"

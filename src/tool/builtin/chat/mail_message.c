@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define LINE 76       /* columns of a header */
-#define SAFE_LINE 900 /* bytes of a body's line that every server takes (RFC 5321: 998) */
+#define LINE 76       /* maximum columns of a header line */
+#define SAFE_LINE 900 /* maximum bytes of a body line, accepted by every server (RFC 5321: 998) */
 
 /* --- addresses ------------------------------------------------------------------------ */
 
@@ -21,8 +21,8 @@ static bool mail_message_is_alnum(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Atoms with dots between them; others: what may be in an atom besides letters
- * and digits. */
+/* True for atoms separated by dots; others: characters of an atom besides letters and
+ * digits. */
 static bool is_dotted(struct ch_sv s, const char *others, size_t most) {
     struct ch_sv rest = s;
 
@@ -54,7 +54,7 @@ static bool mail_message_has_control(struct ch_sv s) {
     return false;
 }
 
-/* The text up to a comma that is not inside quotes. */
+/* The text up to the next comma outside of quotes. */
 static struct ch_sv next_mailbox(struct ch_sv *rest) {
     bool quoted = false;
     size_t i = 0;
@@ -124,14 +124,15 @@ static bool mail_message_is_ascii(struct ch_sv s) {
     return true;
 }
 
-/* Words of RFC 2047 with spaces between them, each whole characters. */
+/* RFC 2047 encoded words separated by spaces; no character is split. */
 static void mail_message_add_encoded(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
     ch_utf8_add_valid(&valid, s);
     struct ch_sv rest = ch_buf_sv(&valid);
     for (bool first = true; rest.n; first = false) {
-        struct ch_sv part = ch_utf8_cut(rest, 39); /* 52 in base64, 64 with what is around it */
+        /* 52 characters of base64, 64 with the delimiters */
+        struct ch_sv part = ch_utf8_cut(rest, 39);
         ch_buf_add_str(out, first ? "=?UTF-8?B?" : " =?UTF-8?B?");
         ch_base64_add(out, part);
         ch_buf_add_str(out, "?=");
@@ -149,7 +150,7 @@ static size_t longest_word(struct ch_sv s) {
     return longest;
 }
 
-/* Text as a header may have it: as it is, or encoded. */
+/* Text as a header value: plain if possible, else encoded. */
 static void mail_message_add_text(struct ch_buf *out, struct ch_sv s) {
     bool plain = mail_message_is_ascii(s) && longest_word(s) < LINE / 2 &&
                  ch_sv_eq(ch_sv_trim(s), s) && !(s.n && memmem(s.p, s.n, "=?", 2)) &&
@@ -170,8 +171,7 @@ struct headers {
     struct chela_error *err;
 };
 
-/* The one place that writes a header. Folded at spaces; refuses what could end
- * it early. */
+/* Writes every header. Folds at spaces; rejects characters that could end the header early. */
 static int mail_message_add_header(struct headers *h, const char *name, struct ch_sv value) {
     size_t column = strlen(name) + 1;
     CH_BUF_AUTO line = {0};
@@ -238,7 +238,7 @@ static void add_date(struct ch_buf *out, int64_t ms) {
     time_t t = (time_t)(ms / 1000);
     struct tm tm;
 
-    gmtime_r(&t, &tm); /* not strftime: its names depend on the locale */
+    gmtime_r(&t, &tm); /* not strftime, whose names depend on the locale */
     ch_buf_addf(out, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
                 months + tm.tm_mon * 3, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
@@ -271,7 +271,7 @@ static int mail_message_add_headers(const struct ch_mail *m, struct headers *h) 
 
 /* --- text and files ---------------------------------------------------------------------- */
 
-/* Lines ended by CR LF, whatever ended them before. */
+/* Append s with all line ends converted to CR LF. */
 static void add_crlf(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         bool cr = s.p[i] == '\r';
@@ -332,7 +332,7 @@ static const char *mail_message_type_of(const char *name) {
     return "application/octet-stream";
 }
 
-/* RFC 2231, which leaves nothing in a name that could be read as something else. */
+/* RFC 2231 encoding, which leaves no special character in the name. */
 static const char *disposition_of(const char *name, struct ch_arena *a) {
     CH_BUF_AUTO out = {0};
 

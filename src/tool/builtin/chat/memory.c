@@ -1,10 +1,10 @@
-/* memory.c -- the tools `memory_search` and `memory_write`: notes of the
- * workspace, and past conversations.
+/* memory.c -- the tools `memory_search` and `memory_write`: notes of the workspace, and
+ * past conversations.
  *
- * What they find was written by the user, by the model or by strangers whom it
- * quoted: it is given as data, with its source. A note is one line more in a
- * file that people can read and change; the same line is not written twice, so
- * a call that is made again does no harm. */
+ * Search results may have been written by the user, by the model or by quoted strangers, so
+ * they are returned as data with their source. memory_write appends a line to a file that
+ * people can read and edit. A line that exists already is not added again, so a repeated
+ * call is harmless. */
 #include "tool/call/call_path.h"
 #include "tool/builtin/chat/memory.h"
 
@@ -141,7 +141,7 @@ static bool chat_memory_has_line(struct ch_sv text, struct ch_sv line) {
     return false;
 }
 
-/* One list item a line of text, but for those that are there. */
+/* Append each line of text as a list item, except lines that exist already. */
 static size_t chat_memory_add_lines(struct ch_buf *file, struct ch_sv text) {
     size_t added = 0;
     while (text.n) {

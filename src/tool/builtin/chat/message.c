@@ -1,9 +1,9 @@
-/* message.c -- the tool `message`: the model speaks through the channel that
- * its session's conversation takes place in (chela/channel.h).
+/* message.c -- the tool `message`: sends through the channel of the session's conversation
+ * (chela/channel.h).
  *
- * The channel answers the call; what is here reads the arguments, refuses what
- * makes no sense before anything is sent, and notes the texts that went to the
- * run's own conversation (delivery.h). */
+ * The channel sets the call's result. This file reads the arguments, rejects invalid ones
+ * before anything is sent, and records the texts that went to the run's own conversation
+ * (delivery.h). */
 #include "tool/builtin/chat/message.h"
 
 #include "base/limits.h"
@@ -26,7 +26,7 @@ static int chat_message_refuse(chela_call *call, const char *why) {
     return CHELA_EINVAL;
 }
 
-/* Absent and empty are the same: models fill in what they do not need. */
+/* An empty text counts as absent: models fill in optional arguments. */
 static int chat_message_read_text(chela_call *call, const char *const *names, size_t most,
                                   const char **out) {
     int rc = chela_arg_string_opt(call, ch_arg_name(call, names), out);
@@ -117,7 +117,7 @@ int ch_message_run(chela_call *call, void *user) {
     return fns[action](call, &m, c->user);
 }
 
-/* People read messages in the order in which they were written. */
+/* Messages are sent one after the other, so that people read them in the order written. */
 void ch_message_uses(chela_call *call, void *user) {
     (void)user;
     chela_call_uses(call, "channel", CHELA_USE_ALONE);

@@ -7,8 +7,8 @@
 chela_tool_fn ch_message_run, ch_message_check;
 ch_resources_fn ch_message_uses;
 
-/* The built-in that needs a channel, by its name, if r has it; else NULL. A host
- * may have a tool of its own with that name, which needs none. */
+/* The built-in tool `message` of registry r; NULL if r does not contain the built-in. A
+ * tool that the host added under the same name is not the built-in and needs no channel. */
 #define CH_MESSAGE_TOOL "message"
 const char *ch_channel_tool(const struct ch_registry *r);
 

@@ -1,10 +1,9 @@
-/* send_email.c -- the tool `send_email`: one message through the operator's
- * mail server.
+/* send_email.c -- the tool `send_email`: one message through the operator's mail server.
  *
- * Sender, server and, if the operator wants, the possible recipients are
- * settings; the model gives the words and names files of the workspace. Sending
- * cannot be taken back, so it is never repeated by itself, and when the server's
- * answer is lost the result says so. Runs on a thread of its own. */
+ * Sender, server and, optionally, the permitted recipients are settings; the model supplies
+ * the text and names files of the workspace. A sent message cannot be undone, so the
+ * runtime never retries it, and if the server's reply is lost, the result says so. Runs on
+ * a worker thread. */
 #include "tool/call/call_path.h"
 #include "tool/builtin/chat/send_email.h"
 
@@ -32,7 +31,7 @@ struct job {
     struct ch_mailboxes from;
     const char *paths[CH_LIMIT_MAIL_FILES];
     struct ch_mail_file files[CH_LIMIT_MAIL_FILES];
-    struct ch_buf data[CH_LIMIT_MAIL_FILES]; /* owned; files point into it */
+    struct ch_buf data[CH_LIMIT_MAIL_FILES]; /* owned; `files` points into these buffers */
     size_t nfiles;
 };
 
@@ -52,7 +51,7 @@ static int send_email_refuse(chela_call *call, const char *why) {
     return CHELA_EINVAL;
 }
 
-/* A text, or an array of texts. */
+/* Call fn for a string argument, or for each string of an array. */
 static int each_text(chela_call *call, const char *name,
                      int (*use)(struct job *j, struct ch_sv text), struct job *j) {
     const struct ch_json *v = ch_json_get(call->args, name);
@@ -192,7 +191,7 @@ static const char *send_email_name_of(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* 1: the result is set already. */
+/* Returns 1 if the result is set already. */
 static int read_files(struct job *j) {
     size_t left = CH_LIMIT_MAIL_BYTES;
 

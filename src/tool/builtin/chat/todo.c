@@ -1,8 +1,7 @@
-/* todo.c -- the tool `todo`: a list that the model keeps for itself.
+/* todo.c -- the tool `todo`: the model's own task list.
  *
- * A plan that is written down survives a long conversation. The list belongs
- * to the session; every result shows all of it, so the model need not remember
- * what it looked like. Calls that are refused change nothing. */
+ * The list belongs to the session. Every result shows the whole list, so the model need not
+ * remember it. Rejected calls change nothing. */
 #include "tool/builtin/chat/todo.h"
 
 #include "base/limits.h"
@@ -22,7 +21,7 @@ enum status { PENDING, IN_PROGRESS, COMPLETED, CANCELLED };
 
 static const struct {
     const char *name, *mark;
-    const char *other; /* another word for it, or NULL */
+    const char *other; /* synonym, or NULL */
 } statuses[] = {
     {"pending", "[ ]", "todo"},
     {"in_progress", "[>]", "doing"},
@@ -63,7 +62,7 @@ static const struct ch_state_kind kind = {.make = make_todo, .free = free_todo};
 
 enum action { LIST, REPLACE, UPDATE };
 
-/* What one entry of the arguments asks for. */
+/* The change requested by one entry of the arguments. */
 struct wish {
     int64_t id; /* 0: none given */
     struct ch_sv text;
@@ -94,7 +93,7 @@ static int read_status(chela_call *call, const struct ch_json *v, struct wish *w
     return todo_refuse(call, "A status must be pending, in_progress, completed or cancelled.");
 }
 
-/* Some models number the entries with strings. */
+/* Some models send ids as strings. */
 static int64_t read_id(const struct ch_json *v) {
     struct ch_sv s = ch_json_str(v);
     int64_t id = 0;
@@ -124,7 +123,7 @@ static int read_wish(chela_call *call, const struct ch_json *v, struct wish *w) 
 static int read_wishes(chela_call *call, struct order *o) {
     const struct ch_json *list = ch_json_get(call->args, ch_arg_name(call, list_names)), *inner;
 
-    if (ch_json_is(list, CH_JSON_STRING) && /* the array, in a string */
+    if (ch_json_is(list, CH_JSON_STRING) && /* some models send the array inside a string */
         ch_json_parse(&call->arena, ch_json_str(list), CH_JSON_STRICT, &inner, NULL, NULL) == 0)
         list = inner;
     if (!ch_json_is(list, CH_JSON_ARRAY))

@@ -1,6 +1,6 @@
-/* bignum.c -- see bignum.h. Schoolbook methods: at ten thousand digits they
- * are fast enough, and there is little to get wrong. Division is Knuth's
- * algorithm D (The Art of Computer Programming, volume 2, 4.3.1). */
+/* bignum.c -- see bignum.h. Schoolbook algorithms are fast enough for ten thousand digits
+ * and simple to verify. Division is Knuth's algorithm D (The Art of Computer Programming,
+ * volume 2, 4.3.1). */
 #include "tool/builtin/data/bignum.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 static const uint32_t powers[] = {1,      10,      100,      1000,      10000,
                                   100000, 1000000, 10000000, 100000000, 1000000000};
 
-/* Pay for an operation of this cost whose result has n limbs. */
+/* Charge the work budget for an operation whose result has n limbs, and allocate the limbs. */
 static uint32_t *bignum_begin(struct ch_big_ctx *c, uint64_t cost, size_t n) {
     if (cost > c->work || c->arena->total > MEMORY_MAX) {
         c->exhausted = true;
@@ -87,7 +87,7 @@ static bool add_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big 
     return true;
 }
 
-/* |a| >= |b| */
+/* Requires |a| >= |b|. */
 static bool sub_magnitudes(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, bool negative,
                            struct ch_big *out) {
     uint32_t *diff = bignum_begin(c, a.n, a.n), borrow = 0;
@@ -154,7 +154,7 @@ bool ch_big_shift(struct ch_big_ctx *c, struct ch_big a, uint32_t k, struct ch_b
 
 /* --- division ------------------------------------------------------------ */
 
-/* Returns the remainder; quot may be a's own limbs. */
+/* Divide a by d; returns the remainder. quot may alias a's limbs. */
 static uint32_t div_small(struct ch_big a, uint32_t d, uint32_t *quot) {
     uint64_t r = 0;
 
@@ -166,7 +166,7 @@ static uint32_t div_small(struct ch_big a, uint32_t d, uint32_t *quot) {
     return (uint32_t)r;
 }
 
-/* out = limbs * f, with one limb more. */
+/* out = limbs * f; out has one limb more. */
 static void scale_up(uint32_t *out, struct ch_big a, uint32_t f) {
     uint64_t carry = 0;
 
@@ -178,7 +178,7 @@ static void scale_up(uint32_t *out, struct ch_big a, uint32_t f) {
     out[a.n] = (uint32_t)carry;
 }
 
-/* u[0..n] -= q * v[0..n-1]; true if that went below zero. */
+/* u[0..n] -= q * v[0..n-1]; returns true on underflow. */
 static bool subtract_multiple(uint32_t *u, const uint32_t *v, size_t n, uint64_t q) {
     uint64_t carry = 0;
     int64_t borrow = 0;
@@ -203,8 +203,8 @@ static void add_back(uint32_t *u, const uint32_t *v, size_t n) {
     }
 }
 
-/* Digits of the quotient of u by v, both scaled so that v's top limb is at
- * least half the base; u keeps the remainder. */
+/* Quotient digits of u by v, both scaled so that v's top limb is at least half the base; u
+ * receives the remainder. */
 static void long_division(uint32_t *u, const uint32_t *v, uint32_t *quot, size_t n, size_t m) {
     for (size_t j = m + 1; j > 0; j--) {
         uint32_t *at = u + j - 1;
@@ -290,7 +290,7 @@ uint32_t ch_big_trailing_zeros(struct ch_big a) {
 bool ch_big_to_int(struct ch_big a, int64_t *out) {
     int64_t v = 0;
 
-    if (a.n > 2) /* eighteen digits are enough for all uses here */
+    if (a.n > 2) /* eighteen digits suffice for all callers */
         return false;
     for (size_t i = a.n; i > 0; i--)
         v = v * CH_BIG_BASE + a.limbs[i - 1];
@@ -305,8 +305,8 @@ void ch_big_write(struct ch_big a, struct ch_buf *out) {
         ch_buf_addf(out, i == a.n ? "%u" : "%09u", a.limbs[i - 1]);
 }
 
-/* Through decimal text, which strtod rounds correctly. At least 28 digits are
- * given: what comes after them is far below a double's precision. */
+/* Converts through decimal text, which strtod rounds correctly. At least 28 digits are
+ * passed; further digits are far below a double's precision. */
 double ch_big_to_double(struct ch_big a, int64_t exponent) {
     uint32_t used = CH_MIN(a.n, 4);
     struct ch_big head = {.n = used, .limbs = a.limbs + (a.n - used)};

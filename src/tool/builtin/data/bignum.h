@@ -1,10 +1,9 @@
-/* bignum.h -- whole numbers of any size, up to a limit.
+/* bignum.h -- integers of bounded but arbitrary size.
  *
- * Magnitudes are arrays of nine-digit limbs, the lowest first, in an arena;
- * zero has none. Values are never changed, so they can be shared and copied as
- * structs. Every operation takes from a budget of work; it returns false when
- * the budget is used up or the result would be too long, and the context says
- * which. */
+ * A magnitude is an array of base-10^9 limbs, least significant first, in an arena; zero
+ * has no limbs. Values are immutable, so they may be shared and copied as structs. Every
+ * operation consumes a work budget. An operation returns false if the budget is exhausted
+ * or the result is too long; the context tells which. */
 #ifndef CH_TOOL_BIGNUM_H
 #define CH_TOOL_BIGNUM_H
 #include <stdint.h>
@@ -42,7 +41,7 @@ bool ch_big_sub(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct c
 bool ch_big_mul(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct ch_big *out);
 /* a * 10^k */
 bool ch_big_shift(struct ch_big_ctx *c, struct ch_big a, uint32_t k, struct ch_big *out);
-/* Rounds towards zero; rem has the sign of a. b is not zero. */
+/* Truncates towards zero; rem has the sign of a. b must not be zero. */
 bool ch_big_divmod(struct ch_big_ctx *c, struct ch_big a, struct ch_big b, struct ch_big *quot,
                    struct ch_big *rem);
 int ch_big_compare(struct ch_big a, struct ch_big b);
@@ -51,7 +50,7 @@ uint32_t ch_big_digits(struct ch_big a); /* 0 for zero */
 uint32_t ch_big_trailing_zeros(struct ch_big a);
 bool ch_big_to_int(struct ch_big a, int64_t *out);
 double ch_big_to_double(struct ch_big a, int64_t exponent); /* a * 10^exponent */
-/* The digits of the magnitude, "0" for zero. */
+/* Append the decimal digits of the magnitude; "0" for zero. */
 void ch_big_write(struct ch_big a, struct ch_buf *out);
 
 #endif

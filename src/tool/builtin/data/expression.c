@@ -1,15 +1,15 @@
 /* expression.c -- see expression.h.
  *
- *   sum     = product { (+ | -) product }
- *   product = signed { (* | / | %) signed }
- *   signed  = { + | - } power
- *   power   = postfix [ (^ | **) signed ]         so -2^2 is -4, 2^-1 is 0.5
- *   postfix = primary { ! }
- *   primary = number | constant | function ( sum {, sum} ) | ( sum )
+ *     sum     = product { (+ | -) product }
+ *     product = signed { (* | / | %) signed }
+ *     signed  = { + | - } power
+ *     power   = postfix [ (^ | **) signed ]         so -2^2 is -4, 2^-1 is 0.5
+ *     postfix = primary { ! }
+ *     primary = number | constant | function ( sum {, sum} ) | ( sum )
  *
- * One function per line of the grammar; nesting is capped where it recurses,
- * in signed. After the first failure everything returns at once: c->wrong
- * holds, so no function checks the result of another. */
+ * Each line of the grammar is one function. Recursion depth is limited in signed. The first
+ * failure sets c->wrong and moves to the end of the text, so all functions return quickly
+ * and none checks the result of another. */
 #include "tool/builtin/data/expression.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static void expression_fail(struct calc *c, size_t at, const char *what) {
     if (!c->wrong)
         ch_fail(c->err, CHELA_EINVAL, "%s at column %u", what, expression_column(c, at));
     c->wrong = true;
-    c->at = c->text.n; /* so that every loop ends */
+    c->at = c->text.n; /* at the end of the text every loop ends */
 }
 
 static void fail_at_word(struct calc *c, size_t at, const char *what, struct ch_sv word) {
@@ -54,7 +54,7 @@ static void fail_at_word(struct calc *c, size_t at, const char *what, struct ch_
     expression_fail(c, at, ch_buf_str(&text));
 }
 
-/* The outcome of an operation of number.h, which left its result in *n. */
+/* Turn the status of a number.h operation, whose result is *n, into a number or a failure. */
 static struct ch_number checked(struct calc *c, size_t at, const char *wrong,
                                 const struct ch_number *n) {
     if (wrong)
@@ -84,7 +84,7 @@ static bool expression_take(struct calc *c, const char *word) {
     return true;
 }
 
-/* The typographic forms of an operator mean the same. */
+/* Take either of two spellings of an operator, plain or typographic. */
 static bool take_any(struct calc *c, const char *a, const char *b) {
     return expression_take(c, a) || expression_take(c, b);
 }
@@ -130,7 +130,8 @@ typedef const char *fn1(struct calc *c, struct ch_number a, struct ch_number *ou
 typedef const char *fn2(struct calc *c, struct ch_number a, struct ch_number b,
                         struct ch_number *out);
 
-/* One through a double. At 0 all of those used here are whole, hence exact. */
+/* Apply f through a double. At 0, all functions used here have integer results, which are
+ * exact. */
 static const char *real(struct calc *c, double (*f)(double), struct ch_number a,
                         struct ch_number *out) {
     double d = f(ch_number_double(a));
@@ -142,7 +143,8 @@ static const char *real(struct calc *c, double (*f)(double), struct ch_number a,
     return ch_number_approx(d, out);
 }
 
-/* A double that may be the exact answer: the number it is written as. */
+/* Read the shortest decimal form of d as an exact number, as a candidate for the exact
+ * result. */
 static bool expression_guess(struct calc *c, double d, struct ch_number *out) {
     struct ch_number approx;
     CH_BUF_AUTO text = {0};
@@ -189,7 +191,7 @@ static const char *f_sqrt(struct calc *c, struct ch_number a, struct ch_number *
     return ch_number_approx(d, out);
 }
 
-/* log of a to a base; whole results are checked and then exact. */
+/* Logarithm of a to a base; integer results are verified and then exact. */
 static const char *f_log_base(struct calc *c, struct ch_number a, struct ch_number base,
                               struct ch_number *out) {
     double x = ch_number_double(a), b = ch_number_double(base);
@@ -295,8 +297,8 @@ REAL(f_atan, atan)
 
 static const struct function {
     const char *name;
-    fn1 *one;  /* with one argument; NULL: it needs more */
-    fn2 *two;  /* with two; NULL: it takes one */
+    fn1 *one;  /* variant with one argument; NULL: more are required */
+    fn2 *two;  /* variant with two arguments; NULL: only one is allowed */
     bool many; /* `two` is applied again for each further argument */
 } functions[] = {
     {"sqrt", f_sqrt, NULL, false},
@@ -328,7 +330,7 @@ static const struct function *find_function(struct ch_sv name) {
     return NULL;
 }
 
-/* The arguments after "(", up to and with ")". */
+/* Parse the arguments after "(", including ")", and apply f. */
 static struct ch_number expression_apply(struct calc *c, const struct function *f, size_t at) {
     struct ch_number result = expression_sum(c), next;
     unsigned n = 1;

@@ -1,9 +1,9 @@
 /* number.c -- see number.h.
  *
- * Each operation tries the exact way first. When that needs more digits than
- * allowed it falls back to doubles; when the budget of work is used up it
- * fails, since the doubles' result would hide that. Exact numbers are kept
- * without zeros at the end of the fraction, so equal ones look the same. */
+ * Each operation first tries exact arithmetic. If the result needs too many digits, the
+ * operation falls back to doubles. If the work budget is exhausted, the operation fails
+ * instead of returning a double. Exact numbers have no trailing zeros in the fraction, so
+ * equal numbers have equal representations. */
 #include "tool/builtin/data/number.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #define TOO_SMALL "the result is too small"
 #define TOO_MUCH "this is too much to compute"
 #define BY_ZERO "division by zero"
-#define DIVISION_DIGITS 40 /* more of a fraction is tried before giving up */
+#define DIVISION_DIGITS 40 /* fraction digits tried before giving up */
 
 /* --- making -------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ struct ch_number ch_number_small(struct ch_big_ctx *c, uint32_t v) {
     return (struct ch_number){.exact = true, .coefficient = ch_big_small(c, v)};
 }
 
-/* False if it cannot be exact: too many digits, or no more work to be done. */
+/* False if no exact form is possible: too many digits, or budget exhausted. */
 static bool make_exact(struct ch_big_ctx *c, struct ch_big coefficient, int64_t scale,
                        struct ch_number *out) {
     struct ch_big unit, rest;
@@ -128,7 +128,7 @@ struct ch_number ch_number_negate(struct ch_number a) {
     return a;
 }
 
-/* Both with the same scale; false when that takes too many digits. */
+/* Bring both to the same scale; false if that takes too many digits. */
 static bool align(struct ch_big_ctx *c, struct ch_number a, struct ch_number b, struct ch_big *x,
                   struct ch_big *y, uint32_t *scale) {
     *scale = CH_MAX(a.scale, b.scale);
@@ -165,7 +165,7 @@ const char *ch_number_sub(struct ch_big_ctx *c, struct ch_number a, struct ch_nu
     return ch_number_add(c, a, ch_number_negate(b), out);
 }
 
-/* A product of doubles that vanished would be shown as 0: say so instead. */
+/* Fail if a product of non-zero doubles underflowed to 0. */
 static const char *approx_product(double d, struct ch_number a, struct ch_number b,
                                   struct ch_number *out) {
     if (d == 0 && !ch_number_is_zero(a) && !ch_number_is_zero(b))
@@ -185,7 +185,7 @@ const char *ch_number_mul(struct ch_big_ctx *c, struct ch_number a, struct ch_nu
     return approx_product(ch_number_double(a) * ch_number_double(b), a, b, out);
 }
 
-/* Exact if the fraction ends soon enough. */
+/* Exact division; false if the fraction does not end within the digit limit. */
 static bool div_exact(struct ch_big_ctx *c, struct ch_number a, struct ch_number b,
                       struct ch_number *out) {
     struct ch_big longer, quot, rem;
@@ -236,7 +236,7 @@ static bool pow_exact(struct ch_big_ctx *c, struct ch_number base, uint64_t e,
     struct ch_number result = ch_number_small(c, 1);
     uint64_t digits = ch_big_digits(base.coefficient);
 
-    /* b^e has more than (digits - 1) * e digits: know before trying. */
+    /* b^e has more than (digits - 1) * e digits: reject too large results early. */
     if (digits > 1 && e > CH_LIMIT_CALC_DIGITS / (digits - 1))
         return false;
     if (base.scale > 0 && e > CH_LIMIT_CALC_DIGITS / base.scale)

@@ -1,9 +1,9 @@
-/* query_database.c -- the tool `query_database`: one SELECT on a database that
- * the operator named.
+/* query_database.c -- the tool `query_database`: one SELECT on a database that the operator
+ * configured.
  *
- * That nothing can be changed is the modules' business (chela/sys/database.h);
- * here arguments become bound parameters, never text of the query, and rows
- * become a table that fits. Runs on a thread of its own. */
+ * The modules guarantee read-only access (chela/sys/database.h). This file passes arguments
+ * as bound parameters, never as query text, and formats rows as a table of limited size.
+ * Runs on a worker thread. */
 #include "tool/builtin/data/query_database.h"
 
 #include "base/limits.h"
@@ -40,7 +40,7 @@ static int find_database(struct ask *a, const struct ch_tool_settings *s) {
         return CHELA_EINVAL;
     a->database = ch_settings_database(s, ch_sv_str(name));
     if (!a->database && s->ndatabases == 1 && strcmp(name, "default") == 0)
-        a->database = &s->databases[0]; /* the only one there is */
+        a->database = &s->databases[0]; /* default: the only database */
     if (a->database)
         return 0;
     for (size_t i = 0; i < s->ndatabases; i++)
@@ -50,7 +50,7 @@ static int find_database(struct ask *a, const struct ch_tool_settings *s) {
     return CHELA_EINVAL;
 }
 
-/* Numbers keep their text for a database that takes text. */
+/* Numbers keep their text for databases with text parameters. */
 static void query_database_read_value(struct ch_arena *arena, const struct ch_json *v,
                                       struct chela_db_value *to) {
     CH_BUF_AUTO json = {0};
@@ -74,7 +74,7 @@ static void query_database_read_value(struct ch_arena *arena, const struct ch_js
         text = ch_sv(v->s, v->n);
         break;
     case CH_JSON_ARRAY:
-    case CH_JSON_OBJECT: /* as the JSON that it is */
+    case CH_JSON_OBJECT: /* passed as JSON text */
         ch_jw_value(&w, v);
         text = ch_buf_sv(&json);
         break;
@@ -168,7 +168,7 @@ static const char *query_database_type_of(int code) {
     case CHELA_EBUSY:
         return "unavailable";
     }
-    return "internal"; /* a damaged file, a missing module: trying again is no use */
+    return "internal"; /* a damaged file or a missing module: a retry cannot help */
 }
 
 static void query_database_add_summary(struct ch_buf *out, const struct ask *a, size_t shown,

@@ -1,7 +1,7 @@
 /* table.c -- see table.h.
  *
- * Values are made into text when they arrive, because a database only lends
- * them, and are cut there: fifty rows of a megabyte each must not be kept. */
+ * Values are converted to text and truncated on arrival, because the database only lends
+ * them and fifty rows of a megabyte each must not be kept. */
 #include "tool/builtin/data/table.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 
-#define WIDEST 40    /* columns that a value can push the next one away */
-#define BLOB_HEAD 16 /* bytes of a blob that are shown */
+#define WIDEST 40    /* maximum width of an aligned column */
+#define BLOB_HEAD 16 /* bytes of a blob to show */
 
 void ch_result_table_release(struct ch_result_table *t) {
     ch_free(t->rows);
@@ -21,7 +21,7 @@ void ch_result_table_release(struct ch_result_table *t) {
 
 /* --- one value ----------------------------------------------------------------- */
 
-/* At most CH_LIMIT_SQL_CELL characters of s; *left gets the bytes left out. */
+/* Truncate s to CH_LIMIT_SQL_CELL characters; *left receives the number of omitted bytes. */
 static struct ch_sv data_table_cut(struct ch_sv s, size_t *left) {
     size_t n = 0;
 
@@ -33,7 +33,7 @@ static struct ch_sv data_table_cut(struct ch_sv s, size_t *left) {
     return ch_sv(s.p, n);
 }
 
-/* Valid, and what would break a line or a column made visible. */
+/* Append s as valid UTF-8 with line breaks and tabs made visible. */
 static void data_table_add_line(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
@@ -78,8 +78,8 @@ static void data_table_set_plain(struct ch_result_table *t, struct ch_cell *cell
     cell->text = cell->json = ch_arena_sv(&t->arena, text);
 }
 
-/* A number as the database writes it ("1.50", "007" cannot be) is JSON's too,
- * but for one without digits before or after the point. */
+/* True if a number in the database's notation is valid JSON: it needs digits before and
+ * after the point. Leading zeros do not occur. */
 static bool is_json_number(struct ch_sv s) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
@@ -139,7 +139,7 @@ static bool data_table_is_taken(const struct ch_result_table *t, size_t before, 
     return false;
 }
 
-/* Two columns "id" of a join become "id" and "id_2". */
+/* Make column names unique: two columns "id" of a join become "id" and "id_2". */
 static void set_name(struct ch_result_table *t, size_t i, const char *name) {
     data_table_set_text(t, &t->names[i], ch_sv_str(name && *name ? name : "?"));
     for (size_t k = 2; data_table_is_taken(t, i, t->names[i].text); k++) {
@@ -185,7 +185,7 @@ static bool is_wide(uint32_t c) {
     return false;
 }
 
-/* Characters, and columns on a screen. */
+/* Count characters and screen columns. */
 static size_t data_table_measure(struct ch_sv s, size_t *columns) {
     size_t chars = 0;
     uint32_t c;

@@ -1,4 +1,4 @@
-/* table.h -- rows of a database as text that a model can read. */
+/* table.h -- formats database rows as text for a model. */
 #ifndef CH_TOOL_TABLE_H
 #define CH_TOOL_TABLE_H
 #include <stdint.h>
@@ -10,14 +10,14 @@
 struct ch_cell {
     struct ch_sv text; /* valid UTF-8, one line, cut to CH_LIMIT_SQL_CELL characters */
     struct ch_sv json; /* the same as a JSON value */
-    bool number;       /* stands at the right */
+    bool number;       /* right-aligned */
 };
 
 struct ch_result_table {
     struct ch_arena arena;
     struct ch_cell *names; /* unique */
-    size_t ncolumns;       /* kept, at most CH_LIMIT_SQL_COLUMNS */
-    size_t nall;           /* there were */
+    size_t ncolumns;       /* columns kept, at most CH_LIMIT_SQL_COLUMNS */
+    size_t nall;           /* columns of the result set */
     struct ch_cell **rows;
     size_t nrows, cap;
 };
@@ -26,8 +26,8 @@ void ch_result_table_release(struct ch_result_table *t);
 void ch_result_table_columns(struct ch_result_table *t, const char *const *names, size_t n);
 void ch_result_table_row(struct ch_result_table *t, const struct chela_db_value *values, size_t n);
 
-/* Append the rows aligned under their names, or as a JSON array of objects:
- * as many as fit into max characters. Returns how many that are. */
+/* Append as many rows as fit into max characters, aligned under the column names or as a
+ * JSON array of objects. Returns the number of rows appended. */
 size_t ch_result_table_text(const struct ch_result_table *t, size_t max, struct ch_buf *out);
 size_t ch_result_table_json(const struct ch_result_table *t, size_t max, struct ch_buf *out);
 

@@ -1,8 +1,7 @@
-/* time.c -- the tool `time`: now, or another moment, in any time zones.
+/* time.c -- the tool `time`: the current or another time, in any time zones.
  *
- * Models do not know what time it is and are bad at time zones. A zone is the
- * name of a file of the system's database, read each time: no state of the
- * process is touched. Names are forgiving ("shanghai", "new york", "UTC+8"). */
+ * Time zones are read from the system's database files on each call; no process-wide state
+ * (such as TZ) is used. Zone names are matched leniently ("shanghai", "new york", "UTC+8"). */
 #include "tool/builtin/data/time.h"
 
 #include <fcntl.h>
@@ -40,7 +39,7 @@ static void time_release(struct clock_zone *z) {
 
 /* --- the database -------------------------------------------------------- */
 
-/* Do they differ only in case and in the space between words? */
+/* True if the names are equal except for case and the separator between words. */
 static bool sounds_like(struct ch_sv a, struct ch_sv b) {
     if (a.n != b.n)
         return false;
@@ -58,8 +57,8 @@ static struct ch_sv city_of(struct ch_sv name) {
     return slash ? ch_sv(slash + 1, name.n - (size_t)(slash + 1 - name.p)) : name;
 }
 
-/* Look through the list of zones (zone.tab: country, place, name). True and
- * *out if one is meant for certain; close ones are offered. */
+/* Search zone.tab (country, place, name). True and *out for a unique match; similar names
+ * are collected. */
 static bool search_list(int database, const char *given, struct ch_similar *close_ones,
                         struct ch_buf *out) {
     int fd = openat(database, "zone.tab", O_RDONLY | O_CLOEXEC);
@@ -143,7 +142,7 @@ static int find_zone(chela_call *call, const char *name, struct clock_zone *out)
     return find_named(call, name, out);
 }
 
-/* The machine's own: its name is where the link leads. */
+/* The machine's own zone; its name is the target of the localtime link. */
 static void find_local(struct clock_zone *out) {
     char link[256];
     ssize_t n = readlink(CH_ZONE_LOCAL, link, sizeof(link) - 1);
@@ -188,7 +187,7 @@ int ch_time_check(chela_call *call, void *user) {
     return read_question(call, &q);
 }
 
-/* Unix time, in seconds or (as JavaScript has it) in milliseconds. */
+/* Unix time in seconds or, as in JavaScript, in milliseconds. */
 static bool read_unix(const char *text, int64_t *out) {
     int64_t v = 0;
     size_t n = strspn(text, "0123456789");
@@ -209,8 +208,8 @@ static int bad_time(chela_call *call, const char *text) {
     return CHELA_EINVAL;
 }
 
-/* The moment that is asked about; a time without an offset is of zone `from`.
- * Remarks are appended to notes. */
+/* Parse the requested time; a time without an offset belongs to zone `from`. Remarks are
+ * appended to notes. */
 static int read_moment(chela_call *call, const char *text, const struct clock_zone *from,
                        int64_t *utc, struct ch_buf *notes) {
     int64_t now = ch_now_ms(&ch_clock_system) / 1000;
@@ -221,7 +220,7 @@ static int read_moment(chela_call *call, const char *text, const struct clock_zo
         return 0;
     if (!ch_time_read(ch_sv_str(text), &t))
         return bad_time(call, text);
-    if (!t.has_date) { /* today, there */
+    if (!t.has_date) { /* without a date: today in that zone */
         struct ch_date today =
             ch_date_of(now + (t.has_offset ? t.offset : ch_zone_at(from->zone, now).offset));
         t.date.year = today.year;
@@ -272,7 +271,7 @@ static void add_zone(struct ch_buf *text, struct ch_jw *w, const struct clock_zo
     ch_jw_end(w, '}');
 }
 
-/* Each zone of a list "Asia/Tokyo, Europe/Paris", or this machine's. */
+/* Add each zone of a list "Asia/Tokyo, Europe/Paris", or the machine's own zone. */
 static int add_zones(chela_call *call, const char *list, int64_t utc, struct ch_buf *text,
                      struct ch_jw *w) {
     struct ch_sv rest = ch_sv_str(list);

@@ -1,9 +1,8 @@
-/* apply_patch.c -- the tool `apply_patch`: several files in one step.
+/* apply_patch.c -- the tool `apply_patch`: changes several files in one step.
  *
- * The patch is carried out on copies in memory first, file by file in its
- * order (a file may be named twice), and only if every hunk has its place the
- * files are changed, through a stage that puts everything back if one of them
- * cannot be. */
+ * The patch is first applied to copies in memory, file by file in order (a file may occur
+ * twice). Only if every hunk matches are the files changed, through a stage (stage.h) that
+ * restores all of them if one fails. */
 #include "tool/builtin/files/patch_apply.h"
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/apply_patch.h"
@@ -23,15 +22,15 @@
 
 static const char *const input_names[] = {"input", "patch", "diff", NULL};
 
-/* A file as it was and as it will be. */
+/* The old and the new content of a file. */
 struct slot {
-    char *path; /* owned; relative to the workspace, tidy */
+    char *path; /* owned; relative to the workspace, normalized */
     bool was, is;
-    struct stat st;   /* if it was */
-    struct stat like; /* whose mode it gets, if `moved` */
-    bool moved;       /* its content came from another file */
+    struct stat st;   /* valid if the file existed */
+    struct stat like; /* source of the mode, if `moved` */
+    bool moved;       /* the content came from another file */
     bool touched;
-    struct ch_buf text; /* if it is */
+    struct ch_buf text; /* valid if the file shall exist */
 };
 
 struct job {
@@ -39,7 +38,7 @@ struct job {
     struct ch_patch patch;
     struct slot *slots; /* owned; 2 for each file of the patch */
     size_t n;
-    size_t bytes; /* of all texts */
+    size_t bytes; /* total size of all texts */
     struct ch_buf report, json;
     struct ch_jw w;
     size_t tolerant;
@@ -124,7 +123,7 @@ static int apply_patch_load(struct job *j, struct slot *s, const char *verb) {
     return 0;
 }
 
-/* The slot of a path, made and loaded at its first mention. */
+/* The slot of a path, created and loaded on first use. */
 static int find_slot(struct job *j, const char *verb, const char *given, struct slot **out) {
     CH_BUF_AUTO rel = {0};
 
@@ -206,7 +205,8 @@ static int apply_patch_add_file(struct job *j, const struct ch_patch_file *f, st
     return rc;
 }
 
-/* A diff shows what goes; if that is not all there is, it is another file. */
+/* Delete a file. If a diff lists the removed lines, they must be the whole content;
+ * otherwise the file is not the one that the patch was made for. */
 static int delete_file(struct job *j, const struct ch_patch_file *f, struct slot *s,
                        struct ch_buf *text) {
     if (f->nhunks == 0) {
@@ -274,7 +274,7 @@ static int stage_slot(struct ch_stage *stage, const struct slot *s) {
     return ch_stage_write(stage, s->path, expect, mode_of(s), ch_buf_sv(&s->text));
 }
 
-/* What replaces a file comes before what removes one. */
+/* Replacements are staged before removals. */
 static int write_files(struct job *j) {
     struct ch_stage stage = {.call = j->call};
     const struct slot *order[2 * CH_LIMIT_PATCH_FILES];

@@ -1,6 +1,5 @@
-/* edit.c -- the tool `edit`: reads a file, lets replace.c do the work on the
- * text, and puts the result in its place if nobody changed the file meanwhile.
- * A byte order mark is kept and is no part of the text. */
+/* edit.c -- the tool `edit`: reads a file, applies replace.c, and writes the result if the
+ * file has not changed in between. A byte order mark is kept and is not part of the text. */
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/edit.h"
 
@@ -59,7 +58,7 @@ static int files_edit_add_edit(chela_call *call, struct job *job, const struct c
     return 0;
 }
 
-/* Some models send the array as a string that holds it. */
+/* Some models send the array inside a string. */
 static const struct ch_json *edits_argument(chela_call *call) {
     const struct ch_json *v = ch_json_get(call->args, "edits"), *inner;
 
@@ -73,7 +72,7 @@ static int read_edits(chela_call *call, struct job *job) {
     const struct ch_json *edits = edits_argument(call);
     int rc = 0;
 
-    if (!ch_json_is(edits, CH_JSON_ARRAY)) /* one edit, spelt out beside file_path */
+    if (!ch_json_is(edits, CH_JSON_ARRAY)) /* a single edit given beside file_path */
         return files_edit_add_edit(call, job,
                                    ch_json_is(edits, CH_JSON_OBJECT) ? edits : call->args);
     for (CH_JSON_EACH(item, edits))

@@ -105,7 +105,7 @@ bool ch_file_same(const struct stat *a, const struct stat *b) {
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* What is there now: 1 a file, 0 nothing, or why it cannot be replaced. */
+/* Returns 1 for a regular file, 0 for nothing, or -errno if the file cannot be replaced. */
 int ch_file_look(const struct ch_place *place, struct stat *st) {
     if (fstatat(place->dir, place->leaf, st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
@@ -113,13 +113,13 @@ int ch_file_look(const struct ch_place *place, struct stat *st) {
         return -EISDIR;
     if (!S_ISREG(st->st_mode))
         return -EINVAL;
-    /* Renaming would not ask: respect a file that is marked read-only. */
+    /* Renaming ignores the file's mode: respect a read-only file. */
     if (faccessat(place->dir, place->leaf, W_OK, AT_EACCESS) < 0)
         return -errno;
     return 1;
 }
 
-/* A new file beside the old one, under a name nobody can have guessed. */
+/* Create a temporary file beside the old one, with an unpredictable name. */
 static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode_t mode) {
     for (int i = 0; i < 16; i++) {
         uint64_t r;
@@ -148,7 +148,7 @@ static int files_file_write_all(const chela_call *call, int fd, struct ch_sv s) 
     return 0;
 }
 
-/* The owner is kept where we may; set-id bits are not worth the risk. */
+/* The owner is kept if permitted; set-id bits are dropped. */
 static int copy_mode(int fd, const struct stat *old) {
     if (fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
         return -errno;

@@ -1,4 +1,4 @@
-/* file.h -- what the file tools share: arguments, reading, replacing. */
+/* file.h -- shared code of the file tools: arguments, reading, replacing. */
 #ifndef CH_TOOL_FILE_H
 #define CH_TOOL_FILE_H
 #include <sys/stat.h>
@@ -8,39 +8,40 @@
 #include "tool/call/resource_locks.h"
 #include "tool/process/path.h"
 
-/* The file a tool is to work on, under any of the names models use for it.
- * Returns 0, or CHELA_EINVAL after setting the error result. */
+/* The path argument of a file tool, under any of the names that models use for it. Returns
+ * 0, or CHELA_EINVAL after setting the error result. */
 int ch_file_arg(chela_call *call, const char **path);
 
-/* The first check of every tool that takes one: the path could be meant. */
+/* First check of every tool with a path argument: rejects a path that cannot be valid. */
 int ch_file_check(chela_call *call, void *user);
 
 /* Open a regular file for reading; *st is filled. A descriptor or -errno. */
 int ch_file_open(const char *workspace, const char *path, struct stat *st);
 
-/* Append what fd holds. 0, -EFBIG past max bytes, -ECANCELED, or -errno. */
+/* Append the contents of fd. Returns 0, -EFBIG past max bytes, -ECANCELED, or -errno. */
 int ch_file_read(const chela_call *call, int fd, size_t max, struct ch_buf *out);
 
-/* Put content in place of a file, or make a new one. Readers see the old file
- * or the new one, also after a crash. Mode and owner of an existing file are
- * kept. expect: NULL, or the file as it was read: -EBUSY if it changed since. */
+/* Replace a file by content, or create the file. The replacement is atomic: readers see the
+ * old file or the new one, also after a crash. Mode and owner of an existing file are kept.
+ * expect: NULL, or the file's stat when it was read; -EBUSY if the file changed since then. */
 int ch_file_replace(const chela_call *call, const struct ch_place *place, const struct stat *expect,
                     struct ch_sv content);
 
-/* The steps of that, for whoever replaces several files at once (stage.h).
- * _look: 1 there is a regular file that may be replaced, 0 nothing, -errno.
- * _temp: content in a new file of that directory, synced; like: NULL, or whose
- * mode and owner it gets. */
+/* The steps of ch_file_replace, for callers that replace several files (stage.h). _look: 1
+ * if a replaceable regular file exists, 0 if nothing exists, -errno. _temp: write content
+ * to a new, synced file in the same directory; like: NULL, or the stat whose mode and owner
+ * the new file gets. */
 #define CH_TEMP_NAME 32
 int ch_file_look(const struct ch_place *place, struct stat *st);
 int ch_file_temp(const chela_call *call, const struct ch_place *place, const struct stat *like,
                  struct ch_sv content, char name[CH_TEMP_NAME]);
-bool ch_file_same(const struct stat *a, const struct stat *b); /* and not changed */
+bool ch_file_same(const struct stat *a, const struct stat *b); /* same inode, unchanged */
 
-/* Is this text a program could show? Looks for what no text contains. */
+/* True if head looks like text: it contains no bytes that text never contains. */
 bool ch_file_is_text(struct ch_sv head);
 
-/* Hooks `resources` of tools with a file_path: the file shared or alone, the tree below it. */
+/* `resources` hooks of tools with a file_path: the file shared, the file exclusive, the
+ * tree below the path shared. */
 ch_resources_fn ch_file_shared, ch_file_alone, ch_tree_shared;
 
 #endif

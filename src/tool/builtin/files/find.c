@@ -1,4 +1,4 @@
-/* find.c -- the tool `find`: names below a directory that fit a pattern. */
+/* find.c -- the tool `find`: names below a directory that match a pattern. */
 #include "tool/builtin/files/find.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "json/writer.h"
 #include "tool/call/call_view.h"
 
-#define NOTES 600 /* characters kept for what is said after the names */
+#define NOTES 600 /* characters reserved for notes after the names */
 
 static const char *const pattern_names[] = {"pattern", "glob", "query", "name", NULL};
 static const char *const path_names[] = {"path", "directory", "dir", "cwd", NULL};
@@ -56,7 +56,7 @@ static int read_type(chela_call *call, struct search *s) {
     return CHELA_EINVAL;
 }
 
-/* A part that begins with a dot asks for hidden names. */
+/* A component that begins with a dot includes hidden names. */
 static bool names_hidden(struct ch_sv pattern) {
     for (size_t i = 0; i + 1 < pattern.n; i++)
         if (pattern.p[i] == '.' && pattern.p[i + 1] != '/' &&
@@ -76,7 +76,7 @@ static int find_read_pattern(chela_call *call, struct search *s) {
     }
     while (ch_sv_starts(p, "./"))
         p = ch_sv(p.p + 2, p.n - 2);
-    if (p.n && p.p[0] == '/') { /* some models write whole paths */
+    if (p.n && p.p[0] == '/') { /* some models send absolute paths */
         int rc = ch_path_inside(chela_call_workspace(call), p.p, &rel);
         if (rc < 0) {
             ch_call_path_refuse(call, "search", s->pattern, rc);

@@ -11,8 +11,8 @@ struct rule {
     struct ch_sv pattern; /* in the arena */
     bool keep;            /* began with "!" */
     bool dirs_only;
-    bool anchored; /* matched against the whole path, else the name */
-    bool plain;    /* no special character: equality is enough */
+    bool anchored; /* matched against the whole path; else against the name */
+    bool plain;    /* no special characters: compare for equality */
 };
 
 struct ch_ignore {
@@ -22,7 +22,7 @@ struct ch_ignore {
     bool cut;
 };
 
-/* Spaces at the end do not count, unless a backslash is before them. */
+/* Trailing spaces are ignored unless preceded by a backslash. */
 static struct ch_sv trim_end(struct ch_sv line) {
     size_t keep = 0;
 
@@ -38,7 +38,8 @@ static struct ch_sv trim_end(struct ch_sv line) {
     return ch_sv(line.p, keep);
 }
 
-/* "\/" is "/": paths are compared name by name, so the slash must be seen. */
+/* "\/" becomes "/", because paths are compared component by component and slashes must be
+ * visible. */
 static struct ch_sv copy_pattern(struct ch_arena *arena, struct ch_sv line) {
     char *p = ch_arena_bytes(arena, line.n + 1);
     size_t n = 0;

@@ -1,16 +1,16 @@
 /* glob.c -- see glob.h.
  *
- * Neither matcher recurses. Within a name a mismatch lets the last "*" take one
- * character more; over a path it lets the last "**" take one name more. Going
- * back to an earlier star is never needed: what the later one cannot mend by
- * taking more, an earlier one cannot either. */
+ * The matchers do not recurse. Within a name, a mismatch extends the last "*" by one
+ * character; in a path, a mismatch extends the last "**" by one component. Backtracking to
+ * an earlier star is never necessary, because the later star can match everything that a
+ * longer match of the earlier star could skip. */
 #include "tool/builtin/files/glob.h"
 
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "chela/error.h"
 
-#define BAD_BYTE 0x110000u /* added to a byte that is not UTF-8: equals itself */
+#define BAD_BYTE 0x110000u /* offset for invalid UTF-8 bytes: such a byte equals only itself */
 
 /* --- one name ------------------------------------------------------------ */
 
@@ -46,7 +46,7 @@ static bool is_graph(uint32_t c) {
     return glob_in_range(c, 0x21, 0x7e);
 }
 
-/* 1 or 0, -1 for a name that does not exist. ASCII, whatever the locale. */
+/* 1 or 0; -1 for an unknown class name. ASCII only, independent of the locale. */
 static int in_class(struct ch_sv name, uint32_t c) {
     return ch_sv_is(name, "alpha")    ? glob_is_alpha(c)
            : ch_sv_is(name, "digit")  ? glob_is_digit(c)
@@ -63,7 +63,7 @@ static int in_class(struct ch_sv name, uint32_t c) {
                                       : -1;
 }
 
-/* After "[" and "[:": the class up to ":]". */
+/* Parse a class after "[" and "[:", up to ":]". */
 static int read_class(struct ch_sv *p, uint32_t c) {
     const char *end = memmem(p->p, p->n, ":]", 2);
 
@@ -74,7 +74,7 @@ static int read_class(struct ch_sv *p, uint32_t c) {
     return in_class(name, c);
 }
 
-/* A character that stands for itself in a bracket; false at the end. */
+/* Parse one literal character of a bracket; false at the end. */
 static bool glob_read_literal(struct ch_sv *p, uint32_t *out) {
     if (p->n && p->p[0] == '\\')
         *p = ch_sv(p->p + 1, p->n - 1);
@@ -84,7 +84,7 @@ static bool glob_read_literal(struct ch_sv *p, uint32_t *out) {
     return true;
 }
 
-/* One item of a bracket: 1 or 0 for c, -1 when it cannot be read. */
+/* Parse one item of a bracket: 1 or 0 whether it contains c, -1 if invalid. */
 static int glob_read_item(struct ch_sv *p, uint32_t c) {
     uint32_t from, to;
 
@@ -100,7 +100,7 @@ static int glob_read_item(struct ch_sv *p, uint32_t c) {
     return glob_read_literal(p, &to) ? glob_in_range(c, from, to) : -1;
 }
 
-/* p is after "[" and, when the bracket could be read, ends after its "]". */
+/* p is after "["; if the bracket is valid, p ends after its "]". */
 static int read_bracket(struct ch_sv *p, uint32_t c) {
     bool negated = p->n && (p->p[0] == '!' || p->p[0] == '^');
     bool found = false;
@@ -119,8 +119,7 @@ static int read_bracket(struct ch_sv *p, uint32_t c) {
     return found != negated;
 }
 
-/* Does the first element of p, which is not "*", take character c? Then p is
- * behind it. */
+/* True if the first element of p, which is not "*", matches c; p is then advanced past it. */
 static bool glob_take(struct ch_sv *p, uint32_t c) {
     uint32_t own;
 
@@ -137,7 +136,8 @@ static bool glob_take(struct ch_sv *p, uint32_t c) {
 }
 
 bool ch_glob_name(struct ch_sv pattern, struct ch_sv name) {
-    struct ch_sv star = {0}, from = {0}; /* after the last "*"; where it ends */
+    /* pattern after the last "*"; position where that star's match ends */
+    struct ch_sv star = {0}, from = {0};
 
     while (name.n) {
         if (pattern.n && pattern.p[0] == '*') {
@@ -167,7 +167,8 @@ bool ch_glob_name(struct ch_sv pattern, struct ch_sv name) {
 /* --- a path -------------------------------------------------------------- */
 
 bool ch_glob_path(struct ch_sv pattern, struct ch_sv path) {
-    struct ch_sv star = {0}, from = {0}; /* after the last "**"; where it ends */
+    /* pattern after the last "**"; position where its match ends */
+    struct ch_sv star = {0}, from = {0};
 
     for (;;) {
         if (!pattern.p && !path.p)
@@ -196,7 +197,7 @@ bool ch_glob_path(struct ch_sv pattern, struct ch_sv path) {
 
 /* --- braces -------------------------------------------------------------- */
 
-/* The first "{...}" with a comma of its own: where it opens and closes. */
+/* Find the first "{...}" that contains a comma of its own: positions of its braces. */
 static bool find_braces(struct ch_sv p, size_t *open, size_t *close) {
     for (size_t at = 0; at < p.n; at++) {
         size_t depth = 0, commas = 0;
@@ -225,7 +226,7 @@ static bool find_braces(struct ch_sv p, size_t *open, size_t *close) {
     return false;
 }
 
-/* The alternative at the start of s, which is what is inside of braces. */
+/* The first alternative of s, the text inside of braces. */
 static struct ch_sv next_alternative(struct ch_sv *s) {
     size_t depth = 0, i = 0;
 

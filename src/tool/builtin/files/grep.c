@@ -1,9 +1,8 @@
-/* grep.c -- the tool `grep`: lines that match, in the files below a directory.
+/* grep.c -- the tool `grep`: matching lines in the files below a directory.
  *
- * A file is read whole, up to CH_LIMIT_FILE_READ, and looked at line by line,
- * so a pattern cannot match across lines. What is printed has grep's form, as
- * models know it: "path:12:text", "path-13-text" for the lines around it, "--"
- * between pieces that do not touch. */
+ * A file is read whole, up to CH_LIMIT_FILE_READ, and matched line by line, so a pattern
+ * cannot match across lines. The output has grep's format: "path:12:text" for matches,
+ * "path-13-text" for context lines, "--" between separate pieces. */
 #include "tool/builtin/files/grep.h"
 
 #include <errno.h>
@@ -24,10 +23,10 @@
 #include "json/writer.h"
 #include "tool/call/call_view.h"
 
-#define NOTES 700        /* characters kept for what is said after the lines */
-#define LINE_BEFORE 120  /* bytes shown before the match of a long line */
-#define LOOK_EVERY 1024  /* lines between looks at the cancel flag */
-#define GIVE_UP_LINES 10 /* that were too much for the pattern */
+#define NOTES 700        /* characters reserved for notes after the lines */
+#define LINE_BEFORE 120  /* bytes shown before the match in a long line */
+#define LOOK_EVERY 1024  /* lines between checks for cancellation */
+#define GIVE_UP_LINES 10 /* lines that exceeded the match limits before the search stops */
 
 static const char *const path_names[] = {"path", "directory", "dir", "file_path", NULL};
 static const char *const glob_names[] = {"glob", "include", "file_pattern", NULL};
@@ -57,11 +56,11 @@ struct search {
     chela_call *call;
     const struct query *q;
     struct ch_regex *regex;
-    struct ch_buf file; /* being looked at */
+    struct ch_buf file; /* current file */
     struct ch_page page;
     struct ch_buf json;
     struct ch_jw out;
-    int64_t matches, files; /* shown */
+    int64_t matches, files; /* shown so far */
     size_t partly, given_up;
     bool full; /* the limit is reached, or the page is full */
 };
@@ -184,18 +183,18 @@ int ch_grep_check(chela_call *call, void *user) {
 
 /* --- one file ------------------------------------------------------------ */
 
-/* Where a line is and what it is called. */
+/* Position and number of a line. */
 struct line {
-    size_t from, to; /* without its end */
+    size_t from, to; /* without its line end */
     int64_t number;
 };
 
-struct file { /* of which `text` is looked at */
+struct file { /* the file being searched; its contents are in `text` */
     struct ch_sv path, text;
-    int64_t count;       /* lines that match */
-    size_t shown_to;     /* text before this was shown or passed by */
+    int64_t count;       /* matching lines */
+    size_t shown_to;     /* text before this offset was shown or skipped */
     int64_t shown_lines; /* number of the last line shown */
-    int64_t after;       /* lines still to be shown after a match */
+    int64_t after;       /* context lines still to show after a match */
 };
 
 /* A long line is shown around its match. */
@@ -225,7 +224,7 @@ static bool grep_show_line(struct search *s, struct file *f, const struct line *
     return ch_page_add(&s->page, ch_buf_sv(&text));
 }
 
-/* The lines before l that are to be shown, as far as none was shown already. */
+/* Show the context lines before l, as far as not shown already. */
 static bool show_before(struct search *s, struct file *f, const struct line *l) {
     struct line at[CH_LIMIT_GREP_CONTEXT];
     size_t from = l->from;
@@ -324,7 +323,7 @@ static void grep_add_file(struct search *s, struct file *f) {
     note_match(s, f, f->count);
 }
 
-/* Takes fd. What is no text, or cannot be read, has no lines. */
+/* Takes ownership of fd. Binary and unreadable files have no lines. */
 static int look_at_file(struct search *s, struct ch_sv path, int fd) {
     struct stat st;
 
@@ -411,14 +410,14 @@ static void grep_finish(struct search *s, const struct ch_walk *w) {
     chela_result_details(s->call, ch_buf_str(&s->json));
 }
 
-/* 0, or a negative errno for the place the model named. */
+/* Returns 0, or a negative errno for the path that the model named. */
 static int grep_look(struct search *s) {
     struct ch_walk *w = NULL;
     int rc = ch_walk_new(s->call, s->q->path, &s->q->walk, &w);
 
     if (rc == 0) {
         rc = look_below(s, w);
-    } else if (rc == -ENOTDIR) { /* a file, or it cannot be opened */
+    } else if (rc == -ENOTDIR) { /* a file, or a path that cannot be opened */
         CH_BUF_AUTO rel = {0};
         int fd = ch_path_open(chela_call_workspace(s->call), s->q->path, 0);
         ch_path_inside(chela_call_workspace(s->call), s->q->path, &rel);

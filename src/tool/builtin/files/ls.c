@@ -16,7 +16,7 @@
 #include "json/writer.h"
 #include "tool/call/call_view.h"
 
-#define NOTES 200 /* characters kept for what is said after the names */
+#define NOTES 200 /* characters reserved for notes after the names */
 
 static const char *const path_names[] = {"path", "file_path", "directory", "dir", NULL};
 
@@ -32,7 +32,7 @@ struct listing {
     struct ch_arena arena;
     struct entry *entries; /* owned */
     size_t n, cap;
-    bool more; /* than CH_LIMIT_LS_SCAN */
+    bool more; /* more entries than CH_LIMIT_LS_SCAN */
 };
 
 static enum kind ls_kind_of(int dir, const struct dirent *e) {

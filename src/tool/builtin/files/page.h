@@ -1,7 +1,7 @@
-/* page.h -- lines of a result, as many as fit.
+/* page.h -- collects as many result lines as fit.
  *
- * A tool that makes a list knows better than the shaper where to stop and what
- * to say about the rest; so it fills a page and keeps some room for that. */
+ * A tool that produces a list fills a page instead of relying on the shaper, which would
+ * cut the text anywhere. The page reserves room for a note about the omitted lines. */
 #ifndef CH_TOOL_PAGE_H
 #define CH_TOOL_PAGE_H
 #include "base/buf.h"
@@ -9,16 +9,16 @@
 
 struct ch_page {
     struct ch_buf text;  /* ch_page_release */
-    struct ch_shape_room left; /* for lines */
+    struct ch_shape_room left; /* room left for lines */
     bool full;           /* a line did not fit */
 };
 
-/* room: what the result may take; `notes` characters of it are kept back. */
+/* room: the size limit of the result; `notes` characters of it are reserved. */
 void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes);
 void ch_page_release(struct ch_page *p);
 
-/* Add a line; its line feed is added here. False when it does not fit, and
- * from then on. Control characters become "?": one line stays one line. */
+/* Add a line and a line feed. Returns false if the line does not fit; all later calls
+ * return false too. Control characters become "?", so one line stays one line. */
 bool ch_page_add(struct ch_page *p, struct ch_sv line);
 
 #endif

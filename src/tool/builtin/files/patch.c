@@ -1,4 +1,4 @@
-/* patch.c -- reading a patch: what both forms share, see patch.h. */
+/* patch.c -- shared helpers of the patch parsers, see patch.h. */
 #include "tool/builtin/files/patch.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ void ch_patch_release(struct ch_patch *p) {
     *p = (struct ch_patch){0};
 }
 
-/* Room for one more in an array that doubles. */
+/* Ensure room for one more element; the capacity doubles. */
 static void *files_patch_grow(void *array, size_t n, size_t *cap, size_t size) {
     if (n < *cap)
         return array;
@@ -116,8 +116,8 @@ bool ch_patch_add_line(struct ch_patch_reader *r, struct ch_sv line) {
     return true;
 }
 
-/* Empty lines at the end are for looks: as context they would only be in the
- * way, and less context is as good. */
+/* Drop empty lines at the end of a hunk: as context they might prevent a match, and they
+ * are not needed. */
 void ch_patch_end_hunk(struct ch_patch_reader *r) {
     struct ch_patch *p = r->patch;
     struct ch_hunk *h = &p->hunks[p->nhunks - 1];
@@ -128,7 +128,7 @@ void ch_patch_end_hunk(struct ch_patch_reader *r) {
     }
 }
 
-/* --- which form ---------------------------------------------------------- */
+/* --- format detection ---------------------------------------------------- */
 
 static bool has_star_form(struct ch_sv text) {
     while (text.n)

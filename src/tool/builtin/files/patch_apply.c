@@ -1,9 +1,8 @@
-/* patch_apply.c -- one text with a patch's hunks applied, see patch.h.
+/* patch_apply.c -- applies hunks to one text, see patch.h.
  *
- * Lines are compared by hash with the search of Knuth, Morris and Pratt, so a
- * text of equal lines costs no more than any other; what the hashes find is
- * compared for real. Hunks come in the order of the file: each is looked for
- * behind the one before it. What a hunk leaves alone is copied from the file,
+ * Lines are compared by hash with the search of Knuth, Morris and Pratt, so repetitive
+ * texts cost no more than others; matches of the hashes are verified. Hunks are in file
+ * order: each is searched after the previous one. Unchanged lines are copied from the file,
  * not from the patch. */
 #include "tool/builtin/files/patch_apply.h"
 
@@ -16,7 +15,7 @@
 #include "tool/builtin/files/replace.h"
 
 #define BOM "\xef\xbb\xbf"
-#define NAMED 8 /* places of an ambiguous hunk that are listed */
+#define NAMED 8 /* maximum number of listed locations of an ambiguous hunk */
 #define NOWHERE SIZE_MAX
 
 /* --- a text as lines ----------------------------------------------------- */
@@ -42,7 +41,7 @@ static uint32_t patch_apply_hash_of(struct ch_sv s) {
     return h;
 }
 
-/* With its end. */
+/* The line including its line end. */
 static struct ch_sv whole_line(const struct lines *l, size_t i) {
     return ch_sv(l->text.p + l->starts[i], l->starts[i + 1] - l->starts[i]);
 }
@@ -78,12 +77,12 @@ static void lines_init(struct lines *l, struct ch_sv text) {
 
 /* --- the lines of a hunk ------------------------------------------------- */
 
-struct wanted {         /* the lines that must be there */
+struct wanted {         /* the lines that must match */
     struct ch_sv *text; /* owned */
     uint32_t *hashes;   /* owned */
-    uint32_t *back;     /* owned: how far a failed match falls back */
+    uint32_t *back;     /* owned: failure function of the search */
     size_t n;
-    struct ch_buf plain; /* what text points into, when tolerant */
+    struct ch_buf plain; /* storage of text in tolerant mode */
 };
 
 static void wanted_release(struct wanted *w) {
@@ -119,7 +118,7 @@ static void wanted_init(struct wanted *w, const struct ch_patch *p, const struct
     wanted_prepare(w);
 }
 
-/* From now on in the plain form. */
+/* Convert to the normalized form for tolerant matching. */
 static void wanted_make_plain(struct wanted *w) {
     size_t *ends = ch_malloc((w->n + 1) * sizeof(*ends));
     size_t from = 0;
@@ -143,7 +142,7 @@ static bool is_at(const struct lines *l, const struct wanted *w, size_t at) {
     return true;
 }
 
-/* The next place at or behind `from`, NOWHERE if there is none. w->n > 0. */
+/* The next match at or after `from`, or NOWHERE. Requires w->n > 0. */
 static size_t next_place(const struct lines *l, const struct wanted *w, size_t from) {
     size_t k = 0;
 
@@ -160,19 +159,19 @@ static size_t next_place(const struct lines *l, const struct wanted *w, size_t f
     return NOWHERE;
 }
 
-/* --- choosing ------------------------------------------------------------ */
+/* --- choosing a location ------------------------------------------------- */
 
 struct applying {
     const struct ch_patch *patch;
     const struct ch_patch_file *file;
-    struct lines lines, plain; /* plain: made when needed */
+    struct lines lines, plain; /* plain: created on demand */
     struct ch_buf plain_text;
-    size_t cursor; /* lines before it are done */
-    int64_t drift; /* how much further down hunks are than they say */
+    size_t cursor; /* lines before this one are done */
+    int64_t drift; /* offset between actual and stated line numbers of hunks */
     struct ch_buf *out;
     struct ch_patch_stat *stat;
     const char *newline;
-    bool crossed; /* last hunk's text ended without a line end */
+    bool crossed; /* the last hunk's text had no line end */
     struct chela_error *err;
 };
 
@@ -185,7 +184,7 @@ static bool starts_with(struct ch_sv s, struct ch_sv start) {
     return s.n >= start.n && memcmp(s.p, start.p, start.n) == 0;
 }
 
-/* The first line from `from` on that is the hint, or else begins with it. */
+/* The first line at or after `from` that equals the hint, or else begins with it. */
 static size_t find_hint(const struct applying *a, struct ch_sv hint, size_t from) {
     size_t found = NOWHERE;
 
@@ -199,7 +198,7 @@ static size_t find_hint(const struct applying *a, struct ch_sv hint, size_t from
     return found;
 }
 
-/* All hints in turn; NOWHERE if one is not there. */
+/* Find all hints in order; NOWHERE if one is missing. */
 static size_t find_hints(const struct applying *a, const struct ch_hunk *h, size_t from) {
     size_t at = from;
 
@@ -224,7 +223,7 @@ static int patch_apply_ambiguous(const struct applying *a, const struct ch_hunk 
     return patch_apply_refuse(a, h, ch_buf_str(&why));
 }
 
-/* Of the places in l one must be meant. 1 and *at, 0 if there is none. */
+/* Choose among the matches in l: 1 and *at, or 0 if there is none. */
 static int patch_apply_choose(const struct applying *a, const struct ch_hunk *h,
                               const struct lines *l, const struct wanted *w, size_t *at) {
     size_t from = find_hints(a, h, a->cursor);
@@ -243,7 +242,7 @@ static int patch_apply_choose(const struct applying *a, const struct ch_hunk *h,
         *at = (size_t)said;
         return 1;
     }
-    /* Behind a hint the first place is meant, unless the hint comes again. */
+    /* After a hint the first match is taken, unless the hint occurs again. */
     size_t second = next_place(l, w, first + 1);
     size_t again = second != NOWHERE && h->nhints ? find_hints(a, h, first + 1) : NOWHERE;
     if (second != NOWHERE && (!h->nhints || again <= second))
@@ -276,7 +275,7 @@ static int patch_apply_not_found(const struct applying *a, const struct ch_hunk 
     return patch_apply_refuse(a, h, ch_buf_str(&why));
 }
 
-/* Where a hunk goes that has no old lines. */
+/* Location of a hunk without old lines. */
 static int place_insertion(const struct applying *a, const struct ch_hunk *h, size_t *at) {
     if (h->nhints) {
         size_t hint = find_hints(a, h, a->cursor);
@@ -319,7 +318,7 @@ static int patch_apply_find_place(struct applying *a, const struct ch_hunk *h, s
 
 /* --- writing ------------------------------------------------------------- */
 
-/* The last line of a file may lack its end; what follows needs one. */
+/* Add the missing line end of the file's last line before more text. */
 static void patch_apply_put(struct applying *a, struct ch_sv s) {
     if (a->crossed)
         ch_buf_add_str(a->out, a->newline);

@@ -1,15 +1,14 @@
-/* patch_diff.c -- unified diffs, as diff -u and git write them and as models
- * remember them: the counts in "@@ -3,4 +3,5 @@" help to tell "--- x" that is
- * a removed line from "--- x" that begins the next file, and are not held
- * against the patch when they are wrong. Text before the first file is passed
- * by. Binary patches and copies are refused. */
+/* patch_diff.c -- parses unified diffs, as written by diff -u, git and models. The counts
+ * in "@@ -3,4 +3,5 @@" help to distinguish a removed line "--- x" from the header "--- x"
+ * of the next file; wrong counts are tolerated. Text before the first file is skipped.
+ * Binary patches and copies are rejected. */
 #include "tool/builtin/files/patch_diff.h"
 
 #include "tool/builtin/files/patch.h"
 
 #define NONE "/dev/null"
 
-/* What the lines before the hunks say of one file. */
+/* Header data of one file. */
 struct header {
     struct ch_sv git;      /* after "diff --git " */
     struct ch_sv old, new; /* after "--- " and "+++ " */
@@ -31,7 +30,7 @@ static int octal(const char *p) {
     return v;
 }
 
-/* git writes "\303\251.txt" in quotes for a name that is not ASCII. */
+/* git quotes names that are not ASCII: "\303\251.txt". */
 static struct ch_sv patch_diff_unquote(struct ch_arena *arena, struct ch_sv s) {
     static const char letters[] = "abtnvfr\"\\", meant[] = "\a\b\t\n\v\f\r\"\\";
     char *out = ch_arena_bytes(arena, s.n + 1);
@@ -54,7 +53,7 @@ static struct ch_sv patch_diff_unquote(struct ch_arena *arena, struct ch_sv s) {
     return ch_sv(out, n);
 }
 
-/* A name as it stands after "--- ": up to the tab before a date. */
+/* A name after "--- ", up to the tab before a date. */
 static struct ch_sv patch_diff_read_name(struct ch_patch_reader *r, struct ch_sv s) {
     s = ch_sv_trim(ch_sv_split(&s, '\t'));
     if (s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"')
@@ -70,7 +69,7 @@ static struct ch_sv patch_diff_strip(struct ch_sv name) {
     return name.n > 2 && name.p[1] == '/' ? ch_sv(name.p + 2, name.n - 2) : name;
 }
 
-/* git puts "a/" and "b/" before the names, and so do models. */
+/* Remove the prefixes "a/" and "b/" that git and models write. */
 static void strip_both(struct header *h) {
     bool old = ch_sv_starts(h->old, "a/") || is_none(h->old);
     bool new = ch_sv_starts(h->new, "b/") || is_none(h->new);
@@ -81,7 +80,7 @@ static void strip_both(struct header *h) {
     h->new = is_none(h->new) ? h->new : patch_diff_strip(h->new);
 }
 
-/* The name in "a/x b/x", for a file without lines: the halves are equal. */
+/* The name in "a/x b/x", for a file without hunks: both halves are equal. */
 static struct ch_sv name_of_empty(struct ch_patch_reader *r, const struct header *h) {
     struct ch_sv s = h->git;
     size_t half = s.n / 2;
@@ -132,7 +131,7 @@ static bool patch_diff_read_number(struct ch_sv *s, unsigned *out) {
     return i > 0;
 }
 
-/* "3,4" or "3", which means one line. */
+/* Parse "3,4", or "3" for one line. */
 static bool patch_diff_read_range(struct ch_sv *s, char sign, unsigned *line, unsigned *count) {
     if (s->n == 0 || s->p[0] != sign)
         return false;
@@ -158,8 +157,8 @@ static struct counts patch_diff_read_counts(struct ch_sv line) {
     return c;
 }
 
-/* Does the next file begin at this line? While lines are owed, "--- " is more
- * likely one of them, unless all of a header is there. */
+/* True if the next file begins at this line. While the counts expect more lines, "--- " is
+ * taken as a removed line unless a complete file header follows. */
 static bool next_file_begins(const struct ch_patch_reader *r, const struct counts *c) {
     struct ch_sv line = ch_patch_peek(r, 0);
 
@@ -179,7 +178,7 @@ static void patch_diff_count_line(struct counts *c, struct ch_sv line) {
         c->new --;
 }
 
-/* "-- " ends a patch in a mail; it is no removed line once all were seen. */
+/* "-- " ends a patch in a mail; it is not a removed line once the counts are met. */
 static bool is_signature(const struct counts *c, struct ch_sv line) {
     return c->known && c->old == 0 && c->new == 0 &&
            (ch_sv_is(line, "-- ") || ch_sv_is(line, "--"));
@@ -221,7 +220,7 @@ static bool patch_diff_take(struct ch_sv line, const char *start, struct ch_sv *
     return true;
 }
 
-/* The lines of a file up to its hunks; they may be few or none. */
+/* Parse the lines of a file before its hunks; there may be none. */
 static int patch_diff_read_header(struct ch_patch_reader *r, struct header *h) {
     struct ch_sv s;
 
@@ -264,7 +263,7 @@ static int patch_diff_read_file(struct ch_patch_reader *r) {
     if (!says_something && ch_sv_starts(ch_patch_peek(r, 0), "@@"))
         return ch_patch_fail(r, r->line, "no \"---\" and \"+++\" lines say which file is meant");
     if (!says_something)
-        return 0; /* only a change of mode, or text around the patch */
+        return 0; /* only a mode change, or text around the patch */
     struct ch_patch_file *f = begin_file(r, &h);
     if (!f)
         return CHELA_EINVAL;

@@ -1,7 +1,6 @@
-/* patch_diff.h -- unified diffs, as diff -u and git write them and as models remember
- * them: the counts in "@@ -3,4 +3,5 @@" help to tell "--- x" that is a removed line
- * from "--- x" that begins the next file, and are not held against the patch when they
- * are wrong. */
+/* patch_diff.h -- parses unified diffs, as written by diff -u, git and models. The counts
+ * in "@@ -3,4 +3,5 @@" help to distinguish a removed line "--- x" from the header "--- x"
+ * of the next file. Wrong counts are tolerated. */
 #ifndef CH_TOOL_PATCH_DIFF_H
 #define CH_TOOL_PATCH_DIFF_H
 #include "tool/builtin/files/patch.h"

@@ -17,7 +17,7 @@
 
 #include "tool/builtin/files/patch.h"
 
-/* The rest of a line "*** Add File: x", trimmed; p NULL if it is another. */
+/* The rest of a line after marker "*** Add File: ", trimmed; p is NULL for other lines. */
 static struct ch_sv patch_star_after(struct ch_sv line, const char *marker) {
     if (!ch_sv_starts(line, marker))
         return (struct ch_sv){0};
@@ -57,14 +57,14 @@ static void read_hint(struct ch_patch_reader *r, struct ch_sv line) {
     struct ch_sv hint = patch_star_after(line, "@@");
 
     if (hint.n > 1 && hint.p[0] == '-' && hint.p[1] >= '0' && hint.p[1] <= '9')
-        return; /* numbers of a unified diff: the lines will do */
+        return; /* line numbers of a unified diff are ignored */
     if (hint.n >= 2 && memcmp(hint.p + hint.n - 2, "@@", 2) == 0)
         hint = ch_sv_trim(ch_sv(hint.p, hint.n - 2));
     if (hint.n)
         ch_patch_add_hint(r, hint);
 }
 
-/* One line of an update: 1 when it belongs to it, 0 when the update ends. */
+/* Parse one line of an update: 1 if it belongs to the update, 0 if the update ends. */
 static int read_update_line(struct ch_patch_reader *r, struct ch_hunk **hunk) {
     struct ch_sv line = ch_patch_peek(r, 0);
 
@@ -157,7 +157,7 @@ static int read_section(struct ch_patch_reader *r, struct ch_sv line) {
         "or \"*** End Patch\"");
 }
 
-/* After the patch only what wraps it may come: a fence, the end of a heredoc. */
+/* After the patch only wrapping text may follow: a code fence or the end of a heredoc. */
 static int patch_star_read_rest(struct ch_patch_reader *r) {
     for (ch_patch_skip(r);; ch_patch_skip(r)) {
         struct ch_sv line = ch_patch_peek(r, 0);

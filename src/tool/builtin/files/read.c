@@ -1,8 +1,8 @@
 /* read.c -- the tool `read`: lines of a text file, or an image.
  *
- * The file is read in pieces and only the lines asked for are kept, so a large
- * file costs time but no memory. What is returned fits the cap on results: the
- * model always knows which lines it has and how to get the next ones. */
+ * The file is read in chunks and only the requested lines are kept, so a large file costs
+ * time but no memory. The result fits the result limit and tells the model which lines it
+ * contains and how to get the next ones. */
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/read.h"
 
@@ -18,29 +18,29 @@
 
 #define CHUNK (64 * CH_KB)
 #define SNIFF (8 * CH_KB)
-#define NOTES 1000 /* characters kept for what is said after the lines */
+#define NOTES 1000 /* characters reserved for notes after the lines */
 
 struct reading {
-    int64_t first, limit; /* lines wanted */
+    int64_t first, limit; /* requested lines */
     int64_t line;         /* the line being read, from 1 */
-    struct ch_shape_room room; /* left for more */
-    size_t characters;    /* kept so far */
-    int64_t last;         /* last line kept in full, 0: none */
-    size_t last_end;      /* where it ends in text */
-    bool full;            /* no more is kept */
+    struct ch_shape_room room; /* room left */
+    size_t characters;    /* characters kept so far */
+    int64_t last;         /* last complete line kept, 0: none */
+    size_t last_end;      /* end of that line in text */
+    bool full;            /* keep nothing more */
     bool open_line;       /* the last line had no line feed */
-    uint64_t bytes;       /* of the file looked at */
+    uint64_t bytes;       /* bytes of the file read */
     struct ch_buf text;
 };
 
 /* --- what kind of file --------------------------------------------------- */
 
-enum sort { IMAGE, BINARY, MAYBE /* binary only if it looks like it */ };
+enum sort { IMAGE, BINARY, MAYBE /* binary only if its content looks binary */ };
 
 static const struct kind {
     const char *type, *magic;
     size_t n, at;
-    const char *also; /* at byte 8 */
+    const char *also; /* second magic number, at byte 8 */
     enum sort sort;
 } kinds[] = {
     {"image/png", "\x89PNG\r\n\x1a\n", 8, 0, NULL, IMAGE},
@@ -76,7 +76,7 @@ static const struct kind *files_read_kind_of(struct ch_sv head) {
     const struct kind *k = kinds;
 
     while (!is_kind(k, head))
-        k++; /* the last one is any */
+        k++; /* the last row matches anything */
     return k;
 }
 
@@ -106,7 +106,7 @@ static int refuse_binary(chela_call *call, const char *path, const struct stat *
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Keep a piece of the current line as far as there is room. */
+/* Keep as much of this piece of the current line as fits. */
 static void files_read_keep(struct reading *r, struct ch_sv piece) {
     size_t n = 0;
 
@@ -163,7 +163,7 @@ static int files_read_lines(const chela_call *call, int fd, struct reading *r) {
     }
     if (r->open_line)
         files_read_end_line(r);
-    if (r->last) /* half a line is of use only if it is the only one */
+    if (r->last) /* a partial line is kept only if it is the only one */
         r->text.n = r->last_end;
     return 0;
 }
@@ -231,7 +231,7 @@ static int files_read_range(chela_call *call, struct reading *r) {
                            "offset and limit count lines and must be at least 1.");
         return CHELA_EINVAL;
     }
-    r->first = CH_MAX(r->first, 1); /* some models count from 0 */
+    r->first = CH_MAX(r->first, 1); /* some models count lines from 0 */
     r->limit = CH_MIN(r->limit, CH_LIMIT_READ_LINES);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* regex.c -- see regex.h. A literal text in one case is looked for without a
- * regular expression: memmem is faster. */
+/* regex.c -- see regex.h. A case-sensitive literal is searched with memmem, which is
+ * faster. */
 #include "tool/builtin/files/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -9,7 +9,7 @@
 #include "base/limits.h"
 
 struct ch_regex {
-    struct ch_sv literal; /* owned; p NULL: code is used */
+    struct ch_sv literal; /* owned; p NULL: use code */
     pcre2_general_context *general;
     pcre2_match_context *match;
     pcre2_match_data *data;
@@ -46,7 +46,7 @@ static int regex_compile(struct ch_regex *r, struct ch_sv pattern, unsigned flag
         pcre2_get_error_message(code, why, sizeof(why));
         return ch_fail(err, CHELA_EINVAL, "%s, at character %zu", (char *)why, at + 1);
     }
-    pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* where it fails, it is slower */
+    pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without JIT, matching is only slower */
     r->data = pcre2_match_data_create(1, r->general);
     return 0;
 }
@@ -104,7 +104,7 @@ int ch_regex_find(struct ch_regex *r, struct ch_sv line, size_t *start, size_t *
     if (r->literal.p)
         return find_literal(r, line, start, end);
     int rc = pcre2_match(r->code, (PCRE2_SPTR)line.p, line.n, 0, 0, r->data, r->match);
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* its stack is small: once more without it */
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* the JIT stack is small: retry without JIT */
         rc = pcre2_match(r->code, (PCRE2_SPTR)line.p, line.n, 0, PCRE2_NO_JIT, r->data, r->match);
     if (rc < 0)
         return rc == PCRE2_ERROR_NOMATCH ? 0 : CHELA_ELIMIT;

@@ -1,8 +1,8 @@
-/* regex.h -- regular expressions of Perl's kind, looked for in lines.
+/* regex.h -- Perl-compatible regular expressions, matched against single lines.
  *
- * Every match is bounded in steps, depth and memory (limits.h), so no pattern
- * can hold a thread up. The text need not be valid UTF-8: what is not matches
- * nothing. Not for JSON Schema, whose dialect and bounds differ (json/). */
+ * Every match is bounded in steps, depth and memory (limits.h), so no pattern can block a
+ * thread. The text may contain invalid UTF-8; invalid bytes match nothing. JSON Schema
+ * patterns use another dialect and other bounds (json/). */
 #ifndef CH_TOOL_REGEX_H
 #define CH_TOOL_REGEX_H
 #include "base/mem.h"
@@ -16,14 +16,15 @@ enum ch_regex_flags {
     CH_REGEX_LITERAL = 2 /* no character is special */
 };
 
-/* CHELA_EINVAL and the reason when it is none, CHELA_ELIMIT when too long. */
+/* CHELA_EINVAL with the reason for an invalid pattern, CHELA_ELIMIT for one that is too
+ * long. */
 int ch_regex_new(struct ch_sv pattern, unsigned flags, struct ch_regex **out,
                  struct chela_error *err);
 void ch_regex_free(struct ch_regex *r);
 CH_DEFINE_AUTO(ch_regex)
 
-/* The first match in line: 1 and where it begins and ends, 0, or CHELA_ELIMIT:
- * given up. Not from two threads at once. */
+/* Find the first match in line. Returns 1 and sets *start and *end, 0 for no match, or
+ * CHELA_ELIMIT if a bound was exceeded. One thread at a time per regex. */
 int ch_regex_find(struct ch_regex *r, struct ch_sv line, size_t *start, size_t *end);
 
 #endif

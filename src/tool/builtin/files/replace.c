@@ -1,9 +1,8 @@
 /* replace.c -- see replace.h.
  *
- * The tolerant search works on a plain form of both texts. For the file's the
- * offset of every byte's origin is kept, so that a match is carried back to
- * the bytes it came from. Matches are counted even when they overlap: "aa" is
- * twice in "aaa", and which one is meant cannot be known. */
+ * The tolerant search compares normalized forms of both texts. For each byte of the file's
+ * normalized form the offset of its original byte is kept, so that a match can be mapped
+ * back. Overlapping matches are all counted: "aa" occurs twice in "aaa" and is ambiguous. */
 #include "tool/builtin/files/replace.h"
 
 #include <stdint.h>
@@ -14,17 +13,17 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define LINES_NAMED 8 /* places of an ambiguous text that are listed */
-#define COUNT_MAX 100 /* a repetitive text has as many as it has bytes */
-#define DIFF_LINES 8  /* of each side of an edit */
-#define DIFF_LINE 160 /* bytes of a line */
+#define LINES_NAMED 8 /* maximum number of listed locations of an ambiguous text */
+#define COUNT_MAX 100 /* stop counting here; a repetitive text may have as many matches as bytes */
+#define DIFF_LINES 8  /* lines per side of an edit */
+#define DIFF_LINE 160 /* bytes per line */
 #define DIFF_MAX 4000 /* bytes of the whole diff */
 
-/* --- the plain form ------------------------------------------------------ */
+/* --- the normalized form ------------------------------------------------- */
 
 struct plain {
     struct ch_buf text;
-    uint32_t *origin; /* owned; one per byte of text; NULL when not wanted */
+    uint32_t *origin; /* owned; one per byte of text; NULL when not needed */
     size_t cap;
 };
 
@@ -42,7 +41,7 @@ static void replace_put(struct plain *p, char c, size_t origin) {
     ch_buf_addc(&p->text, c);
 }
 
-/* What a typist would have written, or 0 if the character stands for itself. */
+/* The ASCII equivalent of a typographic character, or 0 if there is none. */
 static char plain_character(uint32_t c) {
     static const struct {
         uint16_t from, to;
@@ -96,7 +95,7 @@ void ch_plain(struct ch_buf *out, struct ch_sv text) {
     plain_release(&p);
 }
 
-/* Where the origin of plain byte i ends in s. */
+/* End in s of the original character of normalized byte i. */
 static size_t origin_end(const struct plain *p, struct ch_sv s, size_t i) {
     size_t at = p->origin[i];
 
@@ -111,7 +110,7 @@ static size_t origin_end(const struct plain *p, struct ch_sv s, size_t i) {
 
 struct found {
     size_t count;
-    size_t at[LINES_NAMED]; /* the first few */
+    size_t at[LINES_NAMED]; /* offsets of the first few matches */
 };
 
 static struct found find_all(struct ch_sv text, struct ch_sv needle) {
@@ -149,7 +148,7 @@ static int replace_ambiguous(struct ch_sv text, const struct found *f, size_t nu
                    f->count > LINES_NAMED ? ", ..." : "");
 }
 
-/* Often only the first line was copied right: say where that is. */
+/* Often only the first line matches: report its location. */
 static int replace_not_found(struct ch_sv text, struct ch_sv old, size_t number,
                              struct chela_error *err) {
     struct ch_sv first = {NULL, 0};
@@ -205,7 +204,7 @@ static int replace_find(struct ch_sv text, struct plain *file, struct ch_replace
     e->from = f.at[0];
     e->to = e->from + e->old_text.n;
     if (e->from && text.p[e->from] == '\n' && text.p[e->from - 1] == '\r')
-        e->from--; /* CR and LF go together */
+        e->from--; /* keep CR and LF together */
     return 0;
 }
 
@@ -227,7 +226,7 @@ static enum line_ends line_ends_of(struct ch_sv text) {
     return crlf > lf ? ENDS_CRLF : lf ? ENDS_LF : ENDS_UNKNOWN;
 }
 
-/* New lines end as those of the file do. */
+/* New lines get the file's line ends. */
 static void add_with_ends(struct ch_buf *out, struct ch_sv s, enum line_ends ends) {
     for (size_t i = 0; i < s.n; i++) {
         bool pair = s.p[i] == '\r' && i + 1 < s.n && s.p[i + 1] == '\n';
@@ -317,7 +316,7 @@ static void replace_add_lines(struct ch_buf *out, char sign, struct ch_sv lines)
     }
 }
 
-/* The edit widened to whole lines, before and after. */
+/* Append an edit extended to whole lines, before and after. */
 static void replace_add_edit(struct ch_buf *out, struct ch_sv text,
                              const struct ch_replacement *e) {
     size_t from = e->from, to = e->to;

@@ -11,10 +11,10 @@
 
 struct ch_change {
     struct ch_place place;
-    char temp[CH_TEMP_NAME]; /* the new content; "" for a removal, or once in place */
-    char kept[CH_TEMP_NAME]; /* the old file; "" if there was none, or not yet */
+    char temp[CH_TEMP_NAME]; /* file with the new content; "" for a removal, or once renamed */
+    char kept[CH_TEMP_NAME]; /* name of the saved old file; "" if none, or not saved yet */
     struct stat expect;
-    bool fresh; /* there must be no file */
+    bool fresh; /* the file must not exist */
     bool done;
 };
 
@@ -37,7 +37,7 @@ static int stage_make_directory(struct ch_stage *s, const char *path) {
     return rc == -EEXIST ? 0 : rc;
 }
 
-/* Those above path that are missing, one by one, so that each can go again. */
+/* Create missing parent directories one by one, so that each can be removed again. */
 static int stage_make_directories(struct ch_stage *s, const char *path) {
     CH_BUF_AUTO rel = {0}, part = {0};
 
@@ -61,7 +61,8 @@ static void remove_directory(struct ch_stage *s, const char *path) {
     ch_place_release(&place);
 }
 
-/* The last one first; one that is not empty is somebody's by now. */
+/* Remove created directories, last first. A directory that is not empty is in use and
+ * stays. */
 static void remove_directories(struct ch_stage *s) {
     while (s->made.n) {
         size_t from = s->made.n - 1;
@@ -84,7 +85,7 @@ static struct ch_change *stage_add(struct ch_stage *s) {
     return c;
 }
 
-/* Is what is there what should be? */
+/* Check that the file on disk is the expected one. */
 static int stage_check(const struct ch_change *c) {
     struct stat now;
     int there = ch_file_look(&c->place, &now);
@@ -123,10 +124,10 @@ int ch_stage_remove(struct ch_stage *s, const char *path, const struct stat *exp
     return stage_begin(s, stage_add(s), path, expect);
 }
 
-/* --- doing and undoing --------------------------------------------------- */
+/* --- commit and undo ----------------------------------------------------- */
 
-/* Another name for the old file, so that it can come back. Where there are no
- * hard links it is renamed: for a moment there is none. */
+/* Save the old file under another name for undo. On file systems without hard links the
+ * file is renamed, so its path is briefly missing. */
 static int keep_old(struct ch_change *c) {
     const struct ch_place *p = &c->place;
     uint64_t r;
@@ -147,7 +148,7 @@ static int stage_put_new(struct ch_change *c) {
     const struct ch_place *p = &c->place;
     int rc = renameat2(p->dir, c->temp, p->dir, p->leaf, c->fresh ? RENAME_NOREPLACE : 0);
 
-    if (rc < 0 && errno == EINVAL) /* this file system cannot refuse to replace */
+    if (rc < 0 && errno == EINVAL) /* this file system does not support RENAME_NOREPLACE */
         rc = renameat(p->dir, c->temp, p->dir, p->leaf);
     if (rc < 0)
         return -errno;
@@ -159,7 +160,8 @@ static void stage_undo(struct ch_change *c) {
     const struct ch_place *p = &c->place;
 
     if (c->kept[0] && renameat(p->dir, c->kept, p->dir, p->leaf) == 0) {
-        unlinkat(p->dir, c->kept, 0); /* two names of one file: rename leaves both */
+        /* rename of two links to one file does nothing: remove the second link */
+        unlinkat(p->dir, c->kept, 0);
         c->kept[0] = '\0';
     } else if (c->done && c->fresh) {
         unlinkat(p->dir, p->leaf, 0);
@@ -188,7 +190,7 @@ int ch_stage_commit(struct ch_stage *s, size_t *failed) {
             break;
     }
     if (rc == 0) {
-        s->made.n = 0; /* they stay */
+        s->made.n = 0; /* keep the created directories */
         return 0;
     }
     *failed = i;

@@ -1,8 +1,8 @@
 /* walk.c -- see walk.h.
  *
- * A stack of open directories, each with its sorted names and the rules of its
- * .gitignore. The rules of the directories above the start are below them on
- * the stack of levels, so that starting further down changes nothing. */
+ * The walk keeps a stack of open directories, each with its sorted names and the rules of
+ * its .gitignore. The rules of the directories above the start are loaded first, so the
+ * start directory does not affect which names are ignored. */
 #include "tool/builtin/files/walk.h"
 
 #include <dirent.h>
@@ -29,25 +29,25 @@ struct frame { /* one directory being walked */
     struct ch_arena arena;
     struct name *names; /* owned */
     size_t n, cap, next;
-    size_t path_n; /* of the walk's path when it was entered */
+    size_t path_n; /* length of the walk's path when the directory was entered */
     bool has_level;
 };
 
-struct level { /* one file of rules */
+struct level { /* rules of one .gitignore file */
     struct ch_ignore *rules;
-    size_t base; /* where paths begin that are relative to it */
+    size_t base; /* offset in path of names relative to the rules */
 };
 
 struct ch_walk {
     const chela_call *call;
     struct ch_walk_opts opts;
     struct ch_buf path; /* from the workspace */
-    size_t start_n;     /* bytes of path that lead to the start */
+    size_t start_n;     /* length of the start directory in path */
     struct frame frames[CH_LIMIT_WALK_DEPTH];
     size_t nframes;
-    struct level *levels; /* owned; the nearest last */
+    struct level *levels; /* owned; the nearest one last */
     size_t nlevels, cap_levels;
-    bool enter; /* the entry returned last is a directory */
+    bool enter; /* the last returned entry is a directory */
     size_t seen, unreadable, too_deep;
     bool cut, rules_cut; /* too many entries; too many rules */
 };
@@ -63,7 +63,7 @@ static void push_level(struct ch_walk *w, struct ch_ignore *rules, size_t base) 
     w->rules_cut |= ch_ignore_cut(rules);
 }
 
-/* Takes fd. NULL when it is no file of rules that can be read. */
+/* Takes ownership of fd. NULL if the file is no readable .gitignore. */
 static struct ch_ignore *walk_read_rules(struct ch_walk *w, int fd) {
     struct ch_ignore *rules = NULL;
     CH_BUF_AUTO text = {0};
@@ -92,7 +92,7 @@ static bool load_rules(struct ch_walk *w, int dir, const char *name, size_t base
     return true;
 }
 
-/* The rules that hold for rel, from the workspace down to its parent. */
+/* Load the rules that apply to rel, from the workspace down to its parent. */
 static int load_parents(struct ch_walk *w, const char *rel) {
     int root = ch_path_open(chela_call_workspace(w->call), ".", O_DIRECTORY);
 
@@ -165,7 +165,7 @@ static int walk_read_names(struct ch_walk *w, struct frame *f) {
     for (;;) {
         errno = 0;
         struct dirent *e = readdir(f->dir);
-        if (!e) { /* an error half way: what was read is still true */
+        if (!e) { /* on a read error, keep the names read so far */
             w->unreadable += errno != 0;
             break;
         }
@@ -184,7 +184,7 @@ static int walk_read_names(struct ch_walk *w, struct frame *f) {
     return 0;
 }
 
-/* Begin with a directory; takes fd. */
+/* Push a directory; takes ownership of fd. */
 static int walk_push(struct ch_walk *w, int fd) {
     struct frame *f = &w->frames[w->nframes];
 
@@ -263,8 +263,8 @@ void ch_walk_free(struct ch_walk *w) {
     ch_free(w);
 }
 
-/* Go into the directory that was returned last. What cannot be opened is
- * counted and passed by. */
+/* Enter the last returned directory. Directories that cannot be opened are counted and
+ * skipped. */
 static int walk_enter(struct ch_walk *w) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct frame *f = &w->frames[w->nframes - 1];

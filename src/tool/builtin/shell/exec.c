@@ -1,9 +1,9 @@
-/* exec.c -- the tool `exec`: a command of the model's, in its box.
+/* exec.c -- the tool `exec`: runs a command in the sandbox.
  *
- * Output is one stream, as on a terminal. In the foreground the call waits for
- * the end: exit code 0 gives the output, any other an error result with it. In
- * the background it is a job of the session (jobs.h) from the start, and the
- * call is answered as soon as that runs. */
+ * stdout and stderr are one stream, as on a terminal. A foreground call waits for the exit:
+ * exit code 0 gives the output as the result, any other code an error result with the
+ * output. A background command is a job of the session (jobs.h) from the start, and the
+ * call ends as soon as the job runs. */
 #include "tool/builtin/shell/exec.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "json/writer.h"
 #include "tool/result/sanitize.h"
 
-/* What a program is told about its terminal, or that it has none. */
+/* Environment variables that describe the terminal, or its absence. */
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
 static const char *const tty_env[] = {"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", NULL};
 
@@ -59,12 +59,12 @@ static void exec_conclude(struct ch_work *w) {
 static void on_concluded(struct ch_work *w) {
     chela_call *call = CH_CONTAINER(w, chela_call, work);
 
-    if (call->env) /* or it was abandoned meanwhile, and nobody waits */
+    if (call->env) /* NULL if the call was abandoned in between */
         ch_call_worked(call);
     ch_call_unref(call);
 }
 
-/* A long output is cut and put into a file: not on the loop. */
+/* Long output is shaped and saved to a file on a worker thread. */
 static void exec_finish(struct exec *x) {
     bool large = x->output.total > CH_LIMIT_RESULT_CHARS;
     chela_call *call = x->call;
@@ -81,14 +81,14 @@ static void exec_finish(struct exec *x) {
     ch_call_worked(call);
 }
 
-/* --- what came of it ----------------------------------------------------- */
+/* --- the result ---------------------------------------------------------- */
 
 static const char *sandbox_word(const struct ch_program_result *r) {
     return !r->boxed ? "off" : r->degraded ? "degraded" : "on";
 }
 
-/* The start and, because that is where a failure is explained, more of the end
- * of an output that goes into an error. Quoting may double it. */
+/* Append the start and a longer part of the end of an output for an error result, because
+ * the end usually explains the failure. JSON quoting may double its size. */
 static void exec_add_cut(struct ch_buf *out, struct ch_sv text, struct ch_shape_room room) {
     struct ch_shape_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
     struct ch_shape_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
@@ -172,7 +172,7 @@ static void exec_on_done(const struct ch_program_result *r, void *user) {
     exec_finish(x);
 }
 
-/* --- running it ---------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static void exec_on_output(int stream, struct ch_sv data, void *user) {
     struct exec *x = user;
@@ -197,7 +197,7 @@ static bool exec_is_set(const char *const *list, const char *entry) {
     return false;
 }
 
-/* Ours, then what fits the terminal, then the model's; a later one wins. */
+/* Chela's variables, then those for the terminal, then the model's; later ones win. */
 static const char *const *exec_make_env(struct exec *x, const struct exec_tool *tool) {
     enum { ROOM = CH_PROGRAM_ENV + CH_LEN(tty_env) + CH_LIMIT_EXEC_VARIABLES + 1 };
     const char **env = ch_arena_alloc(&x->call->arena, ROOM * sizeof(*env));
@@ -287,7 +287,7 @@ static void exec_start(chela_call *call) {
     call->doing = x;
     atomic_store(&call->begun, true);
     if (ch_exec_read(call, &x->request) < 0) {
-        exec_finish(x); /* checked before, so a hook changed it */
+        exec_finish(x); /* the check passed before, so a hook changed the arguments */
         return;
     }
     x->started_ms = exec_now(x);
@@ -313,7 +313,7 @@ static void exec_abandon(chela_call *call) {
     struct exec *x = call->doing;
 
     if (!x)
-        return; /* only the answer is being made */
+        return; /* the program has ended; only the result is being made */
     ch_program_close(x->program);
     if (x->job)
         ch_job_kill(x->job);
@@ -337,7 +337,7 @@ static const struct ch_tool_ops ops = {
     .free = free_tool,
 };
 
-/* --- before it ----------------------------------------------------------- */
+/* --- checks -------------------------------------------------------------- */
 
 int ch_exec_check(chela_call *call, void *user) {
     struct ch_exec_request request;

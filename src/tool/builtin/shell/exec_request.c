@@ -1,9 +1,8 @@
 /* exec_request.c -- see exec_request.h.
  *
- * A person who agrees to a command sees its text, so nothing beside the text
- * may change what it means: variables that make a shell, a loader or an
- * interpreter run other code can be set only inside the command, where they
- * are seen. */
+ * A person who approves a command sees its text, so nothing outside of the text may change
+ * its meaning. Variables that make a shell, a loader or an interpreter run other code can
+ * be set only inside the command, where they are visible. */
 #include "tool/builtin/shell/exec_request.h"
 
 #include <fnmatch.h>
@@ -44,7 +43,7 @@ static bool is_plain_word(struct ch_sv word) {
     return word.n > 0;
 }
 
-/* One word as a shell would need it written. */
+/* Quote one word for a shell. */
 static void exec_request_add_quoted(struct ch_buf *out, struct ch_sv word) {
     if (out->n)
         ch_buf_addc(out, ' ');
@@ -90,7 +89,7 @@ static int exec_request_read_command(chela_call *call, struct ch_exec_request *o
     const struct ch_json *argv = ch_json_get(call->args, "argv");
     const struct ch_json *command = ch_json_get(call->args, "command");
 
-    if (ch_json_is(command, CH_JSON_ARRAY)) /* some models know no other name */
+    if (ch_json_is(command, CH_JSON_ARRAY)) /* some models send the argument list as `command` */
         argv = command;
     else if (argv && command)
         return exec_request_refuse(call, "Give either command, for a shell, or argv, without one.");
@@ -116,13 +115,13 @@ bool ch_exec_approves(const char *text) {
     CH_BUF_AUTO bare = {0};
 
     for (const char *p = text; *p; p++)
-        if (!strchr("'\"\\", *p)) /* what a shell takes away */
+        if (!strchr("'\"\\", *p)) /* skip characters that a shell removes */
             ch_buf_addc(&bare, *p);
     return ch_approval_is_self_approve(ch_sv_str(text)) ||
            ch_approval_is_self_approve(ch_buf_sv(&bare));
 }
 
-/* Consent is a person's to give. */
+/* Reject a command that approves a call: only a person may approve. */
 static int refuse_approval(chela_call *call, const struct ch_exec_request *r) {
     bool found = ch_exec_approves(r->text);
 

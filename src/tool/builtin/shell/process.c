@@ -1,5 +1,5 @@
-/* process.c -- the tool `process`: the session's background jobs, looked at,
- * talked to, ended. */
+/* process.c -- the tool `process`: lists, reads, writes to and ends the session's
+ * background jobs. */
 #include "tool/builtin/shell/process.h"
 
 #include "base/limits.h"
@@ -10,7 +10,7 @@
 #include "json/writer.h"
 
 #define LOG_LINES 200
-#define KILL_WAIT_MS 5000 /* longer than any grace */
+#define KILL_WAIT_MS 5000 /* longer than any grace period */
 
 static const char *const id_names[] = {"id", "session_id", "sessionId", "process_id", "job", NULL};
 static const char *const wait_names[] = {"wait", "timeout", NULL};
@@ -21,12 +21,12 @@ struct process {
     chela_call *call;
     struct ch_loop *loop;
     struct ch_job *job; /* borrowed while watched */
-    bool until_end;     /* not for news, but for the end */
+    bool until_end;     /* wait for the end, not for output */
     struct ch_job_watch watch;
     struct ch_timer timer;
 };
 
-/* --- telling ------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------- */
 
 static void process_add_state(struct ch_buf *out, const struct ch_job *job) {
     struct ch_job_end s = ch_job_state(job);
@@ -227,7 +227,7 @@ static void process_wait_for(chela_call *call, struct ch_job *job, int64_t ms, b
     ch_timer_start(p->loop, &p->timer, ms, process_on_time);
 }
 
-/* True: the call waits. */
+/* Returns true if the call waits. */
 static bool poll_job(chela_call *call, struct ch_job *job, int *rc) {
     double seconds = 0;
 
@@ -295,7 +295,7 @@ static int find_job(chela_call *call, struct ch_jobs *jobs, struct ch_job **out)
     return CHELA_ENOENT;
 }
 
-/* True: the call waits, and is finished later. */
+/* Returns true if the call waits and finishes later. */
 static bool process_act(chela_call *call, int *rc) {
     struct ch_jobs *jobs = call->env->jobs;
     enum action action = LIST;
@@ -358,7 +358,8 @@ static const struct ch_tool_ops ops = {
     .abandon = process_abandon,
 };
 
-/* What is written to a program may be an approval as well as what is run. */
+/* Input written to a program may be an approval too, so it gets the same check as a
+ * command. */
 int ch_process_check(chela_call *call, void *user) {
     const char *data = "";
     enum action action;
@@ -375,7 +376,7 @@ int ch_process_check(chela_call *call, void *user) {
     return CHELA_EINVAL;
 }
 
-/* Listing and reading change nothing; ending a command needs no new consent. */
+/* Listing and reading change nothing. Ending a job needs no new approval. */
 static bool process_only_looks(const chela_call *call) {
     static const char *const actions[] = {"list", "poll", "log", "kill"};
     struct ch_sv action = ch_json_get_str(call->args, "action");

@@ -1,8 +1,8 @@
 /* charset.c -- see charset.h.
  *
- * The labels are those of the WHATWG Encoding Standard that still occur, with
- * what browsers take them for: latin-1 is windows-1252, gb2312 is its superset.
- * Anything else counts as unlabelled. The tables are libc's, through iconv. */
+ * The table holds the labels of the WHATWG Encoding Standard that still occur, with the
+ * encodings that browsers use for them: latin-1 is windows-1252, gb2312 is its superset.
+ * Other labels are ignored. The conversion tables are libc's, through iconv. */
 #include "tool/builtin/web/charset.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define PRESCAN 1024 /* bytes in which a document may name its encoding */
+#define PRESCAN 1024 /* bytes searched for an encoding declaration */
 
 static const struct label {
     const char *label, *name; /* name: iconv's; NULL: UTF-8 */
@@ -84,7 +84,7 @@ static const struct label *find_label(struct ch_sv text) {
     return NULL;
 }
 
-/* --- what the headers say ------------------------------------------------------------ */
+/* --- encoding from the headers ------------------------------------------------------- */
 
 static struct ch_sv charset_unquote(struct ch_sv s) {
     s = ch_sv_trim(s);
@@ -106,9 +106,9 @@ struct ch_sv ch_header_param(struct ch_sv header, const char *name) {
     return ch_sv(NULL, 0);
 }
 
-/* --- what the document says ------------------------------------------------------------ */
+/* --- encoding from the document -------------------------------------------------------- */
 
-/* The text after word, "=" and quotes: of charset="x" it is x. */
+/* The text after word, "=" and quotes: for charset="x" it is x. */
 static struct ch_sv value_after(struct ch_sv s, const char *word) {
     size_t n = strlen(word), i = 0;
 
@@ -145,14 +145,14 @@ static const struct label *declared(struct ch_sv bytes) {
         const char *end = memchr(head.p, '>', head.n);
         l = find_label(
             value_after(ch_sv(head.p, end ? (size_t)(end - head.p) : head.n), "charset"));
-        /* A document that could be read this far is not in UTF-16. */
+        /* An ASCII-compatible document cannot be UTF-16. */
         if (l && l->name && strncmp(l->name, "UTF-16", 6) == 0)
             l = &labels[0];
     }
     return l;
 }
 
-/* Cuts the mark off. */
+/* Detect and remove a byte order mark. */
 static const struct label *charset_marked(struct ch_sv *bytes) {
     static const struct {
         const char *mark;
@@ -186,7 +186,8 @@ static void charset_decode(iconv_t cd, struct ch_sv bytes, size_t unit, struct c
         if (why == 0 || why == E2BIG)
             continue;
         ch_buf_add_str(out, "\xef\xbf\xbd");
-        size_t bad = why == EINVAL ? left : CH_MIN(unit, left); /* cut off at the end */
+        /* incomplete character at the end */
+        size_t bad = why == EINVAL ? left : CH_MIN(unit, left);
         in += bad;
         left -= bad;
     }
@@ -196,7 +197,7 @@ static bool decode_as(const char *name, struct ch_sv bytes, struct ch_buf *out) 
     iconv_t cd = iconv_open("UTF-8", name);
 
     if (cd == (iconv_t)-1)
-        return false; /* libc was installed without this table */
+        return false; /* libc lacks this table */
     charset_decode(cd, bytes, strncmp(name, "UTF-16", 6) == 0 ? 2 : 1, out);
     iconv_close(cd);
     return true;

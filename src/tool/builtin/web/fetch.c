@@ -1,10 +1,10 @@
 /* fetch.c -- see fetch.h.
  *
- *   start -> check -> ask -> head --redirect--> check -> ask ...
- *                              \--2xx, wanted--> body -> done
- *                               \--else-------------------> done with an error
+ *       start -> check -> ask -> head --redirect--> check -> ask ...
+ *                                  \--2xx, accepted type--> body -> done
+ *                                   \--else-----------------------> done with an error
  *
- * fetch_finish() is the only end, and acts once. */
+ * Every fetch ends in fetch_finish(), exactly once. */
 #include "tool/builtin/web/fetch.h"
 
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ static bool fetch_name_matches(struct ch_sv pattern, struct ch_sv host) {
     return ch_sv_eq_nocase(pattern, host);
 }
 
-enum match { MATCH_NONE, MATCH_HOST, MATCH_PORT /* the pattern names the port too */ };
+enum match { MATCH_NONE, MATCH_HOST, MATCH_PORT /* MATCH_PORT: the pattern names the port too */ };
 
 static enum match fetch_match(struct ch_sv pattern, const struct ch_url *u) {
     struct ch_sv host = pattern, port = ch_sv(NULL, 0);
@@ -54,7 +54,7 @@ static enum match fetch_match(struct ch_sv pattern, const struct ch_url *u) {
     return ch_sv_is(port, "*") || strtoul(digits, NULL, 10) == u->port ? MATCH_PORT : MATCH_NONE;
 }
 
-/* The most specific match of any pattern. */
+/* The most specific match of all patterns. */
 static enum match match_any(const char *patterns, const struct ch_url *u) {
     struct ch_sv rest = ch_sv_str(patterns);
     enum match best = MATCH_NONE;
@@ -130,7 +130,7 @@ const char *ch_fetch_error_type(const struct chela_error *err, int status) {
     case CHELA_EMODULE:
         return "internal";
     }
-    return "invalid_arguments"; /* what this URL leads to is of no use */
+    return "invalid_arguments"; /* the URL leads to nothing useful */
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -192,7 +192,7 @@ static void fetch_follow(struct ch_fetch *f, struct ch_sv location) {
 
 static bool fetch_is_wanted(const char *const *types, struct ch_sv type) {
     if (type.n == 0)
-        return true; /* nothing said: what comes will show */
+        return true; /* no type given: accept, the content will show */
     for (; *types; types++) {
         struct ch_sv want = ch_sv_str(*types);
         if (want.p[0] == '+' ? fetch_ends_with(type, want)

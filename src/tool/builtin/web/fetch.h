@@ -1,13 +1,13 @@
-/* fetch.h -- the one way to get what a model named by URL.
+/* fetch.h -- the only code path that fetches a URL named by a model.
  *
- * A model's URL may come from a page it just read. So: http and https alone; no
- * credentials; a few ports; host lists of the operator; and every address is
- * judged at the moment of connecting (net/address.h), so that no spelling and no
- * name server leads to this machine, its network or a cloud's metadata. Proxies
- * of the environment are not used: they would connect in our place. Redirects
- * are followed here, a few, each checked like the first URL; never from https to
- * http. Size and time are bounded; compressed bodies are neither asked for nor
- * taken. Whatever else fetches for a model goes through this file too. */
+ * A model's URL may come from an untrusted page. Rules: http and https only; no
+ * credentials; a few ports; the operator's host lists. Every address is checked when the
+ * connection is made (net/address.h), so no spelling and no name server can lead to this
+ * machine, its network or a cloud's metadata service. Proxies of the environment are not
+ * used, because a proxy would connect without the check. A few redirects are followed, each
+ * checked like the first URL; never from https to http. Size and time are bounded;
+ * compressed bodies are neither requested nor accepted. All other code that fetches for a
+ * model must use this module. */
 #ifndef CH_TOOL_FETCH_H
 #define CH_TOOL_FETCH_H
 #include "base/buf.h"
@@ -16,35 +16,35 @@
 #include "net/url.h"
 
 struct ch_fetch_rules {
-    /* Host patterns with commas between them: a name or address ("example.com",
-     * "[::1]"), "*.example.com" (what is below it), ".example.com" (that and the
-     * domain itself), "*"; each optionally with ":PORT" or ":*". NULL for allow:
-     * every host; "": none. A pattern of allow that names a port opens it. */
+    /* Comma-separated host patterns: a name or address ("example.com", "[::1]"),
+     * "*.example.com" (subdomains), ".example.com" (subdomains and the domain itself), "*";
+     * each optionally with ":PORT" or ":*". allow NULL: every host; "": none. An allow
+     * pattern with a port permits that port. */
     const char *allow, *deny;
-    bool allow_private; /* also addresses that are not of the public Internet */
+    bool allow_private; /* permit addresses outside of the public Internet */
 };
 
 struct ch_fetch_opts {
     struct ch_loop *loop;
     struct ch_transport *transport;
-    struct ch_fetch_rules rules; /* borrowed until done */
-    const char *accept;          /* header of that name; static */
-    /* Media types that are wanted: "text/" starts with, "+xml" ends with, else
-     * equal; NULL-terminated, static. Others are refused before the body. */
+    struct ch_fetch_rules rules; /* borrowed until done is called */
+    const char *accept;          /* value of the Accept header; static */
+    /* Accepted media types: "text/" is a prefix, "+xml" a suffix, anything else must be
+     * equal; NULL-terminated, static. Other types are rejected before the body is read. */
     const char *const *types;
-    size_t max_bytes; /* of the body: more is cut off */
+    size_t max_bytes; /* maximum body size; the rest is cut off */
     int64_t timeout_ms;
 };
 
 struct ch_fetch {
     struct ch_fetch_opts opts;
-    struct ch_buf url; /* the last one asked for */
+    struct ch_buf url; /* URL of the last request */
     unsigned redirects;
-    int status; /* 0: none came */
+    int status; /* HTTP status; 0: no response */
     int64_t retry_after_ms;
     struct ch_buf type; /* Content-Type */
     struct ch_buf body;
-    bool cut; /* there was more of it */
+    bool cut; /* the body was cut off at max_bytes */
 
     /* private */
     void (*done)(struct ch_fetch *f, const struct chela_error *err, void *user);
@@ -58,21 +58,21 @@ struct ch_fetch {
     struct chela_error failure;
 };
 
-/* May this URL be fetched, as far as its text tells? CHELA_EINVAL, CHELA_EPERM
- * (the message says which rule). *out, unless NULL, gets its parts. */
+/* Check a URL by its text alone. CHELA_EINVAL, or CHELA_EPERM with the rule in err. *out,
+ * unless NULL, receives the parts of the URL. */
 int ch_fetch_check(struct ch_sv url, const struct ch_fetch_rules *rules, struct ch_url *out,
                    struct chela_error *err);
 
-/* Fetch url (copied). done is called exactly once, never from inside this call,
- * unless cancelled: err is NULL when a response of the 2xx kind was read. The
- * fetch is freed when done returns; buffers may be taken out of it. */
+/* Fetch url (copied). done is called exactly once, never from inside this call, unless the
+ * fetch is cancelled. err is NULL if a 2xx response was read. The fetch is freed when done
+ * returns; done may move buffers out of the fetch. */
 struct ch_fetch *ch_fetch_start(struct ch_sv url, const struct ch_fetch_opts *opts,
                                 void (*done)(struct ch_fetch *f, const struct chela_error *err,
                                              void *user),
                                 void *user);
 void ch_fetch_cancel(struct ch_fetch *f); /* NULL is a no-op */
 
-/* The type that a tool's error result has for this failure; static. */
+/* The error type of a tool result for this failure; static. */
 const char *ch_fetch_error_type(const struct chela_error *err, int status);
 
 #endif

@@ -1,15 +1,15 @@
 /* html_text.c -- see html_text.h.
  *
- * One pass over a parser's events, no tree. What is written is decided late:
- * an element only notes that a line break, a space, a mark or a list's bullet
- * is due, and the next visible character brings them out (flush). So empty
- * elements leave no trace, and blank lines never pile up.
+ * Converts parser events in one pass, without a tree. Output is delayed: an element only
+ * records that a line break, a space, a style mark or a bullet is pending, and the next
+ * visible character writes them (html_text_flush). Therefore empty elements leave no trace,
+ * and blank lines do not accumulate.
  *
- * A table row is written cell after cell and rewritten as one line when it
- * ends, if nothing in it broke the line; so tables of data become tables and
- * tables that only lay a page out become paragraphs.
+ * A table row is written cell by cell. When the row ends and no cell broke the line, the
+ * row is rewritten as one line. So data tables become tables, and layout tables become
+ * paragraphs.
  *
- * Everything is bounded: the stack of elements, the text, the cells of a row. */
+ * The stack of elements, the text and the cells of a row are all bounded. */
 #include "tool/builtin/web/html_text.h"
 
 #include <stdio.h>
@@ -21,17 +21,17 @@
 #include "base/utf8.h"
 #include "net/join.h"
 
-#define MOST_MARKS 16     /* of text styles inside each other */
-#define MOST_ROWS 16      /* of tables inside each other */
-#define MOST_CELLS 64     /* of one row that becomes a line */
-#define MOST_URL 1000     /* bytes of a link that is shown */
+#define MOST_MARKS 16     /* nested text styles */
+#define MOST_ROWS 16      /* nested tables */
+#define MOST_CELLS 64     /* cells of a row that becomes one line */
+#define MOST_URL 1000     /* bytes of a link shown */
 #define MOST_TITLE 500    /* bytes */
-#define MAIN_ENOUGH 200   /* bytes that make a main part worth showing alone */
+#define MAIN_ENOUGH 200   /* minimum size in bytes of a main part that is shown alone */
 #define DEEPEST_INDENT 20 /* columns */
 
 enum what {
     INLINE,
-    BLOCK, /* on lines of its own */
+    BLOCK, /* starts and ends on its own lines */
     PARAGRAPH,
     HEADING,
     BULLETS,
@@ -53,12 +53,12 @@ enum what {
     RULE,
     BREAK,
     IMAGE,
-    NOTHING, /* has neither text nor an end */
-    DROPPED, /* with all that is in it */
+    NOTHING, /* has neither text nor end tag */
+    DROPPED, /* omitted with all its content */
 };
 
 /* clang-format off */
-/* In order of name. */
+/* Sorted by name. */
 static const struct tag {
     const char *name;
     enum what what;
@@ -90,44 +90,44 @@ static const struct tag {
 };
 /* clang-format on */
 
-/* A style around text: written before its first character, or not at all. */
+/* A text style: its opening mark is written before the first character, or not at all. */
 struct mark {
     const char *open, *close; /* static */
     bool written;
-    char *url; /* owned; of a link, else NULL */
+    char *url; /* owned; target of a link, else NULL */
 };
 
 struct row {
-    size_t start;             /* in the text */
-    size_t cells[MOST_CELLS]; /* where each begins */
+    size_t start;             /* offset in the text */
+    size_t cells[MOST_CELLS]; /* offset of each cell */
     size_t n;
-    unsigned lines; /* line feeds due before it */
+    unsigned lines; /* line feeds pending before the row */
     bool begun;     /* the cell has text */
-    bool broken;    /* a cell is more than a line */
+    bool broken;    /* a cell has more than one line */
 };
 
 struct element {
-    const struct tag *tag; /* NULL: one that means nothing */
-    char name[12];         /* enough to tell it from others of the table */
-    bool hidden;           /* the outermost element that is left out */
+    const struct tag *tag; /* NULL: unknown tag */
+    char name[12];         /* prefix of the tag name, enough to distinguish the tags of the table */
+    bool hidden;           /* the outermost element of an omitted part */
     bool marked;           /* has a mark */
-    bool main;             /* its text may be the page's main part */
-    size_t start;          /* of its text */
-    unsigned number;       /* of a list: its last item */
+    bool main;             /* candidate for the page's main part */
+    size_t start;          /* offset of its text */
+    unsigned number;       /* number of a list's last item */
 };
 
 struct ch_html_reader {
     struct ch_html_opts opts;
     struct ch_html *page; /* borrowed */
-    struct ch_buf base;   /* what links are relative to */
+    struct ch_buf base;   /* base URL of links */
     struct ch_buf *out;   /* page->text */
 
     struct element stack[CH_LIMIT_HTML_DEPTH];
     size_t depth;
-    size_t beyond; /* elements open that found no place on the stack */
+    size_t beyond; /* open elements that did not fit on the stack */
     unsigned hidden, preformatted, titles;
 
-    /* due before the next character */
+    /* pending before the next character */
     unsigned lines; /* line feeds */
     bool space;
     char bullet[24]; /* "- ", "12. ", "## " */
@@ -137,10 +137,10 @@ struct ch_html_reader {
 
     struct row rows[MOST_ROWS];
     size_t nrows;
-    bool header_due; /* the row that ends next is the first of its table */
+    bool header_due; /* the next row is the first of its table */
 
-    size_t main_start, main_n;       /* the longest main part */
-    size_t article_start, article_n; /* the last article */
+    size_t main_start, main_n;       /* longest main part */
+    size_t article_start, article_n; /* last article */
     unsigned articles;
 };
 
@@ -173,12 +173,12 @@ static void add_prefix(struct ch_html_reader *r) {
     for (unsigned i = 0; i < CH_MIN(r->quotes, 8); i++)
         ch_buf_add_str(r->out, "> ");
     if (r->lists && !r->bullet[0])
-        indent += 2; /* a line of an item, below its first */
+        indent += 2; /* continuation line of a list item */
     while (indent-- > 0)
         ch_buf_addc(r->out, ' ');
 }
 
-/* Bring out what is due before text. */
+/* Write everything pending before text. */
 static void html_text_flush(struct ch_html_reader *r) {
     struct row *row = current_row(r);
     bool fresh = at_start(r);
@@ -213,7 +213,8 @@ static bool html_text_is_due(const struct ch_html_reader *r) {
            (r->nrows && !r->rows[r->nrows - 1].begun);
 }
 
-/* Characters that are spaces, or nothing, to a reader; 0: none of those. */
+/* Length of a character that is blank or invisible to a reader; 0 if s starts with another
+ * one. */
 static size_t blank(struct ch_sv s, bool *space) {
     static const struct {
         const char *bytes;
@@ -260,7 +261,7 @@ static void html_text_add_lines(struct ch_html_reader *r, struct ch_sv s) {
         if (s.p[i] == '\r')
             continue;
         if (s.p[i] == '\n' && r->lines)
-            continue; /* the first line break of the element */
+            continue; /* skip the first line break of the element */
         if (html_text_is_due(r))
             html_text_flush(r);
         ch_buf_addc(r->out, s.p[i]);
@@ -303,7 +304,7 @@ static void pop_mark(struct ch_html_reader *r) {
     ch_free(m->url);
 }
 
-/* A link that leads somewhere, as an absolute URL; NULL otherwise. */
+/* The absolute URL of a link; NULL if the link has no usable target. */
 static char *link_url(const struct ch_html_reader *r, const char *href) {
     CH_BUF_AUTO url = {0};
 
@@ -313,7 +314,7 @@ static char *link_url(const struct ch_html_reader *r, const char *href) {
     struct ch_sv s = ch_buf_sv(&url);
     bool shown =
         ch_sv_starts(s, "http://") || ch_sv_starts(s, "https://") || ch_sv_starts(s, "mailto:");
-    /* Brackets would end the link early. */
+    /* Parentheses would end the Markdown link early. */
     if (!shown || memchr(s.p, '(', s.n) || memchr(s.p, ')', s.n))
         return NULL;
     return ch_buf_take(&url);
@@ -355,7 +356,7 @@ static bool html_text_is_hidden(const struct tag *tag, const char *const *attrib
 /* --- tables ------------------------------------------------------------------------ */
 
 static void begin_row(struct ch_html_reader *r) {
-    if (r->nrows) /* a table inside a cell: the outer one only lays out */
+    if (r->nrows) /* a table inside a cell: the outer table is a layout table */
         r->rows[r->nrows - 1].broken = true;
     break_lines(r, 1);
     if (r->nrows == MOST_ROWS)
@@ -367,7 +368,7 @@ static void begin_row(struct ch_html_reader *r) {
 static void begin_cell(struct ch_html_reader *r) {
     struct row *row = current_row(r);
 
-    break_lines(r, 1); /* a line each, until the row is known to be one */
+    break_lines(r, 1); /* one line per cell, until the row is known to fit one line */
     if (!row)
         return;
     row->begun = false;
@@ -386,7 +387,7 @@ static void add_cell(struct ch_buf *line, struct ch_sv cell, bool markdown) {
     }
 }
 
-/* The row's cells as one line: "| a | b |", or "a | b" in plain text. */
+/* Join the row's cells to one line: "| a | b |", or "a | b" in plain text. */
 static void join_cells(struct ch_html_reader *r, const struct row *row) {
     CH_BUF_AUTO line = {0};
     bool markdown = r->opts.markdown;
@@ -512,7 +513,7 @@ static void open_void(struct ch_html_reader *r, enum what what, const char *cons
         return;
     case BREAK:
         if (current_row(r) && !current_row(r)->broken)
-            r->space = true; /* inside a cell a line stays a line */
+            r->space = true; /* inside a cell, a line break becomes a space */
         else
             break_lines(r, r->lines + 1 > 2 ? 2 : r->lines + 1);
         return;
@@ -620,7 +621,7 @@ static void html_text_leave(struct ch_html_reader *r, const struct element *e) {
         break_lines(r, 2);
         break;
     case HEADING:
-        r->bullet[0] = '\0'; /* of one without text */
+        r->bullet[0] = '\0'; /* drop the bullet of an item without text */
         break_lines(r, 2);
         break;
     case ITEM:
@@ -643,7 +644,7 @@ static void html_text_leave(struct ch_html_reader *r, const struct element *e) {
         end_row(r);
         break;
     case TITLE:
-        r->titles++; /* odd inside of one, even outside */
+        r->titles++; /* odd inside a title element, even outside */
         break;
     default:
         break;
@@ -725,7 +726,7 @@ static int html_text_on_stop(void *user) {
 const struct chela_html_events ch_html_events = {html_text_on_open, html_text_on_close,
                                                  html_text_on_text, html_text_on_stop};
 
-/* --- the whole ---------------------------------------------------------------------- */
+/* --- the reader --------------------------------------------------------------------- */
 
 struct ch_html_reader *ch_html_reader_new(const struct ch_html_opts *opts, struct ch_html *out) {
     struct ch_html_reader *r = ch_alloc(sizeof(*r));
@@ -739,7 +740,7 @@ struct ch_html_reader *ch_html_reader_new(const struct ch_html_opts *opts, struc
     return r;
 }
 
-/* What the page itself calls its main part, if that is more than a line. */
+/* Keep only the page's marked main part, if it is longer than a line. */
 static void keep_main(struct ch_html_reader *r) {
     size_t start = r->main_start, n = r->main_n;
 

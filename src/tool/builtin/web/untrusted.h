@@ -1,14 +1,14 @@
-/* untrusted.h -- text of strangers, marked as such.
+/* untrusted.h -- marks text from untrusted sources.
  *
- * What a page or a search result says may be addressed to the model. It is put
- * between two lines that name its source and a digest of the text, which nobody
- * can put into the text itself, so that it cannot pretend to end early; and the
- * same text always looks the same, so that a recorded run can be played back. */
+ * A page or a search result may contain instructions to the model. The text is placed
+ * between two lines that name its source and contain a digest of the text. The text cannot
+ * contain its own digest, so it cannot forge the end marker. The marker depends on the text
+ * alone, so a recorded run can be replayed. */
 #ifndef CH_TOOL_UNTRUSTED_H
 #define CH_TOOL_UNTRUSTED_H
 #include "base/buf.h"
 
-/* source must be one line. */
+/* source must be a single line. */
 void ch_untrusted_add(struct ch_buf *out, struct ch_sv source, struct ch_sv text);
 
 #endif

@@ -1,8 +1,8 @@
-/* web_fetch.c -- the tool `web_fetch`: a page of the web as text.
+/* web_fetch.c -- the tool `web_fetch`: a web page as text.
  *
- * Three steps: fetch.h gets the bytes, on the loop; a worker thread decodes and
- * converts them, because that can take a while; the loop finishes the call. A
- * cancel ends the first step at once, the second within moments. */
+ * Three steps: fetch.h downloads the bytes on the loop; a worker thread decodes and
+ * converts them, because that may take long; the loop finishes the call. Cancellation ends
+ * the first step at once, the second within moments. */
 #include "tool/builtin/web/web_fetch.h"
 
 #include "base/limits.h"
@@ -19,7 +19,7 @@
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
-#define MOST_CHARS (CH_LIMIT_RESULT_CHARS - 2000) /* the rest is for notes */
+#define MOST_CHARS (CH_LIMIT_RESULT_CHARS - 2000) /* the rest is reserved for notes */
 #define DEFAULT_CHARS 10000
 #define CONVERT_MS 8000
 
@@ -27,12 +27,12 @@ enum format { MARKDOWN, TEXT, HTML };
 
 struct job {
     chela_call *call;
-    struct ch_tool_settings *settings; /* borrowed: the call's tool holds them */
+    struct ch_tool_settings *settings; /* borrowed from the call's tool */
     enum format format;
     int64_t offset, max_chars;
     struct ch_fetch *fetch; /* in the first step */
 
-    /* what came of it */
+    /* result of the fetch */
     struct ch_buf asked, url, type, body; /* owned */
     int status;
     unsigned redirects;
@@ -127,10 +127,10 @@ int ch_web_fetch_check(chela_call *call, void *user) {
     return rc;
 }
 
-/* --- third step: what the model sees ------------------------------------------------- */
+/* --- third step: the result ---------------------------------------------------------- */
 
-/* The bytes of text from character `offset` on, `count` of them; *total gets
- * the number of characters there are. */
+/* The part of text with `count` characters from character `offset` on; *total receives the
+ * number of characters of text. */
 static struct ch_sv slice(struct ch_sv text, int64_t offset, int64_t count, int64_t *total) {
     size_t from = text.n, to = text.n;
     int64_t at = 0;
@@ -277,7 +277,8 @@ static void on_fetched(struct ch_fetch *f, const struct chela_error *err, void *
     struct job *j = user;
 
     j->fetch = NULL;
-    chela_call_on_cancel(j->call, NULL, NULL); /* the thread looks for itself */
+    /* the worker thread checks for cancellation itself */
+    chela_call_on_cancel(j->call, NULL, NULL);
     if (err) {
         web_fetch_fail(j, f, err);
         return;

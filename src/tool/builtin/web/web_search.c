@@ -1,9 +1,9 @@
-/* web_search.c -- the tool `web_search`: a search service's results as a list.
+/* web_search.c -- the tool `web_search`: results of a search service as a list.
  *
- * A provider is a row: where it is asked, how, and where in its JSON the results
- * are. The service is the operator's choice, so it is reached like a model's
- * (proxies included) and may be on this machine; redirects are not followed,
- * because the key must not travel. What it returns was written by strangers. */
+ * A provider is a table row: URL, request format, and the location of the results in its
+ * JSON. The operator chooses the service, so it is contacted like a model service (proxies
+ * included) and may be on this machine. Redirects are not followed, because the key must
+ * not be sent elsewhere. Results are untrusted text. */
 #include "tool/builtin/web/web_search.h"
 
 #include "base/limits.h"
@@ -18,16 +18,16 @@
 
 #define DEFAULT_COUNT 5
 #define MOST_QUERY 1000   /* bytes */
-#define MOST_TITLE 200    /* bytes of a title, */
-#define MOST_SNIPPET 500  /* of the words under it, */
-#define MOST_ADDRESS 1000 /* and of an address: a longer one is of no use */
+#define MOST_TITLE 200    /* bytes of a title */
+#define MOST_SNIPPET 500  /* bytes of a snippet */
+#define MOST_ADDRESS 1000 /* bytes of a URL; results with longer URLs are dropped */
 
 struct provider {
     const char *name;
-    const char *url;        /* when the operator gives none; NULL: they must */
-    const char *path;       /* below it, with what comes before the query */
+    const char *url;        /* default URL; NULL: the operator must set one */
+    const char *path;       /* path and query string before the search words */
     const char *count_name; /* parameter for the number of results; may be NULL */
-    const char *key_header; /* what the key is sent as */
+    const char *key_header; /* header of the API key */
     const char *key_prefix;
     bool needs_key;
     const char *group, *snippet; /* group.results[].{title,url,snippet}; may be NULL */
@@ -135,7 +135,7 @@ static size_t entity(struct ch_sv s, char *to) {
     return 0;
 }
 
-/* One line without the tags and entities that services put around hits. */
+/* One line of text, with the tags and entities that services add removed. */
 static void web_search_add_plain(struct ch_buf *out, struct ch_sv s, size_t max) {
     CH_BUF_AUTO text = {0};
 
@@ -168,7 +168,7 @@ static const struct ch_json *find_results(const struct search *s, const struct c
     const struct ch_json *group = p->group ? ch_json_get(root, p->group) : root;
 
     if (p->group && !group && root->type == CH_JSON_OBJECT)
-        return root; /* a service without hits leaves the group out */
+        return root; /* some services omit the group if there are no hits */
     return ch_json_get(group, "results");
 }
 
@@ -233,7 +233,7 @@ static void explain_status(const struct search *s) {
     else if (s->status == 403)
         hint = ": it may not allow the format json";
     if (s->status / 100 == 3 || (s->status / 100 == 4 && strcmp(type, "invalid_arguments") == 0))
-        type = "internal"; /* the address is wrong, not the model's words */
+        type = "internal"; /* the configured URL is wrong, not the model's arguments */
     chela_result_error(s->call, type, "The search service (%s) answered with status %d%s.",
                        s->provider->name, s->status, hint);
     if (s->retry_after_ms)

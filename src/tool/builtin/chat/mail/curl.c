@@ -1,8 +1,7 @@
-/* curl.c -- the module libchela-mail.so: MIME and SMTP by libcurl.
+/* curl.c -- the module libchela-mail.so: MIME and SMTP through libcurl.
  *
- * TLS is asked for and insisted on unless the operator said otherwise, and the
- * server's certificate is always verified. Nothing of the process's environment
- * is used: no proxy, no netrc. */
+ * TLS is required unless the operator disables it, and the server's certificate is always
+ * verified. The process environment is not used: no proxy, no netrc. */
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,8 +22,8 @@ struct run {
     const struct chela_mail *mail;
     int64_t due;
     curl_socket_t socket;
-    int gave_up;         /* CHELA_E*: we ended it */
-    struct ch_buf reply; /* the server's last line */
+    int gave_up;         /* CHELA_E*: the transfer was ended by this module */
+    struct ch_buf reply; /* last line from the server */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -32,8 +31,8 @@ static void curl_begin(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* Replies of the server come line by line; after a failure the last of them is
- * its answer to our goodbye. */
+/* Replies of the server arrive line by line. After a failure, the last line is the reply to
+ * QUIT. */
 static size_t curl_on_reply(char *line, size_t size, size_t n, void *user) {
     struct run *r = user;
     struct ch_sv text = ch_sv_trim(ch_sv(line, CH_MIN(size * n, (size_t)400)));
@@ -56,9 +55,9 @@ static int on_socket(void *user, curl_socket_t fd, curlsocktype purpose) {
     return CURL_SOCKOPT_OK;
 }
 
-/* Called about once a second, also while a reply is waited for. Giving up shuts
- * the connection, because libcurl would say goodbye first and wait two minutes
- * for the answer. */
+/* Called about once a second, also while waiting for a reply. To give up, the function
+ * shuts the socket down; otherwise libcurl would send QUIT first and wait two minutes for
+ * the reply. */
 static int curl_on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
     struct run *r = user;
 
@@ -72,7 +71,7 @@ static int curl_on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c
     return r->gave_up != 0;
 }
 
-/* The server's code: 0 if the last thing it said was no refusal. */
+/* The SMTP code of the server's refusal; 0 if the last reply was no refusal. */
 static int curl_refusal(const struct run *r) {
     const char *line = ch_buf_str(&r->reply);
     int code = strlen(line) >= 3 ? (int)strtol(line, NULL, 10) : 0;
@@ -167,9 +166,9 @@ static void set_options(CURL *curl, struct run *r, const char *url) {
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, r);
 }
 
-/* All of the message is on its way and no answer to it came. */
+/* True if the whole message was sent and no reply to it was received. */
 static bool is_unknown(CURL *curl, const struct run *r, int64_t sent) {
-    curl_off_t all = -1; /* known once the server has asked for the message */
+    curl_off_t all = -1; /* known once the server has accepted DATA */
 
     curl_easy_getinfo(curl, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
     return all >= 0 && sent >= all && !curl_refusal(r);
@@ -190,7 +189,7 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
     struct curl_slist *to = list_of(mail->to), *headers = list_of(mail->headers);
     curl_mime *mime = curl_mime_init(curl);
     CURLcode code = curl_add_parts(mime, mail);
-    ch_buf_addf(&url, "%s/%s", mail->server, mail->helo); /* the path is what we call ourselves */
+    ch_buf_addf(&url, "%s/%s", mail->server, mail->helo); /* the path is the HELO name */
     set_options(curl, &r, ch_buf_str(&url));
     curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, to);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

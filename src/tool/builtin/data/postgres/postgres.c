@@ -1,21 +1,19 @@
-/* postgres.c -- the module libchela-postgres.so: one query of a PostgreSQL
- * server.
+/* postgres.c -- the module libchela-postgres.so: one query of a PostgreSQL server.
  *
- * What a model wrote is sent as the body of DECLARE CURSOR, in the extended
- * protocol, inside a transaction that began READ ONLY. So the server's own
- * grammar lets nothing through but one SELECT, VALUES, TABLE or WITH (no COPY,
- * DO, SET, CALL, EXPLAIN ANALYZE, no second statement), and the transaction
- * lets it change no table. FETCH and MOVE then bound what is sent: rows that
- * are only counted never leave the server. All settings are the transaction's,
- * because the connection behind a pooler is another client's next.
+ * The model's text is sent as the body of DECLARE CURSOR, in the extended protocol, inside
+ * a READ ONLY transaction. Therefore the server's grammar accepts only one SELECT, VALUES,
+ * TABLE or WITH (no COPY, DO, SET, CALL, EXPLAIN ANALYZE, no second statement), and the
+ * transaction cannot change a table. FETCH and MOVE limit the transferred data: rows that
+ * are only counted stay on the server. All settings are local to the transaction, because a
+ * pooler may give the connection to another client afterwards.
  *
- * Not prevented, because it is no change of the database to the server:
- * functions with effects of their own that the role may call (dblink, pg_notify,
- * pg_terminate_backend, pg_read_file, lo_export of a superuser). A role that
- * may read what it should and nothing else is the answer to those.
+ * Not prevented: functions with side effects that the role may call (dblink, pg_notify,
+ * pg_terminate_backend, pg_read_file, lo_export of a superuser), because the server does
+ * not treat them as changes of the database. Operators should use a role with only the
+ * necessary read permissions.
  *
- * Everything is asynchronous underneath, so that a query can be cancelled and
- * no network can hold a thread beyond its time. */
+ * All operations are asynchronous, so that a query can be cancelled and a slow network
+ * cannot block a thread past its deadline. */
 #include <libpq-fe.h>
 
 #include <errno.h>
@@ -33,7 +31,7 @@
 #include "chela/sys/database.h"
 #include "chela/sys/module.h"
 
-#define LOOK_MS 50 /* between two looks at whether the query is still wanted */
+#define LOOK_MS 50 /* interval of checks for cancellation */
 
 struct run {
     PGconn *conn; /* owned */
@@ -48,7 +46,7 @@ static int64_t left(const struct run *r) {
 /* --- errors ------------------------------------------------------------------ */
 
 static const struct {
-    const char *state; /* SQLSTATE, or the start of it */
+    const char *state; /* SQLSTATE or a prefix of it */
     int code;
 } codes[] = {
     {"25006", CHELA_EPERM}, /* read_only_sql_transaction */
@@ -69,8 +67,8 @@ static int late(const struct run *r, struct chela_error *err) {
                    (double)r->q->timeout_ms / 1000);
 }
 
-/* What the server said of a statement of ours. The place it names is one of
- * our own text around the query, so only the message itself is passed on. */
+/* Convert the server's error. Its position refers to the wrapped statement, so only the
+ * message is passed on. */
 static int postgres_explain(const struct run *r, const PGresult *res, struct chela_error *err) {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
@@ -91,8 +89,9 @@ static int postgres_broken(const struct run *r, struct chela_error *err) {
 
 /* --- waiting ------------------------------------------------------------------ */
 
-/* A row comes whole, however large, and libpq keeps it; the socket knows how
- * much it was sent. (A Unix socket does not: see docs/internals/webtools.md.) */
+/* True if the server sent too many bytes. libpq buffers a row as a whole, however large, so
+ * the bytes received are read from the socket. (A Unix socket does not count: see
+ * docs/internals/webtools.md.) */
 static bool too_much(const struct run *r) {
     struct tcp_info info = {0};
     socklen_t n = sizeof(info);
@@ -103,7 +102,8 @@ static bool too_much(const struct run *r) {
     return info.tcpi_bytes_received > CH_LIMIT_SQL_MEMORY;
 }
 
-/* Ask the server to end what runs: closing the connection does not. */
+/* Ask the server to cancel the running statement; closing the connection does not cancel
+ * it. */
 static void call_off(const struct run *r) {
     PGcancel *cancel = PQstatus(r->conn) == CONNECTION_OK ? PQgetCancel(r->conn) : NULL;
     char ignored[256];
@@ -113,8 +113,7 @@ static void call_off(const struct run *r) {
     PQfreeCancel(cancel);
 }
 
-/* Wait for the socket to be readable (or writable), but not for long: 1 when it
- * is, 0 when it is not yet. */
+/* Wait a short time until the socket is readable (or writable): 1 if ready, 0 if not yet. */
 static int postgres_await(const struct run *r, bool writable, struct chela_error *err) {
     struct pollfd p = {.fd = PQsocket(r->conn), .events = writable ? POLLOUT : POLLIN};
 
@@ -151,7 +150,7 @@ static int postgres_receive(const struct run *r, struct chela_error *err) {
 
 /* --- statements ---------------------------------------------------------------- */
 
-/* Whole results to the end of the statement; the first is what counts. */
+/* Read all results of the statement; the first one decides. */
 static int postgres_collect(const struct run *r, PGresult **out, struct chela_error *err) {
     PGresult *first = NULL, *next;
     int rc = postgres_receive(r, err);
@@ -163,7 +162,7 @@ static int postgres_collect(const struct run *r, PGresult **out, struct chela_er
             first = next;
         rc = postgres_receive(r, err);
     }
-    ExecStatusType status = PQresultStatus(first); /* of NULL: fatal */
+    ExecStatusType status = PQresultStatus(first); /* for NULL: fatal */
     if (rc == 0 && !first)
         rc = postgres_broken(r, err);
     else if (rc == 0 && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
@@ -175,7 +174,7 @@ static int postgres_collect(const struct run *r, PGresult **out, struct chela_er
     return rc;
 }
 
-/* One statement, in the extended protocol: there cannot be a second in it. */
+/* Run one statement in the extended protocol, which rejects several statements in one text. */
 static int run_statement(const struct run *r, const char *sql, const char *const *params, size_t n,
                          PGresult **out, struct chela_error *err) {
     if (!PQsendQueryParams(r->conn, sql, (int)n, NULL, params, NULL, NULL, 0))
@@ -203,7 +202,7 @@ static int postgres_explain_connect(const struct run *r, struct chela_error *err
 }
 
 static int open_connection(struct run *r, const char *url, struct chela_error *err) {
-    /* What stands behind dbname comes before what the URL says. */
+    /* Keywords after dbname override the URL. */
     static const char *const keys[] = {"tcp_user_timeout", "dbname", "client_encoding",
                                        "fallback_application_name", NULL};
     const char *const values[] = {"10000", url, "UTF8", "chela", NULL};
@@ -216,7 +215,7 @@ static int open_connection(struct run *r, const char *url, struct chela_error *e
         int rc = postgres_await(r, state == PGRES_POLLING_WRITING, err);
         if (rc < 0)
             return rc;
-        if (rc > 0) /* PQconnectPoll wants to be called when there is news, only then */
+        if (rc > 0) /* PQconnectPoll may only be called when the socket is ready */
             state = PQconnectPoll(r->conn);
         if (state == PGRES_POLLING_FAILED)
             return postgres_explain_connect(r, err);
@@ -254,7 +253,7 @@ static int declare(const struct run *r, struct chela_error *err) {
 enum { BOOL_OID = 16, INT8_OID = 20, INT2_OID = 21, INT4_OID = 23, OID_OID = 26 };
 enum { FLOAT4_OID = 700, FLOAT8_OID = 701, NUMERIC_OID = 1700 };
 
-/* NaN and Infinity are numbers to the server alone. */
+/* NaN and Infinity are not JSON numbers. */
 static bool postgres_is_number(Oid type, const char *text) {
     bool numeric = type == INT8_OID || type == INT2_OID || type == INT4_OID || type == OID_OID ||
                    type == FLOAT4_OID || type == FLOAT8_OID || type == NUMERIC_OID;
@@ -312,8 +311,8 @@ static int postgres_fetch(const struct run *r, struct chela_db_outcome *out,
     return 0;
 }
 
-/* Step over what is left, up to one more than is to be counted. If that takes
- * too long there are more than were counted, and the rows so far still hold. */
+/* Skip the remaining rows, up to one more than the count limit. On a timeout the total is
+ * reported as "more", and the rows fetched so far remain valid. */
 static int postgres_count(const struct run *r, struct chela_db_outcome *out,
                           struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
@@ -338,7 +337,7 @@ static int postgres_count(const struct run *r, struct chela_db_outcome *out,
 }
 
 static void postgres_hush(void *user, const PGresult *res) {
-    (void)user, (void)res; /* notices would go to standard error */
+    (void)user, (void)res; /* suppress notices, which libpq would write to standard error */
 }
 
 static int postgres_query(const char *target, const struct chela_db_query *q,
@@ -357,7 +356,7 @@ static int postgres_query(const char *target, const struct chela_db_query *q,
         rc = postgres_fetch(&r, out, to);
     if (rc == 0)
         rc = postgres_count(&r, out, to);
-    PQfinish(r.conn); /* which also ends the transaction */
+    PQfinish(r.conn); /* also ends the transaction */
     return rc;
 }
 

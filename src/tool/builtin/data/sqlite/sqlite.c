@@ -1,14 +1,13 @@
 /* sqlite.c -- the module libchela-sqlite.so: one query of an SQLite file.
  *
- * Nothing can be changed, for four reasons that do not depend on each other:
- * the file is opened read-only; the connection is set to query_only; every
- * statement is compiled under an authorizer that knows a short list of what
- * reading needs and denies the rest (so no ATTACH, no PRAGMA that sets, no
- * load_extension); and the compiled statement must call itself read-only.
- * Time, memory, the size of values and the number of statements are bounded.
+ * Four independent measures prevent changes: the file is opened read-only; the connection
+ * is set to query_only; every statement is compiled under an authorizer that permits a
+ * short list of read actions and denies all others (no ATTACH, no PRAGMA that sets a value,
+ * no load_extension); the compiled statement must be read-only according to SQLite. Time,
+ * memory, the size of values and the number of statements are bounded.
  *
- * A database in WAL mode needs its -shm file, which SQLite may create beside
- * it; that is the one thing that can appear on the disk. */
+ * A database in WAL mode needs its -shm file, which SQLite may create beside the database.
+ * No other file is created. */
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,20 +20,20 @@
 #include "chela/sys/database.h"
 #include "chela/sys/module.h"
 
-#define STEPS_PER_LOOK 2000 /* of the virtual machine, between two looks at the clock */
-#define BUSY_MS 5000        /* a writer is waited for */
+#define STEPS_PER_LOOK 2000 /* virtual machine steps between two checks of the deadline */
+#define BUSY_MS 5000        /* how long to wait for a writer's lock */
 
 struct run {
     sqlite3 *db;        /* owned */
     sqlite3_stmt *stmt; /* owned */
     const struct chela_db_query *q;
     int64_t due;
-    sqlite3_int64 memory; /* in use when it began */
-    int ended;            /* CHELA_E* when we ended it ourselves */
+    sqlite3_int64 memory; /* memory in use at the start */
+    int ended;            /* CHELA_E* if this module ended the statement */
     uint64_t rows;
 };
 
-/* --- what a query may do ---------------------------------------------------- */
+/* --- permitted actions ------------------------------------------------------ */
 
 static bool sqlite_among(const char *name, const char *const *list) {
     for (; name && *list; list++)
@@ -43,14 +42,14 @@ static bool sqlite_among(const char *name, const char *const *list) {
     return false;
 }
 
-/* Called for every access that a statement would make, while it is compiled. */
+/* Authorizer callback: called while a statement is compiled, for each access. */
 static int authorize(void *user, int action, const char *a, const char *b, const char *db,
                      const char *trigger) {
     static const char *const pragmas[] = {
         "table_info", "table_xinfo", "table_list",       "index_list",
         "index_info", "index_xinfo", "foreign_key_list", NULL,
     };
-    /* Full text search asks these of itself; only without a value do they read. */
+    /* Full text search reads these pragmas; they only read when used without a value. */
     static const char *const questions[] = {"data_version", "page_size", NULL};
     static const char *const functions[] = {"load_extension", "fts3_tokenizer", NULL};
 
@@ -60,7 +59,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
-    case SQLITE_UPDATE: /* compiled, never run, when a virtual table is first used */
+    case SQLITE_UPDATE: /* compiled but never run, on first use of a virtual table */
         return sqlite3_stricmp(a, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_FUNCTION:
         return sqlite_among(b, functions) ? SQLITE_DENY : SQLITE_OK;
@@ -76,7 +75,7 @@ static void harden(sqlite3 *db, const struct chela_db_query *q) {
         int option, value;
     } switches[] = {
         {SQLITE_DBCONFIG_DEFENSIVE, 1},
-        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, /* the file may be hostile too */
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, /* the database file may be hostile */
         {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
         {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
         {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
@@ -103,9 +102,9 @@ static void harden(sqlite3 *db, const struct chela_db_query *q) {
         sqlite3_limit(db, limits[i].id, limits[i].value);
 }
 
-/* --- when it has to end ----------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------- */
 
-/* Non-zero ends the statement. */
+/* Progress handler: non-zero ends the statement. */
 static int sqlite_look(void *user) {
     struct run *r = user;
 
@@ -118,7 +117,7 @@ static int sqlite_look(void *user) {
     return r->ended != 0;
 }
 
-/* Zero gives up on the lock. */
+/* Busy handler: zero stops waiting for the lock. */
 static int wait_for_lock(void *user, int times) {
     struct run *r = user;
 
@@ -180,7 +179,8 @@ static int sqlite_explain(const struct run *r, int rc, struct chela_error *err) 
 /* --- the query ---------------------------------------------------------------- */
 
 static int sqlite_open_file(struct run *r, const char *target, struct chela_error *err) {
-    /* A name like "file:x?mode=rw" is taken for a URI; a path never is. */
+    /* SQLite treats a name like "file:x?mode=rw" as a URI; a name with a directory is
+     * always a path. */
     CH_AUTOFREE char *path = ch_malloc(strlen(target) + 3);
 
     snprintf(path, strlen(target) + 3, "%s%s", target[0] == '/' ? "" : "./", target);
@@ -198,7 +198,7 @@ static int sqlite_open_file(struct run *r, const char *target, struct chela_erro
     return rc == SQLITE_OK ? 0 : sqlite_explain(r, rc, err);
 }
 
-/* More than one statement would be run in part: refuse it as a whole. */
+/* Reject texts with more than one statement, because only the first would run. */
 static int check_alone(struct run *r, const char *tail, struct chela_error *err) {
     sqlite3_stmt *next = NULL;
 
@@ -297,8 +297,8 @@ static void tell_row(const struct run *r, struct chela_db_value *values, size_t 
     r->q->row(values, n, r->q->user);
 }
 
-/* Rows beyond the last wanted one are only counted; if that takes too long,
- * there are more than were counted, and what was handed over still holds. */
+/* Rows beyond the last wanted one are only counted. On a timeout the total is reported as
+ * "more", and the rows delivered so far remain valid. */
 static int step_all(struct run *r, struct chela_db_outcome *out, struct chela_error *err) {
     size_t n = (size_t)sqlite3_column_count(r->stmt);
     CH_AUTOFREE struct chela_db_value *values = ch_malloc((n + 1) * sizeof(*values));

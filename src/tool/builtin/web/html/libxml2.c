@@ -1,10 +1,9 @@
-/* libxml2.c -- the module libchela-html.so: HTML read by libxml2.
+/* libxml2.c -- the module libchela-html.so: HTML parsing by libxml2.
  *
- * The parser pulls its input in small pieces through a function of ours, which
- * is where `stop` is asked: some of what libxml2 does takes time that grows
- * with the square of a tag's or a stack's size, and a hostile page can be all
- * one tag. Nothing is ever loaded from anywhere: there are no external
- * entities in HTML, and network access is off besides. */
+ * The parser pulls its input in small chunks through libxml2_feed, which calls `stop`: some
+ * operations of libxml2 take time quadratic in the size of a tag or the stack, and a
+ * hostile page may consist of one tag. No external resource is loaded: HTML has no external
+ * entities, and network access is disabled. */
 #include <libxml/HTMLparser.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,7 +50,7 @@ static void libxml2_on_text(void *ctx, const xmlChar *text, int n) {
         r->events->text((const char *)text, (size_t)n, r->user);
 }
 
-/* 0 is the end of the input. */
+/* Returns 0 at the end of the input. */
 static int libxml2_feed(void *ctx, char *to, int max) {
     struct run *r = ctx;
     size_t n = libxml2_stop(r) ? 0 : CH_MIN(r->left, (size_t)max);
