@@ -4,8 +4,9 @@
  * to the sink that is bound to it: CH_LOG_SCOPE binds one until the end of the
  * block. The loop's callbacks, its worker threads and the public functions that may
  * log do so for their runtime; without one a thread is silent. Areas switch tracing on
- * by name (CHELA_TRACE=net,sse, read by the command line and handed over). Values registered with ch_redact_add never
- * reach a sink or an error message: they are replaced by "***". */
+ * by name (CHELA_TRACE=net,sse, read by the command line and handed over). Values
+ * registered with ch_redact_add never reach a sink or an error message: they are
+ * replaced by "***". */
 #ifndef CH_BASE_LOG_H
 #define CH_BASE_LOG_H
 #include <stdbool.h>

@@ -42,10 +42,10 @@ static void furnish(struct house *h) {
     struct chela_error err = {0};
     char url[64];
     snprintf(url, sizeof(url), "http://127.0.0.1:%s/v1", h->port);
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "openai/x", .base_url = url,
-                                                    .api_key = "a-key", .max_retries = -1,
-                                                    .tools = "read,ls", .allow = "read",
-                                                    .deny = "read");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+            .model = "openai/x", .base_url = url, .api_key = "a-key", .tools = "read,ls",
+            .allow = "read", .deny = "read",
+            .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.max_retries = -1));
     if (chela_agent_new(h->rt, &opts, &h->agent, &err) < 0 ||
         chela_session_new(h->agent, NULL, &h->session, &err) < 0)
         fail_msg("%s", err.message);

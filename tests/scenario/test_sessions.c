@@ -459,7 +459,7 @@ static int open_keeper(chela_run *run, const struct chela_run_opts *opts,
 static void test_what_a_feature_saved_is_there_again(void **state) {
     static const struct ch_feature keeper = {
         .name = "keeper", .save = save_kept, .open = open_keeper};
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     struct stage st;
     struct lines lines = {0};
     chela_store *store = new_store();
