@@ -1,8 +1,8 @@
-/* log.c -- the sink and the trace areas; redact.c takes the secrets out.
+/* log.c -- the log sink and the trace areas; redact.c removes secrets.
  *
- * One sink per process, set by the host. The two questions a hot path asks, is
- * anyone listening and is anything traced, are answered by an atomic load, so
- * a silent library pays nothing for its trace points. */
+ * A process has one sink, which the host sets. Whether a sink is set and
+ * whether tracing is on are atomic loads, so trace points in hot paths cost
+ * almost nothing while the library is silent. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ static struct {
     pthread_mutex_t lock;
     ch_log_fn *fn;
     void *user;
-    char *areas; /* owned; NULL: nothing is traced */
+    char *areas; /* owned; NULL: tracing is off */
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static atomic_bool listening, tracing;
