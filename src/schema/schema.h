@@ -83,8 +83,7 @@ void ch_violations_text(const struct ch_violations *v, struct ch_buf *out);
  * received, message. */
 void ch_violation_json(const struct ch_violation *v, struct ch_buf *out);
 
-/* --- coercion: correct typical mistakes of weak models
- * ------------------------ */
+/* --- coercion: correct typical mistakes of weak models --------------------- */
 
 enum ch_coerce {
     CH_COERCE_DROP_UNKNOWN = 1, /* drop keys that the schema does not allow */

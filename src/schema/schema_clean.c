@@ -803,8 +803,7 @@ static int schema_clean_write_schema(struct cleaner *c, const struct ch_json *sc
     return rc < 0 ? rc : write_view(c, &v, null);
 }
 
-/* --- the whole schema
- * ----------------------------------------------------------------- */
+/* --- the whole schema ------------------------------------------------------------- */
 
 static int write_definitions(struct cleaner *c, const struct ch_json *root, struct ch_resource *r) {
     static const char *const keys[] = {"$defs", "definitions"};

@@ -649,8 +649,7 @@ static int emit_same(struct ch_builder *b) {
     return rc == 0 ? emit_if(b) : rc;
 }
 
-/* --- unevaluated
- * ---------------------------------------------------------------- */
+/* --- unevaluated ------------------------------------------------------------------ */
 
 static int emit_unevaluated(struct ch_builder *b) {
     static const struct {

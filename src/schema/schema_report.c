@@ -592,8 +592,7 @@ void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
         add_violation(r, f);
 }
 
-/* --- output
- * ----------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------- */
 
 void ch_violations_text(const struct ch_violations *v, struct ch_buf *out) {
     for (size_t i = 0; i < v->n; i++) {

@@ -562,8 +562,7 @@ static bool run_if(struct run *r, const struct ch_op *op, const struct ch_json *
     return !next || schema_run_holds(r, next, v, t, depth);
 }
 
-/* --- references and unevaluated
- * ---------------------------------------------------- */
+/* --- references and unevaluated --------------------------------------------------- */
 
 static bool run_in_scope(struct run *r, const struct ch_op *op, const struct ch_json *v,
                          struct track *t, unsigned depth) {

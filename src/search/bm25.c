@@ -126,8 +126,7 @@ static void bm25_merge(struct ch_bm25 *ix) {
     ix->nfresh = 0;
 }
 
-/* --- weights
- * --------------------------------------------------------------------------- */
+/* --- weights ---------------------------------------------------------------------- */
 
 /* The weight of one occurrence in each field of a document. */
 struct share {
@@ -195,8 +194,7 @@ void ch_bm25_settle(struct ch_bm25 *ix) {
         ch_thesaurus_init(&ix->thesaurus);
 }
 
-/* --- queries
- * --------------------------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------------------- */
 
 /* A term of the query and its weight. */
 struct wanted {
