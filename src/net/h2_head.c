@@ -84,8 +84,8 @@ static bool h2_head_is_name(struct ch_sv name) {
     return name.n > 0;
 }
 
-/* What HTTP/1.1 says about a connection has no place here: a proxy that wrote it
- * out again would have two ways to see where the request ends. */
+/* Connection headers of HTTP/1.1 are not allowed: a proxy that converts the
+ * request would see two possible ends of it. */
 static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
     static const char *const names[] = {"connection", "keep-alive", "proxy-connection",
                                         "transfer-encoding", "upgrade"};
@@ -108,7 +108,7 @@ static void set_length(struct ch_h2_head *h, struct ch_sv value) {
         ch_inbound_refuse(h->in, 413, "the body is too large");
 }
 
-/* ":authority" and Host say the same or the request is two requests. */
+/* ":authority" and Host must be equal, otherwise the request is ambiguous. */
 static void check_host(struct ch_h2_head *h, struct ch_sv value) {
     struct ch_sv first = ch_inbound_header(h->in, "host");
     if (!first.p)
@@ -139,7 +139,7 @@ void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv valu
         set_length(h, value);
 }
 
-/* --- the rest */
+/* --- head */
 
 void ch_h2_head_end(struct ch_h2_head *h, bool last) {
     const unsigned needed = METHOD | SCHEME | PATH;

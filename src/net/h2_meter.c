@@ -7,8 +7,8 @@
 enum { DATA = 0, HEADERS = 1, CONTINUATION = 9 };
 enum { END_STREAM = 0x1, END_HEADERS = 0x4, PADDED = 0x8 };
 
-#define WHOLE 1000 /* of an account */
-#define EARNED 4   /* control frames that a frame of an answer may bring about */
+#define WHOLE 1000 /* one unit of an account */
+#define EARNED 4   /* control frames earned by a frame of an answer */
 
 void ch_h2_meter_init(struct ch_h2_meter *m, int64_t now_ms) {
     *m = (struct ch_h2_meter){.skip = sizeof(CH_H2_PREFACE) - 1,

@@ -16,7 +16,8 @@ static int proxy_hex_value(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A '%' that starts no escape stands for itself: passwords are typed by hand. */
+/* Percent-decode. A '%' without a valid escape is literal: passwords are typed
+ * by hand. */
 static void add_decoded(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         int hi = -1, lo = -1;
@@ -121,8 +122,8 @@ static bool proxy_name_matches(struct ch_sv entry, struct ch_sv host) {
     return host.n > entry.n && ch_sv_eq_nocase(ch_sv(host.p + host.n - entry.n, entry.n), entry);
 }
 
-/* Take ":port" off the entry; false when it names another port. More than one
- * colon means an IPv6 address, which has a port only behind brackets. */
+/* Remove ":port" from the entry; false if it names another port. More than one
+ * colon means an IPv6 address, which has a port only after brackets. */
 static bool cut_port(struct ch_sv *entry, uint16_t port) {
     struct ch_sv rest = *entry;
     unsigned want;

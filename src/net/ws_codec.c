@@ -9,9 +9,9 @@
 #include "base/utf8.h"
 
 #define MOST_CONTROL 125 /* bytes of a control frame's payload */
-#define ROOM_KEPT ((size_t)64 * 1024) /* from one message to the next */
+#define ROOM_KEPT ((size_t)64 * 1024) /* buffer kept between messages */
 
-/* --- asking for one */
+/* --- upgrade */
 
 void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
                        const unsigned char nonce[CH_WS_NONCE], const char *user_agent,
@@ -88,7 +88,7 @@ int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) 
     return 0;
 }
 
-/* --- frames out */
+/* --- writing frames */
 
 void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payload,
                      const unsigned char mask[4]) {
@@ -110,7 +110,7 @@ void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payl
         ch_buf_commit(out, payload.n);
 }
 
-/* --- frames in */
+/* --- reading frames */
 
 void ch_ws_reader_init(struct ch_ws_reader *r, ch_ws_fn *fn, void *user) {
     *r = (struct ch_ws_reader){.fn = fn, .user = user};
@@ -136,8 +136,7 @@ static bool ws_codec_is_control(unsigned opcode) {
     return opcode & 8;
 }
 
-/* Bytes of the head that is being read before its mask, as far as they say so
- * themselves. */
+/* The size of the current frame header without its mask, as far as known. */
 static unsigned bare_size(const struct ch_ws_reader *r) {
     unsigned n = r->nhead < 2 ? 0 : r->head[1] & 0x7f;
     return n == 126 ? 4 : n == 127 ? 10 : 2;
@@ -191,7 +190,8 @@ static int check_head(struct ch_ws_reader *r, struct chela_error *err) {
     return ws_codec_is_control(opcode) ? 0 : too_big(r, n, err);
 }
 
-/* Codes that may be sent: some stand for what is not said, others mean nothing. */
+/* Codes that may be sent: some codes are reserved for local use, others are
+ * undefined. */
 static bool is_code(unsigned code) {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
            (code >= 3000 && code <= 4999);
