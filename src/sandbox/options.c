@@ -1,5 +1,5 @@
-/* options.c -- the command line, along one table. It is written by tool/ for
- * every command and by nobody else, so what is wrong with it is a bug. */
+/* options.c -- see options.h. Only tool/ writes the command line, so an error
+ * in it is a bug. */
 #include "sandbox/options.h"
 
 #include <errno.h>
@@ -136,7 +136,7 @@ void ch_argv_add(struct ch_argv *w, const char *word) {
     w->p[w->n++] = word;
 }
 
-/* Texts are few and the process is short: they are kept in one list, for good. */
+/* Texts are few and the process is short-lived: they are never freed. */
 struct text {
     struct text *next;
     char *p;
