@@ -1,8 +1,8 @@
-/* config.c -- chela.yaml as calls of the public API; see chela/config.h.
+/* config.c -- turn chela.yaml into calls of the public API; see chela/config.h.
  *
- * Nothing here decides: the file was read and checked by parse.c, and what its
- * values mean is up to the runtime and the agent. A failure of theirs that is
- * due to an entry of the file gets that entry's place put in front. */
+ * This file makes no decisions: parse.c has read and checked the file, and the
+ * runtime and the agent interpret the values. If a call fails because of an
+ * entry of the file, the position of the entry is prepended to the error. */
 #include "chela/config.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "base/redact.h"
 #include "config/conf.h"
 
-/* Absolute, because programs of the file run in other directories. */
+/* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
     const char *slash = strrchr(file, '/');
     CH_AUTOFREE char *given = slash ? ch_strndup(file, (size_t)(slash - file) + 1) : ch_strdup(".");
@@ -51,7 +51,7 @@ const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
     return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
 }
 
-/* err says what somebody else found wrong with this entry. */
+/* Prepend the position of the entry to an error found by another module. */
 static int config_blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
                         struct chela_error *err) {
     if (rc < 0 && err)
@@ -91,7 +91,7 @@ static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
     return chela_runtime_provider(rt, &opts, err);
 }
 
-/* Half a price is none. */
+/* A price needs both input and output. */
 static int add_price(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                      chela_runtime *rt, struct chela_error *err) {
     if (!m->input && !m->output && !m->cache_read && !m->cache_write)
@@ -180,7 +180,7 @@ static enum chela_cache config_cache_of(const char *word) {
                                             : CHELA_CACHE_OFF;
 }
 
-/* The whole answer has a limit of its own. */
+/* No limit (negative) becomes the limit of a whole answer. */
 static int64_t config_patience(int64_t ms) {
     return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
 }
@@ -192,7 +192,7 @@ static void config_add_name(struct ch_buf *list, const char *name) {
         ch_buf_addf(list, "%s%s", list->n ? "," : "", name);
 }
 
-/* A tool that anybody forbids stays forbidden. */
+/* Combine deny lists: a tool denied by either stays denied. */
 static const char *join_deny(const chela_config *cfg, const char *asked, const char *deny) {
     CH_BUF_AUTO list = {0};
     config_add_name(&list, asked);
@@ -200,7 +200,8 @@ static const char *join_deny(const chela_config *cfg, const char *asked, const c
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
-/* Who is named as an agent to call is allowed as a tool. */
+/* Add the tools for agents and features that the file enables to the allow
+ * list. */
 static const char *with_calls(const chela_config *cfg, const char *allow,
                               const struct ch_conf_agent *a, const struct ch_conf_agent *d) {
     const char *const *calls = EITHER(a, d, calls), *const *takers = EITHER(a, d, takers);
@@ -247,7 +248,7 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
     FILL(unknown_tools, EITHER(a, d, unknown_tools));
 }
 
-/* Where a word stands in a list that ends with NULL; 0 for none. */
+/* The position of a word in a NULL-terminated list; 0 if absent. */
 static int config_place_of(const char *word, const char *const *words) {
     for (int i = 0; word && words[i]; i++)
         if (strcmp(words[i], word) == 0)
@@ -265,7 +266,7 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
     FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
 }
 
-/* A model that the caller chose does not fall back to the file's. */
+/* A model that the caller chose does not fall back to the file's models. */
 static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     if (o->model || !models)
         return;
@@ -277,7 +278,8 @@ static int64_t config_bytes_of(int64_t mb) {
     return mb > 0 ? mb * (int64_t)CH_MB : mb;
 }
 
-/* The file decides what an agent may do: it is not for the agent to change. */
+/* The path of the configuration file: the agent must not change its own
+ * permissions. */
 static const char *const *own_file(const chela_config *cfg) {
     const char **list = ch_arena_zalloc(cfg->arena, 2 * sizeof(*list));
     char *real = realpath(cfg->file, NULL);
@@ -320,7 +322,7 @@ static const struct chela_policy *const *policies_of(const chela_config *cfg) {
     return list;
 }
 
-/* "key=value" for the library, as many as the file sets. */
+/* Settings as "key=value", as many as the file sets. */
 static const char *const *settings_of(const chela_config *cfg) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
     const struct {
@@ -518,7 +520,7 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
         .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
         .mode = f->mode, .owners = f->owners, .streaming = f->streaming);
-    bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
+    bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* verify callers */
     *env = (struct chela_channel_env){
         .secret = f->secret_file  ? NULL
                   : f->secret_env ? f->secret_env
@@ -558,7 +560,7 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
     return CHELA_ENOENT;
 }
 
-/* path NULL: it is not in a file. */
+/* path NULL: the secret is not in a file. */
 static int read_secret(const chela_config *cfg, const char *path, const char **out,
                        struct chela_error *err) {
     CH_BUF_AUTO secret = {0};

@@ -1,5 +1,5 @@
-/* option.c -- the table of options; see option.h. Rows with a common prefix
- * stand together: that is the order of the manual and of the schema. */
+/* option.c -- the table of options; see option.h. Rows with a common prefix are
+ * adjacent: the manual and the schema use this order. */
 #include "config/option.h"
 
 #include "base/limits.h"
@@ -19,11 +19,11 @@
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
-/* A key without effect that is no mistake. */
+/* A known key without effect; not an error. */
 #define KNOWN(where, name) \
     { .scope = (where), .key = (name), .type = CH_CFG_ANY, .flags = CH_CFG_UNUSED }
 
-/* Willingness in one kind of chat. */
+/* Willingness to answer in one kind of chat. */
 #define WILLING(where, member, is)                                                               \
     {CH_SCOPE_AGENT, "heartbeat." where ".text", CH_CFG_NUMBER, 0,                               \
      AGENT(heartbeat.member.text), 0, 1000, .otherwise = "12",                                   \
@@ -643,7 +643,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
 
-    /* --- bounds for those who write through a channel */
+    /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),
      .help = "name of the policy in messages"},
     {CH_SCOPE_POLICY, "channel", CH_CFG_TEXT, CH_CFG_REQUIRED, POLICY(channel),
@@ -740,7 +740,7 @@ const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
     return NULL;
 }
 
-/* What follows "above." in an option's key; {NULL,0} when it is not below. */
+/* The rest of an option's key after "above."; {NULL,0} if the key is not below. */
 static struct ch_sv option_below(const struct ch_option *o, enum ch_scope scope,
                                  struct ch_sv above) {
     struct ch_sv key = ch_sv_str(o->key), none = {NULL, 0};
