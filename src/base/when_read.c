@@ -162,7 +162,7 @@ static int read_field(struct reading *r, const struct field *f, uint64_t *bits, 
     } while (when_read_eat(r, ','));
     if (at_end(r) || r->rest.p[0] == ' ' || r->rest.p[0] == '\t')
         return 0;
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' does not belong into a %s",
+    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' is not allowed in a %s",
                    when_read_column(r), r->rest.p[0], f->name);
 }
 

@@ -82,7 +82,7 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
                        "agents.list[ID].limits.maxTurns)",
                        (int)CH_MIN(key.n, 200), key.p);
     if (!is_patchable(t->option))
-        return ch_fail(err, CHELA_EPERM, "%.*s may be changed by its operator alone, in the file",
+        return ch_fail(err, CHELA_EPERM, "%.*s may be changed only by the operator, in the file",
                        (int)CH_MIN(key.n, 200), key.p);
     return 0;
 }

@@ -328,7 +328,7 @@ static int read_database(struct ch_cfg_parser *p, struct ch_sv name, const struc
         return ch_cfg_bad(p, v, "expected sqlite:PATH or postgres://HOST/DATABASE");
     if (remote && holds_password(ch_sv(rest.p + 2, rest.n - 2)))
         return ch_cfg_bad(p, v,
-                          "a password does not belong into this file: write "
+                          "a password must not be in this file: write "
                           "postgres://USER:${VARIABLE}@HOST/DATABASE");
     if (lite)
         url = ch_arena_printf(p->cfg->arena, "sqlite:%s", ch_conf_path(p->cfg, rest));

@@ -367,7 +367,7 @@ bool ch_loop_in_callback(const struct ch_loop *loop) {
 
 int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err) {
     if (loop->uv != &loop->own)
-        return ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+        return ch_fail(err, CHELA_ESTATE, "a blocking call is not possible in a host's loop");
     if (ch_loop_in_callback(loop))
         return ch_fail(err, CHELA_EBUSY, "a callback must not make a blocking call");
     return 0;

@@ -148,7 +148,7 @@ static int on_alias(struct builder *b, const yaml_event_t *ev, struct ch_json_wh
     if (!a)
         return fail_at(b, CHELA_EPARSE, w, "alias without an anchor of that name");
     if (a->open)
-        return fail_at(b, CHELA_EPARSE, w, "alias inside of what it stands for");
+        return fail_at(b, CHELA_EPARSE, w, "alias inside its own anchor");
     if (yaml_is_key(b))
         return fail_at(b, CHELA_EPARSE, w, "an alias cannot be a key");
     if (b->depth + a->height > CH_LIMIT_JSON_DEPTH)

@@ -180,12 +180,12 @@ static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t 
         struct ch_sv step = path[*steps];
         bool item = step.n > 2 && step.p[0] == '[';
         if (v->fixed || v->type == ALIAS)
-            return yaml_edit_refuse(m, v, CHELA_EINVAL, "it has an anchor: change it by hand");
+            return yaml_edit_refuse(m, v, CHELA_EINVAL, "the value has an anchor: change it by hand");
         if (!item && is_nothing(v))
             return 0;
         if (v->type != (item ? LIST : MAPPING))
             return yaml_edit_refuse(m, v, CHELA_EINVAL,
-                                    item ? "this is no list" : "this is no mapping");
+                                    item ? "the value is not a list" : "the value is not a mapping");
         size_t next = item ? yaml_edit_find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
                            : yaml_edit_find_key(m, *at, step);
         if (next == NOWHERE && item)
@@ -223,7 +223,7 @@ static int yaml_edit_replace(const struct map *m, const struct value *v, struct 
     if (!v->exact || v->fixed || v->type == ALIAS)
         return yaml_edit_refuse(
             m, v, CHELA_EINVAL,
-            "it is written over several lines, or has an anchor: change it by hand");
+            "the value spans several lines or has an anchor: change it by hand");
     if (v->start == v->end) /* the key has no value */
         ch_buf_addc(&spaced, ' ');
     ch_buf_add_sv(&spaced, piece);
@@ -281,7 +281,7 @@ static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv ent
     CH_BUF_AUTO piece = {0};
     if (at == NOWHERE)
         return yaml_edit_refuse(m, first, CHELA_EINVAL,
-                                "there is no safe place for it: change it by hand");
+                                "no safe place to insert the entry: change it by hand");
     if (at && m->text.p[at - 1] != '\n')
         ch_buf_addc(&piece, '\n');
     ch_buf_addf(&piece, "%*s%.*s\n", (int)first->column, "", CH_SV_FMT(entry));

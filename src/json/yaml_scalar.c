@@ -118,7 +118,7 @@ const char *ch_yaml_plain(struct ch_arena *a, struct ch_sv text, struct ch_json 
     take_byte(&unsigned_text, "+-");
     for (size_t i = 0; i < CH_LEN(unspeakable); i++)
         if (ch_sv_is(unsigned_text, unspeakable[i]))
-            return "infinity and not-a-number have no value here; quote it if it is text";
+            return "infinity and not-a-number are not supported; quote the value if it is text";
     if (!based_integer(a, text, out, &why) && !decimal_number(a, text, out))
         *out = ch_yaml_string(text);
     return why;

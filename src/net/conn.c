@@ -314,7 +314,7 @@ static void describe_end(const struct ch_conn *c, int rc, struct chela_error *er
     else if (c->state == CH_CONN_HANDSHAKE)
         ch_fail(err, CHELA_ENET, "connection closed by %s during the TLS handshake", c->label);
     else if (rc == UV_EOF)
-        ch_fail(err, CHELA_ENET, "connection cut by %s without an end of TLS", c->label);
+        ch_fail(err, CHELA_ENET, "connection closed by %s without a TLS close_notify", c->label);
     else if (rc == UV_ECONNRESET)
         ch_fail(err, CHELA_ENET, "connection reset by %s", c->label);
     else

@@ -67,7 +67,7 @@ static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
 
     if (d->refused && d->error == 0) {
         ch_fail(err, CHELA_EPERM,
-                "%s%s%s%s leads to an address (%s) that may not be reached from here", d->what,
+                "%s%s%s%s resolves to an address (%s) that is not allowed", d->what,
                 open, d->host, close, d->refused);
         return;
     }
@@ -81,7 +81,7 @@ static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
         ch_fail(err, CHELA_ENET, "cannot find %s%s: no such host", d->what, d->host);
         return;
     case UV_EAI_AGAIN:
-        ch_fail(err, CHELA_ENET, "cannot find %s%s: name lookup does not work now", d->what,
+        ch_fail(err, CHELA_ENET, "cannot find %s%s: name lookup failed temporarily", d->what,
                 d->host);
         return;
     }

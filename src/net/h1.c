@@ -252,7 +252,7 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
 
 static void switch_to_h2(struct h1 *h, struct ch_sv bytes) {
     if (!ch_h2_available(h->client.server)) {
-        ch_exchange_refuse(&h->x, 505, "HTTP/1.1 is spoken here");
+        ch_exchange_refuse(&h->x, 505, "only HTTP/1.1 is supported");
         return;
     }
     ch_exchange_release(&h->x);

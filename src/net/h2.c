@@ -412,7 +412,7 @@ static void h2_on_head(void *stream, int last) {
     if (!is_refused(s))
         ch_exchange_show_head(&s->x);
     if (s->x.phase > CH_READ_BODY && !h->client->trusted && ++h->refused > CH_LIMIT_H2_REFUSED)
-        h->why = "requests that are refused";
+        h->why = "refused requests";
 }
 
 static void h2_on_data(void *stream, const void *data, size_t n) {
@@ -423,7 +423,7 @@ static void h2_on_data(void *stream, const void *data, size_t n) {
     s->h->bodies += n;
     s->held += n;
     if (s->h->bodies > CH_LIMIT_H2_BODIES)
-        ch_inbound_refuse(&s->x.in, 503, "too much is sent at once on this connection");
+        ch_inbound_refuse(&s->x.in, 503, "too many unprocessed body bytes on this connection");
     is_refused(s);
 }
 
@@ -530,7 +530,7 @@ bool ch_h2_available(struct ch_server *s) {
     if (s->h2 || s->no_h2)
         return s->h2 != NULL;
     if (ch_module_load("h2", "http2", s->opts.module_path, &ops, &err) < 0) {
-        ch_log(CH_LOG_WARN, "server", "a client would speak HTTP/2, and has to speak HTTP/1.1: %s",
+        ch_log(CH_LOG_WARN, "server", "HTTP/2 is not available, clients use HTTP/1.1: %s",
                err.message);
         s->no_h2 = true;
         return false;
@@ -575,7 +575,7 @@ void ch_h2_begin(struct ch_client *c, struct ch_sv bytes) {
     ch_list_init(&h->ended);
     ch_h2_meter_init(&h->meter, ch_mono_ms(ch_loop_clock(h2_loop_of(h))));
     if (h2_open_session(h, &err) < 0) {
-        ch_log(CH_LOG_WARN, "server", "cannot speak HTTP/2: %s", err.message);
+        ch_log(CH_LOG_WARN, "server", "cannot use HTTP/2: %s", err.message);
         h2_drop_client(c);
         return;
     }

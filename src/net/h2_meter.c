@@ -46,7 +46,7 @@ static const char *add_to_block(struct ch_h2_meter *m, size_t n, unsigned flags)
     m->block += n;
     m->pieces++;
     if (m->pieces > CH_LIMIT_H2_CONTINUATIONS + 1 || m->block > CH_LIMIT_H2_BLOCK)
-        return "headers, or endless ones";
+        return "header bytes or CONTINUATION frames";
     return NULL;
 }
 
@@ -56,7 +56,7 @@ static const char *h2_meter_judge(struct ch_h2_meter *m, unsigned type, unsigned
         m->block = m->pieces = 0;
         m->blocks++;
         if (h2_meter_pay(&m->requests, ""))
-            return "requests that are not to be answered";
+            return "unanswered requests";
         return add_to_block(m, n, flags);
     case CONTINUATION:
         return add_to_block(m, n, flags);

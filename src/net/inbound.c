@@ -38,7 +38,7 @@ static int on_url(http_parser *p, const char *at, size_t n) {
 static int inbound_on_field(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return ch_inbound_refuse(in, 400, "trailers are not taken");
+        return ch_inbound_refuse(in, 400, "trailers are not supported");
     /* Debian's http-parser is built without strict mode and accepts spaces: a
      * proxy may read such a name differently. */
     if (memchr(at, ' ', n))
@@ -70,7 +70,7 @@ static int check_value(struct ch_inbound *in, const char *at, size_t n) {
 static int on_value(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return ch_inbound_refuse(in, 400, "trailers are not taken");
+        return ch_inbound_refuse(in, 400, "trailers are not supported");
     if (check_value(in, at, n) < 0)
         return -1;
     struct span *s = &spans(in)[inbound_span_count(in) - 1];
@@ -106,7 +106,7 @@ static int check_framing(struct ch_inbound *in) {
         ch_inbound_count(in, "transfer-encoding") > 1)
         return ch_inbound_refuse(in, 400, "a header came twice");
     if (coding.p && !ch_sv_eq_nocase(ch_sv_trim(coding), CH_SV("chunked")))
-        return ch_inbound_refuse(in, 501, "only the transfer coding chunked is understood");
+        return ch_inbound_refuse(in, 501, "only the transfer coding chunked is supported");
     if (coding.p && ch_inbound_header(in, "content-length").p)
         return ch_inbound_refuse(in, 400, "both Content-Length and Transfer-Encoding");
     if (!coding.p && in->parser.content_length != UINT64_MAX &&
@@ -119,9 +119,9 @@ static int inbound_on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
     if (p->http_major != 1)
-        return ch_inbound_refuse(in, 505, "HTTP/1.1 is spoken here");
+        return ch_inbound_refuse(in, 505, "only HTTP/1.1 is supported");
     if (p->method == HTTP_CONNECT)
-        return ch_inbound_refuse(in, 501, "this is no proxy");
+        return ch_inbound_refuse(in, 501, "proxy requests are not supported");
     if (check_framing(in) < 0)
         return -1;
     http_parser_pause(p, 1);
@@ -179,7 +179,7 @@ static const char *fault_of_line(const struct ch_inbound *in, char c) {
     if (in->after_cr && c != '\n')
         return "a carriage return without a line feed";
     if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
-        return "a header goes over two lines";
+        return "a header spans two lines";
     return NULL;
 }
 

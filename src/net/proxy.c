@@ -180,7 +180,7 @@ int ch_proxy_refused(const struct ch_proxy *p, int status, const char *target,
                      struct chela_error *err) {
     if (status == 407)
         return ch_fail(err, CHELA_EAUTH, "proxy %s:%u wants credentials (HTTP 407)%s", p->host,
-                       p->port, p->auth ? ": it did not accept the ones in its URL" : "");
+                       p->port, p->auth ? ": the credentials in its URL were rejected" : "");
     return ch_fail(err, status == 403 ? CHELA_EPERM : CHELA_ENET,
                    "proxy %s:%u refused a connection to %s (HTTP %d)", p->host, p->port, target,
                    status);

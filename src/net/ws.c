@@ -56,7 +56,7 @@ static void ws_end(struct ch_ws *w, const struct chela_error *err) {
 static void on_late(struct ch_timer *t) {
     struct ch_ws *w = CH_CONTAINER(t, struct ch_ws, timer);
     struct chela_error err = {0};
-    ch_fail(&err, CHELA_ETIMEOUT, "no WebSocket to %s in time", w->conn->label);
+    ch_fail(&err, CHELA_ETIMEOUT, "timeout: no WebSocket connection to %s", w->conn->label);
     ws_end(w, &err);
 }
 
@@ -154,7 +154,7 @@ static void ws_on_ready(struct ch_conn *c, void *user) {
     struct chela_error err = {0};
     struct ch_buf out = {0};
     if (!draw(nonce, sizeof(nonce))) {
-        ch_fail(&err, CHELA_EIO, "there are no random numbers");
+        ch_fail(&err, CHELA_EIO, "the system has no random numbers");
         ws_end(w, &err);
         return;
     }

@@ -119,7 +119,7 @@ static int put_within(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv p
         return CHELA_ESTATE;
     if (ch_exchange_lag(p->x) <= CH_LIMIT_CLIENT_BUFFER)
         return ws_peer_put(p, kind, payload);
-    ch_ws_peer_close(p, CH_WS_LATER, "you do not keep up with what you are sent");
+    ch_ws_peer_close(p, CH_WS_LATER, "client too slow: too much data waits to be sent");
     return CHELA_ELIMIT;
 }
 
@@ -174,7 +174,7 @@ static bool ws_peer_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *u
     if (kind == CH_WS_TEXT)
         p->events->message(p, payload, p->user);
     else if (kind == CH_WS_BINARY)
-        ch_ws_peer_close(p, CH_WS_NO_BINARY, "messages are texts");
+        ch_ws_peer_close(p, CH_WS_NO_BINARY, "only text messages are supported");
     else if (kind == CH_WS_PING)
         put_within(p, CH_WS_PONG, payload);
     return true;

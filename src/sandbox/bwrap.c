@@ -90,7 +90,7 @@ static const char *own_path(void) {
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
     if (n <= 0)
-        ch_die("unavailable", "the sandbox cannot find itself: %s", strerror(errno));
+        ch_die("unavailable", "the sandbox cannot find its own program: %s", strerror(errno));
     return path;
 }
 

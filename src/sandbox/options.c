@@ -65,7 +65,7 @@ static enum ch_outer outer(const char *text) {
     for (size_t i = 0; i < CH_LEN(outer_names); i++)
         if (strcmp(text, outer_names[i]) == 0)
             return (enum ch_outer)i;
-    ch_die("internal", "chela-sandbox: '%s' is no way to make a box", text);
+    ch_die("internal", "chela-sandbox: unknown kind of box '%s'", text);
 }
 
 static void options_add_path(struct ch_paths *list, const char *path) {
@@ -123,7 +123,7 @@ void ch_box_parse(struct ch_box *box, int argc, char **argv) {
         i++;
     box->argv = argv + i;
     if (!box->probe && !box->trial && i >= argc)
-        ch_die("internal", "chela-sandbox: there is no command");
+        ch_die("internal", "chela-sandbox: the command is missing");
 }
 
 /* --- words */

@@ -140,7 +140,7 @@ static const char *probe_plain(struct ch_buf *answer) {
         if (strncmp(text, heads[i], strlen(heads[i])) == 0)
             text += strlen(heads[i]);
     return *text ? ch_text("%.*s", (int)strcspn(text, "\n\t"), text)
-                 : "it ended without saying why";
+                 : "the process ended without giving a reason";
 }
 
 static void probe_processes(bool boxed, bool pid_max) {

@@ -140,7 +140,7 @@ static void schema_clean_note(struct cleaner *c, const struct ch_json *at, const
 static int schema_clean_refuse(struct cleaner *c, const struct ch_json *at, const char *why) {
     CH_BUF_AUTO path = {0};
     schema_clean_add_path(c, at, &path);
-    return ch_fail(c->err, CHELA_EINVAL, "%s cannot say this: %s: %s", c->vendor->name,
+    return ch_fail(c->err, CHELA_EINVAL, "%s cannot express this: %s: %s", c->vendor->name,
                    path.n ? ch_buf_str(&path) : "#", why);
 }
 
@@ -182,7 +182,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
         if (v->part[i] == schema)
             return 0;
     if (v->n == MOST_PARTS || depth > DEEPEST)
-        return ch_fail(c->err, CHELA_ELIMIT, "too many schemas speak about one value");
+        return ch_fail(c->err, CHELA_ELIMIT, "too many schemas apply to one value");
     v->part[v->n] = schema;
     v->resource[v->n++] = r;
     const struct ch_json *ref = ch_json_get(schema, "$ref");

@@ -222,7 +222,7 @@ static int compile_same(struct ch_builder *b, enum ch_keyword k, struct ch_part 
     struct ch_compiler *c = b->c;
     size_t i = (size_t)(p - c->parts);
     if (p->state == CH_PART_OPEN)
-        return ch_builder_fail(b, k, CHELA_EINVAL, "leads back to itself without end");
+        return ch_builder_fail(b, k, CHELA_EINVAL, "refers to itself endlessly");
     if (c->open >= CH_LIMIT_SCHEMA_NESTING)
         return ch_builder_fail(b, k, CHELA_ELIMIT, "more than %d subschemas for one value",
                                CH_LIMIT_SCHEMA_NESTING);

@@ -269,7 +269,7 @@ void ch_schema_lint(struct ch_sv name, struct ch_sv description, const struct ch
     lint_root(&l, schema);
     if (ch_json_next(schema) - schema > MOST_NODES)
         schema_lint_add(&l, "error", "size", schema, "all",
-                        "the schema is larger than any vendor takes");
+                        "the schema is larger than any vendor accepts");
     else
         lint_schema(&l, schema, 0);
 }

@@ -264,9 +264,9 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     int64_t format = ch_json_int(ch_json_get(v, "chela_session"), 0);
 
     if (format < 1)
-        return portable_bad_line(c, 1, "this is no exported session");
+        return portable_bad_line(c, 1, "this is not an exported session");
     if (format > FORMAT)
-        return portable_bad_line(c, 1, "a newer chela wrote this");
+        return portable_bad_line(c, 1, "a newer version of chela wrote this file");
     c->key = key ? key : ch_arena_str(&c->arena, own);
     c->agent = ch_arena_str(&c->arena, ch_json_get_str(v, "agent"));
     struct ch_sv title = ch_json_get_str(v, "title");
@@ -302,7 +302,7 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
     if (r.type == CH_REC_NONE)
         return portable_bad_line(c, number, "unknown type of record");
     if (!ch_json_is(data, CH_JSON_OBJECT))
-        return portable_bad_line(c, number, "a record without data");
+        return portable_bad_line(c, number, "the record has no data");
     copy_data(r.type, data, &text);
     if (text.overflow || text.n > CH_LIMIT_RECORD)
         return portable_bad_line(c, number, "the record is too large");
@@ -338,7 +338,7 @@ int chela_store_import(chela_store *s, const char *text, size_t n, const char *k
             rc = import_line(&c, line, ++number, key);
     }
     if (rc == 0 && number == 0)
-        rc = ch_fail(c.err, CHELA_EPARSE, "there is nothing to import");
+        rc = ch_fail(c.err, CHELA_EPARSE, "the input is empty");
     if (rc == 0)
         rc = portable_put(s, &c, c.err);
     if (rc == 0 && out)

@@ -34,9 +34,9 @@ static int store_schedules_check_room(chela_store *store, const char *of_session
     if (rc < 0)
         return rc;
     if (c.all >= CH_LIMIT_SCHEDULES)
-        return ch_fail(err, CHELA_ELIMIT, "there are %zu schedules already", c.all);
+        return ch_fail(err, CHELA_ELIMIT, "the store already has %zu schedules", c.all);
     if (c.session >= CH_LIMIT_SESSION_SCHEDULES)
-        return ch_fail(err, CHELA_ELIMIT, "this session has %zu schedules already", c.session);
+        return ch_fail(err, CHELA_ELIMIT, "this session already has %zu schedules", c.session);
     return 0;
 }
 

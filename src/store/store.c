@@ -99,7 +99,7 @@ int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durab
     if (durability && !turn && strcmp(durability, "full") != 0)
         return ch_fail(err, CHELA_EINVAL, "durability is full or turn, not '%s'", durability);
     if (rt->journal)
-        return ch_fail(err, CHELA_EEXIST, "this runtime has a store");
+        return ch_fail(err, CHELA_EEXIST, "this runtime already has a store");
     rt->journal = ch_writer_new(rt->loop, store);
     rt->journal->gate = turn ? CH_SYNC_COMMIT : CH_SYNC_DISK;
     rt->journal->end = turn ? CH_SYNC_DISK : CH_SYNC_TOLD;

@@ -353,7 +353,7 @@ static int tls_accept(struct chela_tls_context *ctx, struct chela_tls **out,
     struct chela_tls *t = new_tls(ctx, "a client");
 
     if (!t)
-        return openssl_fail(err, "OpenSSL cannot take a connection");
+        return openssl_fail(err, "OpenSSL cannot accept a connection");
     SSL_set_accept_state(t->ssl);
     *out = t;
     return CHELA_OK;

@@ -281,7 +281,7 @@ static int postgres_db_describe(struct chela_store_db *db, struct chela_error *e
     if (bad)
         return ch_fail(err, CHELA_EINVAL,
                        "store postgres://...: expected postgres://USER@HOST:PORT/DATABASE, with "
-                       "other signs in a password written as %%XX");
+                       "special characters in a password written as %%XX");
     db->shown = ch_buf_take(&out);
     return 0;
 }
@@ -303,7 +303,7 @@ static int postgres_db_check_server(struct chela_store_db *db, const char **note
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is read-only",
                      db->shown);
     else if (strcmp(PQgetvalue(res, 0, 2), "off") == 0)
-        *note = "the PostgreSQL server has fsync = off: a loss of power may take accepted "
+        *note = "the PostgreSQL server has fsync = off: a power failure may lose accepted "
                 "messages (P1), let a once tool start again (P2), or damage the whole database";
     PQclear(res);
     return rc;
