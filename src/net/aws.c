@@ -142,7 +142,7 @@ static char *why_missing(const struct profile *p) {
                       "AWS_SECRET_ACCESS_KEY");
     if (p->elsewhere)
         ch_buf_addf(&line,
-                    " (AWS profile %.*s gets its keys from %s, which is not supported: "
+                    " (AWS profile %.*s has its keys by %s, which is not supported: "
                     "`aws configure export-credentials` gives them)",
                     CH_SV_FMT(p->name), p->elsewhere);
     else if (p->found)

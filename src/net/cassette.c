@@ -372,7 +372,7 @@ static int read_exchange(struct ch_cassette *c, struct ch_sv text, unsigned line
     if (line == 1)
         return ch_json_int(ch_json_get(v, "chela_cassette"), 0) == 1
                    ? 0
-                   : cassette_bad_line(c, line, "not a cassette of this version", err);
+                   : cassette_bad_line(c, line, "no cassette of this version", err);
     struct exchange e = {.request = ch_json_get(v, "request"),
                          .response = ch_json_get(v, "response"),
                          .error = ch_json_get(v, "error"),

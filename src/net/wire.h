@@ -42,7 +42,7 @@ struct ch_wire {
     const struct ch_wire_ops *ops;
     char *room;             /* borrowed: CH_WIRE_READ bytes to read into */
     struct ch_identity *id; /* a reference; NULL: no TLS */
-    struct chela_tls *tls;  /* owned; NULL likewise */
+    struct chela_tls *tls;  /* owned; NULL: no TLS */
     size_t replies;         /* bytes of TLS protocol data since everything was sent */
     bool secure, deaf, closed; /* TLS handshake done; ch_wire_deaf called; closed */
 };

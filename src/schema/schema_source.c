@@ -184,7 +184,7 @@ static int choose_dialect(struct ch_sources *s, const struct ch_json *root, stru
         return 0;
     }
     if (s->meta_chain >= META_CHAIN)
-        return ch_fail(s->err, CHELA_ELIMIT, "$schema %.*s: meta-schemas refer to each other in a cycle",
+        return ch_fail(s->err, CHELA_ELIMIT, "$schema %.*s: meta-schemas lead in a circle",
                        CH_SV_FMT(uri));
     s->meta_chain++;
     int rc = find_resource(s, uri, d, &meta);

@@ -53,7 +53,7 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
     if (db->read_only)
         return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
     if (changes->args.n > CH_LIMIT_STORE_COMMAND)
-        return ch_fail(err, CHELA_ELIMIT, "store %s: the transaction has more than %u MB", db->shown,
+        return ch_fail(err, CHELA_ELIMIT, "store %s: a transaction of more than %u MB", db->shown,
                        (unsigned)(CH_LIMIT_STORE_COMMAND / CH_MB));
     ch_redis_addf(&cmd, "EVALSHA");
     ch_redis_add(&cmd, db->script, strlen(db->script));
@@ -162,24 +162,24 @@ static void redis_db_judge(struct chela_store_db *db, const redisReply *info) {
 
     if (ch_sv_is(redis_db_field(info, "aof_enabled"), "0"))
         redis_db_note(&out,
-                      "appendonly is no, so data that is not saved is lost when the server stops: "
+                      "appendonly is no, so the end of the server takes what it has not saved: "
                       "accepted messages may be lost (P1), a once tool may start again (P2), an "
                       "answer may be given again (P3); set appendonly yes and appendfsync always");
     else if (!*sync)
         redis_db_note(&out,
-                      "the server does not report how it writes; without appendonly yes and "
-                      "appendfsync always a crash may lose accepted messages (P1), let a once tool "
+                      "the server does not say how it writes; without appendonly yes and "
+                      "appendfsync always its end may take accepted messages (P1), let a once tool "
                       "start again (P2) and an answer be given again (P3)");
     else if (strcmp(sync, "always") != 0)
         redis_db_note(
-            &out, "appendfsync is not always, so a power failure may lose the last seconds: "
+            &out, "appendfsync is not always, so a loss of power may take the last seconds: "
                   "accepted messages (P1), the knowledge that a once tool was started (P2) or an "
                   "answer given (P3); set appendfsync always");
     struct ch_sv policy = redis_db_field(info, "maxmemory_policy");
     if (policy.n && !ch_sv_is(policy, "noeviction") &&
         !ch_sv_is(redis_db_field(info, "maxmemory"), "0"))
         redis_db_note(&out,
-                      "maxmemory-policy lets the server delete sessions when memory is short; "
+                      "maxmemory-policy lets the server throw sessions away when memory is short; "
                       "set noeviction");
     if (out.n == 0)
         return;

@@ -128,12 +128,12 @@ static int redis_link_lost(struct chela_store_db *db, const char *why, struct ch
 
 int ch_redis_strange(struct chela_store_db *db, struct chela_error *err) {
     ch_redis_drop(db); /* the state of the connection is unknown */
-    return ch_fail(err, CHELA_EPROTO, "store %s: unexpected answer from the server", db->shown);
+    return ch_fail(err, CHELA_EPROTO, "store %s: an answer that Redis does not give", db->shown);
 }
 
 static int redis_link_too_large(struct chela_store_db *db, struct chela_error *err) {
     ch_redis_drop(db);
-    return ch_fail(err, CHELA_ELIMIT, "store %s: the answer has more than %u MB or %u items",
+    return ch_fail(err, CHELA_ELIMIT, "store %s: an answer of more than %u MB or %u items",
                    db->shown, (unsigned)(CH_LIMIT_STORE_REPLY / CH_MB),
                    (unsigned)CH_LIMIT_STORE_REPLY_ITEMS);
 }

@@ -23,7 +23,7 @@ static int redis_url_bad(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EINVAL,
                    "store redis://...: %s; expected "
                    "redis://USER:PASSWORD@HOST:PORT/NUMBER?ttl=30d&prefix=NAME:, with "
-                   "special characters in a password written as %%XX",
+                   "other signs in a password written as %%XX",
                    what);
 }
 
@@ -159,7 +159,7 @@ static int parse_parameters(struct ch_sv rest, struct ch_redis_url *u, struct ch
         else if (ch_sv_is(name, "password_file"))
             rc = read_password(value, u, err);
         else
-            rc = redis_url_bad(err, "unknown parameter");
+            rc = redis_url_bad(err, "a parameter that is not known");
     }
     return rc;
 }

@@ -79,7 +79,7 @@ static void test_sources(void **state) {
         {FILES "AWS_PROFILE=work", "AKWORK/work-secret/work-token/eu-west-3", NULL},
         {FILES "AWS_PROFILE=work AWS_REGION=r", "AKWORK/work-secret/work-token/r", NULL},
         {FILES "AWS_PROFILE=in_config", "AKCONFIG/config-secret/-/-", NULL},
-        {FILES "AWS_PROFILE=sso", "-/-/-/ap-south-1", "profile sso gets its keys from sso_session"},
+        {FILES "AWS_PROFILE=sso", "-/-/-/ap-south-1", "profile sso has its keys by sso_session"},
         {FILES "AWS_PROFILE=assume", "-/-/-/-", "by role_arn"},
         {FILES "AWS_PROFILE=roles_only", "-/-/-/-", "profile roles only has no keys"},
         {FILES "AWS_PROFILE=nobody", "-/-/-/-", "no AWS profile nobody"},
