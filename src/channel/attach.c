@@ -1,4 +1,5 @@
 /* attach.c -- see attach.h. */
+#include "agent/handle/lookup.h"
 #include "channel/attach.h"
 
 #include <errno.h>

@@ -19,7 +19,8 @@
  * made. */
 #include "channel/feishu_stream.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"

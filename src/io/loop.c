@@ -72,6 +72,7 @@ static void list_call(struct ch_task *head, size_t most) {
 
 static void on_idle(uv_idle_t *idle) {
     struct ch_loop *loop = idle->data;
+    CH_LOOP_SCOPE(loop);
 
     list_move(&loop->batch, &loop->queued);
     loop->calling++;
@@ -126,6 +127,7 @@ static struct ch_post *take_posts(struct ch_loop *loop) {
 static void loop_on_wake(uv_async_t *wake) {
     struct ch_loop *loop = wake->data;
     struct ch_post *p;
+    CH_LOOP_SCOPE(loop);
 
     loop->arrived = take_posts(loop);
     loop->calling++;
@@ -311,6 +313,14 @@ uv_loop_t *ch_loop_uv(struct ch_loop *loop) {
     return loop->uv;
 }
 
+void ch_loop_log_to(struct ch_loop *loop, const struct ch_log_sink *sink) {
+    loop->log = sink;
+}
+
+const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop) {
+    return loop->log;
+}
+
 const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {
     return loop->clock;
 }
@@ -377,6 +387,7 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop) {
     if (ch_loop_in_callback(loop))
         return CHELA_EBUSY;
 
+    CH_LOOP_SCOPE(loop);
     struct ch_sigpipe guard;
     ch_sigpipe_block(&guard);
     loop->running = true;
@@ -390,6 +401,7 @@ void ch_loop_tick(struct ch_loop *loop) {
     if (ch_loop_in_callback(loop))
         return;
 
+    CH_LOOP_SCOPE(loop);
     struct ch_sigpipe guard;
     ch_sigpipe_block(&guard);
     loop->running = true;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h" /* CH_CONTAINER: tasks, timers and posts are embedded */
 #include "chela/error.h"
 
@@ -41,6 +42,11 @@ int ch_loop_new(struct uv_loop_s *host, const struct ch_clock *clock, struct ch_
 void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user);
 
 struct uv_loop_s *ch_loop_uv(struct ch_loop *loop);
+/* Where whatever runs in the loop logs to; borrowed; NULL: nowhere. Before anything
+ * does. A function that libuv calls begins with CH_LOOP_SCOPE. */
+void ch_loop_log_to(struct ch_loop *loop, const struct ch_log_sink *sink);
+const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop);
+#define CH_LOOP_SCOPE(loop) CH_LOG_SCOPE(ch_loop_log(loop))
 const struct ch_clock *ch_loop_clock(const struct ch_loop *loop);
 
 /* Run the loop until *stop is true (returns 0) or nothing is left that could

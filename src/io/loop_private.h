@@ -26,7 +26,8 @@ struct ch_loop {
     uv_loop_t *uv; /* &own, or borrowed from the host */
     uv_loop_t own;
     const struct ch_clock *clock; /* borrowed */
-    bool manual;                  /* the clock is a test's */
+    const struct ch_log_sink *log; /* borrowed; NULL: silent */
+    bool manual;                  /* a test holds the clock */
 
     bool running;     /* inside ch_loop_run or ch_loop_tick */
     bool closing;     /* ch_loop_close was called */

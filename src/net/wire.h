@@ -37,6 +37,7 @@ struct ch_wire_ops {
 };
 
 struct ch_wire {
+    struct ch_loop *loop;
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
     const struct ch_wire_ops *ops;

@@ -14,7 +14,14 @@
  * turn belonged to a role, or that it was the last. */
 #include <stdio.h>
 
-#include "agent/feature/mode/mode.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"
@@ -88,7 +95,7 @@ static void compare_prompt(struct replaying *r, const struct ch_json *v) {
     chela_run *run;
 
     ch_behalf_apply(&behalf, &opts);
-    if (ch_run_new(r->session, &opts, &run, NULL) == 0) {
+    if (ch_run_new(r->session, &opts, NULL, &run, NULL) == 0) {
         compare_prompts(r, ch_json_get_str(v, "prompt"), ch_sv_str(ch_run_prompt(run)));
         ch_run_unref(run);
     }
@@ -213,18 +220,10 @@ static void replay_follow(struct replaying *r, struct ch_sv id) {
     replay_tell(r, &before, &before, true);
 }
 
-/* Give the agent the tools of the mode in which the run was started. */
-static void take_mode(const struct replaying *r, struct ch_sv word) {
-    CH_AUTOFREE char *name = ch_strndup(word.p, word.n);
-    enum ch_mode mode;
-
-    ch_mode_recall(r->agent, name, false, &mode, NULL);
-}
-
-/* --- decisions of roles ----------------------------------------------------------------- */
+/* --- what roles decided --------------------------------------------------------------- */
 
 static bool has_roles(const struct replaying *r, const struct ch_json *state) {
-    const struct ch_reflecting *f = &r->agent->reflection;
+    const struct ch_reflecting *f = &ch_mode_settings(r->agent)->reflection;
     struct ch_sv mode = ch_json_get_str(state, "mode");
 
     return ch_sv_is(mode, "plan") || ch_sv_is(mode, "route") || ch_sv_is(mode, "heartbeat") ||
@@ -289,7 +288,7 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
 
     if (state) {
         replay_follow(r, ch_json_get_str(v, "agent"));
-        take_mode(r, ch_json_get_str(v, "mode"));
+        ch_features_recall(r->agent, v, NULL); /* it has the tools for the run's mode */
     }
     if (r->replied && state)
         mark_reply(r, v);

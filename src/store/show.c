@@ -1,5 +1,6 @@
 /* show.c -- sessions as JSON, for people and programs that inspect a store. */
 #include "agent/journal/journal_replay.h"
+#include "agent/machine/run_counters.h"
 #include "base/error.h"
 #include "json/writer.h"
 #include "model/message/message_json.h"

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "base/checksum.h"
 #include "base/error.h"

@@ -125,7 +125,7 @@ say ou_ann 'take it back'
 next "a message is taken back" '^recall: Done'
 did "our last" "^DELETE /open-apis/im/v1/messages/om_r$last " 1
 say ou_ann 'take his back'
-next "but no owner's" "recall: .*owner's message"
+next "but no owner's" 'recall: .*message of an owner'
 say ou_ann 'hush eve'
 next "what the service cannot do is said" 'mute: .*feishu has no way to silence a member'
 

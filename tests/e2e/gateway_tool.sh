@@ -88,7 +88,7 @@ say ou_boss 'be patient'
 next "a change is asked about" '-  drainSec: 7 # not long'
 check "with what comes instead" bash -c "tail -n 1 '$tmp/lark/sent' | grep -qF '+  drainSec: 33 # not long'"
 check "and not made before" unchanged
-agrees "the owner agrees, and it is written" 'gateway: It is written'
+agrees "the owner agrees, and it is written" 'gateway: Written'
 check "and taken up" taken_up 1
 same "one line is another, no comment is lost" "$(sed 's/drainSec: 7/drainSec: 33/' "$tmp/first.yaml")" "$(cat "$space/chela.yaml")"
 same "the file's mode stays" 640 "$(stat -Lc %a "$space/chela.yaml")"

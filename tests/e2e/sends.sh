@@ -100,7 +100,7 @@ rm -f "$space/go" "$space/waiting"
 post /api/sessions/six/messages '{"text":"ask the chat"}'
 check "a chat is at work for another session" until_waiting
 push "$(event om_2 oc_ann p2p /new)"
-check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not answer: cancelled"
+check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not reply: cancelled"
 touch "$space/go"
 
 # --- killed while the other session works on its answer

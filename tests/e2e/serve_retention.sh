@@ -66,6 +66,6 @@ for _ in {1..600}; do
     sleep 0.05
 done
 same "then the old one is deleted, and no other" "new waiting" "$(keys)"
-check "and the log says so" grep -q '1 session was deleted' "$serve_log"
+check "and the log says so" grep -q 'deleted 1 unused session' "$serve_log"
 check "SIGTERM ends it" stop_serving
 tap_done

@@ -258,7 +258,7 @@ says "is said" '.[] | select(.ref == "c") | [.type, .status, .error.code] | join
 ws_say '{"type":"dance","ref":"d"}'
 check "nor what is no request" heard '"ref":"d".*}'
 ws_say '[1'
-check "nor what is no JSON" heard 'is no JSON'
+check "nor what is no JSON" heard 'is not valid JSON'
 ws_say '{"type":"message","ref":"e"}'
 check "nor a message without words" heard '"ref":"e".*}'
 says "each with its status" '[.[] | select(.type == "error") | .status] | join(",")' "409,400,400,400"

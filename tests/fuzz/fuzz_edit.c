@@ -12,7 +12,8 @@
 
 #define MOST 8
 
-static void check(struct ch_sv file, const struct ch_replacement *edits, size_t n, struct ch_sv got) {
+static void check(struct ch_sv file, const struct ch_replacement *edits, size_t n,
+                  struct ch_sv got) {
     CH_BUF_AUTO want = {0}, diff = {0};
     size_t at = 0;
 

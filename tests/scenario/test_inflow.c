@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "agent/session/input_queue.h"
 #include "base/limits.h"
 #include "chela/store.h"
 #include "support/stage.h"

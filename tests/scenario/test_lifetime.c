@@ -19,7 +19,8 @@
 static const char delegating[] =
     "rules:\n"
     "  - { when: { system: lead, user: plain }, say: \"some words and some more of them\" }\n"
-    "  - { when: { system: lead, user: own, after: none }, call: { tool: stamp, args: { n: 1 } } }\n"
+    "  - { when: { system: lead, user: own, after: none }, call: { tool: stamp, args: { n: 1 } } "
+    "}\n"
     "  - { when: { system: lead, after: none }, call: [{ tool: clerk, args: { task: work } }, "
     "{ tool: clerk, args: { task: work } }] }\n"
     "  - { when: { system: lead }, say: \"heard {{result}}\" }\n"

@@ -6,8 +6,9 @@
 
 #include <cmocka.h>
 
+#include "chela/mailbox.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/store.h"

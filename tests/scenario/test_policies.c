@@ -1,6 +1,7 @@
 /* test_policies.c -- one agent, several people: each run has the bounds of who
  * wrote its input, whatever waits, joins, or is resumed. */
 #include <setjmp.h>
+#include "agent/handle/run_origin.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -195,7 +196,7 @@ static void test_no_steering_across(void **state) {
     assert_int_equal(send_by(&st, "u_x", "one"), 0);
     assert_int_equal(send_by(&st, "u_y", "two"), 0);
     settle(&st);
-    assert_string_equal(st.session->run->behalf.sender, "u_x");
+    assert_string_equal(ch_run_origin_behalf(st.session->run)->sender, "u_x");
     assert_non_null(strstr(ch_buf_str(&st.model.requests[2]), "two"));
     stage_close(&st);
 }

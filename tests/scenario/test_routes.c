@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "agent/provider/target.h"
+#include "agent/run/think.h"
 #include "support/stage.h"
 
 #define CHAT(text)                                                                           \
@@ -112,7 +114,7 @@ static void test_redo(void **state) {
         struct stage st;
         STAGE_OPEN(&st, NULL, replies);
         stage_start(&st, "go");
-        st.run->may_redo = redo;
+        ch_think_init(st.run, redo);
         stage_finish(&st);
         assert_string_equal(stage_verdict(&st), redo ? "done/task_completed" : "error/model_error");
         assert_int_equal(logged(&st, "retry(1)"), redo);

@@ -7,7 +7,12 @@
 
 #include <cmocka.h>
 
+#include "agent/journal/journal.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/store.h"
@@ -427,34 +432,57 @@ static void test_an_end_with_open_calls(void **state) {
     ch_buf_release(&lines.text);
 }
 
-/* --- a plan ------------------------------------------------------------------------------- */
+/* --- what a feature saves ------------------------------------------------------------------ */
 
-static void make_plan(struct stage *st, const struct chela_event *ev) {
-    if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
-        ch_buf_add_str(&st->run->plan, "{\"steps\":[1,{\"of\":2.50}]}");
+#define KEPT "{\"steps\":[1,{\"of\":2.50}]}"
+
+static struct ch_buf found; /* what the feature's run was opened with */
+
+static void save_kept(const chela_run *run, struct ch_jw *w) {
+    (void)run;
+    ch_jw_kraw(w, "kept", CH_SV(KEPT));
 }
 
-static void test_a_plan_is_there_again(void **state) {
+static int open_keeper(chela_run *run, const struct chela_run_opts *opts,
+                       const struct ch_json *state, void **data, struct chela_error *err) {
+    const struct ch_json *kept = ch_json_get(state, "kept");
+    struct ch_jw w = ch_jw(&found);
+    (void)run;
+    (void)opts;
+    (void)data;
+    (void)err;
+    if (kept)
+        ch_jw_value(&w, kept);
+    return 0;
+}
+
+static void test_what_a_feature_saved_is_there_again(void **state) {
+    static const struct ch_feature keeper = {
+        .name = "keeper", .save = save_kept, .open = open_keeper};
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     struct stage st;
     struct lines lines = {0};
     chela_store *store = new_store();
     (void)state;
     open_kept(&st, store, "a", 0);
-    st.on_event = make_plan;
+    assert_int_equal(ch_feature_attach(st.agent, &keeper, &none, NULL), 0);
     stage_play(&st, "go");
+    assert_int_equal(found.n, 0);
     stage_close(&st);
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
     store = new_store();
     assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
     open_kept(&st, store, "a", 1);
+    assert_int_equal(ch_feature_attach(st.agent, &keeper, &none, NULL), 0);
     wait_open(&st);
     assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
-    assert_string_equal(ch_buf_str(&st.run->plan), "{\"steps\":[1,{\"of\":2.50}]}");
+    assert_string_equal(ch_buf_str(&found), KEPT);
     assert_int_equal(chela_run_wait(st.run), 0);
     stage_close(&st);
     chela_store_close(store);
     ch_buf_release(&lines.text);
+    ch_buf_release(&found);
 }
 
 /* --- what it was asked, and what went wrong -------------------------------------------- */
@@ -497,7 +525,7 @@ static void test_goal_and_errors_are_kept(void **state) {
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "  Bring it home\nbefore the rain");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
-    check_course(&st.run->course);
+    check_course(ch_record_course(st.run));
     stage_close(&st);
     assert_int_equal(chela_store_records(store, "a", 1, last_state, &last, NULL), 0);
     assert_non_null(strstr(ch_buf_str(&last), "\"goal\":\"Bring it home\",\"error_log\":[{"));
@@ -518,9 +546,9 @@ static void test_goal_and_errors_are_kept(void **state) {
         assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
         wait_open(&st);
         assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
-        assert_string_equal(st.run->course.goal, "Bring it home");
-        assert_true(st.run->course.n >= 1);
-        assert_string_equal(st.run->course.errors[0].of, "anthropic/fake-1");
+        assert_string_equal(ch_record_course(st.run)->goal, "Bring it home");
+        assert_true(ch_record_course(st.run)->n >= 1);
+        assert_string_equal(ch_record_course(st.run)->errors[0].of, "anthropic/fake-1");
         if (life == 1)
             assert_int_equal(chela_run_wait(st.run), 0);
         stage_close(&st);
@@ -871,7 +899,7 @@ int main(void) {
         cmocka_unit_test(test_numbers_are_stored),
         cmocka_unit_test(test_keys_stay_the_same),
         cmocka_unit_test(test_an_end_with_open_calls),
-        cmocka_unit_test(test_a_plan_is_there_again),
+        cmocka_unit_test(test_what_a_feature_saved_is_there_again),
         cmocka_unit_test(test_goal_and_errors_are_kept),
         cmocka_unit_test(test_the_error_log_is_bounded),
         cmocka_unit_test(test_always_outlives_the_process),

@@ -1,8 +1,8 @@
 /* guard_alloc.c -- see guard_alloc.h.
  *
- * One region of addresses is reserved without memory behind it. An allocation
- * takes the next pages of the region and one more that stays inaccessible; a
- * header before the first byte says how many there are. */
+ * One region of addresses is reserved; the kernel gives it memory page by page as
+ * it is used. An allocation takes the next pages of the region, and a header before
+ * its first byte says how many there are. */
 #include "support/guard_alloc.h"
 
 #include <stdatomic.h>
@@ -36,6 +36,7 @@ struct header {
 
 static atomic_size_t live, made, used;
 static atomic_bool plain = !GUARD_PAGES;
+static bool guarded_ends;
 static char *region;
 static size_t page;
 
@@ -47,11 +48,12 @@ static void die(const char *why) {
 static void *guarded(size_t n) {
     size_t body = (n + 15) & ~(size_t)15;
     size_t bytes = (body + sizeof(struct header) + page - 1) / page * page;
-    size_t at = atomic_fetch_add(&used, bytes + page);
-    if (n > REGION / 2 || at + bytes + page > REGION)
+    size_t taken = bytes + (guarded_ends ? page : 0);
+    size_t at = atomic_fetch_add(&used, taken);
+    if (n > REGION / 2 || at + taken > REGION)
         die("the region is used up");
     char *start = region + at;
-    if (mprotect(start, bytes, PROT_READ | PROT_WRITE) < 0)
+    if (guarded_ends && mprotect(start + bytes, page, PROT_NONE) < 0)
         die("mprotect failed: too many allocations at once");
     char *p = start + bytes - body;
     ((struct header *)p)[-1] = (struct header){n, bytes};
@@ -98,10 +100,13 @@ static void *guard_realloc(void *p, size_t n) {
     return q;
 }
 
-void guard_install(void) {
+#define MAPPING (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+void guard_install(bool ends) {
+    guarded_ends = ends;
     page = (size_t)sysconf(_SC_PAGESIZE);
     if (GUARD_PAGES) {
-        region = mmap(NULL, REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        region = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAPPING, -1, 0);
         if (region == MAP_FAILED)
             die("no room for the region");
     }
@@ -125,8 +130,7 @@ void guard_drop(void) {
     size_t n = atomic_load(&used);
     if (!GUARD_PAGES || n == 0)
         return;
-    if (mmap(region, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
-        == MAP_FAILED)
+    if (mmap(region, n, PROT_READ | PROT_WRITE, MAPPING | MAP_FIXED, -1, 0) == MAP_FAILED)
         die("mmap failed");
     atomic_store(&used, 0);
 }

@@ -1,10 +1,11 @@
 /* guard_alloc.h -- an allocator that faults on every wrong access.
  *
- * Each allocation has pages of its own, ends where the last of them ends (up to
- * the alignment of 16 bytes), and is followed by a page that cannot be read or
- * written. Pages that were freed cannot be read or written either, and are not
- * used again until guard_drop. So a write past the end, a use after free and a
- * second free are a SIGSEGV at the place of the fault.
+ * Each allocation has pages of its own. Pages that were freed cannot be read or
+ * written, and are not used again until guard_drop. So a use after free and a second
+ * free are a SIGSEGV at the place of the fault. With guarded ends an allocation ends
+ * where its last page does (up to the alignment of 16 bytes), and the next page
+ * cannot be read or written: a write past the end is a SIGSEGV too. That takes twice
+ * the time.
  *
  * With AddressSanitizer, which does the same for malloc, the functions only
  * count. Thread safe but for guard_drop. */
@@ -14,7 +15,7 @@
 #include <stddef.h>
 
 /* For chela_set_allocator; call guard_install before the first allocation. */
-void guard_install(void);
+void guard_install(bool ends);
 
 /* off: allocations from now on come from malloc. Pages take microseconds each, and
  * what lives from the start of a case to its end needs none. */

@@ -1,4 +1,5 @@
 /* stage.c -- see stage.h. */
+#include "agent/api/runtime.h"
 #include "support/stage.h"
 
 #include <setjmp.h>

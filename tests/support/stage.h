@@ -2,7 +2,7 @@
  * fake model, and a log of what happened. */
 #ifndef TESTS_STAGE_H
 #define TESTS_STAGE_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "support/fake_model.h"
 
 struct stage {

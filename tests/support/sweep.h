@@ -28,7 +28,8 @@ enum sweep_flags {
     SWEEP_STORED = 16,    /* needs sweep.store */
     /* The call lets the run go on as it would: the row has one case, and is called at
      * each site of it. */
-    SWEEP_ROUND = 32
+    SWEEP_ROUND = 32,
+    SWEEP_ASKED = 64 /* needs something that the run has asked for */
 };
 
 struct sweep;
@@ -119,8 +120,9 @@ struct sweep_mode {
     const char *text;   /* the input */
     const char *agent_mode;
     unsigned tool_flags; /* of the tool `stamp`: CHELA_TOOL_CONFIRM */
-    bool delegate, handoff, compact;
-    const char *only; /* sites that begin so; NULL: all */
+    bool delegate, handoff, compact, rare; /* rare: retries, and a process of `exec` */
+    unsigned workers; /* processes at once, for a mode that waits; 0: as usual */
+    const char *only; /* these sites alone, each between spaces; NULL: all */
 };
 extern const struct sweep_mode sweep_modes[];
 extern const size_t sweep_nmodes;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/guard_alloc.h"
 #include "support/sweep.h"
@@ -23,6 +24,14 @@ static const char timeout[] =
     "rules:\n"
     "  - { when: { after: none }, call: [{ tool: expires, args: {} }, " WORK "] }\n"
     "  - { say: \"did {{result}}\" }\n";
+
+static const char rare[] =
+    "rules:\n"
+    "  - { times: 1, fail: { status: 503, retry_after: 0 } }\n"
+    "  - { when: { after: none }, call: { tool: exec, args: { command: 'true', background: true } "
+    "} }\n"
+    "  - { when: { after: exec }, call: { tool: pause, args: {} } }\n"
+    "  - { say: \"\" }\n";
 
 static const char approval[] =
     "rules:\n"
@@ -89,7 +98,9 @@ static const char compaction[] =
 
 const struct sweep_mode sweep_modes[] = {
     {.name = "plain", .script = plain, .text = "go"},
-    {.name = "timeout", .script = timeout, .text = "go", .only = "tool:cancel"},
+    {.name = "timeout", .script = timeout, .text = "go", .only = " tool:cancel "},
+    {.name = "rare", .script = rare, .text = "go", .rare = true,
+     .only = " retry system_event ", .workers = 12},
     {.name = "approval", .script = approval, .text = "go", .tool_flags = CHELA_TOOL_CONFIRM},
     {.name = "plan", .script = plan, .text = "go", .agent_mode = "plan"},
     {.name = "plan_approval", .script = plan, .text = "go", .agent_mode = "plan",
@@ -281,6 +292,14 @@ static int expires(chela_call *call, void *user) {
     return 0;
 }
 
+/* Long enough for a process to end. */
+static int pause_a_while(chela_call *call, void *user) {
+    (void)user;
+    nanosleep(&(struct timespec){0, 50 * 1000000}, NULL);
+    chela_result_printf(call, "waited");
+    return 0;
+}
+
 /* Runs on a thread of its own, so the case must not be touched but for the site:
  * a copy of it is handed on. */
 static int threaded(chela_call *call, void *user) {
@@ -320,6 +339,7 @@ static void furnish(struct sweep *cx, struct sweep_side *side, chela_agent *agen
     add_tool(side, agent, "later", later, CHELA_TOOL_ON_LOOP);
     add_tool(side, agent, "expires", expires, CHELA_TOOL_ON_LOOP);
     add_tool(side, agent, "threaded", threaded, 0);
+    add_tool(side, agent, "pause", pause_a_while, 0);
     add_tool(side, agent, "host", NULL, CHELA_TOOL_CLIENT);
     SWEEP_EXPECT(chela_agent_hooks(agent, &hooks) == 0);
 }
@@ -350,14 +370,19 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
     snprintf(broken, sizeof(broken), "scripted/%s/broken.yaml", cx->dir);
     const char *fallbacks[] = {model, NULL};
     bool fails = strcmp(cx->mode->name, "plain") == 0;
+    struct chela_sandbox_opts off = CHELA_SANDBOX_OPTS(.mode = "off");
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
             .id = "lead", .model = fails ? broken : model, .fallbacks = fails ? fallbacks : NULL,
             .system = "lead", .mode = cx->mode->agent_mode, .workspace = cx->dir,
-            .max_retries = -1, .compaction = cx->mode->compact ? "summary" : NULL);
+            .max_retries = cx->mode->rare ? 2 : -1, .tools = cx->mode->rare ? "exec" : NULL,
+            .approve = cx->mode->rare ? "auto" : NULL, .sandbox = &off,
+            .compaction = cx->mode->compact ? "summary" : NULL,
+            /* no price is known: a WARNING */
+            .limits = {.cost_budget_usd = fails ? 1 : 0});
     struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "other", .model = model,
                                                      .system = "helper", .workspace = cx->dir);
     if (cx->mode->compact &&
-        chela_runtime_context_window(cx->rt, "scripted", model + strlen("scripted/"), 4000, err) <
+        chela_runtime_context_window(cx->rt, "scripted", model + strlen("scripted/"), 3000, err) <
             0)
         return false;
     if (chela_agent_new(cx->rt, &lead, &cx->agent, err) < 0 ||

@@ -1,10 +1,16 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
-#include "agent/feature/heartbeat/beat.h"
+#include "agent/api/features.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
+#include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/mode/mode.h"
-#include "agent/feature/mode/role.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/handle/lookup.h"
+#include "agent/provider/target.h"
+#include "agent/run/feature.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/input_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,6 +150,7 @@ static void load_skills(chela_agent *a, const char *allow) {
 
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
+    CH_LOG_SCOPE(a->rt->sink);
     struct ch_policy policy;
     int rc = ch_policy_init(&policy, allow, deny, permission, err);
     if (rc < 0)
@@ -180,58 +187,15 @@ static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
         a->stop[a->nstop] = ch_sv_str(ch_strdup(o->stop[a->nstop]));
 }
 
-static int take_answer(chela_call *call, void *user) {
-    (void)user;
-    chela_result_details(call, chela_call_arguments(call));
-    chela_result_printf(call, "The answer was accepted.");
-    return 0;
-}
-
-/* A way of answering that a model does not have is found before the first run. */
-static int check_output(const chela_agent *a, struct chela_error *err) {
-    enum ch_output_way way;
-    size_t tools = 0;
-    int rc = 0;
-    for (size_t i = 0; i < a->registry.n; i++)
-        tools += ch_policy_allows(&a->policy, ch_sv_str(a->registry.tools[i]->name),
-                                  a->registry.tools[i]->permission);
-    for (size_t i = 0; rc == 0 && i < a->ntargets; i++)
-        rc = ch_output_way(a->output,
-                           &(struct ch_model_request){.endpoint = &a->targets[i]->ep,
-                                                      .model = ch_sv_str(a->targets[i]->model),
-                                                      .ntools = tools},
-                           &way, err);
-    return rc;
-}
-
-int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err) {
-    if (!schema)
-        return 0;
-    int rc = ch_output_new(schema, by, &a->output, err);
-    if (rc == 0)
-        rc = check_output(a, err);
-    if (rc < 0 || !ch_output_has_tool(a->output))
-        return rc;
-    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
-            .name = CH_OUTPUT_TOOL,
-            .description = "Give the final answer, which ends the work. Call it once, alone, when "
-                           "everything else is done. Its arguments are the answer.",
-            .schema = ch_output_schema(a->output), .fn = take_answer,
-            .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
-            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
-    return ch_function_add(&a->registry, &tool, err);
-}
-
 static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
                           struct chela_error *err) {
     static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
-    if (a->companion && !o->compaction)
+    if (ch_companion_of(a) && !o->compaction)
         a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction_model)
         rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
-    a->compact = ch_compact;
     return rc;
 }
 
@@ -239,13 +203,9 @@ static const char *keep_text(chela_agent *a, const char *text) {
     return text && *text ? ch_arena_str(&a->arena, ch_sv_str(text)) : NULL;
 }
 
-static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
-    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
-                                    [CH_ROLE_PLANNER] = o->roles.planner,
-                                    [CH_ROLE_EXECUTOR] = o->roles.executor,
-                                    [CH_ROLE_REFLECTOR] = o->roles.reflector};
-    for (size_t i = 0; i < CH_ROLES; i++)
-        a->role_models[i] = keep_text(a, models[i]);
+static bool reflects(const chela_agent *a) {
+    const struct ch_reflecting *r = &ch_mode_settings(a)->reflection;
+    return r->answers || r->errors || r->tools;
 }
 
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
@@ -254,7 +214,6 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
-    set_roles(a, o);
     a->cache = (enum ch_cache)o->cache;
     a->strict = o->strict;
     a->parallel = o->parallel;
@@ -275,9 +234,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
                              CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
-    int rc = ch_mode_read(o->mode, &a->mode, err);
+    const struct ch_feature *mode;
+    int rc = ch_features_find_mode(o->mode, &mode, err);
     if (rc == 0)
-        rc = ch_reflecting_read(o->reflection, keep_text(a, o->reflect_tools), &a->reflection, err);
+        rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
         rc = ch_select_mode_read(o->selection, &a->selection, err);
     if (rc == 0)
@@ -290,12 +250,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
-    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
-        rc = ch_beat_configure(a, o, err);
-    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
-        rc = ch_beat_tools(a, err);
-    else if (rc == 0 && a->mode != CH_MODE_REACT)
-        rc = ch_mode_tools(a, o->review_plan, err);
+    if (rc == 0 && mode)
+        rc = ch_feature_attach(a, mode, o, err);
+    if (rc == 0 && reflects(a))
+        rc = ch_feature_attach(a, &ch_reflect_feature, o, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
     if (rc == 0)
@@ -328,6 +286,7 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     *out = NULL;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
+    CH_LOG_SCOPE(rt->sink);
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
@@ -339,52 +298,6 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     }
     *out = a;
     return 0;
-}
-
-static void free_targets(struct ch_target **targets, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        ch_target_free(targets[i]);
-    ch_free(targets);
-}
-
-void ch_agent_close(chela_agent *a) {
-    ch_roles_free(a); /* the agents of its roles use what is its own: they go first */
-    for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
-        chela_session_close(s);
-    ch_list_del(&a->link);
-    ch_list_add(&a->rt->closed.agents, &a->link);
-    ch_runtime_free_soon(a->rt);
-}
-
-void ch_agent_free(chela_agent *a) {
-    ch_list_del(&a->link);
-    free_targets(a->patched, a->npatched);
-    ch_registry_release(&a->registry);
-    ch_ranking_release(&a->ranking);
-    ch_policy_release(&a->policy);
-    ch_arena_release(&a->arena);
-    ch_free(a->hooks);
-    if (!a->base || a->output != a->base->output)
-        ch_output_free(a->output);
-    ch_context_forget(a);
-    if (a->base) {
-        ch_free(a);
-        return;
-    }
-    free_targets(a->targets, a->ntargets);
-    ch_meaning_free(a->meaning);
-    ch_skills_release(&a->skills);
-    ch_settings_unref(a->settings);
-    ch_policies_free(a->policies);
-    ch_approvals_free(a->approvals);
-    ch_target_free(a->summariser);
-    ch_free(a->id);
-    ch_free(a->workspace);
-    ch_free(a->tool_choice);
-    for (size_t i = 0; i < a->nstop; i++)
-        ch_free((char *)a->stop[i].p);
-    ch_free(a->stop);
-    ch_free(a);
 }
 
 int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {

@@ -4,6 +4,7 @@
 #include "chela/survey.h"
 
 #include "agent/handle/agent.h"
+#include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "agent/provider/server_query.h"
+#include "agent/provider/target.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -2,6 +2,7 @@
 #include "chela/models.h"
 
 #include "agent/provider/server_query.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"

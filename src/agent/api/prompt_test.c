@@ -6,7 +6,10 @@
  * next. What an answer is worth is settled by prompt/judge.c. */
 #include <math.h>
 
+#include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
+#include "agent/session/agent_parts.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -1,12 +1,24 @@
 /* runtime.c -- one loop and everything that lives in it. */
+#include "agent/api/runtime.h"
+
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "agent/api/features.h"
+#include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
 #include "agent/provider/context_window.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/discover.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,10 +29,6 @@
 static const char *process_env(const char *name, void *user) {
     (void)user;
     return getenv(name);
-}
-
-const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
-    return rt->env(name, rt->user);
 }
 
 static const char *proxy_env(const chela_runtime *rt, const char *lower, const char *upper) {
@@ -50,16 +58,28 @@ static char *dup_opt(const char *s) {
 }
 
 static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
-    const struct chela_runtime_opts *o = user;
-    o->log((enum chela_log_level)level, area, line, o->user);
+    const chela_runtime *rt = user;
+    rt->log((enum chela_log_level)level, area, line, rt->user);
+}
+
+static void open_log(chela_runtime *rt, const struct chela_runtime_opts *o) {
+    if (!o->log)
+        return;
+    rt->log = o->log;
+    rt->sink = ch_alloc(sizeof(*rt->sink));
+    *rt->sink = (struct ch_log_sink){log_to_host, rt, dup_opt(o->trace)};
+    ch_loop_log_to(rt->loop, rt->sink);
+}
+
+static void close_log(chela_runtime *rt) {
+    ch_loop_log_to(rt->loop, NULL);
+    if (rt->sink)
+        ch_free((char *)rt->sink->areas);
+    ch_free(rt->sink);
 }
 
 static void on_free_closed(struct ch_task *task) {
     ch_runtime_free_closed(CH_CONTAINER(task, chela_runtime, free_closed));
-}
-
-void ch_runtime_free_soon(chela_runtime *rt) {
-    ch_task_defer(rt->loop, &rt->free_closed);
 }
 
 /* A run that is freed closes its children, so runs and sessions may be added. Agents
@@ -112,17 +132,14 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
         ch_free(rt);
         return rc;
     }
-    if (opts.log) {
-        rt->log = ch_memdup(&opts, sizeof(opts));
-        ch_log_set(log_to_host, rt->log);
-        ch_log_trace_areas(opts.trace);
-    }
+    open_log(rt, &opts);
     rt->own_loop = !opts.uv_loop;
     rt->env = opts.env ? opts.env : process_env;
     rt->user = opts.user;
     rt->module_path = dup_opt(opts.module_path);
     rt->ca_file = dup_opt(opts.ca_file);
     rt->idle = true;
+    rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;
     ch_list_init(&rt->agents);
     ch_list_init(&rt->closed.runs);
@@ -145,13 +162,9 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
-void chela_runtime_close(chela_runtime *rt) {
-    if (!rt)
-        return;
-    if (ch_loop_in_callback(rt->loop)) {
-        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
-        return;
-    }
+/* What may have something to say. */
+static void close_parts(chela_runtime *rt) {
+    CH_LOG_SCOPE(rt->sink);
     ch_windows_free(CH_TAKE(rt->heard));
     while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
@@ -162,28 +175,28 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_http_close(rt->http);
+}
+
+void chela_runtime_close(chela_runtime *rt) {
+    if (!rt)
+        return;
+    if (ch_loop_in_callback(rt->loop)) {
+        CH_LOG_SCOPE(rt->sink);
+        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
+        return;
+    }
+    close_parts(rt);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);
     ch_window_conf_free(rt->windows);
     ch_cooldowns_release(&rt->cooldowns);
-    if (rt->log)
-        ch_log_set(NULL, NULL);
-    ch_free(rt->log);
+    close_log(rt);
     ch_free(rt->module_path);
     ch_free(rt->ca_file);
     ch_runtime_prompts_free(rt);
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_free(rt);
-}
-
-void ch_runtime_busy(chela_runtime *rt, bool busy) {
-    rt->running += busy ? 1 : -1u;
-    rt->idle = rt->running == 0;
-    if (busy)
-        ch_loop_hold(rt->loop);
-    else
-        ch_loop_release(rt->loop);
 }
 
 int chela_runtime_run(chela_runtime *rt) {
@@ -203,20 +216,6 @@ const char *chela_default_model(chela_runtime *rt, const char **why) {
     if (why)
         *why = rt->default_model_why;
     return rt->default_model;
-}
-
-void ch_random_id(const char *prefix, char out[24]) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        abort();
-    size_t n = CH_MIN(strlen(prefix), (size_t)7);
-    memcpy(out, prefix, n);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        out[n++] = digits[bytes[i] >> 4];
-        out[n++] = digits[bytes[i] & 15];
-    }
-    out[n] = '\0';
 }
 
 void chela_free(void *p) {

@@ -3,9 +3,17 @@
 
 #include <stdio.h>
 
-#include "agent/context/side_query.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/memory_flush.h"
+#include "agent/context/role_prompts.h"
+#include "agent/context/side_query.h"
+#include "agent/handle/run_outcome.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/run.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"
@@ -25,6 +33,7 @@
 
 struct ch_compaction {
     chela_run *run;
+    ch_compacted_fn *done;
     const char *strategy;
     size_t before;  /* tokens of the request */
     size_t history; /* that the transcript may have */
@@ -108,35 +117,41 @@ static void explain(chela_run *run) {
     for (size_t i = t->n; i > 0 && !last; i--)
         last = t->msgs[i - 1]->kind == CH_MSG_USER ? ch_msg_tokens(t->msgs[i - 1]) : 0;
     if (!b.history)
-        snprintf(run->error, sizeof(run->error),
-                 "%s: the system prompt and the tools are about %zu tokens, and a request may have "
-                 "%zu (choose fewer tools, or a model with a larger context)",
-                 run->target->spec, fixed, b.request);
+        ch_run_outcome_error(run,
+                             "%s: the system prompt and the tools are about %zu tokens, and a "
+                             "request may have %zu (choose fewer tools, or a model with a larger "
+                             "context)",
+                             run->target->spec, fixed, b.request);
     else if (last > b.history / 2)
-        snprintf(run->error, sizeof(run->error),
-                 "%s: the message is about %zu tokens, and there is room for %zu (send less, put "
-                 "it into a file, or choose a model with a larger context)",
-                 run->target->spec, last, b.history);
+        ch_run_outcome_error(run,
+                             "%s: the message is about %zu tokens, and there is room for %zu (send "
+                             "less, put it into a file, or choose a model with a larger context)",
+                             run->target->spec, last, b.history);
     else if (!run->error[0])
-        snprintf(run->error, sizeof(run->error),
-                 "%s: the conversation does not fit the model and cannot be made shorter",
-                 run->target->spec);
+        ch_run_outcome_error(run,
+                             "%s: the conversation does not fit the model and cannot be made "
+                             "shorter",
+                             run->target->spec);
 }
 
 static void report(chela_run *run, bool changed, size_t before) {
+    CH_BUF_AUTO text = {0};
     if (changed)
-        ch_buf_addf(&run->text, "The conversation was condensed from about %zu to %zu tokens.",
-                    before, ch_fill_tokens(run));
+        ch_buf_addf(&text, "The conversation was condensed from about %zu to %zu tokens.", before,
+                    ch_fill_tokens(run));
     else
-        ch_buf_add_str(&run->text, "There is nothing to condense.");
+        ch_buf_add_str(&text, "There is nothing to condense.");
+    ch_run_outcome_text(run, ch_buf_sv(&text));
 }
 
 static void finish(struct ch_compaction *c, bool changed) {
     chela_run *run = c->run;
     struct ch_input in = {.kind = CH_IN_COMPACTED, .usage = c->usage, .cost = c->cost};
     size_t before = c->before;
+    ch_compacted_fn *done = c->done;
     run->compaction = NULL;
-    run->rewrote |= changed;
+    if (changed)
+        ch_run_once(run, CH_RUN_REWROTE);
     if (changed && history_tokens(run) > c->history &&
         ch_squeeze(&run->session->transcript, c->history) > 0)
         ch_fill_rewritten(run->session);
@@ -150,10 +165,8 @@ static void finish(struct ch_compaction *c, bool changed) {
         report(run, changed, before);
     else if (!in.shorter)
         explain(run);
-    run->turn_usage.input += in.usage.input;
-    run->turn_usage.output += in.usage.output;
-    run->turn_cost = in.cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + in.cost;
-    ch_drive(run, &in);
+    ch_run_charge(&run->m, &in.usage, in.cost);
+    done(run, &in);
 }
 
 /* What stands for something has less tokens than that; but what was condensed
@@ -179,7 +192,6 @@ static void rewrite(struct ch_compaction *c) {
             ch_msg_free(old.msgs[i]);
     }
     ch_free(old.msgs);
-    run->reply = NULL; /* it may have gone, and nobody needs it between turns */
     ch_fill_rewritten(run->session);
     finish(c, true);
 }
@@ -272,12 +284,14 @@ static int render(struct ch_compaction *c, struct chela_error *err) {
             gone[n++] = t->msgs[i];
     CH_BUF_AUTO told = {0};
     CH_BUF_AUTO words = {0};
+    const char *focus = ch_run_origin_focus(run);
     ch_summary_tell(gone, n, window / 2, &told);
     ch_buf_addf(&words, "%zu", CH_MAX(summary_room(c) / 2, (size_t)50));
     const struct ch_prompt_value values[] = {
-        {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
+        {.name = "previous",
+         .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
          .untrusted = true},
-        {.name = "focus", .text = run->focus ? ch_sv_str(run->focus) : CH_SV("none")},
+        {.name = "focus", .text = ch_sv_str(focus ? focus : "none")},
         {.name = "max_words", .text = ch_buf_sv(&words)},
         {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
     };
@@ -372,13 +386,12 @@ static bool nothing_goes(const struct ch_compaction *c) {
     return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
 }
 
-void ch_compact(chela_run *run) {
+void ch_compact(chela_run *run, ch_compacted_fn *done) {
     struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
-    if (!run->target)
-        run->target = run->session->agent->targets[run->m.model];
     if (run->m.compacted)
         ch_fill_overflowed(run);
     c->run = run;
+    c->done = done;
     c->before = ch_fill_tokens(run);
     c->history = room_for_history(run);
     c->strategy = "prune";
@@ -427,7 +440,7 @@ bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
         return true;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
         announce(run, "prune", tokens, &(struct ch_usage){0});
-        run->guessed = s->fill.fixed + s->fill.note + history_tokens(run);
+        s->fill.guessed = s->fill.fixed + s->fill.note + history_tokens(run);
     }
     return true;
 }

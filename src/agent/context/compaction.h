@@ -22,8 +22,9 @@
  * because the service no longer has it in its cache. */
 bool ch_compact_fits(chela_run *run, const struct ch_model_request *req);
 
-/* Make it shorter and drive the run on with CH_IN_COMPACTED, now or later. */
-void ch_compact(chela_run *run);
+/* Make it shorter and go on with CH_IN_COMPACTED, now or later. */
+typedef void ch_compacted_fn(chela_run *run, const struct ch_input *in);
+void ch_compact(chela_run *run, ch_compacted_fn *done);
 void ch_compact_abort(chela_run *run); /* drop it, if any */
 
 /* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */

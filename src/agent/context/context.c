@@ -1,5 +1,10 @@
 /* context.c -- see context.h. */
 #include "agent/context/context.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
+#include "agent/provider/target.h"
 
 #include <sys/utsname.h>
 
@@ -112,7 +117,7 @@ int ch_context_words(const chela_agent *a, const char *channel, const char *send
 static bool has(const chela_run *run, const char *name) {
     struct ch_sv sv = ch_sv_str(name);
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, sv);
-    return t && ch_policy_allows(&run->policy, sv, t->permission);
+    return t && ch_policy_allows(&run->permit.policy, sv, t->permission);
 }
 
 enum { TOOLS = 1, CHANGES = 2, READS = 4, MESSAGE = 8, MEMORY = 16, MINIMAL = 32 };
@@ -124,7 +129,7 @@ static unsigned look_at_tools(const chela_run *run) {
     flags |= has(run, "memory_search") ? MEMORY : 0;
     for (size_t i = 0; i < r->n; i++) {
         const struct ch_tool *t = r->tools[i];
-        if (ch_policy_allows(&run->policy, ch_sv_str(t->name), t->permission))
+        if (ch_policy_allows(&run->permit.policy, ch_sv_str(t->name), t->permission))
             flags |= TOOLS | (t->permission == CHELA_PERM_READ ? 0 : CHANGES);
     }
     return flags;
@@ -219,7 +224,7 @@ static uint64_t key_of(const chela_run *run, unsigned flags) {
 static void look_for_changes(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;
-    if (run->looked || !c->system || !(c->flags & READS))
+    if (ch_run_did(run, CH_RUN_LOOKED) || !c->system || !(c->flags & READS))
         return;
     ch_buf_clear(&c->changed);
     ch_project_changes(&c->project, s->agent->workspace, &c->changed);
@@ -231,9 +236,8 @@ static void settle(chela_run *run) {
     struct ch_context *c = &s->context;
     uint64_t tools = s->agent->registry.revision;
     look_for_changes(run);
-    if (!run->looked || c->registry_revision != tools)
+    if (ch_run_once(run, CH_RUN_LOOKED) || c->registry_revision != tools)
         c->flags = look_at_tools(run);
-    run->looked = true;
     c->registry_revision = tools;
     unsigned flags = c->flags | (is_small(run) ? MINIMAL : 0);
     uint64_t key = key_of(run, flags);
@@ -351,8 +355,8 @@ struct ch_sv ch_context_note(chela_run *run) {
     add_turn_rules(run, &inner);
     if (reminder)
         ch_buf_addf(&inner, "%s\n", reminder);
-    if (run->about.blocks)
-        ch_buf_add_str(&note, run->about.blocks);
+    if (ch_run_origin_about(run)->blocks)
+        ch_buf_add_str(&note, ch_run_origin_about(run)->blocks);
     if (inner.n)
         ch_buf_addf(&note, "<runtime_note>\n%s</runtime_note>\n", ch_buf_str(&inner));
     return note.n ? ch_arena_sv(&run->arena, ch_buf_sv(&note)) : CH_SV("");

@@ -7,7 +7,7 @@
  * note that no later request has. */
 #ifndef CH_AGENT_CONTEXT_H
 #define CH_AGENT_CONTEXT_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* How an agent's prompts are made; texts in its arena. */
 int ch_context_configure(chela_agent *a, const struct chela_agent_opts *o,

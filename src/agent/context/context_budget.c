@@ -1,5 +1,7 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
+#include "agent/handle/lookup.h"
+#include "agent/provider/target.h"
 
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
@@ -52,7 +54,7 @@ static size_t guess(const chela_run *run) {
 
 void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
     struct ch_fill *c = &run->session->fill;
-    run->guessed = 0;
+    c->guessed = 0;
     if (c->gauged != run->target) { /* another model counts otherwise */
         c->gauged = run->target;
         c->gauge = (struct ch_gauge){0};
@@ -69,8 +71,8 @@ size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
     ch_fill_head(run, req);
     c->note = ch_tokens(req->note);
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
-    run->guessed = guess(run);
-    return ch_gauge_expect(&c->gauge, run->guessed);
+    c->guessed = guess(run);
+    return ch_gauge_expect(&c->gauge, c->guessed);
 }
 
 size_t ch_fill_tokens(const chela_run *run) {
@@ -112,15 +114,15 @@ void ch_fill_learn(chela_run *run, const struct ch_usage *u) {
     struct ch_fill *c = &run->session->fill;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
     c->warm = now(run);
-    if (run->guessed && counted >= run->guessed / 2 && counted <= run->guessed * 2)
-        ch_gauge_learn(&c->gauge, run->guessed, counted);
+    if (c->guessed && counted >= c->guessed / 2 && counted <= c->guessed * 2)
+        ch_gauge_learn(&c->gauge, c->guessed, counted);
 }
 
 void ch_fill_overflowed(chela_run *run) {
     struct ch_fill *c = &run->session->fill;
-    if (!run->guessed) /* it was so small that nobody counted */
-        run->guessed = guess(run);
-    size_t tokens = ch_gauge_expect(&c->gauge, run->guessed);
+    if (!c->guessed) /* it was so small that nobody counted */
+        c->guessed = guess(run);
+    size_t tokens = ch_gauge_expect(&c->gauge, c->guessed);
     if (tokens && (!c->ceiling || tokens < c->ceiling))
         c->ceiling = tokens;
 }

@@ -6,7 +6,7 @@
  * asked until it refuses; from then on what it refused is the window. */
 #ifndef CH_AGENT_CONTEXT_BUDGET_H
 #define CH_AGENT_CONTEXT_BUDGET_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 struct ch_room {
     size_t window;  /* of the model, in tokens; 0: unknown, and so is the rest */

@@ -37,7 +37,7 @@ static void over(size_t waiting, void *user) {
 static bool may_write(const chela_run *run) {
     const struct ch_tool *t =
         ch_registry_find(&run->session->agent->registry, CH_SV(CH_MEMORY_WRITE_TOOL));
-    return t && ch_policy_allows(&run->policy, CH_SV(CH_MEMORY_WRITE_TOOL), t->permission);
+    return t && ch_policy_allows(&run->permit.policy, CH_SV(CH_MEMORY_WRITE_TOOL), t->permission);
 }
 
 struct ch_flush *ch_flush_start(chela_run *run, struct ch_sv notes, void (*done)(void *user),
@@ -65,7 +65,7 @@ struct ch_flush *ch_flush_start(chela_run *run, struct ch_sv notes, void (*done)
                                  .session = s->key,
                                  .run = run->id,
                                  .max_calls = 1,
-                                 .policy = &run->policy,
+                                 .policy = &run->permit.policy,
                                  .approvals = a->approvals,
                                  .ask_means = CH_CONSENT_DENY,
                                  .sandbox = a->sandbox,

@@ -4,7 +4,7 @@
  * if the agent has it, the run may use it, and nobody has to be asked. */
 #ifndef CH_AGENT_MEMORY_FLUSH_H
 #define CH_AGENT_MEMORY_FLUSH_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 struct ch_flush;
 

@@ -2,6 +2,7 @@
 #include "agent/context/recall.h"
 
 #include "agent/context/tool_embedding.h"
+#include "agent/journal/emit.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/summary_carryover.h"
@@ -11,6 +12,13 @@
 
 #define QUESTION 1000 /* bytes of the input that are looked for */
 #define PLACES 6
+
+struct ch_run_recall {
+    chela_run *run;
+    void (*done)(chela_run *run);
+    struct ch_seeking *seeking; /* NULL: not under way */
+    struct ch_buf text;         /* what was found, for the end of requests */
+};
 
 static void tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
@@ -26,17 +34,18 @@ static void tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
 }
 
 static void found(const struct ch_notes *what, const char *warning, void *user) {
-    chela_run *run = user;
-    run->recalling = NULL;
-    tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &run->recalled);
+    struct ch_run_recall *r = user;
+    chela_run *run = r->run;
+    r->seeking = NULL;
+    tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &r->text);
     if (warning)
         ch_warn(run, "%s", warning);
     if (!run->dead)
-        ch_think(run);
+        r->done(run);
 }
 
 static void used(int64_t tokens, void *user) {
-    ch_meaning_charge(user, tokens);
+    ch_meaning_charge(((struct ch_run_recall *)user)->run, tokens);
 }
 
 /* What the user said last. */
@@ -58,13 +67,15 @@ static bool wants_sessions(const struct ch_tool_settings *s, const struct ch_tra
     return strcmp(reach, "all") == 0 || (t->n && ch_carry_is(t->msgs[0]));
 }
 
-bool ch_recall_ready(chela_run *run) {
+bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
     const chela_agent *a = run->session->agent;
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_tool_settings *s = a->settings;
-    if (run->recalled_once || !s || !s->memory || s->memory_inject <= 0)
+    if (run->recall || !s || !s->memory || s->memory_inject <= 0)
         return true;
-    run->recalled_once = true;
+    struct ch_run_recall *r = run->recall = ch_alloc(sizeof(*r));
+    r->run = run;
+    r->done = done;
     struct ch_sv query = question(t);
     if (!query.n)
         return true;
@@ -79,11 +90,25 @@ bool ch_recall_ready(chela_run *run) {
                                 .notes = PLACES,
                                 .turns = PLACES / 2,
                                 .used = used,
-                                .used_user = run};
-    run->recalling = ch_seek_start(&opts, found, run);
+                                .used_user = r};
+    r->seeking = ch_seek_start(&opts, found, r);
     return false;
 }
 
 void ch_recall_abort(chela_run *run) {
-    ch_seek_cancel(CH_TAKE(run->recalling));
+    if (run->recall)
+        ch_seek_cancel(CH_TAKE(run->recall->seeking));
+}
+
+void ch_recall_free(chela_run *run) {
+    struct ch_run_recall *r = CH_TAKE(run->recall);
+    if (!r)
+        return;
+    ch_seek_cancel(r->seeking);
+    ch_buf_release(&r->text);
+    ch_free(r);
+}
+
+struct ch_sv ch_recall_text(const chela_run *run) {
+    return run->recall ? ch_buf_sv(&run->recall->text) : CH_SV("");
 }

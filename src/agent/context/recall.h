@@ -6,10 +6,13 @@
  * never becomes history. */
 #ifndef CH_AGENT_RECALL_H
 #define CH_AGENT_RECALL_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
-/* false: it is being looked for, and ch_think follows. */
-bool ch_recall_ready(chela_run *run);
+/* False: it is being looked for; done follows, never from inside. */
+bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run));
 void ch_recall_abort(chela_run *run); /* drop it, if any */
+void ch_recall_free(chela_run *run);
+/* What was found; empty: nothing. */
+struct ch_sv ch_recall_text(const chela_run *run);
 
 #endif

@@ -1,33 +1,55 @@
 /* reply_directives.c -- see reply_directives.h. */
 #include "agent/context/reply_directives.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run_outcome.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/event.h"
+#include "agent/machine/message_origin.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/handle/run_origin.h"
+#include "prompt/directive.h"
 #include "prompt/envelope.h"
 #include "tool/process/path.h"
+
+struct ch_said {
+    struct ch_directives d;  /* of the last reply that had text */
+    bool before;             /* that is an earlier one */
+    struct ch_arena arena;
+    struct chela_str *media; /* in it: what the answer attaches */
+    size_t nmedia;
+};
 
 static bool heeds(const chela_run *run) {
     return run->session->channel.name != NULL;
 }
 
+static struct ch_said *said_of(chela_run *run) {
+    if (!run->said)
+        run->said = ch_alloc(sizeof(*run->said));
+    return run->said;
+}
+
 void ch_said_begin(chela_run *run) {
-    run->said_before = true;
+    if (run->said)
+        run->said->before = true;
 }
 
 /* What an earlier reply said holds until this one says something. */
-static void begin_anew(chela_run *run) {
-    if (run->said_before)
-        ch_directives_clear(&run->said);
-    run->said_before = false;
+static void begin_anew(struct ch_said *s) {
+    if (s->before)
+        ch_directives_clear(&s->d);
+    s->before = false;
 }
 
 bool ch_said_piece(chela_run *run, struct chela_event *ev) {
-    struct ch_directives *d = &run->said;
     if (!heeds(run))
         return true;
-    begin_anew(run);
+    struct ch_directives *d = &said_of(run)->d;
+    begin_anew(run->said);
     size_t before = d->text.n;
     ch_directives_feed(d, ch_unstr(ev->delta.text));
     ev->delta.text = ch_str(ch_sv(ch_buf_sv(&d->text).p + before, d->text.n - before));
@@ -64,15 +86,17 @@ static void attach(chela_run *run, const char *what) {
         return;
     }
     item = rel.n ? ch_buf_sv(&rel) : item;
-    run->media[run->nmedia++] = ch_str(ch_arena_sv(&run->media_arena, item));
+    struct ch_said *s = run->said;
+    s->media[s->nmedia++] = ch_str(ch_arena_sv(&s->arena, item));
 }
 
 static void attach_all(chela_run *run) {
-    const struct ch_directives *d = &run->said;
+    struct ch_said *s = run->said;
+    const struct ch_directives *d = &s->d;
     const char *m = d->media.p;
-    ch_arena_clear(&run->media_arena);
-    run->media = ch_arena_alloc(&run->media_arena, (d->nmedia + 1) * sizeof(*run->media));
-    run->nmedia = 0;
+    ch_arena_clear(&s->arena);
+    s->media = ch_arena_alloc(&s->arena, (d->nmedia + 1) * sizeof(*s->media));
+    s->nmedia = 0;
     for (size_t i = 0; i < d->nmedia && !run->dead; i++, m += strlen(m) + 1)
         attach(run, m);
     if (d->refused && !run->dead)
@@ -81,10 +105,10 @@ static void attach_all(chela_run *run) {
 }
 
 void ch_said_end(chela_run *run) {
-    struct ch_directives *d = &run->said;
     if (!heeds(run))
         return;
-    begin_anew(run);
+    struct ch_directives *d = &said_of(run)->d;
+    begin_anew(run->said);
     size_t before = d->text.n;
     ch_directives_end(d);
     struct chela_event ev = {
@@ -93,28 +117,31 @@ void ch_said_end(chela_run *run) {
                   .so_far = ch_str(ch_buf_sv(&d->text))}};
     if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
         return;
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, ch_sv_trim(ch_buf_sv(&d->text)));
+    ch_run_outcome_text(run, ch_sv_trim(ch_buf_sv(&d->text)));
     attach_all(run);
 }
 
 void ch_said_tell(const chela_run *run, struct chela_event *end) {
-    const struct ch_directives *d = &run->said;
-    if (!heeds(run))
+    const struct ch_said *s = run->said;
+    if (!heeds(run) || !s)
         return;
-    end->end.reply_to = ch_str(ch_buf_sv(&d->reply_to));
-    if (d->reply_current)
-        end->end.reply_to = ch_str(run->about.id ? ch_sv_str(run->about.id) : CH_SV("current"));
-    end->end.media = run->media;
-    end->end.nmedia = run->nmedia;
-    end->end.voice = d->voice;
-    end->end.silent = ch_directives_silent(d);
+    const char *id = ch_run_origin_about(run)->id;
+    end->end.reply_to = ch_str(ch_buf_sv(&s->d.reply_to));
+    if (s->d.reply_current)
+        end->end.reply_to = ch_str(id ? ch_sv_str(id) : CH_SV("current"));
+    end->end.media = s->media;
+    end->end.nmedia = s->nmedia;
+    end->end.voice = s->d.voice;
+    end->end.silent = ch_directives_silent(&s->d);
 }
 
 void ch_said_release(chela_run *run) {
-    ch_directives_release(&run->said);
-    ch_arena_release(&run->media_arena);
-    ch_about_release(&run->about);
+    struct ch_said *s = CH_TAKE(run->said);
+    if (!s)
+        return;
+    ch_directives_release(&s->d);
+    ch_arena_release(&s->arena);
+    ch_free(s);
 }
 
 /* --- what it answers -------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  * keeps the reply as it was. Without a channel words are words. */
 #ifndef CH_AGENT_REPLY_DIRECTIVES_H
 #define CH_AGENT_REPLY_DIRECTIVES_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* A reply begins. */
 void ch_said_begin(chela_run *run);

@@ -1,5 +1,7 @@
 /* role_prompts.c -- see chela/prompt.h. The catalogue of a runtime is made when
  * somebody asks for it: most runs never do. */
+#include "agent/context/role_prompts.h"
+
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/mem.h"

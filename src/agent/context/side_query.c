@@ -1,6 +1,8 @@
 /* side_query.c -- see side_query.h. */
 #include "agent/context/side_query.h"
 
+#include "agent/provider/aws.h"
+#include "agent/provider/target.h"
 #include <stdio.h>
 
 #include "base/log.h"

@@ -5,7 +5,13 @@
  * that begin together, one asks for the tools. */
 #include "agent/context/tool_embedding.h"
 
-#include "agent/handle/driver.h"
+#include "agent/context/tool_choice.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/run.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -15,6 +21,7 @@
 
 struct ch_pondering {
     chela_run *run;
+    void (*done)(chela_run *run);
     struct ch_embed *embed;
     struct ch_timer patience;
     struct ch_arena arena; /* of the texts of the request under way */
@@ -92,10 +99,9 @@ void ch_meaning_charge(chela_run *run, int64_t tokens) {
                                               : -1;
 
     ch_run_spend(&run->m, &u, cost);
-    run->turn_usage.input += tokens;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
-    run->embedded.calls++;
-    run->embedded.tokens += tokens;
+    ch_run_charge(&run->m, &u, cost);
+    if (m)
+        ch_keep_embedded(run, m->target->spec, tokens);
 }
 
 /* --- what to ask for ------------------------------------------------------------ */
@@ -152,22 +158,22 @@ void ch_ponder_abort(chela_run *run) {
     ch_free(p);
 }
 
-static void go_on(chela_run *run) {
+static void go_on(chela_run *run, void (*done)(chela_run *run)) {
     ch_ponder_abort(run);
-    run->pondered = true;
-    ch_think(run);
+    done(run);
 }
 
 static void give_up(chela_run *run, const char *why) {
     struct ch_meaning *m = meaning_of(run);
     bool asked = run->pondering->asked;
+    void (*done)(chela_run *run) = run->pondering->done;
 
     m->embedder.again = now(run) + CH_EMBEDDER_REST_MS;
     ch_ponder_abort(run);
     ch_warn(run, "embedding %s: %s; %s", m->target->spec, why,
             asked ? "tools are chosen by words alone" : "some tools are chosen by words alone");
     if (!run->dead)
-        go_on(run);
+        go_on(run, done);
 }
 
 static void on_patience(struct ch_timer *t) {
@@ -208,7 +214,7 @@ static void ask(struct ch_pondering *p) {
         p->texts[p->n++] = p->input;
     add_tools(p);
     if (p->n == 0) {
-        go_on(p->run);
+        go_on(p->run, p->done);
         return;
     }
     if (p->n > p->asked)
@@ -217,17 +223,18 @@ static void ask(struct ch_pondering *p) {
         give_up(p->run, err.message);
 }
 
-bool ch_ponder(chela_run *run) {
+bool ch_ponder(chela_run *run, void (*done)(chela_run *run)) {
     struct ch_meaning *m = meaning_of(run);
 
-    if (!m || run->pondered || run->selected || now(run) < m->embedder.again)
+    if (!m || ch_run_did(run, CH_RUN_SELECTED) || now(run) < m->embedder.again ||
+        !ch_run_once(run, CH_RUN_EMBEDDED))
         return false;
-    run->pondered = true;
     struct ch_sv input = input_of(run);
-    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->policy))
+    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->permit.policy))
         return false;
     struct ch_pondering *p = ch_alloc(sizeof(*p));
     p->run = run;
+    p->done = done;
     p->input = input;
     p->asked = true;
     run->pondering = p;

@@ -27,15 +27,12 @@ int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
 void ch_meaning_free(struct ch_meaning *m);
 const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m);
 
-/* Must the run wait before it thinks? ch_think is called again then. True also
- * when it died meanwhile. */
-bool ch_ponder(chela_run *run);
+/* Must the run wait before its model call? done follows then. True also when the run
+ * was closed meanwhile. */
+bool ch_ponder(chela_run *run, void (*done)(chela_run *run));
 void ch_ponder_abort(chela_run *run);
 
 /* The embedding model has read so many tokens for a run, which pays for them. */
 void ch_meaning_charge(chela_run *run, int64_t tokens);
-
-/* --- think.c */
-struct ch_selection *ch_session_selection(chela_session *s);
 
 #endif

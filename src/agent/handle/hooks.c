@@ -4,7 +4,9 @@
  * turn's arena as soon as it returns. The first hook that says halt ends the
  * round. Sets are found by index each time:
  * a hook may add further ones. */
-#include "agent/handle/driver.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/machine/event.h"
 
 static size_t nhooks(const chela_run *run) {
     return run->session->agent->nhooks;

@@ -5,34 +5,16 @@
  * was sent in there. It leaves the inbox only after the second, so that a crash
  * in between loses nothing, and a session knows the ids of the newest events in
  * its journal, so that one which is then dealt with again is recognised. */
-#include "agent/journal/mailbox.h"
 
+#include "agent/journal/inbox.h"
+
+#include "agent/handle/lookup.h"
+#include "agent/handle/session.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/seen.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-
-/* --- events that a session has had ------------------------------------------------ */
-
-void ch_seen_add(struct ch_seen *s, struct ch_sv id) {
-    char **slot = &s->ids[s->next++ % CH_LIMIT_SEEN];
-
-    ch_free(*slot);
-    *slot = ch_strndup(id.p, id.n);
-}
-
-bool ch_seen_has(const struct ch_seen *s, struct ch_sv id) {
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
-        if (s->ids[i] && ch_sv_is(id, s->ids[i]))
-            return true;
-    return false;
-}
-
-void ch_seen_release(struct ch_seen *s) {
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
-        ch_free(s->ids[i]);
-    *s = (struct ch_seen){0};
-}
 
 /* --- settling ------------------------------------------------------------------------ */
 

@@ -1,6 +1,12 @@
 /* journal_replay.c -- see journal_replay.h. One function for each type of record. */
 #include "agent/journal/journal_replay.h"
 
+#include "agent/journal/journal.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
 #include <string.h>
 
 #include "base/error.h"
@@ -85,9 +91,6 @@ void ch_past_free(struct ch_past *p) {
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
-    ch_buf_release(&p->plan);
-    ch_buf_release(&p->agent);
-    ch_buf_release(&p->mode);
     ch_course_release(&p->course);
     ch_behalf_release(&p->behalf);
     ch_free(p);
@@ -143,6 +146,13 @@ struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts) {
     struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
     drop_calls(p);
     return m;
+}
+
+const struct ch_block *ch_past_block(const struct ch_past *p, size_t index) {
+    for (uint32_t i = 0; i < p->reply->nblocks; i++)
+        if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
+            return &p->reply->blocks[i];
+    CH_UNREACHABLE();
 }
 
 static int damaged(const struct reading *r, const char *what) {
@@ -222,10 +232,9 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     leave_notes(p);
     p->m = (struct ch_run){0};
     p->status = CH_PAST_RUNNING;
-    p->recoveries = p->called = p->handoffs = 0;
+    p->recoveries = p->called = 0;
     read_behalf(r);
     ch_buf_clear(&p->state);
-    ch_buf_clear(&p->plan);
     ch_course_release(&p->course);
     ch_course_aim(&p->course, asked);
     p->results = false;
@@ -584,20 +593,10 @@ static int fold_state(struct reading *r) {
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
-    p->handoffs = (unsigned)ch_json_int(ch_json_get(v, "handoffs"), 0);
     read_behalf(r);
     ch_course_release(&p->course);
     p->course = ch_course_read(v);
-    ch_buf_clear(&p->agent);
-    ch_buf_add_sv(&p->agent, ch_json_get_str(v, "agent"));
-    ch_buf_clear(&p->mode);
-    ch_buf_add_sv(&p->mode, ch_json_get_str(v, "mode"));
-    p->asks_plans = ch_json_bool(ch_json_get(v, "asks_plans"), false);
-    ch_buf_clear(&p->plan);
-    const struct ch_json *plan = ch_json_get(v, "plan");
-    struct ch_jw w = ch_jw(&p->plan);
-    if (plan)
-        ch_jw_value(&w, plan);
+    p->saved = v;
     return 0;
 }
 

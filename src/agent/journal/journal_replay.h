@@ -10,6 +10,7 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
 #include "agent/journal/journal.h"
+#include "agent/journal/seen.h"
 #include "agent/machine/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -65,22 +66,13 @@ struct ch_past_note {
     struct ch_behalf behalf;
 };
 
-/* The newest events from outside that are in the journal; inbox.c. */
-struct ch_seen {
-    char *ids[CH_LIMIT_SEEN]; /* owned */
-    size_t next;
-};
-void ch_seen_add(struct ch_seen *s, struct ch_sv id);
-bool ch_seen_has(const struct ch_seen *s, struct ch_sv id);
-void ch_seen_release(struct ch_seen *s);
-
 struct ch_past {
     struct ch_transcript transcript;
     enum ch_past_status status;
     char run[24];
     struct ch_run m; /* counters and state; no limits */
     unsigned recoveries;
-    unsigned called, handoffs; /* agents that it called, and that it was given to */
+    unsigned called; /* agents that it called */
     struct ch_behalf behalf; /* of the last run */
 
     const struct ch_msg *reply;  /* in the transcript: the one whose calls are open */
@@ -100,10 +92,7 @@ struct ch_past {
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_course course; /* of the last run */
-    struct ch_buf agent;   /* whose it is, of the last STATE; empty: not said */
-    struct ch_buf mode;    /* of its run, likewise */
-    bool asks_plans;       /* ...and whether a person must agree to its plans */
-    struct ch_buf plan;    /* of the last STATE; empty: none */
+    const struct ch_json *saved; /* in the arena: the last STATE of this run; NULL: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };
 
@@ -113,6 +102,9 @@ void ch_past_free(struct ch_past *p);
  * says that the call was interrupted. NULL: no call is open. The calls are
  * closed then. */
 struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts);
+
+/* Block of the reply that call `index` is. */
+const struct ch_block *ch_past_block(const struct ch_past *p, size_t index);
 
 /* What waits below under this approval's id, or for the result of this call;
  * NULL. */

@@ -11,11 +11,15 @@
  *
  * Callbacks come from pump(), a deferred task. Messages of one session leave in
  * the order in which they came. */
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/journal/mailbox.h"
 
+#include "agent/journal/outbox.h"
+
+#include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
 #include "agent/journal/run_journal.h"
-#include "agent/context/reply_directives.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -319,6 +323,7 @@ static void rest(struct letter *l, int64_t wait_ms) {
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
                          const char *note, int64_t wait_ms, struct chela_error *err) {
+    CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
     if (!l || l->state != SENDING)
@@ -506,36 +511,31 @@ size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel) {
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* A companion speaks by actions. Who asked it and got nothing is told why. */
-static bool says_enough(const chela_run *run) {
-    return ch_beat_is(run) && (run->unasked || run->spoke || !run->error[0]);
-}
-
-void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {
+void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *end) {
     chela_session *s = run->session;
     enum ch_status status = ch_reason_status(run->m.reason);
     CH_BUF_AUTO key = {0};
     CH_ARENA_AUTO arena = {0};
-    struct chela_event end = {0};
 
-    if (!run->answer_to || !s->channel.name || !ch_kept(run) || delivered ||
-        status == CH_STATUS_CANCELLED || says_enough(run))
+    const char *to = ch_run_origin_answer_to(run);
+
+    if (!to || !s->channel.name || !ch_kept(run) || end->end.delivered || end->end.silent ||
+        status == CH_STATUS_CANCELLED)
         return;
-    ch_said_tell(run, &end);
-    if (end.end.silent || (!run->text.n && !run->error[0] && !end.end.nmedia))
+    if (!run->text.n && !run->error[0] && !end->end.nmedia)
         return;
-    const char **media = ch_arena_alloc(&arena, (end.end.nmedia + 1) * sizeof(*media));
-    for (size_t i = 0; i < end.end.nmedia; i++)
-        media[i] = ch_arena_str(&arena, ch_unstr(end.end.media[i]));
+    const char **media = ch_arena_alloc(&arena, (end->end.nmedia + 1) * sizeof(*media));
+    for (size_t i = 0; i < end->end.nmedia; i++)
+        media[i] = ch_arena_str(&arena, ch_unstr(end->end.media[i]));
     /* The same turn gives the same key in every life; a fork gives another. */
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
-        .to = run->answer_to, .text = ch_buf_str(&run->text), .run = run->id,
+        .to = to, .text = ch_buf_str(&run->text), .run = run->id,
         .status = ch_status_name(status), .reason = ch_reason_name(run->m.reason),
         .error = run->error[0] ? run->error : NULL,
-        .reply_to = end.end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end.end.reply_to)) : NULL,
-        .media = media, .nmedia = end.end.nmedia, .voice = end.end.voice);
+        .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,
+        .media = media, .nmedia = end->end.nmedia, .voice = end->end.voice);
     struct ch_outbox *box = outbox(s->agent->rt);
     bool room = box->n < CH_LIMIT_OUTBOX;
     if (!room)

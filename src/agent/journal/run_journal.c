@@ -1,17 +1,73 @@
 /* run_journal.c -- see run_journal.h. */
 #include "agent/journal/run_journal.h"
 
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/team/handoff.h"
-#include "agent/journal/mailbox.h"
-#include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/child_key.h"
+#include "agent/machine/event.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
+
+struct ch_record {
+    uint64_t stored_events; /* m.seq as it was last stored */
+    uint64_t start_seq;     /* of the record that the run began with; 0: none of this process */
+    unsigned recoveries;    /* times that it was taken up since the last reply, or one below */
+    enum ch_past_status told; /* the status that lists show */
+    struct ch_course course;
+    struct { /* by the embedding model, not yet in the journal */
+        unsigned calls;
+        int64_t tokens;
+        char *model; /* owned */
+    } embedded;
+};
+
+const size_t ch_record_size = sizeof(struct ch_record);
+
+void ch_record_release(chela_run *run) {
+    ch_course_release(&run->record->course);
+    ch_free(run->record->embedded.model);
+}
+
+struct ch_course *ch_record_course(chela_run *run) {
+    return &run->record->course;
+}
+
+unsigned ch_record_recoveries(const chela_run *run) {
+    return run->record->recoveries;
+}
+
+void ch_record_recovered(chela_run *run, unsigned times) {
+    run->record->recoveries = times;
+}
+
+void ch_record_recall(chela_run *run, struct ch_past *past) {
+    run->record->told = past->status;
+    run->record->course = past->course;
+    past->course = (struct ch_course){0};
+}
+
+void ch_keep_embedded(chela_run *run, const char *model, int64_t tokens) {
+    struct ch_record *r = run->record;
+    if (!r->embedded.model || strcmp(r->embedded.model, model) != 0) {
+        ch_free(r->embedded.model);
+        r->embedded.model = ch_strdup(model);
+    }
+    r->embedded.calls++;
+    r->embedded.tokens += tokens;
+}
 
 static const struct ch_journal_ops *ops(const chela_session *s) {
     return s->agent->rt->journal->ops;
@@ -28,43 +84,6 @@ static void fail(chela_session *s, const struct chela_error *err) {
     ops(s)->close(CH_TAKE(k->log));
 }
 
-/* What waited outside of any run does so again. */
-static void recall_waiting(chela_session *s, const struct ch_past *past) {
-    for (CH_LIST_EACH(k, &past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
-        if (n->alone && n->msg->nblocks)
-            ch_inflow_recall(s, n);
-    }
-}
-
-static void take_over(chela_session *s, struct ch_past *past) {
-    ch_transcript_release(&s->transcript);
-    s->transcript = past->transcript;
-    past->transcript = (struct ch_transcript){0};
-    ch_memory_release(&s->memory);
-    s->memory = past->memory;
-    past->memory = (struct ch_memory){0};
-    ch_free(s->answers_to);
-    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
-    ch_seen_release(&s->keep->seen);
-    s->keep->seen = past->seen;
-    past->seen = (struct ch_seen){0};
-    ch_encoder_release(&s->encoder);
-    s->encoder = (struct ch_encoder){0};
-    s->revision = 0;
-    s->keep->past = past;
-    s->keep->last = past->m;
-    ch_handoff_recall(s, ch_buf_str(&past->agent));
-    s->keep->titled = s->transcript.n > 0;
-    recall_waiting(s, past);
-    if (past->status != CH_PAST_IDLE)
-        return;
-    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
-        ch_transcript_add(&s->transcript, results);
-    ch_keep_forget(s);
-}
-
 static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
                       void *user) {
     chela_session *s = user;
@@ -77,28 +96,24 @@ static void on_opened(const struct ch_log_head *head, void *past, const struct c
     if (!err && ch_past_finish(past, &damage) < 0)
         err = &damage;
     if (err) {
-        ch_past_free(past);
+        ch_past_free(CH_TAKE(past));
         fail(s, err);
-    } else {
-        take_over(s, past);
     }
-    ch_session_opened(s);
+    k->ops->opened(s, past);
 }
 
 static void on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
     ch_inbox_committed(s, seq);
-    if (s->run)
-        ch_run_committed(s->run, seq);
+    s->keep->ops->committed(s, seq);
 }
 
 static void on_lost(const struct chela_error *err, void *user) {
     chela_session *s = user;
 
     fail(s, err);
-    if (s->run)
-        ch_run_lost(s->run, err);
+    s->keep->ops->lost(s, err);
 }
 
 static void drop_past(void *past) {
@@ -113,7 +128,7 @@ static const struct ch_log_handler handler = {
     .lost = on_lost,
 };
 
-void ch_keep_open(chela_session *s) {
+void ch_keep_open(chela_session *s, const struct ch_record_ops *by) {
     struct ch_journal *j = s->agent->rt->journal;
 
     if (!j)
@@ -123,6 +138,7 @@ void ch_keep_open(chela_session *s) {
         ch_list_init(&s->keep->noted);
     }
     ch_keep_forget(s);
+    s->keep->ops = by;
     s->keep->state = CH_KEEP_OPENING;
     s->keep->opened = false;
     s->keep->err = (struct chela_error){0};
@@ -222,7 +238,7 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_o
     return seq;
 }
 
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -231,15 +247,16 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
-    if (ch_run_prompt(run))
-        ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
-    ch_behalf_write(&run->behalf, &w);
-    if (run->drop_if)
-        ch_jw_kcstr(&w, "drop_if", run->drop_if);
+    if (prompt)
+        ch_jw_kcstr(&w, "prompt", prompt);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    if (ch_run_origin_drop_if(run))
+        ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
     kmsg(&w, m);
-    run->start_seq =
+    run->record->start_seq =
         end_inbound(run->session, &w,
-                    &(struct ch_origin){run->event, run->answer_to, &run->about});
+                    &(struct ch_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
+                                        ch_run_origin_about(run)});
     return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 
@@ -251,7 +268,7 @@ uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
         return 0;
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
-    ch_behalf_write(&run->behalf, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
     kmsg(&w, m);
     return end_inbound(run->session, &w, from);
 }
@@ -332,14 +349,13 @@ static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
 }
 
 static void write_embedded(struct ch_jw *w, const chela_run *run) {
-    const struct ch_meaning *m = run->session->agent->meaning;
-    if (!run->embedded.calls || !m)
+    if (!run->record->embedded.calls)
         return;
     ch_jw_key(w, "embedding");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "model", m->target->spec);
-    ch_jw_kint(w, "calls", run->embedded.calls);
-    ch_jw_kint(w, "input", run->embedded.tokens);
+    ch_jw_kcstr(w, "model", run->record->embedded.model);
+    ch_jw_kint(w, "calls", run->record->embedded.calls);
+    ch_jw_kint(w, "input", run->record->embedded.tokens);
     ch_jw_end(w, '}');
 }
 
@@ -362,8 +378,8 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     ch_jw_end(&w, '}');
     write_usage(&w, &r->usage);
     write_embedded(&w, run);
-    run->embedded.calls = 0;
-    run->embedded.tokens = 0;
+    run->record->embedded.calls = 0;
+    run->record->embedded.tokens = 0;
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 
@@ -395,9 +411,8 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
     ch_jw_kcstr(&w, "key", key);
     CH_ARENA_AUTO arena = {0};
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
-    const char *child = ch_child_key(run->session->key, tool, key, &arena);
-    if (child)
-        ch_jw_kcstr(&w, "child", child);
+    if (ch_tool_is_run(tool))
+        ch_jw_kcstr(&w, "child", ch_child_key(run->session->key, tool->name, key, &arena));
     return end(run->session, &w, CH_REC_STARTED, gate(run));
 }
 
@@ -568,16 +583,16 @@ static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch
     ch_jw_end(w, '}');
 }
 
-static void write_machine(struct ch_jw *w, const chela_run *run) {
+static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch_spent *live,
+                          bool acting) {
     const struct ch_run *m = &run->m;
-    struct ch_spent live = ch_children_spent(run);
 
     ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
     if (m->reason != CH_REASON_NONE)
         ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
     ch_jw_kint(w, "turns", m->turns);
     ch_jw_kint(w, "tool_calls", m->tool_calls);
-    write_below(w, m, &live);
+    write_below(w, m, live);
     ch_jw_kint(w, "errors", m->errors);
     if (m->pauses)
         ch_jw_kint(w, "pauses", m->pauses);
@@ -587,30 +602,25 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
     if (m->model)
         ch_jw_kint(w, "model", m->model);
-    if (m->cost - live.cost > 0) {
+    if (m->cost - live->cost > 0) {
         ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost - live.cost);
+        ch_jw_double(w, m->cost - live->cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
-    if (run->acting)
+    if (acting)
         ch_jw_kbool(w, "acting", true);
-    if (run->recoveries)
-        ch_jw_kint(w, "recoveries", run->recoveries);
-    if (run->nchildren)
-        ch_jw_kint(w, "called", run->nchildren);
-    if (run->handoffs)
-        ch_jw_kint(w, "handoffs", run->handoffs);
-    if (run->plan.n)
-        ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
-    struct ch_usage own = {.input = m->usage.input - live.usage.input,
-                           .output = m->usage.output - live.usage.output,
-                           .cache_read = m->usage.cache_read - live.usage.cache_read,
-                           .cache_write = m->usage.cache_write - live.usage.cache_write,
-                           .reasoning = m->usage.reasoning - live.usage.reasoning};
+    if (run->record->recoveries)
+        ch_jw_kint(w, "recoveries", run->record->recoveries);
+    struct ch_usage own = {.input = m->usage.input - live->usage.input,
+                           .output = m->usage.output - live->usage.output,
+                           .cache_read = m->usage.cache_read - live->usage.cache_read,
+                           .cache_write = m->usage.cache_write - live->usage.cache_write,
+                           .reasoning = m->usage.reasoning - live->usage.reasoning};
     write_usage(w, &own);
 }
 
-uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+static uint64_t write_state(chela_run *run, enum ch_past_status status, enum ch_sync sync,
+                            bool acting) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -619,29 +629,34 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
                                               : ch_past_status_name(status);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
-    if (run->session->handed)
-        ch_jw_kcstr(&w, "agent", run->session->agent->id);
-    ch_jw_kcstr(&w, "mode", ch_mode_name(run->mode));
-    if (ch_mode_asks(run))
-        ch_jw_kbool(&w, "asks_plans", true);
-    ch_behalf_write(&run->behalf, &w);
-    write_machine(&w, run);
-    ch_course_write(&run->course, &w);
+    struct ch_spent live = k->ops->save(run, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    write_machine(&w, run, &live, acting);
+    ch_course_write(&run->record->course, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
-    run->stored_events = run->m.seq;
-    if (status != run->told) {
-        run->told = status;
+    run->record->stored_events = run->m.seq;
+    if (status != run->record->told) {
+        run->record->told = status;
         ops(run->session)
             ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
     }
     return end(run->session, &w, CH_REC_STATE, sync);
 }
 
+uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+    return write_state(run, status, sync, false);
+}
+
 void ch_keep_acting(chela_run *run, enum ch_sync sync) {
-    run->acting = true;
-    ch_keep_state(run, CH_PAST_RUNNING, sync);
-    run->acting = false;
+    write_state(run, CH_PAST_RUNNING, sync, true);
+}
+
+void ch_keep_unstored(chela_run *run) {
+    if (run->m.seq < run->record->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
+        return;
+    run->record->stored_events = run->m.seq;
+    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
 }
 
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {
@@ -659,7 +674,7 @@ static uint64_t older(uint64_t a, uint64_t b) {
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
-    return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
+    return older(run->record->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
 }
 
 /* What the records that need not be read any more would have told as well. */
@@ -698,7 +713,7 @@ void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
 
     if (!k)
         return;
-    bool known = run->start_seq || run->m.by_hand; /* else another process began it */
+    bool known = run->record->start_seq || run->m.by_hand; /* else another process began it */
     uint64_t needed = first_needed(run);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "strategy", how->strategy);

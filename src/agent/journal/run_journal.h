@@ -5,13 +5,30 @@
  * store_error; the next run opens it again and goes on from what was stored. */
 #ifndef CH_AGENT_RUN_JOURNAL_H
 #define CH_AGENT_RUN_JOURNAL_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
+#include "json/writer.h"
 
 enum ch_keep_state { CH_KEEP_OPENING, CH_KEEP_OPEN, CH_KEEP_FAILED };
 
+/* What the owner of a session hears of its journal. */
+struct ch_record_ops {
+    /* The journal was read; past is taken. NULL: it could not be read, and keep->err
+     * says why. */
+    void (*opened)(chela_session *s, struct ch_past *past);
+    void (*committed)(chela_session *s, uint64_t seq); /* records are safe up to here */
+    void (*lost)(chela_session *s, const struct chela_error *err); /* and no further */
+    /* A STATE record is written: adds members that are not of the machine. Returns what
+     * runs below that are at work have used; those bring it along when they are found
+     * again, so the record does not count it. */
+    struct ch_spent (*save)(const chela_run *run, struct ch_jw *w);
+    /* The record of the message that waits longest outside of any run; 0: none. */
+    uint64_t (*oldest)(const chela_session *s);
+};
+
 struct ch_keep {
+    const struct ch_record_ops *ops;
     struct ch_log *log; /* NULL once it failed */
     enum ch_keep_state state;
     bool opened;            /* or failed: it is no longer OPENING */
@@ -34,18 +51,27 @@ static inline struct ch_keep *ch_kept(const chela_run *run) {
     return ch_session_kept(run->session);
 }
 
-/* --- session.c: into the run's queue of steering or following messages. from:
- * it came through chela_session_send, so that it stays if the run ends first;
- * NULL: it did not. */
+/* Where a message came from. */
 struct ch_origin { /* for channels; all may be NULL */
     const char *event, *to;
     const struct ch_about *about; /* what the message came with */
 };
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
-                   const struct ch_origin *from);
+
+/* --- the part of a run that is about its journal */
+extern const size_t ch_record_size; /* of what run->record is */
+void ch_record_release(chela_run *run);
+struct ch_course *ch_record_course(chela_run *run); /* stored with the machine */
+/* Times that the run was taken up since the last reply of it or of a run below. */
+unsigned ch_record_recoveries(const chela_run *run);
+void ch_record_recovered(chela_run *run, unsigned times);
+/* The run goes on from what an earlier process stored; past->course is taken. */
+void ch_record_recall(chela_run *run, struct ch_past *past);
+/* The embedding model has read tokens for the run. */
+void ch_keep_embedded(chela_run *run, const char *model, int64_t tokens);
 
 /* --- the session */
-void ch_keep_open(chela_session *s);  /* if the runtime has a journal */
+/* If the runtime has a journal. ops is static. */
+void ch_keep_open(chela_session *s, const struct ch_record_ops *ops);
 void ch_keep_close(chela_session *s); /* no callback after this */
 /* The journal is given back as it is; whoever uses the session next reads it. */
 void ch_keep_leave(chela_session *s);
@@ -54,7 +80,8 @@ void ch_keep_free(chela_session *s);
 void ch_keep_forget(chela_session *s);
 
 /* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begins */
+/* A run begins. prompt: fingerprint of what the model is told; NULL: not known. */
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt);
 uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
                         const struct ch_origin *from);
 /* Outside of any run. */
@@ -96,6 +123,9 @@ void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be se
 void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state);
 /* The machine as it is now. */
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
+/* Events that were emitted but not committed are emitted again after a crash, with higher
+ * seq (recover.c). This bounds how many there can be. */
+void ch_keep_unstored(chela_run *run);
 /* The same in the middle of its calls, where the machine decides nothing. */
 void ch_keep_acting(chela_run *run, enum ch_sync sync);
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status); /* before it is told */

@@ -3,6 +3,22 @@
 #define CH_AGENT_EVENT_H
 #include "base/buf.h"
 #include "chela/event.h"
+#include "model/codec/codec.h"
+
+static inline struct chela_usage ch_public_usage(const struct ch_usage *u, double cost) {
+    return (struct chela_usage){.input = u->input,
+                                .output = u->output,
+                                .cache_read = u->cache_read,
+                                .cache_write = u->cache_write,
+                                .reasoning = u->reasoning,
+                                .cost_usd = cost};
+}
+static inline struct chela_str ch_str(struct ch_sv s) {
+    return (struct chela_str){s.p, s.n};
+}
+static inline struct ch_sv ch_unstr(struct chela_str s) {
+    return ch_sv(s.p, s.n);
+}
 
 void ch_event_write(const struct chela_event *ev, struct ch_buf *out);
 

@@ -1,6 +1,9 @@
 /* queue.c -- messages that wait for their moment in a run. */
-#include "agent/handle/driver.h"
+#include "agent/machine/queue.h"
+
 #include "agent/machine/media.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
 #include "base/limits.h"
 
 struct note {

@@ -86,6 +86,20 @@ static void enter(struct ch_run *r, enum ch_run_state next) {
     r->state = next; /* the only write */
 }
 
+void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, bool acts) {
+    struct ch_run_limits limits = r->limits;
+    *r = *stored;
+    r->limits = limits;
+    r->reason = CH_REASON_NONE;
+    if (r->model >= limits.models)
+        r->model = 0;
+    if (r->state == CH_RUN_THINK && r->turns > 0)
+        r->turns--; /* the machine counts the call when it is made again */
+    if (!waits || r->state != CH_RUN_WAITING)
+        enter(r, acts ? CH_RUN_ACT : CH_RUN_OBSERVE);
+    r->npath = 0;
+}
+
 static enum ch_do finish(struct ch_run *r, enum ch_reason reason) {
     r->reason = reason;
     enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);
@@ -157,16 +171,25 @@ static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in)
     return think(r, in);
 }
 
+static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
+}
+
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    r->usage.input += usage->input;
-    r->usage.output += usage->output;
-    r->usage.cache_read += usage->cache_read;
-    r->usage.cache_write += usage->cache_write;
-    r->usage.reasoning += usage->reasoning;
+    add_usage(&r->usage, usage);
     if (cost < 0)
         r->cost_unknown = true;
     else
         r->cost += cost;
+}
+
+void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost) {
+    add_usage(&r->turn.usage, usage);
+    r->turn.cost = cost < 0 || r->turn.cost < 0 ? -1 : r->turn.cost + cost;
 }
 
 /* What was used is paid for, whatever became of it. */

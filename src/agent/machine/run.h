@@ -102,6 +102,10 @@ struct ch_run {
     struct ch_usage usage;
     double cost;       /* US dollars so far, as far as they are known */
     bool cost_unknown; /* some of it is not */
+    struct {           /* of this turn, all attempts */
+        struct ch_usage usage;
+        double cost; /* negative: unknown */
+    } turn;
     bool compacted;    /* for this call: once is enough */
     bool by_hand;      /* the run is nothing but a compaction */
     bool reasked;      /* an answer that did not fit was asked for again */
@@ -175,10 +179,29 @@ struct ch_input {
     enum ch_guard_verdict loop;
 };
 
+struct ch_spent { /* by a run and those below it */
+    struct ch_usage usage;
+    double cost;
+    unsigned turns, tool_calls;
+};
+
 /* What was used outside of the run's own model calls, on its account. */
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost);
 
+/* What was used in this turn, for its end; the run's own account is ch_run_spend's. */
+void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost);
+
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits);
+
+/* A machine that was stored goes on, with the limits that r has. waits: for answers to
+ * the calls of its last reply; acts: the calls of its last reply, or their results, have
+ * still to be dealt with. */
+void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, bool acts);
+
+/* The number of the next event, which is given out. */
+static inline uint64_t ch_run_next_seq(struct ch_run *r) {
+    return r->seq++;
+}
 
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in);
 

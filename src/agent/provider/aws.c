@@ -4,6 +4,8 @@
  * keys that net/aws.h finds, when the target is made; a server whose address
  * was given by hand may do without. The region is that of a model's ARN, else
  * of the address, else what the environment or the profile says. */
+#include "agent/provider/aws.h"
+
 #include "net/aws.h"
 #include "agent/handle/agent.h"
 #include "base/error.h"

@@ -6,6 +6,7 @@
 #include "agent/provider/context_window.h"
 
 #include "agent/provider/server_query.h"
+#include "agent/provider/target.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -3,6 +3,9 @@
  * The first key in the environment decides, in the order of the provider
  * table; else a model server on this machine that answers on its usual port;
  * else the scripted demo model, so that something always runs. */
+#include "agent/provider/discover.h"
+
+#include "agent/handle/lookup.h"
 #include "agent/provider/server_query.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"

@@ -4,9 +4,14 @@
  * provider, then the built-in table. A key is looked for in the same order;
  * a server on this machine, or one whose address was given by hand, may do
  * without. Every key that is found is registered for redaction. */
+#include "agent/provider/target.h"
+
 #include "agent/handle/agent.h"
-#include "agent/provider/server_query.h"
+#include "agent/handle/lookup.h"
+#include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/server_query.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,27 +1,63 @@
 /* act.c -- the tool calls of one reply, from start to results. */
+#include "agent/run/act.h"
+
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/team/handoff.h"
-#include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/parent.h"
+#include "agent/run/takeover.h"
+#include "agent/run/think.h"
 #include "tool/call/delivery.h"
 
-void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
-    struct chela_event ev = {.type = type,
-                             .call = {.id = ch_str(call->id),
-                                      .name = ch_str(call->name),
-                                      .arguments = ch_str(call->text)}};
-    ch_emit(run, &ev);
+struct ch_acting {
+    uint64_t *gates; /* owned, by call: once committed it may run; 0: it does not wait */
+    struct ch_guard guard;
+    bool written; /* no model wrote the reply, but a feature */
+    bool unfit;   /* the answer was not of the form that was asked for */
+};
+
+const size_t ch_acting_size = sizeof(struct ch_acting);
+
+void ch_act_init(chela_run *run, const struct chela_loop_guard *opts) {
+    ch_guard_init(&run->acting->guard, opts);
 }
 
-size_t ch_act_index(const chela_run *run, const struct ch_block *call) {
-    size_t n = 0;
-    for (const struct ch_block *b = run->reply->blocks; b < call; b++)
-        n += b->type == CH_BLOCK_TOOL_CALL;
-    return n;
+void ch_act_heard(chela_run *run) {
+    ch_guard_reset(&run->acting->guard);
+}
+
+void ch_act_written(chela_run *run, bool by_feature) {
+    run->acting->written = by_feature;
+}
+
+void ch_act_drop(chela_run *run) {
+    ch_batch_close(CH_TAKE(run->batch));
+    ch_free(CH_TAKE(run->acting->gates));
+    ch_past_free(CH_TAKE(run->past));
+}
+
+void ch_act_committed(chela_run *run, uint64_t seq) {
+    uint64_t *gates = run->acting->gates;
+    for (size_t i = 0; run->batch && gates && i < ch_batch_totals(run->batch).calls; i++) {
+        if (!gates[i] || gates[i] > seq)
+            continue;
+        gates[i] = 0;
+        ch_batch_pass(run->batch, i);
+        gates = run->acting->gates;
+    }
 }
 
 static char *dup_opt(const char *s) {
@@ -63,17 +99,6 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
     return CH_BEFORE_RUN;
 }
 
-bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
-    struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
-                             .approval = {.approval_id = a->approval_id,
-                                          .id = a->id,
-                                          .name = a->name,
-                                          .arguments = a->arguments,
-                                          .summary = a->summary,
-                                          .can_remember = a->can_remember}};
-    return ch_emit(run, &ev);
-}
-
 /* Most decisions are about the call alone. */
 static enum chela_decision heed(chela_run *run, enum chela_decision d, const char *words) {
     if (d == CHELA_TAKE_OVER)
@@ -92,7 +117,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .arguments = ch_str(asked->arguments),
                                .summary = ch_str(asked->summary),
                                .can_remember = !asked->obstacle};
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
@@ -107,8 +132,11 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
     if (ch_stops(run) || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
+    chela_run *stopped = NULL;
     if (go && !run->dead && a.decision == CHELA_UNDECIDED)
-        ch_child_ask(run, &a, asked->digest);
+        stopped = ch_child_ask(run, &a, asked->digest);
+    if (stopped)
+        ch_stop(stopped);
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
@@ -126,20 +154,21 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
 static bool gate(const struct ch_block *call, enum chela_effect effect, const char *key,
                  void *user) {
     chela_run *run = user;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead) /* being closed: nothing begins any more */
         return false;
     if (!ch_kept(run))
         return true;
-    if (!run->gates)
-        run->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*run->gates));
-    run->gates[index] = ch_keep_started(run, index, call, effect, key);
+    struct ch_acting *a = run->acting;
+    if (!a->gates)
+        a->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*a->gates));
+    a->gates[index] = ch_keep_started(run, index, call, effect, key);
     return false;
 }
 
 static void started(const struct ch_block *call, void *user) {
-    ch_act_tell(user, CHELA_EV_TOOL_START, call);
-    ch_mode_call(user, call, false, false);
+    ch_emit_call(user, CHELA_EV_TOOL_START, call);
+    ch_features_call(user, call, CH_PHASE_STARTED, false);
 }
 
 static void progress(const struct ch_block *call, struct ch_sv text, void *user) {
@@ -180,8 +209,8 @@ static void after(const struct ch_result *r, char **content, void *user) {
 static void note_answer(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     if (!run->session->agent->output || !ch_sv_is(r->name, CH_OUTPUT_TOOL))
         return;
-    run->unfit = r->is_error;
-    ch_buf_clear(r->is_error ? &run->complaint : &run->text);
+    run->acting->unfit = r->is_error;
+    ch_buf_clear(r->is_error ? ch_think_complaint(run) : &run->text);
     if (r->is_error)
         snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema",
                  run->target->spec);
@@ -191,7 +220,7 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
 
 static void store_result(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     const chela_agent *a = run->session->agent;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead || !ch_kept(run))
         return;
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
@@ -207,9 +236,8 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
 }
 
 static bool was_child(const chela_run *run, const struct ch_block *call) {
-    CH_ARENA_AUTO arena = {0};
     const struct ch_registry *tools = &run->session->agent->registry;
-    return !run->dead && ch_child_key("", ch_registry_find(tools, call->name), "", &arena);
+    return !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
 }
 
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
@@ -217,14 +245,14 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     struct chela_event ev = result_event(r);
     note_answer(run, call, r);
     if (r->is_error)
-        ch_course_failed(&run->course, run->m.turns, r->name, r->error_type, r->content);
+        ch_course_failed(ch_record_course(run), run->m.turns, r->name, r->error_type, r->content);
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
     if (was_child(run, call)) /* what it used is the run's from now on */
         ch_keep_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
-        ch_mode_call(run, call, true, r->is_error || r->denied);
+        ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
 }
 
 /* The host may answer there and then, after asking a person. */
@@ -232,7 +260,7 @@ static void left_to_host(const struct ch_block *call, void *user) {
     chela_run *run = user;
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    ch_act_tell(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    ch_emit_call(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
     if (!run->dead)
         ch_child_left(run, call);
     if (!run->dead)
@@ -266,6 +294,25 @@ static const struct ch_batch_ops ops = {
     .over = over,
 };
 
+/* What is known of calls that an earlier process began. */
+static void recall_calls(chela_run *run) {
+    const struct ch_past *p = run->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_past_call *c = &p->calls[i];
+        if (c->result) {
+            ch_batch_settle(run->batch, i, c->result, c->ran);
+            if (c->result->nblocks)
+                ch_features_call(run, ch_past_block(p, i), CH_PHASE_SETTLED,
+                                 ch_result_failed(&c->result->blocks[0]));
+        } else if (c->started && c->once) {
+            ch_batch_interrupt(run->batch, i);
+        } else if (c->approval) {
+            ch_batch_recall(run->batch, i, c->approval, c->digest);
+        }
+    }
+}
+
 void ch_act(chela_run *run) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -278,10 +325,10 @@ void ch_act(chela_run *run) {
                                  .turn = run->m.turns,
                                  .parallel = a->parallel,
                                  .max_calls = ch_run_calls_left(&run->m),
-                                 .policy = &run->policy,
+                                 .policy = &run->permit.policy,
                                  .approvals = a->approvals,
-                                 .ask_means = run->ask_means,
-                                 .memory = run->forgets ? NULL : &ch_run_root(run)->memory,
+                                 .ask_means = run->permit.ask_means,
+                                 .memory = run->permit.forgets ? NULL : &ch_run_root(run)->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),
@@ -292,7 +339,7 @@ void ch_act(chela_run *run) {
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
-        ch_recover_batch(run);
+        recall_calls(run);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
@@ -300,8 +347,8 @@ void ch_act(chela_run *run) {
 /* A hook's halt, a cancel and the deadline all wait for this moment, so that
  * the transcript has a result for every call. */
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
-    if (run->interrupt != CH_IN_INPUT)
-        return run->interrupt;
+    if (ch_run_interruption(run) != CH_IN_INPUT)
+        return ch_run_interruption(run);
     if (ch_stops(run))
         return run->stop;
     return t->stop ? CH_IN_CANCEL : CH_IN_RESULTS;
@@ -327,16 +374,17 @@ static enum ch_guard_verdict watch(chela_run *run, const struct ch_msg *results)
             at++;
         struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
         last = call->name;
-        ch_guard_call(&run->guard, last, call->text, result, !ch_registry_find(tools, last));
+        bool unknown = !ch_registry_find(tools, last);
+        ch_guard_call(&run->acting->guard, last, call->text, result, unknown);
     }
-    enum ch_guard_verdict v = ch_guard_turn(&run->guard, said(run->reply));
+    enum ch_guard_verdict v = ch_guard_turn(&run->acting->guard, said(run->reply));
     if (v == CH_GUARD_FINE)
         return v;
-    ch_buf_clear(&run->complaint);
-    ch_buf_addf(&run->complaint, "%s: ", ch_loop_name(run->guard.kind));
-    ch_guard_describe(&run->guard, last, &run->complaint);
+    ch_buf_clear(ch_think_complaint(run));
+    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_name(run->acting->guard.kind));
+    ch_guard_describe(&run->acting->guard, last, ch_think_complaint(run));
     if (v == CH_GUARD_END)
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&run->complaint));
+        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(ch_think_complaint(run)));
     return v;
 }
 
@@ -348,16 +396,14 @@ void ch_act_done(chela_run *run) {
                           .any_ok = totals.ok > 0,
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
-                          .terminated = totals.terminated && ch_beat_ends(run),
-                          .unfit = run->unfit};
-    if (in.kind == CH_IN_RESULTS && !ch_mode_acts(run)) /* a plan has an end by itself */
+                          .terminated = totals.terminated,
+                          .unfit = run->acting->unfit};
+    if (in.kind == CH_IN_RESULTS && !run->acting->written) /* a plan has an end by itself */
         in.loop = watch(run, m);
-    run->unfit = false;
-    ch_batch_close(run->batch);
-    run->batch = NULL;
-    ch_free(CH_TAKE(run->gates));
-    ch_past_free(CH_TAKE(run->past));
-    run->stop = run->interrupt = CH_IN_INPUT;
+    run->acting->unfit = false;
+    ch_act_drop(run);
+    run->stop = CH_IN_INPUT;
+    ch_run_interrupted(run);
     if (ch_transcript_add(&run->session->transcript, m) < 0) {
         run->reply = NULL; /* its calls are not made once more */
         ch_break(run, &(struct chela_error){.message = "the session's history is full"});
@@ -366,8 +412,8 @@ void ch_act_done(chela_run *run) {
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
     if (in.loop == CH_GUARD_NOTE)
-        ch_warn(run, "%s", ch_buf_str(&run->complaint));
-    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_handoff(run))
+        ch_warn(run, "%s", ch_buf_str(ch_think_complaint(run)));
+    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))
         return;
     if (!run->dead)
         ch_drive(run, &in);

@@ -5,20 +5,43 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
-#include "agent/feature/heartbeat/beat.h"
+#include "agent/run/driver.h"
+
+#include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/context/context_budget.h"
-#include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/outbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/target.h"
+#include "agent/run/act.h"
+#include "agent/run/feature.h"
+#include "agent/run/takeover.h"
+#include "agent/run/think.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/bounds.h"
+#include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"
@@ -26,83 +49,67 @@
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
+#define PART(size) (((size) + 15) & ~(size_t)15)
+
+struct ch_control {
+    chela_run *run;
+    bool active;          /* counted in rt->running, the loop is held */
+    bool begun;           /* RUN_START was sent in this life */
+    bool silent;          /* a feature said so of its end */
+    size_t began;         /* its first message in the transcript */
+    enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
+    uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
+    uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
+    void (*take_up)(chela_run *run); /* from run->past */
+    struct ch_timer deadline, retry;
+    struct ch_task begin;
+    atomic_bool cancelled;
+    struct ch_post cancel; /* on its way once cancelled is set */
+    char *cancel_reason;
+    atomic_bool left;
+    struct ch_post leave; /* likewise */
+};
+
+void ch_run_listen(chela_run *run, chela_event_fn *fn, void *user) {
+    run->on_event = fn;
+    run->user = user;
+}
+
+bool ch_run_begun(const chela_run *run) {
+    return run->control->begun;
+}
+
+enum ch_in ch_run_interruption(const chela_run *run) {
+    return run->control->interrupt;
+}
+
+void ch_run_interrupted(chela_run *run) {
+    run->control->interrupt = CH_IN_INPUT;
+}
+
+void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
+    run->control->began = began;
+    run->control->take_up = take_up;
+}
+
 static chela_runtime *runtime(const chela_run *run) {
     return run->session->agent->rt;
 }
 
-int64_t ch_run_now(const chela_run *run) {
-    return ch_now_ms(ch_loop_clock(run->loop));
-}
-
 /* --- events */
 
-/* What was told and not stored is not known after a crash. It is told again
- * under higher numbers (recover.c), so there must not be too much of it. */
-static void bound_unstored(chela_run *run) {
-    if (run->m.seq < run->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
-        return;
-    run->stored_events = run->m.seq;
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
-}
-
-bool ch_emit(chela_run *run, struct chela_event *ev) {
-    if (run->dead)
-        return false;
-    bound_unstored(run);
-    ev->run = run->id;
-    ev->seq = run->m.seq++;
-    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    if (run->on_event)
-        run->on_event(ev, run->user);
-    return !run->dead;
-}
-
-void ch_warn(chela_run *run, const char *fmt, ...) {
-    char text[CHELA_ERROR_MAX];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    struct chela_event ev = {.type = CHELA_EV_WARNING, .note.text = ch_str(ch_sv_str(text))};
-    ch_emit(run, &ev);
-}
-
-static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
-    return (struct chela_usage){
-        .input = u->input,
-        .output = u->output,
-        .cache_read = u->cache_read,
-        .cache_write = u->cache_write,
-        .reasoning = u->reasoning,
-        .cost_usd = cost,
-    };
-}
-
 const char *ch_run_prompt(chela_run *run) {
-    return run->prompt ? run->prompt : ch_context_fingerprint(run);
+    const char *given = ch_run_origin_prompt(run);
+    return given ? given : ch_context_fingerprint(run);
 }
 
 static bool emit_start(chela_run *run) {
     const chela_agent *a = run->session->agent;
-    run->begun = true;
+    run->control->begun = true;
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_mode_name(run->mode), ch_run_prompt(run)}};
-    return ch_emit(run, &ev);
-}
-
-static bool emit_turn_end(chela_run *run) {
-    if (!run->turn_open)
-        return true;
-    struct chela_event ev = {
-        .type = CHELA_EV_TURN_END,
-        .turn = {run->turn_open, run->stop_reason,
-                 public_usage(&run->turn_usage, run->turn_cost)}};
-    run->turn_open = 0;
-    run->turn_usage = (struct ch_usage){0};
-    run->turn_cost = 0;
-    ch_hook_after_model(run, &ev);
+                  ch_run_mode(run), ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -122,7 +129,7 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
-static void emit_end(chela_run *run) {
+static struct chela_event end_event(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
                                  .status = ch_status_name(ch_reason_status(run->m.reason)),
@@ -132,11 +139,16 @@ static void emit_end(chela_run *run) {
                                  .turns = run->m.turns + run->m.below.turns,
                                  .tool_calls = run->m.tool_calls + run->m.below.tool_calls,
                                  .delivered = is_delivered(run),
-                                 .usage = public_usage(&run->m.usage,
+                                 .usage = ch_public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ch_said_tell(run, &ev);
-    ev.end.silent |= ch_beat_silent(run);
+    return ev;
+}
+
+static void emit_end(chela_run *run) {
+    struct chela_event ev = end_event(run);
+    ev.end.silent |= run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -145,14 +157,14 @@ static void emit_end(chela_run *run) {
 /* --- counting runs in progress */
 
 static void set_active(chela_run *run, bool active) {
-    if (run->active == active)
+    if (run->control->active == active)
         return;
-    run->active = active;
+    run->control->active = active;
     ch_runtime_busy(runtime(run), active);
 }
 
 static void on_deadline(struct ch_timer *t) {
-    chela_run *run = CH_CONTAINER(t, chela_run, deadline);
+    chela_run *run = CH_CONTAINER(t, struct ch_control, deadline)->run;
     snprintf(run->error, sizeof(run->error), "the run took longer than %lld s",
              (long long)run->session->agent->timeout_ms / 1000);
     ch_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
@@ -160,9 +172,9 @@ static void on_deadline(struct ch_timer *t) {
 
 void ch_run_extend(chela_run *run, int64_t ms) {
     for (; run && ms > 0; run = ch_run_above(run)) {
-        int64_t left = run->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
-        if (ch_timer_armed(&run->deadline))
-            ch_timer_start(run->loop, &run->deadline, CH_MAX(left + ms, 0), on_deadline);
+        int64_t left = run->control->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
+        if (ch_timer_armed(&run->control->deadline))
+            ch_timer_start(run->loop, &run->control->deadline, CH_MAX(left + ms, 0), on_deadline);
     }
 }
 
@@ -171,29 +183,24 @@ static void activate(chela_run *run) {
     run->over = false;
     set_active(run, true);
     if (ms >= 0)
-        ch_timer_start(run->loop, &run->deadline, ms, on_deadline);
+        ch_timer_start(run->loop, &run->control->deadline, ms, on_deadline);
 }
 
 /* Nothing more happens until the host acts. What a paused run still needs
  * (its batch) is kept. */
 static void deactivate(chela_run *run) {
-    ch_timer_stop(run->loop, &run->deadline);
-    ch_timer_stop(run->loop, &run->retry);
+    ch_timer_stop(run->loop, &run->control->deadline);
+    ch_timer_stop(run->loop, &run->control->retry);
     run->over = true;
     set_active(run, false);
 }
 
 static void drop_work(chela_run *run) {
     ch_think_abort(run);
-    ch_mode_free(run);
-    if (run->decoding)
-        ch_decoder_release(&run->decoder);
-    run->decoding = false;
-    ch_batch_close(run->batch);
-    run->batch = NULL;
+    ch_features_close(run);
+    ch_think_drop(run);
+    ch_act_drop(run);
     assert(ch_list_empty(&run->children)); /* a call that ends closes its child */
-    ch_free(CH_TAKE(run->gates));
-    ch_past_free(CH_TAKE(run->past));
     ch_arena_release(&run->arena);
 }
 
@@ -205,17 +212,18 @@ static void come_to_rest(chela_run *run) {
     deactivate(run);
     emit_end(run);
     if (!s->closed)
-        ch_inflow_rested(s);
+        s->owner->rested(s);
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */
 static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
-    bool traceless = run->input || (run->compacts && !run->rewrote);
-    run->end_seq = traceless ? 0 : ch_keep_end(run, status);
+    bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
+    bool traceless = ch_run_origin_input(run) || idle;
+    run->control->end_seq = traceless ? 0 : ch_keep_end(run, status);
     run->m.seq--;
-    if (!run->end_seq)
+    if (!run->control->end_seq)
         come_to_rest(run);
 }
 
@@ -225,7 +233,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     size_t dropped = 0;
     while (q->n > 0) {
         if (ch_queue_stays(q)) {
-            ch_inflow_return(run, q);
+            run->session->owner->take_back(run, q);
             continue;
         }
         ch_keep_delivered(run, ch_queue_seq(q), true);
@@ -238,7 +246,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
 /* Nobody but the run itself said anything meanwhile. */
 static bool is_alone(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    for (size_t i = run->began + 1; i < t->n; i++)
+    for (size_t i = run->control->began + 1; i < t->n; i++)
         if (t->msgs[i]->kind != CH_MSG_ASSISTANT && t->msgs[i]->kind != CH_MSG_RESULTS)
             return false;
     return true;
@@ -248,10 +256,11 @@ static bool is_alone(const chela_run *run) {
  * never been. */
 static bool drop_if_asked(chela_run *run) {
     struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
-    if (!run->drop_if || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
-        !ch_sv_is(answer, run->drop_if) || !is_alone(run))
+    const char *words = ch_run_origin_drop_if(run);
+    if (!words || run->m.reason != CH_REASON_COMPLETED || ch_run_did(run, CH_RUN_REWROTE) ||
+        !ch_sv_is(answer, words) || !is_alone(run))
         return false;
-    ch_transcript_cut(&run->session->transcript, run->began);
+    ch_transcript_cut(&run->session->transcript, run->control->began);
     ch_fill_rewritten(run->session);
     ch_keep_dropped(run);
     run->reply = NULL;
@@ -269,10 +278,13 @@ static void finish(chela_run *run) {
                 unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
+    struct chela_event end = end_event(run);
+    bool mail = ch_features_end(run, &end);
+    run->control->silent = end.end.silent;
     drop_work(run);
     bool dropped = drop_if_asked(run);
-    if (!run->input && !dropped)
-        ch_outbox_answer(run, run->m.turns, is_delivered(run));
+    if (mail && !ch_run_origin_input(run) && !dropped)
+        ch_outbox_answer(run, run->m.turns, &end);
     store_end(run, CH_PAST_IDLE);
 }
 
@@ -281,7 +293,7 @@ static void pause_run(chela_run *run) {
 }
 
 static void on_retry(struct ch_timer *t) {
-    ch_think(CH_CONTAINER(t, chela_run, retry));
+    ch_think(CH_CONTAINER(t, struct ch_control, retry)->run);
 }
 
 /* Up to a quarter less than planned, so that many clients do not come back in
@@ -315,9 +327,9 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
     if (!t)
         return;
     if (in->kind == CH_IN_FAILED)
-        ch_course_failed(&run->course, run->m.turns, ch_sv_str(t->spec),
+        ch_course_failed(ch_record_course(run), run->m.turns, ch_sv_str(t->spec),
                          ch_error_class_name(in->cls), ch_sv_str(run->error));
-    struct ch_endpoint ep = ch_target_with_key(t, run->key);
+    struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
     if (in->kind == CH_IN_REPLY)
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
     else if (in->kind == CH_IN_FAILED)
@@ -326,7 +338,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
 }
 
 static void give_up(chela_run *run, enum ch_error_class cls) {
-    struct ch_endpoint ep = ch_target_with_key(run->target, run->key);
+    struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
     ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
                         ch_mono_ms(ch_loop_clock(run->loop)));
 }
@@ -335,7 +347,7 @@ static bool has_free_key(const chela_run *run) {
     const struct ch_target *t = run->target;
     for (size_t i = 0; i < t->nkeys; i++) {
         struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
-        if (t->keys[i] != run->key &&
+        if (t->keys[i] != ch_think_key(run) &&
             ch_cooldown_of(&runtime(run)->cooldowns, &ep, ch_sv_str(t->model),
                            ch_mono_ms(ch_loop_clock(run->loop)))
                     .ms == 0)
@@ -390,7 +402,7 @@ static void call_later(chela_run *run, int64_t ms, const char *reason) {
                              .retry = {run->m.attempt, ms, ch_str(ch_sv_str(reason))}};
     bool played = ch_cassette_plays(runtime(run)->cassette); /* nobody to wait for */
     if (ch_emit(run, &ev))
-        ch_timer_start(run->loop, &run->retry, played ? 0 : ms, on_retry);
+        ch_timer_start(run->loop, &run->control->retry, played ? 0 : ms, on_retry);
 }
 
 static void call_model(chela_run *run, const struct ch_input *in) {
@@ -421,14 +433,14 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     case CH_DO_NOTHING:
         return;
     case CH_DO_CALL_MODEL:
-        if (is_same_turn(in) || !ch_mode_turn(run))
+        if (is_same_turn(in) || !ch_features_take_turn(run))
             call_model(run, in);
         return;
     case CH_DO_CALL_TOOLS:
         ch_act(run);
         return;
     case CH_DO_COMPACT:
-        run->session->agent->compact(run);
+        ch_think_compact(run);
         return;
     case CH_DO_ASK_HOST:
         pause_run(run);
@@ -448,6 +460,13 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
 /* A turn is a model call and the tools it asked for. */
 static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
     return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
+}
+
+/* What follows in the same run is another matter: its answer so far is mailed. */
+static void mail_so_far(chela_run *run, unsigned turn) {
+    struct chela_event end = end_event(run);
+    if (!ch_features_keep_words(run))
+        ch_outbox_answer(run, turn, &end);
 }
 
 /* The answer is a person's, who was told so, and not what the step would have led to.
@@ -474,13 +493,13 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
-        if (todo == CH_DO_CALL_MODEL && run->deliver_follow_up && run->follow_ups.n > 0)
-            ch_outbox_answer(run, turn, is_delivered(run)); /* what follows is another matter */
+        if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
+            mail_so_far(run, turn);
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
     }
-    if (turn_is_over(todo, in) && !emit_turn_end(run))
+    if (turn_is_over(todo, in) && !ch_think_close(run))
         return;
     if (!emit_states(run, from))
         return;
@@ -518,18 +537,18 @@ void ch_stop(chela_run *run) {
 }
 
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
-    if (ch_run_over(&run->m) || run->dead || run->retired || run->interrupt != CH_IN_INPUT)
+    if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
     run->stop = CH_IN_INPUT;
-    run->end_seq = 0; /* a pause that was not told yet is none */
+    run->control->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
-    run->admit_seq = 0; /* one that had not begun never will */
-    ch_task_cancel(run->loop, &run->begin);
+    run->control->admit_seq = 0; /* one that had not begun never will */
+    ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
-    ch_timer_stop(run->loop, &run->retry);
+    ch_timer_stop(run->loop, &run->control->retry);
     ch_think_abort(run);
-    bool silent = run->over || !run->begun; /* no RUN_START precedes its end yet */
+    bool silent = run->over || !run->control->begun; /* no RUN_START precedes its end yet */
     if (run->over) /* paused: it comes back to life for its last words */
         activate(run);
     if (silent && !emit_start(run))
@@ -537,11 +556,11 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (has_open_calls(run))
         ch_act(run);
     if (!run->batch) {
-        run->stop_reason = "cancelled";
+        ch_think_stopped(run, "cancelled");
         ch_drive(run, &(struct ch_input){.kind = kind});
         return;
     }
-    run->interrupt = kind; /* act.c goes on once every call has its result */
+    run->control->interrupt = kind; /* act.c goes on once every call has its result */
     ch_batch_cancel(run->batch, why ? why : "the run was cancelled");
 }
 
@@ -553,18 +572,18 @@ void ch_break(chela_run *run, const struct chela_error *err) {
 /* Cancelling is the one thing other threads may do: the first call posts the
  * run to its loop, with a reference. */
 static void on_cancel(struct ch_post *post) {
-    chela_run *run = CH_CONTAINER(post, chela_run, cancel);
-    ch_interrupt(run, CH_IN_CANCEL, run->cancel_reason);
+    chela_run *run = CH_CONTAINER(post, struct ch_control, cancel)->run;
+    ch_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
     ch_run_unref(run);
 }
 
 void chela_cancel(chela_run *run, const char *reason) {
-    if (!run || atomic_exchange(&run->cancelled, true))
+    if (!run || atomic_exchange(&run->control->cancelled, true))
         return;
-    run->cancel_reason = reason ? ch_strdup(reason) : NULL;
-    run->cancel.fn = on_cancel;
+    run->control->cancel_reason = reason ? ch_strdup(reason) : NULL;
+    run->control->cancel.fn = on_cancel;
     ch_run_ref(run);
-    ch_loop_post(run->loop, &run->cancel);
+    ch_loop_post(run->loop, &run->control->cancel);
 }
 
 /* As if the process had died here, except that its host hears of it. Nothing more
@@ -576,9 +595,9 @@ static void leave_run(chela_run *run) {
         ch_interrupt(run, CH_IN_CANCEL, "interrupted");
         return;
     }
-    ch_task_cancel(run->loop, &run->begin);
-    run->admit_seq = run->end_seq = 0;
-    if (!run->begun && !emit_start(run))
+    ch_task_cancel(run->loop, &run->control->begin);
+    run->control->admit_seq = run->control->end_seq = 0;
+    if (!run->control->begun && !emit_start(run))
         return;
     ch_keep_leave(run->session);
     drop_work(run);
@@ -588,88 +607,101 @@ static void leave_run(chela_run *run) {
 }
 
 static void on_leave(struct ch_post *post) {
-    chela_run *run = CH_CONTAINER(post, chela_run, leave);
+    chela_run *run = CH_CONTAINER(post, struct ch_control, leave)->run;
     leave_run(run);
     ch_run_unref(run);
 }
 
 void chela_run_leave(chela_run *run) {
-    if (!run || atomic_exchange(&run->left, true))
+    if (!run || atomic_exchange(&run->control->left, true))
         return;
-    run->leave.fn = on_leave;
+    run->control->leave.fn = on_leave;
     ch_run_ref(run);
-    ch_loop_post(run->loop, &run->leave);
+    ch_loop_post(run->loop, &run->control->leave);
 }
 
 /* --- life */
 
 static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
                  struct chela_error *err) {
-    run->ask_means = a->ask_means;
-    if (o->approve && ch_consent_read(o->approve, &run->ask_means, err) < 0)
+    run->permit.ask_means = a->ask_means;
+    if (o->approve && ch_consent_read(o->approve, &run->permit.ask_means, err) < 0)
         return CHELA_EINVAL;
     struct ch_who who = {o->channel, o->sender};
     enum ch_consent means = ch_policies_consent(a->policies, who, CH_CONSENT_AUTO);
-    run->ask_means = CH_MAX(run->ask_means, means);
-    run->forgets = means == CH_CONSENT_DENY;
-    int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
-    run->bounds = ch_policies_bound(a->policies, who, &a->policy, &run->policy.within);
-    run->own_policy =
-        run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
-    run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
-    run->policy.own = ch_mode_own(a);
-    run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
+    run->permit.ask_means = CH_MAX(run->permit.ask_means, means);
+    run->permit.forgets = means == CH_CONSENT_DENY;
+    int rc = ch_policy_init(&run->permit.policy, o->allow, o->deny, o->permission, err);
+    run->permit.bounds =
+        ch_policies_bound(a->policies, who, &a->policy, &run->permit.policy.within);
+    run->permit.own_policy =
+        run->permit.bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
+    run->permit.policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
+    run->permit.policy.own = ch_features_own_tools(a);
+    run->permit.policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 
 int ch_run_rebind(chela_run *run, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    ch_behalf_apply(&run->behalf, &o);
-    ch_policy_release(&run->policy);
-    ch_free(CH_TAKE(run->bounds));
+    ch_behalf_apply(ch_run_origin_behalf(run), &o);
+    ch_policy_release(&run->permit.policy);
+    ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
-    run->mode = a->mode;
     ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
     run->target = NULL;
-    run->selected = run->looked = false;
+    run->did &= ~(unsigned)(CH_RUN_SELECTED | CH_RUN_LOOKED);
     int rc = bound(run, a, &o, err);
     if (ch_run_above(run))
         ch_child_bind(ch_run_above(run), run);
-    return rc;
+    ch_features_free(run);
+    return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
 
-int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
-               struct chela_error *err) {
-    chela_run *run = ch_alloc(sizeof(*run));
+/* A run and its parts are one piece of memory. */
+static chela_run *alloc_run(void) {
+    chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
+                              PART(ch_run_origin_size) + PART(ch_record_size) +
+                              PART(ch_turn_size) + PART(ch_acting_size));
+    char *at = (char *)run + PART(sizeof(*run));
+    run->control = (void *)at;
+    run->origin = (void *)(at += PART(sizeof(struct ch_control)));
+    run->record = (void *)(at += PART(ch_run_origin_size));
+    run->turn = (void *)(at += PART(ch_record_size));
+    run->acting = (void *)(at + PART(ch_turn_size));
+    run->control->run = run;
+    return run;
+}
+
+int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struct ch_json *state,
+               chela_run **out, struct chela_error *err) {
+    chela_run *run = alloc_run();
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
     if (!own.channel)
         own.channel = s->channel.name;
     atomic_init(&run->refs, 1);
-    atomic_init(&run->cancelled, false);
-    atomic_init(&run->left, false);
+    atomic_init(&run->control->cancelled, false);
+    atomic_init(&run->control->left, false);
     run->session = s;
     run->loop = s->agent->rt->loop;
-    run->mode = s->agent->mode;
     run->on_event = opts->on_event;
     run->user = opts->user;
-    run->may_redo = opts->may_redo;
-    run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
-    run->interrupt = run->stop = CH_IN_INPUT;
-    run->stop_reason = "error";
-    run->willingness = opts->urge ? opts->urge->willingness : -1;
-    run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
+    run->control->interrupt = run->stop = CH_IN_INPUT;
+    ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
     ch_bounds_apply(&s->bounds, &run->m.limits);
-    ch_guard_init(&run->guard, &s->agent->loop_guard);
+    ch_act_init(run, &s->agent->loop_guard);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
-    run->behalf = ch_behalf_of(opts);
+    ch_run_origin_init(run, opts);
     int rc = bound(run, s->agent, opts, err);
+    if (rc == 0)
+        rc = ch_features_open(run, opts, state, err);
     if (rc < 0)
         ch_run_unref(run);
     else
@@ -678,32 +710,32 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
 }
 
 static void begin(struct ch_task *task) {
-    chela_run *run = CH_CONTAINER(task, chela_run, begin);
+    chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     bool resumed = run->m.state == CH_RUN_WAITING;
     if (!emit_start(run))
         return;
     if (ch_stops(run))
         ch_stop(run);
     else if (run->past)
-        ch_recover_begin(run);
+        run->control->take_up(run);
     else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
-                                         .compact = run->compacts});
+                                         .compact = ch_run_origin_compacts(run)});
 }
 
 static void begin_soon(chela_run *run) {
-    run->begin.fn = begin;
-    ch_task_defer(run->loop, &run->begin);
+    run->control->begin.fn = begin;
+    ch_task_defer(run->loop, &run->control->begin);
 }
 
 static void fail_soon(struct ch_task *task) {
-    chela_run *run = CH_CONTAINER(task, chela_run, begin);
+    chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     ch_run_lost(run, &run->session->keep->err);
 }
 
 void ch_run_begin(chela_run *run) {
     activate(run);
-    run->begun = false;
+    run->control->begun = false;
     ch_run_admit(run);
 }
 
@@ -713,36 +745,33 @@ void ch_run_admit(chela_run *run) {
     if (k && k->state == CH_KEEP_OPENING)
         return;
     if (k && k->state == CH_KEEP_FAILED) {
-        run->begin.fn = fail_soon;
-        ch_task_defer(run->loop, &run->begin);
+        run->control->begin.fn = fail_soon;
+        ch_task_defer(run->loop, &run->control->begin);
         return;
     }
-    if (run->input) {
-        ch_course_aim(&run->course, run->input);
-        run->began = run->session->transcript.n;
-        run->admit_seq = ch_keep_inbound(run, run->input);
-        if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
+    if (ch_run_origin_input(run)) {
+        const struct ch_msg *input = ch_run_origin_input(run);
+        ch_course_aim(ch_record_course(run), input);
+        run->control->began = run->session->transcript.n;
+        const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
+        run->control->admit_seq = ch_keep_inbound(run, input, prompt);
+        if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
-    } else if (!run->compacts) { /* that one is not to be gone on with */
-        run->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+    } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
+        run->control->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     }
-    if (!run->admit_seq)
+    if (!run->control->admit_seq)
         begin_soon(run);
 }
 
 void ch_run_committed(chela_run *run, uint64_t seq) {
-    if (run->admit_seq && seq >= run->admit_seq) {
-        run->admit_seq = 0;
+    if (run->control->admit_seq && seq >= run->control->admit_seq) {
+        run->control->admit_seq = 0;
         begin_soon(run);
     }
-    for (size_t i = 0; run->batch && run->gates && i < ch_batch_totals(run->batch).calls; i++) {
-        if (!run->gates[i] || run->gates[i] > seq)
-            continue;
-        run->gates[i] = 0;
-        ch_batch_pass(run->batch, i);
-    }
-    if (run->end_seq && seq >= run->end_seq) {
-        run->end_seq = 0;
+    ch_act_committed(run, seq);
+    if (run->control->end_seq && seq >= run->control->end_seq) {
+        run->control->end_seq = 0;
         come_to_rest(run);
     }
 }
@@ -751,12 +780,12 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (run->over || run->dead)
         return;
     snprintf(run->error, sizeof(run->error), "%s", err->message);
-    run->admit_seq = 0;
-    ch_task_cancel(run->loop, &run->begin);
-    if (!run->begun && !emit_start(run))
+    run->control->admit_seq = 0;
+    ch_task_cancel(run->loop, &run->control->begin);
+    if (!run->control->begun && !emit_start(run))
         return;
-    bool ended = run->end_seq && ch_run_over(&run->m);
-    run->end_seq = 0; /* of a pause too: it cannot be relied on */
+    bool ended = run->control->end_seq && ch_run_over(&run->m);
+    run->control->end_seq = 0; /* of a pause too: it cannot be relied on */
     if (ended) { /* it had its end; that is all that is missing */
         run->m.reason = CH_REASON_STORE;
         come_to_rest(run);
@@ -768,10 +797,10 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
 /* Stop everything at once; called from anywhere, also from our own callbacks,
  * so no memory is freed here. */
 void ch_run_close(chela_run *run) {
-    ch_task_cancel(run->loop, &run->begin);
+    ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
-    ch_timer_stop(run->loop, &run->deadline);
-    ch_timer_stop(run->loop, &run->retry);
+    ch_timer_stop(run->loop, &run->control->deadline);
+    ch_timer_stop(run->loop, &run->control->retry);
     ch_think_abort(run);
     set_active(run, false);
     run->dead = true;
@@ -789,9 +818,9 @@ void ch_run_part(chela_run *run) {
     ch_list_del(&run->link);
     ch_task_cancel(run->loop, &run->stop_soon);
     drop_work(run);
-    if (ch_loop_unpost(run->loop, &run->cancel))
+    if (ch_loop_unpost(run->loop, &run->control->cancel))
         ch_run_unref(run);
-    if (ch_loop_unpost(run->loop, &run->leave))
+    if (ch_loop_unpost(run->loop, &run->control->leave))
         ch_run_unref(run);
     run->session = NULL;
     ch_run_unref(run);
@@ -807,28 +836,18 @@ void ch_run_unref(chela_run *run) {
         return;
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
-    ch_msg_free(run->input);
-    ch_free(run->event);
-    ch_free(run->answer_to);
-    ch_free(run->drop_if);
-    ch_past_free(run->past);
-    ch_free(run->gates);
+    ch_run_origin_release(run);
+    ch_act_drop(run);
     ch_buf_release(&run->text);
-    ch_buf_release(&run->plan);
-    ch_course_release(&run->course);
+    ch_record_release(run);
     ch_said_release(run);
-    ch_mode_free(run);
-    ch_buf_release(&run->complaint);
-    ch_policy_release(&run->policy);
-    ch_free(run->bounds);
-    ch_behalf_release(&run->behalf);
-    ch_free(run->cancel_reason);
-    ch_free(run->prompt);
+    ch_features_free(run);
+    ch_think_release(run);
+    ch_policy_release(&run->permit.policy);
+    ch_free(run->permit.bounds);
+    ch_free(run->control->cancel_reason);
     ch_free(run->last_words);
-    ch_free(run->handoff);
-    ch_buf_release(&run->handoff_note);
-    ch_free(run->focus);
-    ch_buf_release(&run->recalled);
+    ch_recall_free(run);
     ch_free(run);
 }
 

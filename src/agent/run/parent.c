@@ -1,6 +1,12 @@
-/* parent.c -- what passes between a run and those above it: see delegate.h. */
-#include "agent/feature/team/delegate.h"
+/* parent.c -- see parent.h. */
+#include "agent/run/parent.h"
+
+#include "agent/handle/hooks.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -21,6 +27,11 @@ static double tighter_cost(double own, double told, double above, double used_ab
         return own;
     double most = told + CH_MAX(above - used_above, 0);
     return own < 0 ? most : CH_MIN(own, most);
+}
+
+void ch_child_bind(const chela_run *above, chela_run *run) {
+    run->permit.ask_means = CH_MAX(run->permit.ask_means, above->permit.ask_means);
+    run->permit.forgets |= above->permit.forgets;
 }
 
 static int64_t tokens(const struct ch_usage *u) {
@@ -91,6 +102,10 @@ bool ch_child_used(const struct chela_event *ev, struct ch_spent *out) {
     return out->turns || out->tool_calls;
 }
 
+void ch_children_ended(chela_run *run) {
+    run->nchildren++;
+}
+
 struct ch_spent ch_children_spent(const chela_run *run) {
     struct ch_spent all = {0};
     for (CH_LIST_EACH(k, &run->children))
@@ -101,11 +116,11 @@ struct ch_spent ch_children_spent(const chela_run *run) {
 /* --- progress ---------------------------------------------------------------------- */
 
 void ch_child_moved_on(chela_run *run) {
-    run->recoveries = 0;
+    ch_record_recovered(run, 0);
     while ((run = ch_run_above(run))) {
-        if (!run->recoveries || run->m.state != CH_RUN_ACT || run->dead)
+        if (!ch_record_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
-        run->recoveries = 0;
+        ch_record_recovered(run, 0);
         ch_keep_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
     }
 }
@@ -120,7 +135,7 @@ void ch_child_tell(chela_run *run, const struct chela_event *ev) {
 /* --- questions ---------------------------------------------------------------------- */
 
 static size_t index_of(const struct ch_child *c) {
-    return ch_act_index(c->run, c->call->block);
+    return ch_msg_call_index(c->run->reply, c->call->block);
 }
 
 /* Somebody decided before the run above went on. */
@@ -145,38 +160,35 @@ static bool hooks_asked(const struct ch_child *c) {
     return c->session->agent->base == c->run->session->agent;
 }
 
-void ch_child_ask(chela_run *run, struct chela_approval *a,
-                  const unsigned char digest[CH_SHA256_SIZE]) {
+chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
+                        const unsigned char digest[CH_SHA256_SIZE]) {
     for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
         if (above->dead || recall_decision(above, a))
-            return;
+            return NULL;
         ch_keep_asked_below(above, index_of(c), c->session->key, a, digest);
         if (!ch_emit_approval(above, a))
-            return;
-        if (!hooks_asked(c) && !ch_hook_approve(above, a)) {
-            ch_stop(above);
-            return;
-        }
+            return NULL;
+        if (!hooks_asked(c) && !ch_hook_approve(above, a))
+            return above;
         if (a->decision != CHELA_UNDECIDED) {
             settle_above(run, a);
-            return;
+            return NULL;
         }
     }
+    return NULL;
 }
 
 void ch_child_left(chela_run *run, const struct ch_block *call) {
     for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
-        CH_AUTOFREE char *id = ch_strndup(call->id.p, call->id.n);
         const struct ch_past_below *b = above->past ? ch_past_left(above->past, call->id) : NULL;
         if (b && b->answer) {
-            chela_session_answer(run->session, id, b->answer, strlen(b->answer), b->is_error,
-                                 NULL);
+            ch_batch_answer(run->batch, call->id, ch_sv_str(b->answer), b->is_error, NULL);
             return;
         }
         ch_keep_left_below(above, index_of(c), c->session->key, call);
-        ch_act_tell(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+        ch_emit_call(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
         if (above->dead)
             return;
     }
@@ -200,30 +212,3 @@ struct ch_batch_waits ch_run_waits(const chela_run *run) {
     return all;
 }
 
-int ch_children_approve(chela_run *run, const char *approval_id, enum chela_decision decision,
-                        const char *reason, struct chela_error *err) {
-    for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
-        int rc = chela_session_approve(s, approval_id, decision, reason, err);
-        if (rc == CHELA_ENOENT)
-            continue;
-        if (rc == 0)
-            ch_keep_answered(run->session, approval_id, decision, reason);
-        return rc;
-    }
-    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
-}
-
-int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
-                       struct chela_error *err) {
-    for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
-        int rc = chela_session_answer(s, call_id, content.p, content.n, is_error, err);
-        if (rc == CHELA_ENOENT)
-            continue;
-        if (rc == 0)
-            ch_keep_answered_below(run->session, call_id, content, is_error);
-        return rc;
-    }
-    return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
-}

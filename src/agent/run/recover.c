@@ -14,12 +14,21 @@
  *
  * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
  * without a reply of the model in between, here or below, the run is parked. */
+#include "agent/run/recover.h"
+
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/handoff.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/run/act.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/consent.h"
@@ -58,20 +67,81 @@ static void recall_deliveries(chela_run *run) {
 
 static void set_machine(chela_run *run) {
     const struct ch_past *p = run->past;
-    struct ch_run_limits limits = run->m.limits;
+    bool waits = p->status == CH_PAST_PAUSED && p->reply; /* an import may lie */
 
-    run->m = p->m;
-    run->m.limits = limits;
+    ch_run_restore(&run->m, &p->m, waits, p->reply || p->results);
     if (p->status == CH_PAST_RUNNING)
         run->m.seq += CH_LIMIT_UNSTORED; /* past all that may have been told by then */
-    if (run->m.model >= limits.models)
-        run->m.model = 0;
-    if (run->m.state == CH_RUN_THINK && run->m.turns > 0)
-        run->m.turns--; /* the machine counts the call when it is made again */
-    if (p->status != CH_PAST_PAUSED || run->m.state != CH_RUN_WAITING) /* an import may lie */
-        run->m.state = p->reply || p->results ? CH_RUN_ACT : CH_RUN_OBSERVE;
-    run->m.reason = CH_REASON_NONE;
 }
+
+/* --- going on --------------------------------------------------------------------- */
+
+/* What was denied is neither a success nor a failure. */
+static void count_results(const struct ch_msg *m, struct ch_input *in) {
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        if (m->blocks[i].flags & CH_F_DENIED)
+            continue;
+        bool failed = m->blocks[i].flags & CH_F_ERROR;
+        in->any_ok |= !failed;
+        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
+    }
+}
+
+/* Features may have something left to do about calls that are settled. */
+static void tell_settled(chela_run *run, const struct ch_msg *reply,
+                         const struct ch_msg *results) {
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < reply->nblocks; i++) {
+        if (reply->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
+            at++;
+        if (at < results->nblocks)
+            ch_features_call(run, &reply->blocks[i], CH_PHASE_SETTLED,
+                             ch_result_failed(&results->blocks[at++]));
+    }
+}
+
+static void resume_with_results(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t last = t->n - 1; /* messages may have been delivered behind them */
+    struct ch_input in = {.kind = CH_IN_RESULTS,
+                          .calls = run->past->answered,
+                          .over_limit = run->past->refused > 0,
+                          .terminated = run->past->terminated};
+
+    while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
+        last--;
+    count_results(t->msgs[last], &in);
+    if (last > 0)
+        tell_settled(run, t->msgs[last - 1], t->msgs[last]);
+    ch_past_free(CH_TAKE(run->past));
+    if (ch_features_results(run, &in))
+        ch_drive(run, &in);
+}
+
+static bool ends_with_reply(const struct ch_transcript *t) {
+    return t->n > 0 && t->msgs[t->n - 1]->kind == CH_MSG_ASSISTANT;
+}
+
+static void take_up(chela_run *run) {
+    run->reply = run->past->reply;
+    run->target = run->session->agent->targets[run->m.model];
+    if (run->m.state == CH_RUN_WAITING && run->reply) {
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
+    } else if (run->reply) {
+        ch_act(run);
+    } else if (run->past->results) {
+        resume_with_results(run);
+    } else {
+        ch_past_free(CH_TAKE(run->past));
+        ch_think_follow_up(run, ends_with_reply(&run->session->transcript));
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+    }
+}
+
+/* --- making it ---------------------------------------------------------------------- */
 
 static int park(chela_session *s, chela_run *run, struct chela_error *err) {
     ch_keep_state(run, CH_PAST_PARKED, CH_SYNC_COMMIT);
@@ -95,127 +165,29 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     ch_behalf_apply(&p->behalf, &bound); /* as it began */
     if (opts->approve)
         bound.approve = opts->approve;
-    enum ch_mode mode;
-    int rc = ch_mode_recall(s->agent, ch_buf_str(&p->mode), p->asks_plans, &mode, err);
+    int rc = ch_features_recall(s->agent, p->saved, err);
     if (rc == 0)
-        rc = ch_run_new(s, &bound, &run, err);
+        rc = ch_run_new(s, &bound, p->saved, &run, err);
     if (rc < 0)
         return rc;
-    run->mode = mode;
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
-    run->told = p->status;
-    run->answer_to = CH_TAKE(p->answer_to);
-    run->drop_if = p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if);
-    run->began = p->began;
-    ch_about_move(&run->about, &p->about);
-    run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
-    run->recoveries += p->status == CH_PAST_RUNNING;
+    ch_run_origin_recall(run, CH_TAKE(p->answer_to),
+                         p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
+    ch_about_move(ch_run_origin_about(run), &p->about);
+    unsigned times = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
+    times += p->status == CH_PAST_RUNNING;
+    ch_record_recovered(run, times);
     run->nchildren = p->called;
-    run->handoffs = p->handoffs;
+    ch_run_recalled(run, p->began, take_up);
     set_machine(run);
     recall_deliveries(run);
-    run->course = run->past->course;
-    run->past->course = (struct ch_course){0};
-    run->plan = run->past->plan;
-    run->past->plan = (struct ch_buf){0};
-    if (run->recoveries > CH_LIMIT_RECOVERIES)
+    ch_record_recall(run, p);
+    if (times > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
     refill(run);
     *out = run;
     return 0;
-}
-
-/* --- going on --------------------------------------------------------------------- */
-
-/* What was denied is neither a success nor a failure. */
-static void count_results(const struct ch_msg *m, struct ch_input *in) {
-    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
-        if (m->blocks[i].flags & CH_F_DENIED)
-            continue;
-        bool failed = m->blocks[i].flags & CH_F_ERROR;
-        in->any_ok |= !failed;
-        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
-    }
-}
-
-/* A reply that handed the conversation over may have been its agent's last. */
-static void recall_handoff(chela_run *run, const struct ch_msg *reply,
-                           const struct ch_msg *results) {
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < reply->nblocks; i++) {
-        if (reply->blocks[i].type != CH_BLOCK_TOOL_CALL)
-            continue;
-        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
-            at++;
-        if (at < results->nblocks)
-            ch_handoff_settled(run, &reply->blocks[i], results->blocks[at++].flags);
-    }
-}
-
-static void resume_with_results(chela_run *run) {
-    const struct ch_transcript *t = &run->session->transcript;
-    size_t last = t->n - 1; /* messages may have been delivered behind them */
-    struct ch_input in = {.kind = CH_IN_RESULTS,
-                          .calls = run->past->answered,
-                          .over_limit = run->past->refused > 0,
-                          .terminated = run->past->terminated && ch_beat_ends(run)};
-
-    while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
-        last--;
-    count_results(t->msgs[last], &in);
-    if (last > 0)
-        recall_handoff(run, t->msgs[last - 1], t->msgs[last]);
-    ch_past_free(CH_TAKE(run->past));
-    if (ch_handoff(run))
-        ch_drive(run, &in);
-}
-
-static bool ends_with_reply(const struct ch_transcript *t) {
-    return t->n > 0 && t->msgs[t->n - 1]->kind == CH_MSG_ASSISTANT;
-}
-
-void ch_recover_begin(chela_run *run) {
-    run->reply = run->past->reply;
-    run->target = run->session->agent->targets[run->m.model];
-    if (run->m.state == CH_RUN_WAITING && run->reply) {
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
-    } else if (run->reply) {
-        ch_act(run);
-    } else if (run->past->results) {
-        run->m.state = CH_RUN_ACT;
-        resume_with_results(run);
-    } else {
-        ch_past_free(CH_TAKE(run->past));
-        run->m.state = CH_RUN_OBSERVE;
-        run->deliver_follow_up = ends_with_reply(&run->session->transcript);
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
-    }
-}
-
-static const struct ch_block *block_of(const struct ch_past *p, size_t index) {
-    for (uint32_t i = 0; i < p->reply->nblocks; i++)
-        if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
-            return &p->reply->blocks[i];
-    CH_UNREACHABLE();
-}
-
-void ch_recover_batch(chela_run *run) {
-    const struct ch_past *p = run->past;
-
-    for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_past_call *c = &p->calls[i];
-        if (c->result) {
-            ch_batch_settle(run->batch, i, c->result, c->ran);
-            if (c->result->nblocks)
-                ch_handoff_settled(run, block_of(p, i), c->result->blocks[0].flags);
-        } else if (c->started && c->once) {
-            ch_batch_interrupt(run->batch, i);
-        } else if (c->approval) {
-            ch_batch_recall(run->batch, i, c->approval, c->digest);
-        }
-    }
 }
 
 /* --- answers before it goes on ---------------------------------------------------------- */
@@ -226,7 +198,7 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
     bool answered = false;
 
     for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_block *call = block_of(p, i);
+        const struct ch_block *call = ch_past_block(p, i);
         if (!ch_sv_eq(call->id, id))
             continue;
         answered |= p->calls[i].result != NULL;

@@ -6,7 +6,13 @@
  * the model thinks, while tools work, while the run waits, and for one that waits
  * in the store as soon as it is taken up. It may be asked for inside any callback,
  * so it takes place on the loop's next turn, or when the step under way ends. */
+#include "agent/run/takeover.h"
+
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
 bool ch_taken_over(chela_run *run) {
@@ -21,11 +27,11 @@ static void on_stop_soon(struct ch_task *task) {
 }
 
 void ch_take_over(chela_run *run, const char *text) {
-    if (run->last_words || run->interrupt != CH_IN_INPUT)
+    if (run->last_words || ch_run_interruption(run) != CH_IN_INPUT)
         return;
     run->last_words = ch_strdup(text);
     run->stop = CH_IN_TAKEN_OVER;
-    if (run->over || !run->begun) /* paused, or about to begin: it comes to that then */
+    if (run->over || !ch_run_begun(run)) /* paused, or about to begin: it comes to that then */
         return;
     if (run->batch)
         ch_batch_skip(run->batch, CH_TAKEN_OVER);
@@ -34,7 +40,8 @@ void ch_take_over(chela_run *run, const char *text) {
 }
 
 int chela_run_take_over(chela_run *run, const char *text, size_t len) {
-    if (run->dead || run->retired || ch_run_over(&run->m) || run->interrupt != CH_IN_INPUT)
+    if (run->dead || run->retired || ch_run_over(&run->m) ||
+        ch_run_interruption(run) != CH_IN_INPUT)
         return CHELA_ESTATE;
     if (len == 0)
         return CHELA_EINVAL;

@@ -5,17 +5,34 @@
  *
  * The reply joins the transcript only if it is good: a failed, cut off or
  * refused reply leaves no trace in the history that is sent again. */
+#include "agent/run/think.h"
+
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/context/tool_choice.h"
+#include "agent/context/tool_embedding.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
+#include "agent/provider/target.h"
+#include "agent/run/act.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -24,6 +41,61 @@
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/message/ids.h"
+
+struct ch_turn {
+    unsigned open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
+    const char *key; /* of the target, that the call was made with */
+    struct ch_http_call *call;
+    struct ch_decoder decoder;
+    bool decoding; /* decoder is initialised */
+    struct ch_http_request http;
+    struct ch_sv body[3];
+    bool output_shown;
+    unsigned held;                 /* quirks that would take strict schemas out of the request */
+    enum ch_output_way output_way; /* of this turn */
+    struct ch_buf complaint;       /* what is wrong with a reply, for the model */
+    const char *stop_reason;       /* for TURN_END */
+    bool warned_price;             /* that it is unknown */
+    bool may_redo;                 /* the host can take back what it showed */
+    bool deliver_follow_up;
+};
+
+const size_t ch_turn_size = sizeof(struct ch_turn);
+
+void ch_think_init(chela_run *run, bool may_redo) {
+    run->turn->stop_reason = "error";
+    run->turn->may_redo = may_redo;
+}
+
+void ch_think_drop(chela_run *run) {
+    if (run->turn->decoding)
+        ch_decoder_release(&run->turn->decoder);
+    run->turn->decoding = false;
+}
+
+void ch_think_release(chela_run *run) {
+    ch_buf_release(&run->turn->complaint);
+}
+
+const char *ch_think_key(const chela_run *run) {
+    return run->turn->key;
+}
+
+void ch_think_stopped(chela_run *run, const char *reason) {
+    run->turn->stop_reason = reason;
+}
+
+struct ch_buf *ch_think_complaint(chela_run *run) {
+    return &run->turn->complaint;
+}
+
+bool ch_think_follows_up(const chela_run *run) {
+    return run->turn->deliver_follow_up;
+}
+
+void ch_think_follow_up(chela_run *run, bool deliver) {
+    run->turn->deliver_follow_up = deliver;
+}
 
 static const char nudge_text[] =
     "Your last reply was empty. Answer the request, or say what you need to go on.";
@@ -56,13 +128,11 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
-    ch_queue_take_about(q, &run->about); /* what is known of the newest message */
+    ch_queue_take_about(q, ch_run_origin_about(run)); /* what is known of the newest message */
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = m->blocks[0].text;
-    if (to) { /* the answer from here on is one to this */
-        ch_free(run->answer_to);
-        run->answer_to = to;
-    }
+    if (to) /* the answer from here on is one to this */
+        ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = ch_str(text)};
@@ -84,19 +154,19 @@ static bool remark(chela_run *run, const char *what, const char *so) {
 /* All that steers, then all that happened; a follow-up only when the run would
  * have ended, one at a time. */
 bool ch_think_deliver(chela_run *run) {
-    bool had_ended = run->deliver_follow_up;
-    run->deliver_follow_up = false;
+    bool had_ended = run->turn->deliver_follow_up;
+    run->turn->deliver_follow_up = false;
     if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
         return false;
-    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->complaint)))
+    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->turn->complaint)))
         return false;
-    if (run->m.caution && !remark(run, ch_buf_str(&run->complaint), caution_text))
+    if (run->m.caution && !remark(run, ch_buf_str(&run->turn->complaint), caution_text))
         return false;
     if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
         return false;
     bool steered = run->steering.n > 0;
     if (steered || (had_ended && run->follow_ups.n > 0))
-        ch_guard_reset(&run->guard);
+        ch_act_heard(run);
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
             return false;
@@ -131,56 +201,12 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
     return t;
 }
 
-/* Tools for what a message says, or has called. */
-static void select_for(chela_run *run, const struct ch_msg *m) {
-    struct ch_selection *s = run->session->selection;
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
-            ch_selection_offer(s, b->name);
-        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
-            ch_selection_input(s, &run->policy, b->text);
-    }
-}
-
-struct ch_selection *ch_session_selection(chela_session *s) {
-    const chela_agent *a = s->agent;
-    if (!s->selection)
-        s->selection = ch_selection_new(&(struct ch_selection_opts){
-            .registry = &a->registry,
-            .ranking = &s->agent->ranking,
-            .mode = a->selection,
-            .k = a->selection_size,
-            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
-    return s->selection;
-}
-
-/* Each run's input may add tools to those that its session has. One that begins
- * with a history gets what that would have led to. */
-static void select_tools(chela_run *run) {
-    chela_session *s = run->session;
-    const struct ch_transcript *t = &s->transcript;
-    if (run->selected)
-        return;
-    run->selected = true;
-    size_t i = t->n;
-    if (ch_selection_is_new(ch_session_selection(s))) {
-        i = 0;
-    } else {
-        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
-            i--;
-        i -= i > 0;
-    }
-    for (; i < t->n; i++)
-        select_for(run, t->msgs[i]);
-}
-
 static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
     const struct ch_registry *r = &run->session->agent->registry;
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
         struct ch_sv name = ch_sv_str(r->tools[i]->name);
-        if (ch_policy_allows(&run->policy, name, r->tools[i]->permission) &&
+        if (ch_policy_allows(&run->permit.policy, name, r->tools[i]->permission) &&
             ch_policy_listed(ch_sv_str(only), name))
             out[n++] = ch_tool_def(r->tools[i]);
     }
@@ -191,7 +217,7 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
  * final answer, in turns that have one, at the end. */
 static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
-    const struct ch_policy *p = &run->policy;
+    const struct ch_policy *p = &run->permit.policy;
     struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
     size_t found =
         only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
@@ -200,12 +226,12 @@ static void choose_tools(chela_run *run, const char *only, struct ch_model_reque
         if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
             !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)))
             defs[n++] = defs[i];
-    if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
+    if (p->always && run->turn->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
     for (size_t i = 0; i < n; i++) {
         defs[i].strict |= a->strict;
         defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
-        run->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+        run->turn->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
     }
     req->tools = defs;
     req->ntools = n;
@@ -243,18 +269,18 @@ static int choose_output(chela_run *run, struct ch_model_request *req, struct ch
     const struct ch_output *o = run->session->agent->output;
     if (!o)
         return 0;
-    int rc = ch_output_way(o, req, &run->output_way, err);
+    int rc = ch_output_way(o, req, &run->turn->output_way, err);
     if (rc < 0)
         return rc;
-    ch_output_ask(o, run->output_way, req, &run->arena);
-    if (run->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
-        run->held |= CH_Q_NO_OUTPUT_SCHEMA;
+    ch_output_ask(o, run->turn->output_way, req, &run->arena);
+    if (run->turn->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
+        run->turn->held |= CH_Q_NO_OUTPUT_SCHEMA;
     return 0;
 }
 
 static void force_output(chela_run *run, struct ch_model_request *req) {
     bool alone = req->ntools == 1;
-    if (run->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
+    if (run->turn->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
         return;
     req->choice = CH_CHOICE_ONE;
     req->choice_name = CH_SV(CH_OUTPUT_TOOL);
@@ -268,7 +294,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
-    bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
+    bool patched = is_patched(patch) || run->permit.own_policy || run->m.reasked;
     if (patched || s->patched || tools != s->registry_revision ||
         selected != s->selection_revision || s->revision == 0)
         s->revision++;
@@ -280,7 +306,7 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
 
 /* What this request alone says: what the input came with, what is known of it. */
 static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run), known = ch_buf_sv(&run->recalled);
+    struct ch_sv about = ch_context_note(run), known = ch_recall_text(run);
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
@@ -295,7 +321,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     const char *system = s->system ? s->system : ch_context_system(run);
     if (!system)
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
-    select_tools(run);
+    ch_tool_choice_select(run);
     if (choice) /* a vendor refuses a choice that was not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
     const double *temperature = patch->temperature   ? patch->temperature
@@ -327,22 +353,22 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
-    run->output_way = CH_OUTPUT_AUTO;
-    run->held = 0;
+    run->turn->output_way = CH_OUTPUT_AUTO;
+    run->turn->held = 0;
     choose_tools(run, patch->tools, req);
     int rc = choose_output(run, req, err); /* not every model has tools and a schema at once */
-    if (run->output_way == CH_OUTPUT_BY_TOOL)
+    if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
-    return rc == 0 && ch_beat_is(run) ? ch_beat_request(run, req, err) : rc;
+    return rc == 0 ? ch_features_shape(run, req, err) : rc;
 }
 
 #define TOO_LARGE 1
 
 /* TOO_LARGE: the history has to be made shorter first. */
-static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
-                  struct chela_error *err) {
+static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
+                  size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
     run->target = find_target(run, patch->model, err);
@@ -350,23 +376,24 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
         return err->code;
     ch_window_ask(run->session->agent->rt, run->target);
     ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
-                      ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
-    run->target->ep.api_key = run->key;
+                      ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
+    run->target->ep.api_key = run->turn->key;
     int rc = describe(run, patch, &req, err);
+    *nmessages = req.nmessages;
     *ntools = req.ntools;
     if (rc == 0 && !ch_compact_fits(run, &req))
         return TOO_LARGE;
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
-        rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
+        rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
     if (rc < 0)
         return rc;
-    ch_encoder_body(e, run->body);
-    run->http.body = run->body;
-    run->http.nbody = CH_LEN(run->body);
-    run->http.timeouts = run->session->agent->timeouts;
-    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->http, err);
+    ch_encoder_body(e, run->turn->body);
+    run->turn->http.body = run->turn->body;
+    run->turn->http.nbody = CH_LEN(run->turn->body);
+    run->turn->http.timeouts = run->session->agent->timeouts;
+    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
 }
 
 /* --- the reply */
@@ -383,13 +410,13 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.call.name = ch_str(mev->name);
         ev.call.arguments = ch_str(mev->text);
     } else {
-        bool text = mev->type == CH_MEV_TEXT && !ch_beat_is(run); /* else it is a thought */
+        bool text = mev->type == CH_MEV_TEXT && !ch_features_keep_words(run);
         ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
         if (text && !ch_said_piece(run, &ev))
             return;
-        run->output_shown |= text;
+        run->turn->output_shown |= text;
     }
     if (ch_hook_delta(run, &ev))
         ch_emit(run, &ev);
@@ -447,12 +474,7 @@ static double account(chela_run *run, const struct ch_usage *u) {
     double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
                                   : ch_price_cost(&t->price, u, run->session->agent->cache);
-    run->turn_usage.input += u->input;
-    run->turn_usage.output += u->output;
-    run->turn_usage.cache_read += u->cache_read;
-    run->turn_usage.cache_write += u->cache_write;
-    run->turn_usage.reasoning += u->reasoning;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    ch_run_charge(&run->m, u, cost);
     return cost;
 }
 
@@ -466,9 +488,10 @@ static const char *advice(enum ch_error_class cls) {
 /* A service may find schemas too much for its strict mode. Then it gets them
  * without, now and from now on: the answer and the calls are checked here. */
 static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
-    if (!run->held || r->error.cls != CH_ERR_FORMAT || !ch_error_names_schema(r->error.message))
+    if (!run->turn->held || r->error.cls != CH_ERR_FORMAT ||
+        !ch_error_names_schema(r->error.message))
         return false;
-    run->target->ep.quirks |= run->held;
+    run->target->ep.quirks |= run->turn->held;
     ch_warn(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
             run->target->spec, CH_SV_FMT(r->error.message));
     return true;
@@ -478,10 +501,11 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
-    run->stop_reason = "error";
+    run->turn->stop_reason = "error";
     bool mended = ask_for_less(run, r);
     if (run->dead)
         return;
+    bool shown = run->turn->output_shown && !run->turn->may_redo;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                      .usage = r->usage,
                                      .cost = account(run, &r->usage),
@@ -489,7 +513,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
                                      .retryable = r->error.retryable,
                                      .retry_after_ms = r->error.retry_after_ms,
                                      .mended = mended,
-                                     .output_shown = run->output_shown && !run->may_redo});
+                                     .output_shown = shown});
 }
 
 /* Keep the reply; a refused one does not become history. */
@@ -517,8 +541,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
         ch_buf_add_sv(&run->text, ch_buf_sv(&json));
         return true;
     }
-    ch_buf_clear(&run->complaint);
-    ch_output_complain(run->output_way, ch_buf_sv(&why), &run->complaint);
+    ch_buf_clear(&run->turn->complaint);
+    ch_output_complain(run->turn->output_way, ch_buf_sv(&why), &run->turn->complaint);
     snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
              run->target->spec, ch_buf_str(&why));
     ch_redact_line(run->error);
@@ -526,20 +550,22 @@ static bool answer_fits(chela_run *run, bool has_text) {
 }
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
-    bool beats = ch_beat_is(run), of_use = !beats || ch_beat_reply(run, r);
+    bool is_private = ch_features_keep_words(run);
+    unsigned verdict = ch_features_reply(run, r, &run->turn->complaint);
+    bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = beats || take_text(run, r->msg), /* or meant to be silent */
+                          .has_text = is_private || take_text(run, r->msg), /* or silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
-    run->stop_reason = ch_stop_name(r->stop);
+    run->turn->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
-    if (!beats) /* its request was no history */
+    if (!is_private) /* else the request was no history */
         ch_fill_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
-    if (in.has_text && !beats && r->stop != CH_STOP_REFUSAL)
+    if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_said_end(run);
     if (run->dead)
         return;
@@ -551,9 +577,9 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
     if (!of_use)
         snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
-                 ch_buf_str(&run->complaint));
-    in.review = is_answer && !in.unfit && ch_mode_reviews(run);
-    run->deliver_follow_up = in.calls == 0 && !in.unfit;
+                 ch_buf_str(&run->turn->complaint));
+    in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
+    run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }
 
@@ -561,7 +587,7 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->turn->stop_reason = ch_stop_name(CH_STOP_STOP);
     run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
     ch_buf_clear(&run->text);
     ch_buf_add_sv(&run->text, text);
@@ -573,27 +599,29 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
 /* --- the transport's callbacks */
 
 static void on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(&((chela_run *)user)->decoder, head);
+    ch_decoder_head(&((chela_run *)user)->turn->decoder, head);
 }
 
 static void end_call(chela_run *run, const struct chela_error *err) {
-    run->call = NULL;
-    ch_decoder_end(&run->decoder, err, ch_run_now(run));
-    struct ch_reply *r = &run->decoder.reply;
+    run->turn->call = NULL;
+    ch_decoder_end(&run->turn->decoder, err, ch_run_now(run));
+    struct ch_reply *r = &run->turn->decoder.reply;
     if (run->dead)
         return;
     if (ch_stops(run))
         ch_stop(run);
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
-    else
+    else {
+        ch_act_written(run, false);
         ch_think_reply(run, r);
+    }
 }
 
 static void on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* one look at the clock for all its events */
-    ch_decoder_feed(&run->decoder, data);
+    ch_decoder_feed(&run->turn->decoder, data);
     run->stamp = 0;
     if (ch_stops(run) && !run->dead)
         ch_stop(run);
@@ -607,9 +635,9 @@ static const struct ch_http_handler handler = {on_head, on_data, on_done};
 
 /* A budget that cannot be kept is worth a word, once a run. */
 static bool mind_budget(chela_run *run) {
-    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->warned_price)
+    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->turn->warned_price)
         return true;
-    run->warned_price = true;
+    run->turn->warned_price = true;
     ch_warn(run,
             "the price of %s is not known, so the cost budget cannot be kept (set it under "
             "providers.%s.models)",
@@ -619,13 +647,13 @@ static bool mind_budget(chela_run *run) {
 
 bool ch_think_open(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
-    if (run->turn_open)
+    if (run->turn->open)
         return true;
-    run->turn_open = run->m.turns;
+    run->turn->open = run->m.turns;
     return ch_emit(run, &ev);
 }
 
-static bool announce(chela_run *run, size_t ntools) {
+static bool announce(chela_run *run, size_t nmessages, size_t ntools) {
     struct chela_event ev;
     if (!mind_budget(run) || !ch_think_open(run))
         return false;
@@ -633,22 +661,29 @@ static bool announce(chela_run *run, size_t ntools) {
         .type = CHELA_EV_MODEL_REQUEST,
         .request = {.turn = run->m.turns,
                     .model = run->target->spec,
-                    .messages = ch_beat_is(run) ? 1 : run->session->transcript.n,
+                    .messages = nmessages,
                     .tools = ntools,
-                    .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
+                    .bytes = run->turn->body[0].n + run->turn->body[1].n + run->turn->body[2].n}};
     return ch_emit(run, &ev);
+}
+
+void ch_think_compact(chela_run *run) {
+    if (!run->target)
+        run->target = run->session->agent->targets[run->m.model];
+    run->reply = NULL; /* it may go, and nobody needs it between turns */
+    ch_compact(run, ch_drive);
 }
 
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
-    size_t ntools = 0;
+    size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
-    run->output_shown = false;
+    run->turn->output_shown = false;
     ch_said_begin(run);
-    if (!ch_think_deliver(run) || ch_ponder(run))
+    if (!ch_think_deliver(run) || ch_ponder(run, ch_think))
         return;
-    if (!run->session->system && !ch_recall_ready(run))
+    if (!run->session->system && !ch_recall_ready(run, ch_think))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -657,31 +692,45 @@ void ch_think(chela_run *run) {
         ch_stop(run);
         return;
     }
-    if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))
+    if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
-    int rc = encode(run, &patch, &ntools, &err);
+    int rc = encode(run, &patch, &nmessages, &ntools, &err);
     if (rc < 0 && !run->dead)
         ch_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
-        ch_compact(run);
+        ch_think_compact(run);
     if (rc != 0 || run->dead)
         return;
-    if (!announce(run, ntools))
+    if (!announce(run, nmessages, ntools))
         return;
-    if (run->decoding)
-        ch_decoder_release(&run->decoder);
-    ch_decoder_init_for(&run->decoder, &run->target->ep, on_model_event, run);
-    run->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
-    run->decoding = true;
-    run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
+    if (run->turn->decoding)
+        ch_decoder_release(&run->turn->decoder);
+    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, on_model_event, run);
+    run->turn->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
+    run->turn->decoding = true;
+    run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 
 void ch_think_abort(chela_run *run) {
-    ch_mode_abort(run);
+    ch_features_abort(run);
     ch_ponder_abort(run);
-    struct ch_http_call *call = CH_TAKE(run->call);
+    struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
     ch_compact_abort(run);
     ch_recall_abort(run);
+}
+
+bool ch_think_close(chela_run *run) {
+    if (!run->turn->open)
+        return true;
+    struct chela_event ev = {
+        .type = CHELA_EV_TURN_END,
+        .turn = {run->turn->open, run->turn->stop_reason,
+                 ch_public_usage(&run->m.turn.usage, run->m.turn.cost)}};
+    run->turn->open = 0;
+    run->m.turn.usage = (struct ch_usage){0};
+    run->m.turn.cost = 0;
+    ch_hook_after_model(run, &ev);
+    return ch_emit(run, &ev);
 }

@@ -5,9 +5,15 @@
  * alone, so it gets an agent of its own that borrows everything it does not
  * change: making one costs a copy of the list of tools. The agent it was made
  * from must outlive it. */
+#include "agent/session/agent_override.h"
+
 #include <assert.h>
 
 #include "agent/handle/agent.h"
+#include "agent/machine/bounds.h"
+#include "agent/provider/target.h"
+#include "agent/run/feature.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -30,22 +36,10 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
         a->stop[a->nstop] = ch_arena_sv(&a->arena, ch_sv_str(stop[a->nstop]));
 }
 
-/* Negative: there is none. */
-static void bound(int64_t *limit, int64_t most) {
-    if (most > 0 && (*limit < 0 || *limit > most))
-        *limit = most;
-}
-
-void ch_bounds_apply(const struct ch_bounds *b, struct ch_run_limits *limits) {
-    bound(&limits->max_turns, b->turns);
-    if (b->cost_usd > 0 && (limits->cost_budget < 0 || limits->cost_budget > b->cost_usd))
-        limits->cost_budget = b->cost_usd;
-}
-
 static void apply(chela_agent *a, const struct ch_agent_patch *p) {
     a->bounds = p->bounds;
     ch_bounds_apply(&p->bounds, &a->limits);
-    bound(&a->timeout_ms, p->bounds.timeout_ms);
+    ch_bounds_lower(&a->timeout_ms, p->bounds.timeout_ms);
     if (p->system && *p->system)
         a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)
@@ -102,7 +96,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;
-    a->roles = NULL;
+    ch_features_inherit(a);
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
     ch_list_add(&a->rt->agents, &a->link);
@@ -123,22 +117,6 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     else
         *out = a;
     return rc;
-}
-
-chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
-    chela_agent *found = NULL;
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && strcmp(a->id, id) == 0)
-            found = a;
-    }
-    return found;
-}
-
-chela_agent *ch_agent_root(chela_agent *a) {
-    while (a->base)
-        a = a->base;
-    return a;
 }
 
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,

@@ -5,10 +5,19 @@
  * its own, or interrupts. What waits here, outside of any run, is stored when
  * it comes; when a run begins with it, that is stored in the same transaction.
  * Nothing is dropped without a word in what the model and the reader see. */
-#include "agent/journal/run_journal.h"
-#include "agent/journal/mailbox.h"
-#include "agent/machine/media.h"
+#include "agent/session/input_queue.h"
+
 #include "agent/context/reply_directives.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/media.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -88,8 +97,8 @@ struct ch_shown ch_session_shown(const chela_session *s) {
         ch_queue_shown(&s->inflow->waiting, &sum);
     if (!s->run)
         return sum;
-    if (s->run->input)
-        ch_media_shown(s->run->input, &sum);
+    if (ch_run_origin_input(s->run))
+        ch_media_shown(ch_run_origin_input(s->run), &sum);
     ch_queue_shown(&s->run->steering, &sum);
     ch_queue_shown(&s->run->follow_ups, &sum);
     return sum;
@@ -208,7 +217,7 @@ static void start_waiting(struct ch_inflow *f) {
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
     if (rc == 0)
-        ch_about_move(&s->run->about, &j.about); /* it begins on the loop */
+        ch_about_move(ch_run_origin_about(s->run), &j.about); /* it begins on the loop */
     for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
@@ -231,7 +240,7 @@ static void start_soon(struct ch_inflow *f) {
     ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, on_timer);
 }
 
-void ch_inflow_rested(chela_session *s) {
+static void on_rested(chela_session *s) {
     if (s->inflow && s->inflow->waiting.n > 0)
         start_soon(s->inflow);
 }
@@ -276,7 +285,7 @@ static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opt
     if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
         return false;
     struct ch_behalf behalf = ch_behalf_of(opts);
-    bool fits = same(f, &behalf, &s->run->behalf);
+    bool fits = same(f, &behalf, ch_run_origin_behalf(s->run));
     ch_behalf_release(&behalf);
     if (!fits)
         return false;
@@ -371,7 +380,7 @@ void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
     n->behalf = (struct ch_behalf){0};
 }
 
-void ch_inflow_return(chela_run *run, struct ch_queue *q) {
+static void take_back(chela_run *run, struct ch_queue *q) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
     uint64_t seq = ch_queue_seq(q);
     struct ch_about about = {0};
@@ -379,8 +388,10 @@ void ch_inflow_return(chela_run *run, struct ch_queue *q) {
     CH_AUTOFREE char *to = ch_queue_take_to(q);
     struct ch_msg *m = ch_queue_pop(q);
 
-    ch_behalf_apply(&run->behalf, &opts);
+    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
     wait_again(inflow(run->session), m, seq, ch_behalf_of(&opts),
                &(struct ch_origin){.to = to, .about = &about});
     ch_about_release(&about);
 }
+
+const struct ch_session_owner ch_inflow_owner = {on_rested, take_back};

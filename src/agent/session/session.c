@@ -1,10 +1,27 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
+#include "agent/session/session.h"
+
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/journal/run_journal.h"
-#include "agent/journal/mailbox.h"
-#include "agent/machine/media.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/media.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/parent.h"
+#include "agent/run/recover.h"
+#include "agent/run/takeover.h"
+#include "agent/session/children.h"
+#include "agent/session/input_queue.h"
+#include "agent/session/restore.h"
 #include "chela/channel.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -13,18 +30,6 @@
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
 #include "tool/process/jobs.h"
-
-chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (strcmp(s->key, key) == 0)
-                return s;
-        }
-    }
-    return NULL;
-}
 
 /* --- what happens by itself */
 
@@ -62,13 +67,14 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     if (!key)
         ch_random_id("s_", fresh);
     chela_session *s = ch_alloc(sizeof(*s));
+    s->owner = &ch_inflow_owner;
     s->agent = agent;
     s->key = ch_strdup(key ? key : fresh);
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
     ch_queue_init(&s->events);
     ch_list_add(&agent->sessions, &s->link);
     if (kept)
-        ch_keep_open(s);
+        ch_restore_open(s);
     *out = s;
     return 0;
 }
@@ -87,7 +93,7 @@ static void deliver_notes(chela_session *s, const chela_run *run) {
         struct ch_past_note *n = CH_CONTAINER(i, struct ch_past_note, link);
         if (n->alone || !n->msg || n->msg->nblocks == 0)
             continue;
-        if (!ch_behalf_same(&n->behalf, &run->behalf, s->agent->policies)) {
+        if (!ch_behalf_same(&n->behalf, ch_run_origin_behalf(run), s->agent->policies)) {
             ch_inflow_recall(s, n);
             continue;
         }
@@ -108,15 +114,15 @@ static void supersede(chela_session *s, const chela_run *run) {
         deliver_notes(s, run);
     ch_keep_forget(s);
     if (k && k->state == CH_KEEP_FAILED)
-        ch_keep_open(s);
+        ch_restore_open(s);
 }
 
 /* A run was started before anybody could know that another one waits. */
 static bool may_begin(chela_session *s) {
     struct chela_error err = {0};
-    if (!s->keep->past || (!s->run->input && !s->run->compacts))
+    if (!s->keep->past || (!ch_run_origin_input(s->run) && !ch_run_origin_compacts(s->run)))
         return true;
-    if (s->run->compacts) {
+    if (ch_run_origin_compacts(s->run)) {
         ch_fail(&err, CHELA_ESTATE, "session '%s' has an unfinished run", s->key);
         ch_run_lost(s->run, &err);
         return false;
@@ -131,7 +137,7 @@ static bool may_begin(chela_session *s) {
 }
 
 void ch_session_opened(chela_session *s) {
-    bool waits = s->run && !s->run->over && !s->run->begun;
+    bool waits = s->run && !s->run->over && !ch_run_begun(s->run);
     if (waits && may_begin(s))
         ch_run_admit(s->run);
     if (s->on_ready)
@@ -273,10 +279,6 @@ static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
     return opts;
 }
 
-static char *dup_opt(const char *text) {
-    return text ? ch_strdup(text) : NULL;
-}
-
 static void hand_out(chela_run *run, chela_run **out) {
     if (!out)
         return;
@@ -323,21 +325,18 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     if (rc == 0)
         rc = ch_inbox_check(s, &opts, err);
     if (rc == 0)
-        rc = ch_run_new(s, &opts, &run, err);
+        rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0) {
         ch_msg_free(input);
         return rc;
     }
-    run->input = input;
-    run->event = dup_opt(opts.event_id);
-    run->answer_to = dup_opt(opts.answer_to);
-    run->drop_if = dup_opt(opts.drop_if);
+    ch_run_origin_message(run, input, &opts);
     if (opts.answer_to) { /* it may be the same text */
         char *to = ch_strdup(opts.answer_to);
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_about_set(&run->about, s, opts.inbound);
+    ch_about_set(ch_run_origin_about(run), s, opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);
@@ -372,13 +371,12 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
                        status);
     chela_run *run;
-    int rc = ch_run_new(s, &opts, &run, err);
+    int rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
         return rc;
-    run->compacts = true;
-    run->focus = focus && *focus ? ch_strdup(focus) : NULL;
+    ch_run_origin_compact(run, focus);
     if (s->keep && s->keep->state == CH_KEEP_FAILED)
-        ch_keep_open(s);
+        ch_restore_open(s);
     use_run(s, run);
     hand_out(run, out);
     ch_run_begin(run);
@@ -420,8 +418,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
                        waits.approvals ? "approval" : "answers");
     if (given) {
         struct chela_run_opts opts = run_opts(given);
-        s->run->on_event = opts.on_event;
-        s->run->user = opts.user;
+        ch_run_listen(s->run, opts.on_event, opts.user);
     }
     hand_out(s->run, out);
     ch_run_begin(s->run);
@@ -473,7 +470,7 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         ch_queue_keep(q, from->to);
         ch_queue_about(q, from->about);
     }
-    if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
+    if (run->session->keep && !ch_run_origin_input(run)) { /* else delivery stores it */
         static const struct ch_origin nowhere;
         ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
     }

@@ -10,7 +10,7 @@
  * Known messages are kept in memory and are unknown after a restart. */
 #include "gateway/chat/chat_actions.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "agent/handle/driver.h"
+#include "agent/handle/agent.h"
 #include "base/log.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
@@ -21,29 +21,29 @@
 
 /* --- /stop */
 
-static void command_stop(struct ch_chat_event *p, struct ch_sv rest) {
-    bool waited = ch_approval_decision_deny_all(p->chat, p->in.session, p->in.about.sender_id);
-    struct ch_lane *l = ch_lane_find(p->chat->gw, ch_sv_str(p->in.session));
+static void command_stop(struct ch_chat_event *e, struct ch_sv rest) {
+    bool waited = ch_approval_decision_deny_all(e->chat, e->in.session, e->in.about.sender_id);
+    struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
     bool runs = l && l->running;
     (void)rest;
     if (runs)
         chela_cancel(l->run, "stopped by /stop");
-    ch_chat_event_reply(p, runs || waited ? "Stopped." : "Nothing is running here.");
+    ch_chat_event_reply(e, runs || waited ? "Stopped." : "Nothing is running here.");
 }
 
 /* --- /status */
 
-static void command_status(struct ch_chat_event *p, struct ch_sv rest) {
+static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
     (void)rest;
-    chela_gateway *gw = p->chat->gw;
-    struct ch_lane *l = ch_lane_find(gw, ch_sv_str(p->in.session));
-    chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(p->chat->agent));
+    chela_gateway *gw = e->chat->gw;
+    struct ch_lane *l = ch_lane_find(gw, ch_sv_str(e->in.session));
+    chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(e->chat->agent));
     CH_BUF_AUTO text = {0};
     agent = agent ? agent : gw->agents[0];
     ch_buf_addf(&text, "agent: %s\nmodel: %s\nsession: %s\nnow: %s", agent->id ? agent->id : "-",
-                agent->ntargets ? agent->targets[0]->spec : "-", p->in.session,
+                agent->ntargets ? agent->targets[0]->spec : "-", e->in.session,
                 l && l->running ? "working" : "idle");
-    ch_chat_event_reply(p, ch_buf_str(&text));
+    ch_chat_event_reply(e, ch_buf_str(&text));
 }
 
 /* --- /new: the conversation so far is moved to another key */
@@ -87,82 +87,82 @@ static void new_conversation_free(struct ch_work *w) {
 
 static void command_on_forked(struct ch_work *w) {
     struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
-    struct ch_chat_event *p = r->event;
-    p->accepting = false;
-    if (!p->chat) {
-        ch_chat_event_drop(p);
+    struct ch_chat_event *e = r->event;
+    e->accepting = false;
+    if (!e->chat) {
+        ch_chat_event_drop(e);
     } else if (r->rc == 0) {
-        ch_chat_event_reply(p, "This is a new conversation.");
+        ch_chat_event_reply(e, "This is a new conversation.");
     } else {
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->from,
                r->err.message);
-        ch_chat_event_reply(p, "A new conversation cannot be started now.");
+        ch_chat_event_reply(e, "A new conversation cannot be started now.");
     }
     new_conversation_free(w);
 }
 
-static void command_new(struct ch_chat_event *p, struct ch_sv rest) {
+static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
     (void)rest;
-    struct ch_lane *l = ch_lane_find(p->chat->gw, ch_sv_str(p->in.session));
+    struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
     struct new_conversation *r = ch_alloc(sizeof(*r));
     CH_BUF_AUTO to = {0};
     if (l)
         ch_lane_close(l);
-    ch_buf_addf(&to, "%s~%s", p->in.session, p->in.about.message_id);
+    ch_buf_addf(&to, "%s~%s", e->in.session, e->in.about.message_id);
     r->work = (struct ch_work){
         .run = command_fork_session, .done = command_on_forked, .dropped = new_conversation_free};
-    r->event = p;
-    r->store = p->chat->gw->store;
-    r->from = ch_strdup(p->in.session);
+    r->event = e;
+    r->store = e->chat->gw->store;
+    r->from = ch_strdup(e->in.session);
     r->to = ch_buf_take(&to);
-    p->accepting = true;
-    ch_work_submit(p->chat->gw->rt->workers, &r->work);
+    e->accepting = true;
+    ch_work_submit(e->chat->gw->rt->workers, &r->work);
 }
 
 /* --- /compact [WHAT MATTERS] */
 
 static void command_on_compact_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, watcher);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, watcher);
     if (ev->type == CHELA_EV_COMPACTION)
-        p->in.text = ch_arena_printf(&p->arena, "Condensed: about %zu tokens instead of %zu.",
+        e->in.text = ch_arena_printf(&e->arena, "Condensed: about %zu tokens instead of %zu.",
                                      ev->compaction.tokens_after, ev->compaction.tokens_before);
     if (ev->type != CHELA_EV_RUN_END)
         return;
     if (ev->end.error.n)
-        p->in.text = ch_arena_printf(&p->arena, "Condensing failed: %.*s", (int)ev->end.error.n,
+        e->in.text = ch_arena_printf(&e->arena, "Condensing failed: %.*s", (int)ev->end.error.n,
                                      ev->end.error.p);
-    ch_chat_event_reply(p, p->in.text);
+    ch_chat_event_reply(e, e->in.text);
 }
 
 static void command_on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                      const struct chela_error *failed) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, wait);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    struct ch_sv rest = ch_sv_trim(ch_sv_str(p->in.text));
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(e->in.text));
     ch_sv_split(&rest, ' ');
-    const char *focus = rest.p ? ch_arena_str(&p->arena, ch_sv_trim(rest)) : NULL;
+    const char *focus = rest.p ? ch_arena_str(&e->arena, ch_sv_trim(rest)) : NULL;
     int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
     if (rc < 0) {
-        ch_chat_event_reply(p, rc == CHELA_EBUSY || rc == CHELA_ESTATE
+        ch_chat_event_reply(e, rc == CHELA_EBUSY || rc == CHELA_ESTATE
                                    ? "The agent is working: repeat the command when it is done."
                                    : err.message);
         return;
     }
-    p->in.text = "There is nothing to condense.";
-    p->watcher.event = command_on_compact_event;
-    ch_lane_watch(l, &p->watcher);
+    e->in.text = "There is nothing to condense.";
+    e->watcher.event = command_on_compact_event;
+    ch_lane_watch(l, &e->watcher);
 }
 
-static void command_compact(struct ch_chat_event *p, struct ch_sv rest) {
+static void command_compact(struct ch_chat_event *e, struct ch_sv rest) {
     struct chela_error err = {0};
     struct ch_lane *l;
     (void)rest;
-    if (ch_chat_lane_use(p->chat, p->in.session, &l, &err) < 0) {
-        ch_chat_event_reply(p, err.message);
+    if (ch_chat_lane_use(e->chat, e->in.session, &l, &err) < 0) {
+        ch_chat_event_reply(e, err.message);
         return;
     }
-    p->wait.ready = command_on_compact_ready;
-    ch_lane_when_ready(l, &p->wait);
+    e->wait.ready = command_on_compact_ready;
+    ch_lane_when_ready(l, &e->wait);
 }
 
 /* --- /approve [ID] [allow-once|allow-always|deny] */
@@ -173,41 +173,42 @@ static bool is_decision(struct ch_sv word) {
 }
 
 static void command_on_decided(struct ch_sv answer, void *tag) {
-    struct ch_chat_event *p = tag;
-    p->accepting = false;
-    if (p->chat)
-        ch_chat_event_reply(p, ch_arena_str(&p->arena, answer));
+    struct ch_chat_event *e = tag;
+    e->accepting = false;
+    if (e->chat)
+        ch_chat_event_reply(e, ch_arena_str(&e->arena, answer));
     else
-        ch_chat_event_drop(p);
+        ch_chat_event_drop(e);
 }
 
-static void command_approve(struct ch_chat_event *p, struct ch_sv rest) {
+static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
     struct ch_sv id = ch_sv_split(&rest, ' '), word = ch_sv_trim(rest);
     if (is_decision(id) && !word.n) {
         word = id;
         id = ch_sv("", 0);
     }
-    const char *found = ch_approval_prompt_find_in_session(p->chat, p->in.session, id);
+    const char *found = ch_approval_prompt_find_in_session(e->chat, e->in.session, id);
     if (!found) {
-        ch_chat_event_reply(p, id.n ? "No call with that id waits here."
+        ch_chat_event_reply(e, id.n ? "No call with that id waits here."
                                     : "Say which: /approve ID allow-once, allow-always or deny.");
         return;
     }
-    struct ch_decision d = {.session = p->in.session, .approval = found,
-                            .word = word.n ? ch_arena_str(&p->arena, word) : "allow-once",
-                            .by = p->in.about.sender_id};
-    p->accepting = true;
-    ch_approval_decision_apply_in_words(p->chat, &d, command_on_decided, p);
+    struct ch_decision d = {.session = e->in.session,
+                            .approval = found,
+                            .word = word.n ? ch_arena_str(&e->arena, word) : "allow-once",
+                            .by = e->in.about.sender_id};
+    e->accepting = true;
+    ch_approval_decision_apply_in_words(e->chat, &d, command_on_decided, e);
 }
 
 /* --- all commands */
 
-static void command_help(struct ch_chat_event *p, struct ch_sv rest);
+static void command_help(struct ch_chat_event *e, struct ch_sv rest);
 
 static const struct {
     const char *name, *words, *help;
     bool owner; /* for owners only */
-    void (*run)(struct ch_chat_event *p, struct ch_sv rest);
+    void (*run)(struct ch_chat_event *e, struct ch_sv rest);
 } commands[] = {
     {"/stop", "", "stop the run in this chat", false, command_stop},
     {"/new", "", "begin a new conversation", false, command_new},
@@ -223,32 +224,32 @@ static const struct {
     {"/help", "", "these commands", false, command_help},
 };
 
-static void command_help(struct ch_chat_event *p, struct ch_sv rest) {
+static void command_help(struct ch_chat_event *e, struct ch_sv rest) {
     CH_BUF_AUTO text = {0};
     (void)rest;
     for (size_t i = 0; i < CH_LEN(commands); i++)
         ch_buf_addf(&text, "%s%s%s: %s", i ? "\n" : "", commands[i].name, commands[i].words,
                     commands[i].help);
-    ch_chat_event_reply(p, ch_buf_str(&text));
+    ch_chat_event_reply(e, ch_buf_str(&text));
 }
 
-static bool command_is_owner(const struct ch_chat_event *p) {
-    const struct ch_channel *c = p->chat->channel;
-    return c->ops->is_owner && p->in.about.sender_id &&
-           c->ops->is_owner(p->chat->channel, p->in.about.sender_id);
+static bool command_is_owner(const struct ch_chat_event *e) {
+    const struct ch_channel *c = e->chat->channel;
+    return c->ops->is_owner && e->in.about.sender_id &&
+           c->ops->is_owner(e->chat->channel, e->in.about.sender_id);
 }
 
-bool ch_chat_commands_run(struct ch_chat_event *p) {
-    struct ch_sv rest = ch_sv_trim(ch_sv_str(p->in.text)), word = ch_sv_split(&rest, ' ');
+bool ch_chat_commands_run(struct ch_chat_event *e) {
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(e->in.text)), word = ch_sv_split(&rest, ' ');
     rest = rest.p ? ch_sv_trim(rest) : ch_sv("", 0);
     for (size_t i = 0; i < CH_LEN(commands); i++) {
         if (!ch_sv_eq_nocase(word, ch_sv_str(commands[i].name)) ||
             (rest.n && !*commands[i].words))
             continue;
-        if (commands[i].owner && !command_is_owner(p))
-            ch_chat_event_reply(p, "Only an owner of this channel may do that.");
+        if (commands[i].owner && !command_is_owner(e))
+            ch_chat_event_reply(e, "Only an owner of this channel may do that.");
         else
-            commands[i].run(p, rest);
+            commands[i].run(e, rest);
         return true;
     }
     return false;

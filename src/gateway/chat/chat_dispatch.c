@@ -3,7 +3,10 @@
 
 #include "agent/context/context.h"
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/machine/event.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -28,56 +31,57 @@
 /* --- sending an event to its session */
 
 /* A run that processes several messages replies to the newest. */
-static bool dispatch_is_answered(const struct ch_chat_event *p) {
-    const chela_run *run = p->lane->run;
-    return run && run->answer_to && strcmp(run->answer_to, p->in.to) == 0;
+static bool dispatch_is_answered(const struct ch_chat_event *e) {
+    const chela_run *run = e->lane->run;
+    const char *to = run ? ch_run_origin_answer_to(run) : NULL;
+    return to && strcmp(to, e->in.to) == 0;
 }
 
-static void stream_reply(struct ch_chat_event *p, const struct chela_event *ev) {
-    const struct ch_channel_ops *ops = p->chat->channel->ops;
-    if (ops->stream && ev->type == CHELA_EV_TEXT_DELTA && dispatch_is_answered(p))
-        ops->stream(p->chat->channel, &p->in, ch_unstr(ev->delta.so_far));
+static void stream_reply(struct ch_chat_event *e, const struct chela_event *ev) {
+    const struct ch_channel_ops *ops = e->chat->channel->ops;
+    if (ops->stream && ev->type == CHELA_EV_TEXT_DELTA && dispatch_is_answered(e))
+        ops->stream(e->chat->channel, &e->in, ch_unstr(ev->delta.so_far));
 }
 
 /* The event lives until its run ends. */
 static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, watcher);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, watcher);
     if (ev->type != CHELA_EV_RUN_END) {
-        stream_reply(p, ev);
+        stream_reply(e, ev);
         return;
     }
-    ch_chat_event_show_working(p, false);
-    ch_chat_event_drop(p);
+    ch_chat_event_show_working(e, false);
+    ch_chat_event_drop(e);
 }
 
 /* Another gateway holds the session's lease. It takes the event from the inbox, or this
  * gateway does when the lease is free, whichever comes first. Other errors leave the event
  * to the next recovery. */
-static void dispatch_postpone(struct ch_chat_event *p, const struct chela_error *why) {
-    p->postponed = why->code == CHELA_EBUSY;
-    if (p->tries++ == 0)
-        ch_log(p->postponed ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s",
-               p->in.id, why->message);
-    if (!p->postponed)
-        ch_chat_event_drop(p);
+static void dispatch_postpone(struct ch_chat_event *e, const struct chela_error *why) {
+    e->postponed = why->code == CHELA_EBUSY;
+    if (e->tries++ == 0)
+        ch_log(e->postponed ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s",
+               e->in.id, why->message);
+    if (!e->postponed)
+        ch_chat_event_drop(e);
 }
 
 /* Tools that a run for this message must not use. */
-static const char *denied_tools(const struct ch_chat_event *p) {
-    bool bound = ch_chat_service_agent(p->chat)->gateway_tool &&
-                 !ch_gateway_tool_is_allowed(p->chat, &p->in.about);
+static const char *denied_tools(const struct ch_chat_event *e) {
+    bool bound = ch_chat_service_agent(e->chat)->gateway_tool &&
+                 !ch_gateway_tool_is_allowed(e->chat, &e->in.about);
     return bound ? "gateway" : NULL;
 }
 
-static int send_to_session(struct ch_chat_event *p, struct ch_lane *l, struct ch_sv text,
+static int send_to_session(struct ch_chat_event *e, struct ch_lane *l, struct ch_sv text,
                            struct chela_error *err) {
-    const char *approve = ch_approval_prompt_policy(p->chat);
+    const char *approve = ch_approval_prompt_policy(e->chat);
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = approve, .channel = p->in.about.channel,
-                       .sender = p->in.about.sender_id, .inbound = &p->in.about,
-                       .event_id = p->in.id, .answer_to = p->in.to, .deny = denied_tools(p),
-                       .media = p->in.media, .nmedia = p->in.nmedia);
-    int rc = ch_reply_target_attach(p->chat, l, p->in.to, err);
+        CHELA_RUN_OPTS(.approve = approve, .channel = e->in.about.channel,
+                       .sender = e->in.about.sender_id, .inbound = &e->in.about,
+                       .event_id = e->in.id, .answer_to = e->in.to, .deny = denied_tools(e),
+                       .media = e->in.media, .nmedia = e->in.nmedia);
+    int rc = ch_reply_target_attach(e->chat, l, e->in.to, err);
     if (rc == 0 && ch_lane_was_interrupted(l))
         rc = ch_lane_resume(l, approve, err);
     return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
@@ -85,98 +89,98 @@ static int send_to_session(struct ch_chat_event *p, struct ch_lane *l, struct ch
 
 static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                    const struct chela_error *failed) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, wait);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    if (!failed && p->in.nmedia)
-        ch_pictures_fit(&p->in, ch_session_shown(l->session), &p->arena);
-    struct ch_sv text = ch_sv_str(*p->in.text ? p->in.text : NO_WORDS);
+    if (!failed && e->in.nmedia)
+        ch_pictures_fit(&e->in, ch_session_shown(l->session), &e->arena);
+    struct ch_sv text = ch_sv_str(*e->in.text ? e->in.text : NO_WORDS);
     CH_BUF_AUTO words = {0};
-    if (!failed && ch_context_words(l->agent, p->in.about.channel, p->in.about.sender_id, text,
+    if (!failed && ch_context_words(l->agent, e->in.about.channel, e->in.about.sender_id, text,
                                     &words, &err) < 0) {
-        ch_chat_event_reply(p, err.message);
+        ch_chat_event_reply(e, err.message);
         return;
     }
-    int rc = failed ? err.code : send_to_session(p, l, ch_buf_sv(&words), &err);
+    int rc = failed ? err.code : send_to_session(e, l, ch_buf_sv(&words), &err);
     if (rc == 0) {
-        ch_chat_event_show_working(p, true);
-        p->watcher.event = dispatch_on_event;
-        p->lane = l;
-        ch_lane_watch(l, &p->watcher);
+        ch_chat_event_show_working(e, true);
+        e->watcher.event = dispatch_on_event;
+        e->lane = l;
+        ch_lane_watch(l, &e->watcher);
         return;
     }
     if (rc == CHELA_ELIMIT) {
-        ch_chat_event_reply(p, "Too many messages are waiting. Please repeat yours later.");
+        ch_chat_event_reply(e, "Too many messages are waiting. Please repeat yours later.");
         return;
     }
     if (rc == CHELA_EEXIST)
-        ch_chat_event_drop(p);
+        ch_chat_event_drop(e);
     else
-        dispatch_postpone(p, &err);
+        dispatch_postpone(e, &err);
 }
 
-void ch_chat_dispatch_to_lane(struct ch_chat_event *p) {
+void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    ch_chat_actions_on_received(p->chat, &p->in);
-    if (ch_chat_service_agent(p->chat)->companion) {
-        ch_chat_room_hear(p);
+    ch_chat_actions_on_received(e->chat, &e->in);
+    if (ch_companion_of(ch_chat_service_agent(e->chat))) {
+        ch_chat_room_hear(e);
         return;
     }
-    p->wait.ready = dispatch_on_lane_ready;
-    if (ch_chat_lane_use(p->chat, p->in.session, &lane, &err) == 0) {
-        ch_lane_when_ready(lane, &p->wait);
+    e->wait.ready = dispatch_on_lane_ready;
+    if (ch_chat_lane_use(e->chat, e->in.session, &lane, &err) == 0) {
+        ch_lane_when_ready(lane, &e->wait);
         return;
     }
-    dispatch_postpone(p, &err);
+    dispatch_postpone(e, &err);
 }
 
 /* The oldest event of the session that is preparing or queued. */
 static struct ch_chat_event *find_predecessor(struct ch_chat_service *chat, const char *session) {
     for (CH_LIST_EACH(k, &chat->events)) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
-        if ((p->preparing || p->queued) && strcmp(p->in.session, session) == 0)
-            return p;
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
+        if ((e->preparing || e->queued) && strcmp(e->in.session, session) == 0)
+            return e;
     }
     return NULL;
 }
 
 static void dispatch_on_prepared(void *tag);
 
-static void dispatch_prepare_arrival(struct ch_chat_event *p) {
-    struct ch_channel *c = p->chat->channel;
-    p->in.overheard = ch_chat_service_agent(p->chat)->companion != NULL;
-    c->ops->prepare(c, &p->in, &p->arena, ch_chat_service_workspace(p->chat), dispatch_on_prepared,
-                    p);
+static void dispatch_prepare_arrival(struct ch_chat_event *e) {
+    struct ch_channel *c = e->chat->channel;
+    e->in.overheard = ch_companion_of(ch_chat_service_agent(e->chat)) != NULL;
+    c->ops->prepare(c, &e->in, &e->arena, ch_chat_service_workspace(e->chat), dispatch_on_prepared,
+                    e);
 }
 
 static void dispatch_on_topic_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                     const struct chela_error *failed) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, wait);
-    p->in.fresh = !failed && l->session->transcript.n == 0;
-    dispatch_prepare_arrival(p);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
+    e->in.fresh = !failed && l->session->transcript.n == 0;
+    dispatch_prepare_arrival(e);
 }
 
 /* The channel is told whether a topic is new to its session. Rooms hear every line of a
  * topic and need not know. */
-static void dispatch_prepare(struct ch_chat_event *p) {
+static void dispatch_prepare(struct ch_chat_event *e) {
     struct ch_lane *lane;
-    p->preparing = true;
-    if (!p->in.about.thread_id || ch_chat_service_agent(p->chat)->companion ||
-        ch_chat_lane_use(p->chat, p->in.session, &lane, NULL) < 0) {
-        dispatch_prepare_arrival(p);
+    e->preparing = true;
+    if (!e->in.about.thread_id || ch_companion_of(ch_chat_service_agent(e->chat)) ||
+        ch_chat_lane_use(e->chat, e->in.session, &lane, NULL) < 0) {
+        dispatch_prepare_arrival(e);
         return;
     }
-    p->wait.ready = dispatch_on_topic_ready;
-    ch_lane_when_ready(lane, &p->wait);
+    e->wait.ready = dispatch_on_topic_ready;
+    ch_lane_when_ready(lane, &e->wait);
 }
 
 /* Keeps the messages of one session in order: a picture before the question about it. */
 static void dispatch_on_prepared(void *tag) {
-    struct ch_chat_event *p = tag;
-    struct ch_chat_service *chat = p->chat;
-    CH_AUTOFREE char *session = ch_strdup(p->in.session);
-    p->preparing = false;
-    ch_chat_dispatch_to_lane(p);
+    struct ch_chat_event *e = tag;
+    struct ch_chat_service *chat = e->chat;
+    CH_AUTOFREE char *session = ch_strdup(e->in.session);
+    e->preparing = false;
+    ch_chat_dispatch_to_lane(e);
     struct ch_chat_event *next = find_predecessor(chat, session);
     if (next && next->queued) {
         next->queued = false;
@@ -184,31 +188,31 @@ static void dispatch_on_prepared(void *tag) {
     }
 }
 
-void ch_chat_dispatch_event(struct ch_chat_event *p) {
-    if (ch_chat_commands_run(p))
+void ch_chat_dispatch_event(struct ch_chat_event *e) {
+    if (ch_chat_commands_run(e))
         return;
-    if (!p->chat->channel->ops->prepare)
-        ch_chat_dispatch_to_lane(p);
-    else if (find_predecessor(p->chat, p->in.session))
-        p->queued = true;
+    if (!e->chat->channel->ops->prepare)
+        ch_chat_dispatch_to_lane(e);
+    else if (find_predecessor(e->chat, e->in.session))
+        e->queued = true;
     else
-        dispatch_prepare(p);
+        dispatch_prepare(e);
 }
 
-void ch_chat_dispatch_judge(struct ch_chat_event *p) {
-    struct ch_channel *c = p->chat->channel;
-    switch (c->ops->judge(c, &p->in)) {
+void ch_chat_dispatch_judge(struct ch_chat_event *e) {
+    struct ch_channel *c = e->chat->channel;
+    switch (c->ops->judge(c, &e->in)) {
     case CH_TAKE:
-        ch_chat_dispatch_event(p);
+        ch_chat_dispatch_event(e);
         break;
     case CH_MEET:
-        ch_chat_pairing_check(p);
+        ch_chat_pairing_check(e);
         break;
     case CH_IGNORE:
-        ch_chat_event_settle(p);
+        ch_chat_event_settle(e);
         break;
     case CH_LATER:
-        p->awaits_channel = true;
+        e->awaits_channel = true;
         break;
     }
 }
@@ -218,36 +222,35 @@ static void dispatch_on_channel_ready(struct ch_channel *c, void *user) {
     struct ch_chat_service *chat = user;
     struct ch_link *k = chat->events.head.next, *next;
     for (; c == chat->channel && k != &chat->events.head; k = next) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
         next = k->next;
-        if (!p->awaits_channel)
+        if (!e->awaits_channel)
             continue;
-        p->awaits_channel = false;
-        if (c->ops->recall(c, p->in.data, &p->arena, &p->in, NULL) == 0)
-            ch_chat_dispatch_judge(p);
+        e->awaits_channel = false;
+        if (c->ops->recall(c, e->in.data, &e->arena, &e->in, NULL) == 0)
+            ch_chat_dispatch_judge(e);
     }
 }
 
 static void dispatch_on_accepted(int rc, const struct chela_error *err, void *user) {
-    struct ch_chat_event *p = user;
-    p->accepting = false;
-    if (p->on_accepted && p->chat)
-        p->on_accepted(rc, err, p->accepted_tag);
-    if (rc == 0 && p->chat)
-        ch_chat_dispatch_judge(p);
+    struct ch_chat_event *e = user;
+    e->accepting = false;
+    if (e->on_accepted && e->chat)
+        e->on_accepted(rc, err, e->accepted_tag);
+    if (rc == 0 && e->chat)
+        ch_chat_dispatch_judge(e);
     else
-        ch_chat_event_drop(p);
+        ch_chat_event_drop(e);
 }
 
-int ch_chat_dispatch_accept(struct ch_chat_event *p, chela_accepted_fn *done, void *tag,
+int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, void *tag,
                             struct chela_error *err) {
-    struct chela_inbox_event e =
-        CHELA_INBOX_EVENT(.id = p->in.id, .session = p->in.session, .data = p->in.data.p,
-                          .n = p->in.data.n);
-    p->accepting = true;
-    p->on_accepted = done;
-    p->accepted_tag = tag;
-    return chela_inbox_accept(p->chat->gw->rt, &e, dispatch_on_accepted, p, err);
+    struct chela_inbox_event stored = CHELA_INBOX_EVENT(.id = e->in.id, .session = e->in.session,
+                                                        .data = e->in.data.p, .n = e->in.data.n);
+    e->accepting = true;
+    e->on_accepted = done;
+    e->accepted_tag = tag;
+    return chela_inbox_accept(e->chat->gw->rt, &stored, dispatch_on_accepted, e, err);
 }
 
 /* A channel fetched a message itself (channel.h). */
@@ -255,12 +258,12 @@ static void dispatch_on_arrived(const struct ch_arrival *in, struct ch_arena *a,
                                 chela_accepted_fn *done, void *tag, void *user) {
     struct chela_error err = {0};
     struct ch_chat_service *chat = user;
-    struct ch_chat_event *p = ch_chat_event_new(chat);
-    p->arena = *a;
-    p->in = *in;
-    if (ch_chat_dispatch_accept(p, done, tag, &err) == 0)
+    struct ch_chat_event *e = ch_chat_event_new(chat);
+    e->arena = *a;
+    e->in = *in;
+    if (ch_chat_dispatch_accept(e, done, tag, &err) == 0)
         return;
-    ch_chat_event_drop(p);
+    ch_chat_event_drop(e);
     done(err.code, &err, tag);
 }
 

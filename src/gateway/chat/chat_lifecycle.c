@@ -9,8 +9,9 @@
  * sends have a receipt and all messages it fetched are in the inbox. */
 #include "gateway/chat/chat_lifecycle.h"
 
-#include "agent/handle/driver.h"
-#include "agent/journal/mailbox.h"
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/session.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -128,7 +129,7 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     if (!agent)
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct planned_channel *p = ch_alloc(sizeof(*p));
-    bool listens = agent->companion != NULL;
+    bool listens = ch_companion_of(agent) != NULL;
     p->chat = find_service(gw, o.name);
     p->fresh = !p->chat;
     p->chat = p->fresh ? ch_chat_service_new(gw, ch_chat_dispatch_event) : p->chat;
@@ -159,8 +160,8 @@ int ch_chat_lifecycle_plan(chela_gateway *gw, const struct chela_gateway_opts *o
 /* Does the channel wait for a callback of this gateway? */
 static bool has_pending_work(const struct ch_chat_service *chat) {
     for (CH_LIST_EACH(k, &chat->events)) {
-        const struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
-        if (p->accepting || p->preparing || p->queued)
+        const struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
+        if (e->accepting || e->preparing || e->queued)
             return true;
     }
     return !ch_list_empty(&chat->decisions);
@@ -194,12 +195,12 @@ static void free_old_channel(struct old_channel *f) {
 
 static void close_service(struct ch_chat_service *chat) {
     ch_chat_rooms_release(chat);
-    for (struct ch_chat_event *p; (p = CH_LIST_FIRST(&chat->events, struct ch_chat_event, link));) {
-        ch_list_del(&p->link);
-        if (p->accepting)
-            p->chat = NULL; /* its callback frees it */
+    for (struct ch_chat_event *e; (e = CH_LIST_FIRST(&chat->events, struct ch_chat_event, link));) {
+        ch_list_del(&e->link);
+        if (e->accepting)
+            e->chat = NULL; /* its callback frees it */
         else
-            ch_chat_event_drop(p);
+            ch_chat_event_drop(e);
     }
     ch_approval_decisions_release(chat);
     ch_approval_prompts_release(chat);
@@ -272,10 +273,10 @@ static void lifecycle_deliver(chela_runtime *rt, const struct chela_outbound *m,
 /* The old channel removes its signs that the agent is working; the new one adds its own. */
 static void lifecycle_mark_working(struct ch_chat_service *chat, bool at_work) {
     for (CH_LIST_EACH(k, &chat->events)) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
         const struct ch_channel_ops *ops = chat->channel->ops;
-        if (p->shows_working && ops->working)
-            ops->working(chat->channel, &p->in, at_work);
+        if (e->shows_working && ops->working)
+            ops->working(chat->channel, &e->in, at_work);
     }
 }
 

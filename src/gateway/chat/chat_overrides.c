@@ -6,6 +6,8 @@
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -96,21 +98,21 @@ void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session
 }
 
 static void override_on_stored(int rc, const struct chela_error *err, void *user) {
-    struct ch_chat_event *p = user;
-    p->accepting = false;
-    if (!p->chat)
-        ch_chat_event_drop(p);
+    struct ch_chat_event *e = user;
+    e->accepting = false;
+    if (!e->chat)
+        ch_chat_event_drop(e);
     else if (rc == 0 || rc == CHELA_ENOENT)
-        ch_chat_event_reply(p, "This applies from the next message on.");
+        ch_chat_event_reply(e, "This applies from the next message on.");
     else
-        ch_chat_event_reply(p, "This applies until the next restart: it cannot be stored.");
+        ch_chat_event_reply(e, "This applies until the next restart: it cannot be stored.");
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "a chat override cannot be stored: %s",
                err ? err->message : chela_error_text(rc));
 }
 
-static void override_store(struct ch_chat_event *p, const struct ch_chat_override *w) {
-    struct ch_journal *j = p->chat->gw->rt->journal;
+static void override_store(struct ch_chat_event *e, const struct ch_chat_override *w) {
+    struct ch_journal *j = e->chat->gw->rt->journal;
     CH_BUF_AUTO id = {0}, data = {0};
     struct ch_jw out = ch_jw(&data);
     bool nothing = !w->model && w->reasoning == CHELA_REASONING_DEFAULT;
@@ -125,66 +127,66 @@ static void override_store(struct ch_chat_event *p, const struct ch_chat_overrid
                                    .key = "",
                                    .data = data.p,
                                    .n = data.n,
-                                   .now = ch_now_ms(ch_loop_clock(p->chat->gw->rt->loop))};
-    p->accepting = true;
-    j->ops->change(j, &c, j->gate, override_on_stored, p);
+                                   .now = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop))};
+    e->accepting = true;
+    j->ops->change(j, &c, j->gate, override_on_stored, e);
 }
 
 /* --- the commands */
 
-static chela_agent *base_agent(const struct ch_chat_event *p) {
-    chela_agent *a = ch_gateway_agent(p->chat->gw, ch_sv_str(p->chat->agent));
-    return a ? a : p->chat->gw->agents[0];
+static chela_agent *base_agent(const struct ch_chat_event *e) {
+    chela_agent *a = ch_gateway_agent(e->chat->gw, ch_sv_str(e->chat->agent));
+    return a ? a : e->chat->gw->agents[0];
 }
 
 /* Can the agent be derived with these overrides? */
-static int check_override(const struct ch_chat_event *p, const struct ch_agent_patch *patch,
+static int check_override(const struct ch_chat_event *e, const struct ch_agent_patch *patch,
                           struct chela_error *err) {
     chela_agent *a;
-    int rc = ch_agent_derive(base_agent(p), patch, &a, err);
+    int rc = ch_agent_derive(base_agent(e), patch, &a, err);
     if (rc == 0)
         ch_agent_close(a);
     return rc;
 }
 
-static const char *own_model(const struct ch_chat_event *p) {
-    const chela_agent *a = base_agent(p);
+static const char *own_model(const struct ch_chat_event *e) {
+    const chela_agent *a = base_agent(e);
     return a->ntargets ? a->targets[0]->spec : "-";
 }
 
-void ch_chat_overrides_model_command(struct ch_chat_event *p, struct ch_sv rest) {
+void ch_chat_overrides_model_command(struct ch_chat_event *e, struct ch_sv rest) {
     struct ch_agent_patch patch = {0};
     struct chela_error err = {0};
-    ch_chat_overrides_apply(p->chat, p->in.session, &patch);
+    ch_chat_overrides_apply(e->chat, e->in.session, &patch);
     if (!rest.n) {
-        ch_chat_event_reply(p, ch_arena_printf(&p->arena, "%s (/model PROVIDER/MODEL changes it)",
-                                               patch.model ? patch.model : own_model(p)));
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "%s (/model PROVIDER/MODEL changes it)",
+                                               patch.model ? patch.model : own_model(e)));
         return;
     }
-    patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&p->arena, rest);
-    if (check_override(p, &patch, &err) < 0) {
-        ch_chat_event_reply(p, ch_arena_printf(&p->arena, "That is not possible: %s", err.message));
+    patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&e->arena, rest);
+    if (check_override(e, &patch, &err) < 0) {
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "That is not possible: %s", err.message));
         return;
     }
-    struct ch_chat_override *w = override_need(p->chat, p->in.session);
+    struct ch_chat_override *w = override_need(e->chat, e->in.session);
     ch_free(w->model);
     w->model = patch.model ? ch_strdup(patch.model) : NULL;
-    override_store(p, w);
+    override_store(e, w);
 }
 
-void ch_chat_overrides_reasoning_command(struct ch_chat_event *p, struct ch_sv rest) {
-    const struct ch_chat_override *now = override_find(p->chat, p->in.session);
+void ch_chat_overrides_reasoning_command(struct ch_chat_event *e, struct ch_sv rest) {
+    const struct ch_chat_override *now = override_find(e->chat, e->in.session);
     enum chela_reasoning level = CHELA_REASONING_DEFAULT;
     if (!override_read_level(rest, &level)) {
-        ch_chat_event_reply(p, ch_arena_printf(&p->arena,
+        ch_chat_event_reply(e, ch_arena_printf(&e->arena,
                                                "%s (/reasoning off, low, medium, high or "
                                                "default changes it)",
                                                levels[now ? now->reasoning : 0]));
         return;
     }
-    struct ch_chat_override *w = override_need(p->chat, p->in.session);
+    struct ch_chat_override *w = override_need(e->chat, e->in.session);
     w->reasoning = level;
-    override_store(p, w);
+    override_store(e, w);
 }
 
 void ch_chat_overrides_release(struct ch_chat_service *chat) {

@@ -29,17 +29,17 @@ static void pairing_free(struct ch_work *w) {
     ch_free(m);
 }
 
-static void pairing_submit(struct ch_chat_event *p, void (*run)(struct ch_work *),
+static void pairing_submit(struct ch_chat_event *e, void (*run)(struct ch_work *),
                            void (*done)(struct ch_work *), struct ch_sv code) {
     struct pairing_work *m = ch_alloc(sizeof(*m));
     m->work = (struct ch_work){.run = run, .done = done, .dropped = pairing_free};
-    m->event = p;
-    m->store = p->chat->gw->store;
-    m->channel = ch_strdup(p->chat->channel->ops->name);
-    m->sender = ch_strdup(p->in.about.sender_id);
+    m->event = e;
+    m->store = e->chat->gw->store;
+    m->channel = ch_strdup(e->chat->channel->ops->name);
+    m->sender = ch_strdup(e->in.about.sender_id);
     m->approve = code.p ? ch_strndup(code.p, code.n) : NULL;
-    p->accepting = true;
-    ch_work_submit(p->chat->gw->rt->workers, &m->work);
+    e->accepting = true;
+    ch_work_submit(e->chat->gw->rt->workers, &m->work);
 }
 
 /* --- an unknown sender */
@@ -51,28 +51,28 @@ static void pairing_run_check(struct ch_work *w) {
 
 static void pairing_on_checked(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
-    struct ch_chat_event *p = m->event;
+    struct ch_chat_event *e = m->event;
     CH_BUF_AUTO text = {0};
-    p->accepting = false;
+    e->accepting = false;
     if (m->rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, m->err.message);
-    if (!p->chat || m->rc < 0) {
-        ch_chat_event_drop(p);
+        ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", e->in.id, m->err.message);
+    if (!e->chat || m->rc < 0) {
+        ch_chat_event_drop(e);
     } else if (m->what == CH_PAIRED) {
-        p->chat->dispatch(p);
+        e->chat->dispatch(e);
     } else if (m->what == CH_PAIRING) {
         ch_buf_addf(&text,
                     "I do not know you yet. Give this code to my operator within an hour: %s",
                     ch_buf_str(&m->text));
-        ch_chat_event_reply(p, ch_buf_str(&text));
+        ch_chat_event_reply(e, ch_buf_str(&text));
     } else {
-        ch_chat_event_settle(p);
+        ch_chat_event_settle(e);
     }
     pairing_free(w);
 }
 
-void ch_chat_pairing_check(struct ch_chat_event *p) {
-    pairing_submit(p, pairing_run_check, pairing_on_checked, ch_sv(NULL, 0));
+void ch_chat_pairing_check(struct ch_chat_event *e) {
+    pairing_submit(e, pairing_run_check, pairing_on_checked, ch_sv(NULL, 0));
 }
 
 /* --- /pair CODE */
@@ -91,23 +91,23 @@ static void pairing_run_approve(struct ch_work *w) {
 
 static void pairing_on_approved(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
-    struct ch_chat_event *p = m->event;
+    struct ch_chat_event *e = m->event;
     CH_BUF_AUTO text = {0};
-    p->accepting = false;
+    e->accepting = false;
     if (m->rc < 0)
         ch_buf_addf(&text, "Pairing failed: %s", m->err.message);
     else
         ch_buf_addf(&text, "%s may write from now on.", ch_buf_str(&m->text));
-    if (p->chat)
-        ch_chat_event_reply(p, ch_buf_str(&text));
+    if (e->chat)
+        ch_chat_event_reply(e, ch_buf_str(&text));
     else
-        ch_chat_event_drop(p);
+        ch_chat_event_drop(e);
     pairing_free(w);
 }
 
-void ch_chat_pairing_command(struct ch_chat_event *p, struct ch_sv rest) {
+void ch_chat_pairing_command(struct ch_chat_event *e, struct ch_sv rest) {
     if (rest.n && rest.n <= 64)
-        pairing_submit(p, pairing_run_approve, pairing_on_approved, rest);
+        pairing_submit(e, pairing_run_approve, pairing_on_approved, rest);
     else
-        ch_chat_event_reply(p, "Which code? /pair CODE");
+        ch_chat_event_reply(e, "Which code? /pair CODE");
 }

@@ -1,6 +1,7 @@
 /* chat_recovery.c -- see chat_recovery.h. */
 #include "gateway/chat/chat_recovery.h"
 
+#include "agent/feature/heartbeat/beat.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
@@ -150,56 +151,56 @@ static void recovery_free(struct ch_work *w) {
 
 static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                    const struct chela_error *failed) {
-    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, wait);
-    const char *approve = ch_approval_prompt_policy(p->chat);
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
+    const char *approve = ch_approval_prompt_policy(e->chat);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : ch_reply_target_attach(p->chat, l, NULL, &err);
+    int rc = failed ? err.code : ch_reply_target_attach(e->chat, l, NULL, &err);
     if (rc == 0 && strcmp(chela_session_status(l->session), "paused") == 0)
-        ch_reply_target_ask_again(p->chat, l);
+        ch_reply_target_ask_again(e->chat, l);
     else if (rc == 0)
         rc = ch_lane_was_interrupted(l) ? ch_lane_resume(l, approve, &err)
                                         : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
-    if (rc == 0 && l->running && ch_chat_service_agent(p->chat)->companion)
-        ch_chat_room_follow(p->chat, l);
+    if (rc == 0 && l->running && ch_companion_of(ch_chat_service_agent(e->chat)))
+        ch_chat_room_follow(e->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
-        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", p->in.session,
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", e->in.session,
                err.message);
-    ch_chat_event_drop(p);
+    ch_chat_event_drop(e);
 }
 
 static void recovery_resume_session(struct ch_chat_service *chat, const struct recovered_item *f) {
-    struct ch_chat_event *p = ch_chat_event_new(chat);
+    struct ch_chat_event *e = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_lane *lane;
-    p->in = (struct ch_arrival){.session = ch_arena_str(&p->arena, ch_sv_str(f->key)),
-                                .to = "", .about = {.chat_id = ""}};
-    p->wait.ready = recovery_on_lane_ready;
-    if (ch_chat_lane_use(chat, p->in.session, &lane, &err) == 0) {
-        ch_lane_when_ready(lane, &p->wait);
+    e->in = (struct ch_arrival){
+        .session = ch_arena_str(&e->arena, ch_sv_str(f->key)), .to = "", .about = {.chat_id = ""}};
+    e->wait.ready = recovery_on_lane_ready;
+    if (ch_chat_lane_use(chat, e->in.session, &lane, &err) == 0) {
+        ch_lane_when_ready(lane, &e->wait);
         return;
     }
     ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
-    ch_chat_event_drop(p);
+    ch_chat_event_drop(e);
 }
 
 static void recovery_take_event(struct ch_chat_service *chat, const struct recovered_item *f) {
-    struct ch_chat_event *p = ch_chat_event_new(chat);
+    struct ch_chat_event *e = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_channel *c = chat->channel;
-    if (c->ops->recall(c, ch_sv(f->data, f->n), &p->arena, &p->in, &err) == 0) {
-        ch_chat_dispatch_judge(p);
+    if (c->ops->recall(c, ch_sv(f->data, f->n), &e->arena, &e->in, &err) == 0) {
+        ch_chat_dispatch_judge(e);
         return;
     }
     ch_log(CH_LOG_WARN, "gateway", "event %s is dropped: %s", f->id, err.message);
-    p->in.id = ch_arena_str(&p->arena, ch_sv_str(f->id));
-    ch_chat_event_settle(p);
+    e->in.id = ch_arena_str(&e->arena, ch_sv_str(f->id));
+    ch_chat_event_settle(e);
 }
 
 static bool recovery_is_active(const struct ch_chat_service *chat, const struct recovered_item *f) {
     for (CH_LIST_EACH(k, &chat->events)) {
-        const struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
-        if (f->id && p->in.id && strcmp(p->in.id, f->id) == 0)
+        const struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
+        if (f->id && e->in.id && strcmp(e->in.id, f->id) == 0)
             return true;
     }
     return false;
@@ -259,15 +260,15 @@ static void recovery_retry_postponed(const struct ch_chat_recovery *r,
                                      struct ch_chat_service *chat) {
     struct ch_link *k = chat->events.head.next, *next;
     for (; k != &chat->events.head; k = next) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
         next = k->next;
-        if (!p->in_scan)
+        if (!e->in_scan)
             continue;
-        p->in_scan = p->postponed = false;
-        if (is_in_inbox(r, p->in.id))
-            ch_chat_dispatch_to_lane(p);
+        e->in_scan = e->postponed = false;
+        if (is_in_inbox(r, e->in.id))
+            ch_chat_dispatch_to_lane(e);
         else
-            ch_chat_event_drop(p);
+            ch_chat_event_drop(e);
     }
 }
 
@@ -318,8 +319,8 @@ void ch_chat_recovery_start(chela_gateway *gw) {
         r->names[n] = NULL;
         ch_chat_notes_begin_read(chat);
         for (CH_LIST_EACH(i, &chat->events)) {
-            struct ch_chat_event *p = CH_CONTAINER(i, struct ch_chat_event, link);
-            p->in_scan = p->postponed;
+            struct ch_chat_event *e = CH_CONTAINER(i, struct ch_chat_event, link);
+            e->in_scan = e->postponed;
         }
     }
     gw->chat_recovery = r;

@@ -15,6 +15,8 @@
 #include "gateway/chat/chat_room.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "gateway/chat/chat_event.h"
@@ -37,7 +39,7 @@ static int64_t room_mono(const struct ch_chat_room *r) {
 
 /* NULL: after a reload the agent is no longer in mode heartbeat. */
 static const struct ch_companion *companion_of(const struct ch_chat_room *r) {
-    return ch_chat_service_agent(r->chat)->companion;
+    return ch_companion_of(ch_chat_service_agent(r->chat));
 }
 
 static int64_t debounce_of(const struct ch_chat_room *r) {
@@ -119,48 +121,48 @@ static void room_schedule_turn(struct ch_chat_room *r, int64_t ms);
 static struct ch_chat_event *least_important_line(const struct ch_chat_room *r) {
     struct ch_chat_event *asked = NULL;
     for (CH_LIST_EACH(k, &r->heard)) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, room_link);
-        if (p == r->pending)
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, room_link);
+        if (e == r->pending)
             continue;
-        if (!p->wants_reply)
-            return p;
-        asked = asked ? asked : p;
+        if (!e->wants_reply)
+            return e;
+        asked = asked ? asked : e;
     }
     return asked;
 }
 
-static void room_forget_line(struct ch_chat_room *r, struct ch_chat_event *p) {
-    if (p->wants_reply)
+static void room_forget_line(struct ch_chat_room *r, struct ch_chat_event *e) {
+    if (e->wants_reply)
         ch_log(CH_LOG_WARN, "heartbeat", "%s: %s: dropped, because %zu other lines wait",
-               r->session, p->in.id, r->nheard - 1);
-    ch_list_del(&p->room_link);
+               r->session, e->in.id, r->nheard - 1);
+    ch_list_del(&e->room_link);
     r->nheard--;
-    ch_chat_event_settle(p);
+    ch_chat_event_settle(e);
 }
 
 static bool is_addressed(const struct chela_urge *u) {
     return u->reply && u->reason != CHELA_URGE_WILLING;
 }
 
-static void room_set_pending(struct ch_chat_room *r, struct ch_chat_event *p,
+static void room_set_pending(struct ch_chat_room *r, struct ch_chat_event *e,
                              const struct chela_urge *u) {
     if (r->pending && !is_addressed(u) && is_addressed(&r->pending_urge))
         return;
     if (!r->pending)
         r->deadline = room_mono(r) + CH_DEFAULT_ROOM_PATIENCE * debounce_of(r);
-    r->pending = p;
+    r->pending = e;
     r->pending_urge = *u;
 }
 
-static int64_t line_time(const struct ch_chat_room *r, const struct ch_chat_event *p) {
-    return p->in.about.ts ? p->in.about.ts : room_now(r);
+static int64_t line_time(const struct ch_chat_room *r, const struct ch_chat_event *e) {
+    return e->in.about.ts ? e->in.about.ts : room_now(r);
 }
 
 /* The time of a line. The propensity uses one clock: that of the chat, continued from its
  * newest line, because our own clock may be wrong and be corrected later. Times in the
  * future are cut to our clock, because the chat's may be wrong, too. */
-static int64_t heard_at(struct ch_chat_room *r, const struct ch_chat_event *p) {
-    int64_t at = CH_MIN(line_time(r, p), room_now(r));
+static int64_t heard_at(struct ch_chat_room *r, const struct ch_chat_event *e) {
+    int64_t at = CH_MIN(line_time(r, e), room_now(r));
     if (at > r->newest) {
         r->newest = at;
         r->newest_mono = room_mono(r);
@@ -173,19 +175,19 @@ static int64_t chat_now(const struct ch_chat_room *r) {
 }
 
 /* Another process may have decided about the line without beginning a run. */
-static void room_decide(struct ch_chat_room *r, struct ch_chat_event *p) {
-    const struct ch_arrival *in = &p->in;
+static void room_decide(struct ch_chat_room *r, struct ch_chat_event *e) {
+    const struct ch_arrival *in = &e->in;
     uint64_t id = ch_chat_room_notes_digest(in->id);
-    struct chela_heard line = {.at = heard_at(r, p),
+    struct chela_heard line = {.at = heard_at(r, e),
                                .text = {in->text, strlen(in->text)},
                                .mention = in->about.mentioned,
                                .quote = in->about.answers_us};
     struct chela_urge u = {.reply = true, .reason = r->pending_reason};
-    bool before = p->decided;
-    p->decided = true;
+    bool before = e->decided;
+    e->decided = true;
     if (id == r->pending_digest) { /* the ring of decided lines may have lost it */
-        p->wants_reply = is_addressed(&u);
-        room_set_pending(r, p, &u);
+        e->wants_reply = is_addressed(&u);
+        room_set_pending(r, e, &u);
         return;
     }
     if (ch_chat_room_notes_is_decided(&r->decided, id))
@@ -197,15 +199,15 @@ static void room_decide(struct ch_chat_room *r, struct ch_chat_event *p) {
         return; /* decided here before, then the note of another gateway replaced the state */
     ch_log(CH_LOG_INFO, "heartbeat", "%s: %s: %s, W %.1f, p %.2f, %s", r->session, in->id,
            u.reply ? "reply" : "silent", u.willingness, u.probability, chela_urge_name(u.reason));
-    p->wants_reply = is_addressed(&u);
+    e->wants_reply = is_addressed(&u);
     if (u.reply && !(r->running && companion_of(r)->skips && !is_addressed(&u)))
-        room_set_pending(r, p, &u);
+        room_set_pending(r, e, &u);
 }
 
 static void room_after_lines(struct ch_chat_room *r) {
-    for (struct ch_chat_event *p;
-         r->nheard > companion_of(r)->history && (p = least_important_line(r));)
-        room_forget_line(r, p);
+    for (struct ch_chat_event *e;
+         r->nheard > companion_of(r)->history && (e = least_important_line(r));)
+        room_forget_line(r, e);
     if (r->pending && !r->running)
         room_schedule_turn(r, CH_MAX(0, CH_MIN(debounce_of(r), r->deadline - room_mono(r))));
 }
@@ -216,13 +218,13 @@ static void room_end_turn(struct ch_chat_room *r);
  * the others are settled. */
 static void room_retire(struct ch_chat_room *r) {
     struct ch_chat_event *asking = CH_TAKE(r->pending);
-    for (struct ch_chat_event *p;
-         (p = CH_LIST_FIRST(&r->heard, struct ch_chat_event, room_link));) {
-        ch_list_del(&p->room_link);
-        if (p == asking)
-            p->chat->dispatch(p);
+    for (struct ch_chat_event *e;
+         (e = CH_LIST_FIRST(&r->heard, struct ch_chat_event, room_link));) {
+        ch_list_del(&e->room_link);
+        if (e == asking)
+            e->chat->dispatch(e);
         else
-            ch_chat_event_settle(p);
+            ch_chat_event_settle(e);
     }
     r->nheard = 0;
 }
@@ -239,16 +241,16 @@ static void on_room_ready(struct ch_chat_room *r) {
     room_after_lines(r);
 }
 
-void ch_chat_room_hear(struct ch_chat_event *p) {
-    struct ch_chat_room *r = room_need(p->chat, p->in.session);
+void ch_chat_room_hear(struct ch_chat_event *e) {
+    struct ch_chat_room *r = room_need(e->chat, e->in.session);
     if (!r->willing)
-        r->direct = p->in.about.chat_type && strcmp(p->in.about.chat_type, "direct") == 0;
-    ch_list_add(&r->heard, &p->room_link);
+        r->direct = e->in.about.chat_type && strcmp(e->in.about.chat_type, "direct") == 0;
+    ch_list_add(&r->heard, &e->room_link);
     r->nheard++;
     if (ch_chat_room_notes_read(r))
         return;
     ch_chat_room_notes_renew(r);
-    room_decide(r, p);
+    room_decide(r, e);
     room_after_lines(r);
 }
 
@@ -295,17 +297,17 @@ static bool text_has_line_id(struct ch_sv text, struct ch_sv id) {
     return false;
 }
 
-static const char *line_id(const struct ch_chat_event *p) {
-    return p->in.about.message_id ? p->in.about.message_id : p->in.id;
+static const char *line_id(const struct ch_chat_event *e) {
+    return e->in.about.message_id ? e->in.about.message_id : e->in.id;
 }
 
 /* Does the session hold the line, from a run of an earlier process? It begins with
  * "[10:02 om_1", as ch_view_line() writes it. */
-static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event *p) {
+static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event *e) {
     const struct ch_transcript *t = &l->session->transcript;
     size_t from = t->n > CH_LIMIT_ROOM_LOOKBACK ? t->n - CH_LIMIT_ROOM_LOOKBACK : 0;
     CH_BUF_AUTO id = {0};
-    ch_view_id(ch_sv_str(line_id(p)), &id);
+    ch_view_id(ch_sv_str(line_id(e)), &id);
     for (size_t i = from; i < t->n; i++)
         for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++)
             if (t->msgs[i]->kind == CH_MSG_USER &&
@@ -314,13 +316,13 @@ static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event
     return false;
 }
 
-static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_event *p,
+static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_event *e,
                           struct ch_buf *out) {
-    const struct chela_inbound *in = &p->in.about;
-    struct ch_line line = {.at = line_time(r, p),
-                           .id = ch_sv_str(line_id(p)),
+    const struct chela_inbound *in = &e->in.about;
+    struct ch_line line = {.at = line_time(r, e),
+                           .id = ch_sv_str(line_id(e)),
                            .name = ch_sv_str(in->sender ? in->sender : in->sender_id),
-                           .text = ch_sv_str(p->in.text)};
+                           .text = ch_sv_str(e->in.text)};
     if (in->quoted) {
         line.quoted = ch_sv_str(in->quoted->message_id);
         line.quoted_name = in->answers_us ? CH_SV("you") : ch_sv_str(in->quoted->sender);
@@ -333,16 +335,16 @@ static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_eve
  * holds are settled; if one of them was pending, it had its run. */
 static void room_collect_lines(struct ch_chat_room *r, const struct ch_lane *l,
                                struct ch_buf *lines) {
-    for (struct ch_chat_event *p;
-         (p = CH_LIST_FIRST(&r->heard, struct ch_chat_event, room_link));) {
-        if (session_has_line(l, p)) {
-            r->pending = r->pending == p ? NULL : r->pending;
-            ch_chat_event_settle(p);
+    for (struct ch_chat_event *e;
+         (e = CH_LIST_FIRST(&r->heard, struct ch_chat_event, room_link));) {
+        if (session_has_line(l, e)) {
+            r->pending = r->pending == e ? NULL : r->pending;
+            ch_chat_event_settle(e);
             continue;
         }
-        ch_list_del(&p->room_link);
-        ch_list_add(&r->taken, &p->room_link);
-        room_add_line(r, p, lines);
+        ch_list_del(&e->room_link);
+        ch_list_add(&r->taken, &e->room_link);
+        room_add_line(r, e, lines);
     }
     r->nheard = 0;
 }
@@ -352,15 +354,15 @@ static void room_collect_lines(struct ch_chat_room *r, const struct ch_lane *l,
 static void room_release_taken(struct ch_chat_room *r, bool back) {
     const struct ch_chat_event *with_run = r->pending;
     for (struct ch_link *k; (k = r->taken.head.next) != &r->taken.head;) {
-        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, room_link);
-        ch_list_del(&p->room_link);
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, room_link);
+        ch_list_del(&e->room_link);
         if (back) {
-            ch_list_add(&r->heard, &p->room_link);
+            ch_list_add(&r->heard, &e->room_link);
             r->nheard++;
-        } else if (p == with_run) {
-            r->answering = p; /* the start of the run settled it */
+        } else if (e == with_run) {
+            r->answering = e; /* the start of the run settled it */
         } else {
-            ch_chat_event_settle(p);
+            ch_chat_event_settle(e);
         }
     }
     r->pending = back ? r->pending : NULL;
@@ -377,11 +379,11 @@ static void room_show_working(struct ch_chat_room *r) {
 }
 
 static void room_stop_working(struct ch_chat_room *r) {
-    struct ch_chat_event *p = CH_TAKE(r->answering);
-    if (p && p->shows_working)
-        ch_chat_event_show_working(p, false);
-    if (p)
-        ch_chat_event_drop(p);
+    struct ch_chat_event *e = CH_TAKE(r->answering);
+    if (e && e->shows_working)
+        ch_chat_event_show_working(e, false);
+    if (e)
+        ch_chat_event_drop(e);
 }
 
 static void room_end_turn(struct ch_chat_room *r) {
@@ -460,14 +462,14 @@ static void add_visible_messages(struct ch_chat_room *r, const struct ch_lane *l
 static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_buf *lines,
                           struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_chat_event *p = r->pending;
-    struct chela_inbound scene = p->in.about;
+    struct ch_chat_event *e = r->pending;
+    struct chela_inbound scene = e->in.about;
     const char *to = room_reply_address(r, &arena);
     scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = "deny", .channel = p->in.about.channel,
-                       .sender = p->in.about.sender_id, .inbound = &scene, .event_id = p->in.id,
+        CHELA_RUN_OPTS(.approve = "deny", .channel = e->in.about.channel,
+                       .sender = e->in.about.sender_id, .inbound = &scene, .event_id = e->in.id,
                        .answer_to = to, .urge = &r->pending_urge);
     int rc = ch_reply_target_attach(r->chat, l, to, err);
     add_visible_messages(r, l);

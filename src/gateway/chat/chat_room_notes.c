@@ -44,7 +44,7 @@ void ch_chat_room_notes_add_decided(struct ch_decided_lines *h, uint64_t id) {
 static void reset_decided(struct ch_chat_room *r) {
     ch_free(r->decided.ids);
     r->decided = (struct ch_decided_lines){
-        .cap = ch_chat_service_agent(r->chat)->companion->history + SPARE};
+        .cap = ch_companion_of(ch_chat_service_agent(r->chat))->history + SPARE};
     r->decided.ids = ch_alloc(r->decided.cap * sizeof(*r->decided.ids));
 }
 
@@ -119,7 +119,7 @@ static enum chela_urge_reason read_urge_reason(struct ch_sv name) {
 }
 
 static void make_willing(struct ch_chat_room *r) {
-    const struct ch_companion *c = ch_chat_service_agent(r->chat)->companion;
+    const struct ch_companion *c = ch_companion_of(ch_chat_service_agent(r->chat));
     struct chela_willing_rules rules = c->opts.rules;
     int64_t now = ch_now_ms(ch_loop_clock(r->chat->gw->rt->loop));
     rules.seed = rules.seed ? rules.seed : ch_hash((uint64_t)now, ch_sv_str(r->session));
@@ -152,7 +152,7 @@ void ch_chat_room_notes_renew(struct ch_chat_room *r) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO note = {0};
     const struct ch_json *v = NULL;
-    if (r->settings_serial == ch_chat_service_agent(r->chat)->companion->serial)
+    if (r->settings_serial == ch_companion_of(ch_chat_service_agent(r->chat))->serial)
         return;
     room_notes_write_json(r, &note);
     ch_json_parse(&arena, ch_buf_sv(&note), CH_JSON_REPLACE, &v, NULL, NULL);
@@ -240,7 +240,7 @@ static void notify_rooms(struct ch_chat_room_reading *g, struct ch_chat_service 
         if (!r->reading)
             continue;
         r->reading = false;
-        if (ch_chat_service_agent(chat)->companion)
+        if (ch_companion_of(ch_chat_service_agent(chat)))
             room_notes_restore(r, room_reading_note_of(g, r->session));
         r->synced_at = room_notes_mono(r);
         r->ready(r);

@@ -18,7 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/handle/driver.h"
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -81,10 +83,11 @@ static bool is_permitted(const struct gateway_tool *t) {
     const struct ch_lane *l = ch_lane_find(t->gw, ch_sv_str(t->session));
     const struct ch_chat_service *chat = ch_chat_service_of_session(t->gw, t->session);
     const chela_run *run = l ? l->session->run : NULL;
-    if (!run || !chat || !run->behalf.sender || !run->behalf.channel ||
-        strcmp(run->behalf.channel, chat->channel->ops->name) != 0)
+    const struct ch_behalf *by = run ? ch_run_origin_behalf(run) : NULL;
+    if (!by || !chat || !by->sender || !by->channel ||
+        strcmp(by->channel, chat->channel->ops->name) != 0)
         return false;
-    return chat->channel->ops->is_owner(chat->channel, run->behalf.sender);
+    return chat->channel->ops->is_owner(chat->channel, by->sender);
 }
 
 /* --- the diff of a change */
@@ -405,7 +408,7 @@ static void gateway_tool_free(void *user) {
 
 int ch_gateway_tool_add(chela_gateway *gw, chela_agent *agent, const char *key,
                         struct chela_error *err) {
-    if (!agent->gateway_tool || agent->companion || !gw->config_file)
+    if (!agent->gateway_tool || ch_companion_of(agent) || !gw->config_file)
         return 0;
     struct gateway_tool *t = ch_alloc(sizeof(*t));
     *t = (struct gateway_tool){gw, ch_strdup(key), ch_strdup(gw->config_file)};

@@ -4,7 +4,7 @@
  * model can reply and react to known messages of its own conversation only. */
 #include "gateway/chat/reply_target.h"
 
-#include "agent/handle/driver.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
 #include "base/error.h"

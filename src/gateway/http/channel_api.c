@@ -34,14 +34,14 @@ static void channel_api_on_accepted(int rc, const struct chela_error *err, void 
                         err ? err->message : chela_error_text(rc));
 }
 
-static void channel_api_accept(struct ch_request *req, struct ch_chat_event *p) {
+static void channel_api_accept(struct ch_request *req, struct ch_chat_event *e) {
     struct chela_error err = {0};
-    req->user = p;
+    req->user = e;
     req->on_disconnect = channel_api_on_disconnect;
-    if (ch_chat_dispatch_accept(p, channel_api_on_accepted, req, &err) == 0)
+    if (ch_chat_dispatch_accept(e, channel_api_on_accepted, req, &err) == 0)
         return;
     req->on_disconnect = NULL;
-    ch_chat_event_drop(p);
+    ch_chat_event_drop(e);
     ch_request_fail_with(req, &err);
 }
 
@@ -55,17 +55,17 @@ void ch_channel_api_receive(struct ch_request *req) {
                                .now = ch_now_ms(ch_loop_clock(req->gw->rt->loop))};
     struct ch_verdict verdict = {.status = 401, .why = "no such channel"};
     bool open = chat && !chat->leaving && chat->channel->ops->receive;
-    struct ch_chat_event *p = open ? ch_chat_event_new(chat) : NULL;
-    if (p)
-        chat->channel->ops->receive(chat->channel, &call, &p->arena, &verdict);
+    struct ch_chat_event *e = open ? ch_chat_event_new(chat) : NULL;
+    if (e)
+        chat->channel->ops->receive(chat->channel, &call, &e->arena, &verdict);
     if (verdict.arrived) {
-        p->in = verdict.arrival;
-        channel_api_accept(req, p);
+        e->in = verdict.arrival;
+        channel_api_accept(req, e);
         return;
     }
     if (verdict.decision) {
         ch_approval_decision_from_request(req, chat, verdict.decision);
-        ch_chat_event_drop(p);
+        ch_chat_event_drop(e);
         return;
     }
     req->gw->counters.refused += verdict.status == 401;
@@ -73,6 +73,6 @@ void ch_channel_api_receive(struct ch_request *req) {
         channel_api_respond(req, verdict.answer);
     else
         ch_request_fail(req, verdict.status, NULL, "%s", verdict.why);
-    if (p)
-        ch_chat_event_drop(p);
+    if (e)
+        ch_chat_event_drop(e);
 }

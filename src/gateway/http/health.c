@@ -14,7 +14,8 @@
  * reused for a while. */
 #include "gateway/http/health.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/limits.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/health_state.h"

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
 #include "gateway/lane/client_history.h"

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_completion.h"

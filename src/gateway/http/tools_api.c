@@ -2,6 +2,7 @@
  * checks. A call that needs a person's consent is refused. */
 #include "gateway/http/tools_api.h"
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

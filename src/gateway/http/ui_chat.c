@@ -7,6 +7,7 @@
  * unexpected ones are ignored. */
 #include "gateway/http/ui_chat.h"
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/openai.h"

@@ -1,7 +1,8 @@
 /* delivery.c -- see delivery.h. */
+#include "agent/handle/run.h"
 #include "gateway/lane/delivery.h"
 
-#include "agent/handle/driver.h"
+#include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -1,8 +1,16 @@
 /* lane.c -- see lane.h. */
 #include "gateway/lane/lane.h"
 
-#include "agent/handle/driver.h"
-#include "agent/journal/mailbox.h"
+#include "agent/api/runtime.h"
+#include "agent/handle/run.h"
+#include "agent/journal/outbox.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/input_queue.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

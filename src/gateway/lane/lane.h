@@ -10,6 +10,7 @@
  * Loop thread only. */
 #ifndef CH_GATEWAY_LANE_H
 #define CH_GATEWAY_LANE_H
+#include "agent/session/agent_override.h"
 #include "gateway/request/gateway_state.h"
 
 struct ch_client_history;

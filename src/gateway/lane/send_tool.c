@@ -12,8 +12,10 @@
  * interrupted run is resumed and awaited, a stored reply becomes the result. */
 #include "gateway/lane/send_tool.h"
 
-#include "agent/handle/driver.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
 #include "agent/machine/principal.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane/lane.h"
@@ -202,7 +204,7 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
     s->call = call;
     s->hops = from->hops + 1;
     s->wait.ready = send_on_ready;
-    ch_behalf_apply(&from->session->run->behalf, &o);
+    ch_behalf_apply(ch_run_origin_behalf(from->session->run), &o);
     s->behalf = ch_behalf_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));

@@ -5,7 +5,9 @@
  * stated. */
 #ifndef CH_GATEWAY_GATEWAY_STATE_H
 #define CH_GATEWAY_GATEWAY_STATE_H
-#include "agent/handle/agent.h"
+#include <stdatomic.h>
+
+#include "agent/handle/session.h"
 #include "chela/gateway.h"
 #include "gateway/request/auth.h"
 

@@ -4,6 +4,7 @@
  * and is invisible to other sessions. The tool has the permission class admin, so a person
  * must approve each call unless the configuration says otherwise. Off by default. */
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -2,6 +2,7 @@
  * reachable, does it accept the token, what does it report about itself. Blocking. The
  * findings have the form of chela_runtime_survey. */
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,8 +1,10 @@
 /* gateway.c -- the life of a gateway: open, serve, reload, drain, close. */
 #include "gateway/server/gateway.h"
 
+#include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -234,6 +236,7 @@ static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
+    CH_LOG_SCOPE(gw->rt->sink);
     struct chela_gateway_opts opts = {0};
     struct gateway_config c = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
@@ -344,6 +347,7 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                       chela_gateway **out, struct chela_error *err) {
+    CH_LOG_SCOPE(rt->sink);
     return gateway_open(rt, opts, false, out, err);
 }
 
@@ -390,6 +394,7 @@ static void free_instance(struct gateway_instance *g) {
 void chela_gateway_close(chela_gateway *gw) {
     if (!gw)
         return;
+    CH_LOG_SCOPE(gw->rt->sink);
     struct gateway_instance *g = instance_of(gw);
     ch_session_sockets_close(gw, true);
     stop_timers(g);

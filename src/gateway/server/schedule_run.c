@@ -3,6 +3,7 @@
  *
  * It opens a headless gateway and closes it when all runs have ended. Occurrences that
  * another gateway accepted and did not begin are begun as well. */
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"

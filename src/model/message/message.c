@@ -92,6 +92,13 @@ void ch_msg_free(struct ch_msg *m) {
     ch_free(m);
 }
 
+size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call) {
+    size_t n = 0;
+    for (const struct ch_block *b = m->blocks; b < call; b++)
+        n += b->type == CH_BLOCK_TOOL_CALL;
+    return n;
+}
+
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts) {
     struct ch_block b = {.type = CH_BLOCK_TEXT, .text = text};
     return ch_msg_new(kind, &b, 1, NULL, CH_SV(""), ts);

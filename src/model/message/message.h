@@ -81,6 +81,11 @@ struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, 
 void ch_msg_free(struct ch_msg *m);
 
 /* A message of one text block. */
+static inline bool ch_result_failed(const struct ch_block *result) { /* or it was denied */
+    return result->flags & (CH_F_ERROR | CH_F_DENIED);
+}
+/* Which of the message's calls this block of it is, from 0. */
+size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
 
 const char *ch_msg_kind_name(enum ch_msg_kind k);     /* "user", "results", ... */

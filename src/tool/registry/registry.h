@@ -31,6 +31,8 @@ struct ch_tool_ops {
     /* When its call is cancelled, `cancel` comes first and the work says soon, by
      * ch_call_worked, what the result is. */
     bool winds_down;
+    /* A call is a run of its own, in a session of its own. */
+    bool is_run;
 };
 
 struct ch_tool {
@@ -93,6 +95,9 @@ struct ch_tool_def ch_tool_def(const struct ch_tool *t);
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 
+static inline bool ch_tool_is_run(const struct ch_tool *t) { /* t may be NULL */
+    return t && t->ops && t->ops->is_run;
+}
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);
 

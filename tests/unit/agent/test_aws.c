@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
+#include "agent/provider/aws.h"
+#include "agent/provider/discover.h"
+#include "agent/provider/target.h"
 #include "base/mem.h"
 #include "net/aws.h"
 

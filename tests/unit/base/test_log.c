@@ -19,12 +19,9 @@ static void record(enum ch_log_level level, const char *area, const char *line, 
 
 static void test_silent_without_a_sink(void **state) {
     (void)state;
-    ch_log_set(NULL, NULL);
-    ch_log_trace_areas("all");
     assert_false(ch_log_wants(CH_LOG_ERROR, "net"));
     assert_false(ch_log_wants(CH_LOG_TRACE, "net"));
     ch_log(CH_LOG_ERROR, "net", "lost");
-    ch_log_trace_areas(NULL);
 }
 
 static void test_areas(void **state) {
@@ -39,18 +36,18 @@ static void test_areas(void **state) {
         {",,", "net", false},
     };
     CH_BUF_AUTO got = {0};
-    ch_log_set(record, &got);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        ch_log_trace_areas(cases[i].list);
+        struct ch_log_sink sink = {record, &got, cases[i].list};
+        CH_LOG_SCOPE(&sink);
         assert_int_equal(ch_log_wants(CH_LOG_TRACE, cases[i].area), cases[i].wanted);
         assert_true(ch_log_wants(CH_LOG_INFO, cases[i].area));
     }
-    ch_log_trace_areas("net");
+    struct ch_log_sink sink = {record, &got, "net"};
+    ch_log_bind(&sink);
     CH_TRACE("net", "seen %d", 1);
     CH_TRACE("sse", "not seen");
     ch_log(CH_LOG_WARN, "sse", "two\nlines");
-    ch_log_set(NULL, NULL);
-    ch_log_trace_areas(NULL);
+    ch_log_bind(NULL);
     assert_string_equal(ch_buf_str(&got), "0 net seen 1;2 sse two lines;");
 }
 
@@ -60,11 +57,34 @@ static void test_long_lines_are_cut(void **state) {
     CH_BUF_AUTO text = {0};
     while (text.n < 2 * CH_LIMIT_LOG_LINE)
         ch_buf_add_str(&text, "\xe4\xbd\xa0");
-    ch_log_set(record, &got);
+    struct ch_log_sink sink = {record, &got, NULL};
+    ch_log_bind(&sink);
     ch_log(CH_LOG_INFO, "x", "%s", ch_buf_str(&text));
-    ch_log_set(NULL, NULL);
+    ch_log_bind(NULL);
     assert_true(got.n <= CH_LIMIT_LOG_LINE + 5);
     assert_true(ch_utf8_valid(ch_buf_sv(&got)));
+}
+
+static void log_to(const struct ch_log_sink *sink) {
+    CH_LOG_SCOPE(sink);
+    ch_log(CH_LOG_INFO, "x", "2");
+}
+
+/* A scope within another is over with its block. */
+static void test_scopes(void **state) {
+    (void)state;
+    CH_BUF_AUTO outer = {0};
+    CH_BUF_AUTO inner = {0};
+    struct ch_log_sink a = {record, &outer, NULL}, b = {record, &inner, NULL};
+    {
+        CH_LOG_SCOPE(&a);
+        ch_log(CH_LOG_INFO, "x", "1");
+        log_to(&b);
+        ch_log(CH_LOG_INFO, "x", "3");
+    }
+    ch_log(CH_LOG_INFO, "x", "4");
+    assert_string_equal(ch_buf_str(&outer), "1 x 1;1 x 3;");
+    assert_string_equal(ch_buf_str(&inner), "1 x 2;");
 }
 
 /* In place and copied must agree. */
@@ -138,9 +158,9 @@ static void test_sink_sees_no_secret(void **state) {
     (void)state;
     CH_BUF_AUTO got = {0};
     ch_redact_add("open sesame now");
-    ch_log_set(record, &got);
+    struct ch_log_sink sink = {record, &got, NULL};
+    CH_LOG_SCOPE(&sink);
     ch_log(CH_LOG_INFO, "a", "said %s and Bearer a1b2c3d4", "open\nsesame now");
-    ch_log_set(NULL, NULL);
     assert_string_equal(ch_buf_str(&got), "1 a said *** and Bearer ***;");
 }
 
@@ -163,17 +183,18 @@ static void count(enum ch_log_level level, const char *area, const char *line, v
 
 /* Returns non-NULL if a redaction went wrong. */
 static void *chatter(void *user) {
+    struct ch_log_sink sink = {count, user, "t"};
+    CH_LOG_SCOPE(&sink);
     for (int i = 0; i < 500; i++) {
         char text[] = "Bearer abc123abc123";
         ch_log(CH_LOG_INFO, "t", "%d", i);
-        ch_log_trace_areas(i % 2 ? "t" : NULL);
         CH_TRACE("t", "x");
         ch_redact_add(i % 2 ? "thread-secret-1" : "thread-secret-2");
         ch_redact(text);
         if (strcmp(text, "Bearer ***") != 0)
             return "redaction failed";
     }
-    return user;
+    return NULL;
 }
 
 static void test_threads(void **state) {
@@ -181,22 +202,20 @@ static void test_threads(void **state) {
     pthread_t threads[4];
     void *failed[CH_LEN(threads)];
     size_t lines = 0;
-    ch_log_set(count, &lines);
     for (size_t i = 0; i < CH_LEN(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, chatter, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, chatter, &lines), 0);
     for (size_t i = 0; i < CH_LEN(threads); i++)
         pthread_join(threads[i], &failed[i]);
-    ch_log_set(NULL, NULL);
-    ch_log_trace_areas(NULL);
     for (size_t i = 0; i < CH_LEN(threads); i++)
         assert_null(failed[i]);
-    assert_true(lines >= CH_LEN(threads) * 500);
+    assert_int_equal(lines, CH_LEN(threads) * 2 * 500);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_silent_without_a_sink),
         cmocka_unit_test(test_areas),
+        cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_long_lines_are_cut),
         cmocka_unit_test(test_registered),
         cmocka_unit_test(test_by_looks),

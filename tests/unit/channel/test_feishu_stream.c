@@ -7,7 +7,8 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/journal/mailbox.h"
+#include "agent/api/runtime.h"
+#include "agent/handle/agent.h"
 #include "channel/feishu.h"
 #include "channel/feishu_api.h"
 #include "channel/feishu_stream.h"

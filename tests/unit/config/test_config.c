@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"

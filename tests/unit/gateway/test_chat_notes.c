@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_notes.h"

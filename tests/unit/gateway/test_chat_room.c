@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "agent/api/runtime.h"
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_recovery.h"
@@ -709,7 +711,7 @@ static void test_reload_in_place(void **state) {
     open_world(&w, &o, SAYS);
     ARRIVE(&w, .id = "m1", .text = "well");
     group.slope = 1;
-    *w.gw->agents[0]->companion = *new_agent(&w, &o)->companion;
+    *ch_companion_of(w.gw->agents[0]) = *ch_companion_of(new_agent(&w, &o));
     ARRIVE(&w, .id = "m2", .text = "well");
     pass(&w, 1000);
     expect(&w, "+m2-m2", "team:ok;");

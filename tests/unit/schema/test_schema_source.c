@@ -148,7 +148,7 @@ static const struct {
     {"{'$schema':'http://docs/self'}", CHELA_ELIMIT, "$schema http://docs/self: meta-schemas lead"},
     {"{'$ref':'#'}", CHELA_EINVAL, "#/$ref: refers to itself endlessly"},
     {"{'$ref':'#/$defs/a','$defs':{'a':{'anyOf':[{'$ref':'#'}]}}}", CHELA_EINVAL,
-     "#/$defs/a/anyOf/0/$ref: leads back to itself"},
+     "#/$defs/a/anyOf/0/$ref: refers to itself"},
     {"{'if':{'not':{'dependentSchemas':{'a':{'$ref':'#'}}}},'then':{}}", CHELA_EINVAL,
      "#/if/not/dependentSchemas/a/$ref: leads back"},
 };

@@ -3,8 +3,20 @@
 
 #include <stdio.h>
 
+#include "agent/context/role_prompts.h"
+#include "agent/feature/heartbeat/beat_private.h"
 #include "agent/feature/heartbeat/beat_reply.h"
-#include "agent/feature/mode/mode_private.h"
+#include "agent/feature/heartbeat/beat_tools.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/role.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/codec/encoder.h"
@@ -27,6 +39,30 @@ static const char by_text[] =
     "your turn, unless request_heartbeat is true. All other functions tell you something: you get "
     "their results and another turn, so call them before you say what depends on them.\n\n"
     "Functions:\n";
+
+/* What a run knows beyond its conversation. */
+struct beat {
+    struct ch_asked *asked;     /* owned: the listener is asked; NULL: nobody is */
+    bool heard_opinion;         /* the listener was asked */
+    struct ch_msg *view;        /* owned: what the last request showed */
+    const struct ch_msg *heard; /* what the turn began with, in the transcript */
+    size_t begin;               /* its place there */
+    double willingness;         /* what led to the run; negative: nobody asked */
+    bool unasked;               /* only the dice want it */
+    bool spoke;                 /* an action reached the chat */
+};
+
+static struct beat *beat_of(const chela_run *run) {
+    return ch_feature_data(run, &ch_heartbeat_feature);
+}
+
+struct ch_companion *ch_companion_of(const chela_agent *a) {
+    return ch_feature_of(a, &ch_heartbeat_feature);
+}
+
+static struct ch_sv or_none(const struct ch_buf *b) {
+    return b->n ? ch_buf_sv(b) : CH_SV("none");
+}
 
 /* --- settings ---------------------------------------------------------------------- */
 
@@ -72,10 +108,13 @@ static int read_words(const struct chela_heartbeat_opts *o, struct ch_companion 
     return 0;
 }
 
-int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+static int configure(chela_agent *a, const struct chela_agent_opts *o,
+                     const struct ch_json *state, void **data, struct chela_error *err) {
+    static atomic_uint_least64_t companions;
     static const char *const memory[] = {"SOUL.md", "MEMORY.md", NULL};
     struct ch_companion *c = ch_arena_zalloc(&a->arena, sizeof(*c));
     unsigned beats;
+    (void)state;
     if (o->heartbeat)
         memcpy(&c->opts, o->heartbeat, CH_MIN(o->heartbeat->size, sizeof(c->opts)));
     if (o->output_schema)
@@ -90,18 +129,16 @@ int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct c
     c->history = c->opts.history ? c->opts.history : CH_DEFAULT_VIEW_LINES;
     c->memory = keep_list(a, c->opts.memory ? c->opts.memory : memory);
     c->typing = c->opts.typing;
-    if (c->opts.opinion && *c->opts.opinion)
-        a->role_models[CH_ROLE_LISTENER] =
-            ch_arena_str(&a->arena, ch_sv_str(c->opts.opinion));
+    ch_mode_settings_model(a, CH_ROLE_LISTENER, c->opts.opinion);
     c->utc_offset = c->opts.rules.utc_offset;
     beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
     if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
         a->limits.max_turns = beats;
     a->limits.sums_up = false; /* nobody would read it */
     keep_opts(a, &c->opts);
-    c->serial = ++a->rt->companions;
-    a->companion = c;
-    return 0;
+    c->serial = atomic_fetch_add(&companions, 1) + 1;
+    *data = c;
+    return ch_beat_tools(a, err);
 }
 
 /* --- the request -------------------------------------------------------------------- */
@@ -117,7 +154,7 @@ static size_t find_begin(const chela_run *run) {
 
 static size_t begin_of(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    struct ch_moding *k = run->moding;
+    struct beat *k = beat_of(run);
     if (!k->heard || k->begin >= t->n || t->msgs[k->begin] != k->heard) {
         k->begin = find_begin(run);
         k->heard = t->n ? t->msgs[k->begin] : NULL;
@@ -126,7 +163,7 @@ static size_t begin_of(chela_run *run) {
 }
 
 static struct ch_view view_of(chela_run *run) {
-    const struct ch_companion *c = run->session->agent->companion;
+    const struct ch_companion *c = ch_companion_of(run->session->agent);
     struct ch_view_opts o = {&run->session->transcript, begin_of(run), c->history, c->utc_offset,
                              c->name};
     struct ch_view v;
@@ -143,49 +180,54 @@ static struct ch_sv persona_of(const chela_agent *a) {
 
 static void on_opinion(const struct ch_answered *a, void *user) {
     chela_run *run = user;
-    run->moding->asked = NULL;
+    beat_of(run)->asked = NULL;
     if (!a->v) /* it was to spare a turn, not to forbid one */
         ch_warn(run, "nobody said whether this is worth a turn: %s",
                 a->error && *a->error ? a->error : ch_reason_name(a->reason));
     if (run->dead)
         return;
     if (!a->v || ch_json_bool(ch_json_get(a->v, "speak"), false)) {
-        ch_moding_on(run);
+        ch_feature_turn_next(run);
         return;
     }
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+    ch_feature_turn_end(run, CH_REASON_COMPLETED);
 }
 
 static void ask_opinion(chela_run *run) {
+    struct chela_error err = {0};
     const chela_agent *a = run->session->agent;
     struct ch_view v = view_of(run);
     struct ch_prompt_value values[] = {
-        {.name = "name", .text = ch_sv_str(a->companion->name)},
+        {.name = "name", .text = ch_sv_str(ch_companion_of(a)->name)},
         {.name = "persona", .text = persona_of(a)},
-        {.name = "seen", .text = ch_moding_or_none(&v.seen)},
-        {.name = "new", .text = ch_moding_or_none(&v.fresh)},
+        {.name = "seen", .text = or_none(&v.seen)},
+        {.name = "new", .text = or_none(&v.fresh)},
     };
-    run->moding->heard_opinion = true;
-    ch_moding_ask(run, CH_ROLE_LISTENER, values, CH_LEN(values), on_opinion);
+    beat_of(run)->heard_opinion = true;
+    if (ch_think_open(run)) {
+        beat_of(run)->asked = ch_ask_role(run, CH_ROLE_LISTENER, values, CH_LEN(values),
+                                          on_opinion, run, &err);
+        if (!beat_of(run)->asked)
+            ch_break(run, &err);
+    }
     ch_view_release(&v);
 }
 
 static bool wants_opinion(const chela_run *run) {
-    return run->unasked && !run->moding->heard_opinion && run->m.turns == 1 &&
-           run->session->agent->role_models[CH_ROLE_LISTENER];
+    return beat_of(run)->unasked && !beat_of(run)->heard_opinion && run->m.turns == 1 &&
+           ch_mode_settings(run->session->agent)->models[CH_ROLE_LISTENER];
 }
 
-bool ch_beat_turn(chela_run *run) {
+static bool take_turn(chela_run *run) {
     if (wants_opinion(run)) {
         ask_opinion(run);
         return true;
     }
+    bool text = ch_companion_of(run->session->agent)->text;
     struct chela_event ev = {.type = CHELA_EV_BEAT,
                              .beat = {.n = run->m.turns,
-                                      .willingness = run->willingness,
-                                      .protocol = run->session->agent->companion->text ? "text"
-                                                                                       : "native"}};
+                                      .willingness = beat_of(run)->willingness,
+                                      .protocol = text ? "text" : "native"}};
     return !ch_think_open(run) || !ch_emit(run, &ev);
 }
 
@@ -194,7 +236,7 @@ bool ch_beat_turn(chela_run *run) {
 /* Read again for each beat: whoever changes it is heard at once. */
 static void add_memory(const chela_agent *a, struct ch_buf *out) {
     struct ch_project files = {0};
-    struct ch_project_opts o = {.workspace = a->workspace, .names = a->companion->memory};
+    struct ch_project_opts o = {.workspace = a->workspace, .names = ch_companion_of(a)->memory};
     ch_project_load(&files, &o);
     for (size_t i = 0; i < files.n; i++)
         ch_project_describe(&files.files[i], out);
@@ -212,12 +254,12 @@ static bool is_last_beat(const chela_run *run) {
 static void add_scene(chela_run *run, struct ch_buf *out) {
     const chela_session *s = run->session;
     ch_buf_add_str(out, "It is ");
-    ch_view_time(ch_run_now(run), s->agent->companion->utc_offset, out);
+    ch_view_time(ch_run_now(run), ch_companion_of(s->agent)->utc_offset, out);
     ch_buf_addf(out, ".\n");
     if (is_last_beat(run))
         ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
-    if (run->about.blocks)
-        ch_buf_add_str(out, run->about.blocks);
+    if (ch_run_origin_about(run)->blocks)
+        ch_buf_add_str(out, ch_run_origin_about(run)->blocks);
 }
 
 /* "name(a: string, b?: integer): what it does" */
@@ -265,7 +307,7 @@ static void offer(chela_run *run, struct ch_model_request *req) {
 static int render(chela_run *run, const struct ch_model_request *req, struct ch_prompt_text *text,
                   struct chela_error *err) {
     const chela_agent *a = run->session->agent;
-    const struct ch_companion *c = a->companion;
+    const struct ch_companion *c = ch_companion_of(a);
     const struct ch_prompts *all = ch_runtime_prompts(a->rt, err);
     struct ch_prompt_query query = {
         .name = "companion", .model = run->target->spec, .session = run->session->key};
@@ -287,18 +329,19 @@ static int render(chela_run *run, const struct ch_model_request *req, struct ch_
         {.name = "memory", .text = ch_buf_sv(&memory)},
         {.name = "how", .text = ch_buf_sv(&how)},
         {.name = "scene", .text = ch_buf_sv(&scene)},
-        {.name = "members", .text = ch_moding_or_none(&v.members)},
-        {.name = "seen", .text = ch_moding_or_none(&v.seen)},
-        {.name = "new", .text = ch_moding_or_none(&v.fresh)},
-        {.name = "working", .text = ch_moding_or_none(&v.working)},
+        {.name = "members", .text = or_none(&v.members)},
+        {.name = "seen", .text = or_none(&v.seen)},
+        {.name = "new", .text = or_none(&v.fresh)},
+        {.name = "working", .text = or_none(&v.working)},
     };
     int rc = ch_prompts_render(all, &query, values, CH_LEN(values), text, &used, err);
     ch_view_release(&v);
     return rc;
 }
 
-int ch_beat_request(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
-    struct ch_moding *k = run->moding;
+static int shape_request(chela_run *run, struct ch_model_request *req,
+                         struct chela_error *err) {
+    struct beat *k = beat_of(run);
     chela_session *s = run->session;
     CH_PROMPT_TEXT_AUTO text = {0};
     offer(run, req);
@@ -311,13 +354,13 @@ int ch_beat_request(chela_run *run, struct ch_model_request *req, struct chela_e
     req->messages = (const struct ch_msg *const *)&k->view;
     req->nmessages = 1;
     req->note = CH_SV("");
-    if (s->agent->companion->text) {
+    if (ch_companion_of(s->agent)->text) {
         req->tools = NULL;
         req->ntools = 0;
         req->choice = CH_CHOICE_AUTO;
     }
     ch_encoder_clear(&s->encoder); /* nothing of an earlier request is in this one */
-    req->revision = ++s->revision;
+    ch_request_changed(run, req);
     return 0;
 }
 
@@ -392,16 +435,16 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     ch_msg_free(old);
 }
 
-bool ch_beat_reply(chela_run *run, struct ch_reply *r) {
+static unsigned on_reply(chela_run *run, struct ch_reply *r, struct ch_buf *complaint) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO why = {0};
     struct ch_beat_reply b;
     if (r->stop == CH_STOP_REFUSAL || r->stop == CH_STOP_PAUSE)
-        return true;
-    if (!run->session->agent->companion->text) {
+        return CH_REPLY_USE;
+    if (!ch_companion_of(run->session->agent)->text) {
         renew_ids(run, r, &arena);
-        return true;
+        return CH_REPLY_USE;
     }
     join_words(r->msg, &text);
     if (ch_beat_read(ch_buf_sv(&text), &arena, &b, &why)) {
@@ -409,14 +452,14 @@ bool ch_beat_reply(chela_run *run, struct ch_reply *r) {
         if (b.dropped)
             ch_warn(run, "%zu actions past the first %d were left out", b.dropped,
                     CH_LIMIT_BEAT_ACTIONS);
-        return true;
+        return CH_REPLY_USE;
     }
-    ch_buf_clear(&run->complaint);
-    ch_buf_addf(&run->complaint,
+    ch_buf_clear(complaint);
+    ch_buf_addf(complaint,
                 "Your last reply had no effect: %s. Answer with the JSON object alone.",
                 ch_buf_str(&why));
     ch_warn(run, "the reply was of no use: %s", ch_buf_str(&why));
-    return false;
+    return CH_REPLY_REJECT;
 }
 
 static bool wants_more(const struct ch_block *call) {
@@ -434,10 +477,9 @@ static const struct ch_msg *last_reply(const chela_run *run) {
     return NULL;
 }
 
-bool ch_beat_ends(const chela_run *run) {
+/* The last reply was of actions alone and asked for no other beat. */
+static bool ends(const chela_run *run) {
     const struct ch_msg *m = last_reply(run);
-    if (!ch_beat_is(run))
-        return true;
     for (uint32_t i = 0; m && i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_CALL &&
             (!is_action(m->blocks[i].name) || wants_more(&m->blocks[i])))
@@ -445,6 +487,69 @@ bool ch_beat_ends(const chela_run *run) {
     return true;
 }
 
-bool ch_beat_silent(const chela_run *run) {
-    return ch_beat_is(run) && !run->spoke && run->m.reason == CH_REASON_COMPLETED;
+static bool on_results(chela_run *run, struct ch_input *in) {
+    in->terminated = in->terminated && ends(run);
+    return true;
 }
+
+/* A companion speaks by actions. Who asked it and got nothing is told why. */
+static bool on_end(chela_run *run, struct chela_event *end) {
+    const struct beat *k = beat_of(run);
+    end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
+    return !k->unasked && !k->spoke && run->error[0];
+}
+
+/* --- life ---------------------------------------------------------------------------- */
+
+bool ch_beat_spoke(chela_run *run) {
+    struct beat *k = beat_of(run);
+    if (k)
+        k->spoke = true;
+    return k != NULL;
+}
+
+static int open_beat(chela_run *run, const struct chela_run_opts *opts,
+                     const struct ch_json *state, void **data, struct chela_error *err) {
+    const struct chela_urge *urge = opts ? opts->urge : NULL;
+    struct beat *k = ch_alloc(sizeof(*k));
+    (void)run;
+    (void)state;
+    (void)err;
+    k->willingness = urge ? urge->willingness : -1;
+    k->unasked = urge && urge->reason == CHELA_URGE_WILLING;
+    *data = k;
+    return 0;
+}
+
+static void abort_beat(chela_run *run) {
+    ch_ask_close(CH_TAKE(beat_of(run)->asked));
+}
+
+static void close_beat(chela_run *run, void *data) {
+    struct beat *k = data;
+    (void)run;
+    if (!k)
+        return;
+    ch_ask_close(CH_TAKE(k->asked));
+    ch_msg_free(k->view);
+    ch_free(k);
+}
+
+/* A companion is made of more than its mode: no run of it takes another mode, and no
+ * other agent's run can be one of a companion. */
+const struct ch_feature ch_heartbeat_feature = {
+    .name = "heartbeat",
+    .is_mode = true,
+    .is_fixed = true,
+    .words_private = true,
+    .own_tools = CH_BEAT_ACTIONS,
+    .configure = configure,
+    .open = open_beat,
+    .abort = abort_beat,
+    .close = close_beat,
+    .take_turn = take_turn,
+    .shape_request = shape_request,
+    .on_reply = on_reply,
+    .on_results = on_results,
+    .on_end = on_end,
+};

@@ -13,12 +13,12 @@
  * that beat_reply.h reads. Either way the transcript holds calls and results. */
 #ifndef CH_AGENT_BEAT_H
 #define CH_AGENT_BEAT_H
-#include "agent/handle/driver.h"
+#include "agent/run/feature.h"
 #include "agent/feature/heartbeat/chat_view.h"
 
 /* How an agent takes part; in its arena. */
 struct ch_companion {
-    uint64_t serial;                 /* of all that a runtime ever had; from 1 */
+    uint64_t serial;                 /* of all that there ever were; from 1 */
     const char *name;
     bool text;                       /* the protocol; else calls */
     bool skips;                      /* what comes while it is busy begins no turn */
@@ -29,27 +29,10 @@ struct ch_companion {
     struct chela_heartbeat_opts opts; /* all of it, its texts copied */
 };
 
-static inline bool ch_beat_is(const chela_run *run) {
-    return run->session->agent->companion != NULL && run->mode == CH_MODE_HEARTBEAT;
-}
+/* NULL: the agent is no companion. */
+struct ch_companion *ch_companion_of(const chela_agent *a);
 
-/* Copies what o->heartbeat says; bounds the agent's limits. */
-int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err);
-/* beat_tools.c: the actions. */
-int ch_beat_tools(chela_agent *a, struct chela_error *err);
-#define CH_BEAT_ACTIONS CH_SEND_ACTION "," CH_REACT_ACTION "," CH_SILENT_ACTION
-
-/* A model call is due. True: somebody else is asked first, or the run is gone;
- * else the beat is told of, and it is the model's. */
-bool ch_beat_turn(chela_run *run);
-/* Put the view in the place of the history. */
-int ch_beat_request(chela_run *run, struct ch_model_request *req, struct chela_error *err);
-/* A reply came: its words become calls, where that is the protocol. False: it is
- * of no use; run->complaint says why. */
-bool ch_beat_reply(chela_run *run, struct ch_reply *r);
-/* The last reply was of actions alone and asked for no other beat. */
-bool ch_beat_ends(const chela_run *run);
-/* Nothing was said. */
-bool ch_beat_silent(const chela_run *run);
+/* mode "heartbeat" */
+extern const struct ch_feature ch_heartbeat_feature;
 
 #endif

@@ -8,9 +8,17 @@
  * pause for typing; without one what is said is the run's answer. They take the
  * path of all calls, so a part that was sent is not sent again after a crash:
  * each has a key that stays the same. */
+#include "agent/feature/heartbeat/beat_tools.h"
+
 #include <stdio.h>
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/heartbeat/beat_private.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run_outcome.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/event.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
@@ -21,15 +29,7 @@
 #define THINKING_MS 500
 
 static chela_run *run_of(const chela_runtime *rt, const chela_call *call) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (s->run && call->env && strcmp(s->run->id, call->env->run) == 0)
-                return s->run;
-        }
-    }
-    return NULL;
+    return call->env ? ch_run_find(rt, call->env->run) : NULL;
 }
 
 /* --- without a channel ----------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static void say_here(chela_run *run, struct ch_sv part) {
     const char *gap = run->text.n ? "\n" : "";
     CH_BUF_AUTO piece = {0};
     ch_buf_addf(&piece, "%s%.*s", gap, CH_SV_FMT(part));
-    ch_buf_add_sv(&run->text, ch_buf_sv(&piece));
+    ch_run_outcome_add(run, ch_buf_sv(&piece));
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA,
                              .delta = {ch_str(ch_buf_sv(&piece)), ch_str(ch_buf_sv(&run->text))}};
     ch_emit(run, &ev);
@@ -177,11 +177,11 @@ static int send_message(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments", "There is nothing in \"content\".");
     if (!run)
         return chela_result_error(call, "internal", "There is no run that this belongs to.");
-    run->spoke = true;
+    ch_beat_spoke(run);
     reply_to = reply_to && *reply_to ? reply_to : NULL;
     const struct chela_channel *c = call->env->channel;
     if (c && c->parts && has_parts(text))
-        return send_parts(call, rt, run->session->agent->companion->typing, text, reply_to);
+        return send_parts(call, rt, ch_companion_of(run->session->agent)->typing, text, reply_to);
     if (c) {
         CH_AUTOFREE char *all = join(ch_sv_str(text));
         return send_part(call, chela_call_key(call), all, reply_to, false);
@@ -205,7 +205,7 @@ static int react(chela_call *call, void *user) {
     if (!c || !c->react)
         return chela_result_error(call, "unavailable", "There are no reactions here.");
     if (run)
-        run->spoke = true;
+        ch_beat_spoke(run);
     return c->react(call, &m, c->user);
 }
 

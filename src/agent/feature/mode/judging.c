@@ -1,6 +1,15 @@
 /* judging.c -- results that a model of their own judges: what the scores mean is
  * decided in reflect.c, what is done about it here. */
+#include "agent/feature/mode/judging.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/reflect.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/event.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -23,7 +32,7 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
 
 static void act_on(chela_run *run, const struct ch_reflection *j,
                    const struct ch_reflect_decision *d) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const char *advice = j->modification[0] ? j->modification : "look for what went wrong";
     switch (d->action) {
     case CH_REFLECT_ACCEPT:
@@ -49,7 +58,7 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
         return;
     }
     if (!run->dead)
-        ch_moding_on(run);
+        ch_feature_turn_next(run);
 }
 
 /* A run that goes on elsewhere has lost the count; the conversation has not. */
@@ -67,7 +76,7 @@ static struct ch_reflect_decision decide(struct ch_moding *k, struct ch_reflecti
 /* Whoever works without a plan is told in words. */
 static void tell(chela_run *run, const struct ch_reflection *j,
                  const struct ch_reflect_decision *d) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     CH_BUF_AUTO text = {0};
     if (d->action == CH_REFLECT_ESCALATE) {
         ch_moding_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
@@ -79,7 +88,7 @@ static void tell(chela_run *run, const struct ch_reflection *j,
     if (run->dead)
         return;
     if (d->action == CH_REFLECT_ACCEPT && k->reviewing) {
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+        ch_feature_turn_end(run, CH_REASON_COMPLETED);
         return;
     }
     ch_buf_addf(&text, "%s was looked at and is not good enough. Do it differently: %s",
@@ -88,12 +97,12 @@ static void tell(chela_run *run, const struct ch_reflection *j,
     if (d->action != CH_REFLECT_ACCEPT && !ch_think_note(run, ch_buf_sv(&text)))
         return;
     k->looked_at = run->session->transcript.n;
-    ch_moding_on(run);
+    ch_feature_turn_next(run);
 }
 
 static void on_reflector(const struct ch_answered *a, void *user) {
     chela_run *run = user;
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     CH_ARENA_AUTO arena = {0};
     struct ch_reflection j;
     struct chela_error err = {0};
@@ -108,7 +117,7 @@ static void on_reflector(const struct ch_answered *a, void *user) {
     struct ch_reflect_decision d = decide(k, &j);
     if (!emit_reflection(run, &j, d.action))
         return;
-    if (run->mode == CH_MODE_REACT)
+    if (!ch_moding(run)->mode)
         tell(run, &j, &d);
     else
         act_on(run, &j, &d);
@@ -128,7 +137,7 @@ static void ask(chela_run *run, struct ch_sv request, struct ch_sv plan, struct 
 }
 
 void ch_judging_ask(chela_run *run) {
-    const struct ch_moding *k = run->moding;
+    const struct ch_moding *k = ch_moding(run);
     CH_BUF_AUTO plan = {0};
     CH_BUF_AUTO results = {0};
     struct ch_jw w = ch_jw(&plan);
@@ -140,13 +149,12 @@ void ch_judging_ask(chela_run *run) {
 /* A plan is judged as a whole; a single call that the router chose only where
  * the agent says so. */
 bool ch_judging_wanted(const chela_run *run) {
-    const struct ch_moding *k = run->moding;
-    const struct ch_reflecting *how = &run->session->agent->reflection;
+    const struct ch_moding *k = ch_moding(run);
+    const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
     if (k->judged || how->never)
         return false;
     return !k->routed || how->answers || (how->errors && k->round.failed);
 }
-
 
 /* --- without a plan ---------------------------------------------------------------- */
 
@@ -161,7 +169,7 @@ static struct ch_sv last_words(const struct ch_transcript *t) {
 }
 
 static bool is_suspect(const chela_run *run, const struct ch_block *result) {
-    const struct ch_reflecting *how = &run->session->agent->reflection;
+    const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
     return (how->errors && result->flags & CH_F_ERROR) ||
            (how->tools && ch_policy_listed(ch_sv_str(how->tools), result->name));
 }
@@ -191,14 +199,15 @@ static bool write_calls(const chela_run *run, const struct ch_msg *results, stru
 
 bool ch_judging_turn(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
     CH_BUF_AUTO plan = {0};
     CH_BUF_AUTO given = {0};
     if (!last || t->n == k->looked_at || run->steering.n > 0)
         return false;
     k->reviewing = last->kind == CH_MSG_ASSISTANT;
-    if (k->reviewing && run->session->agent->reflection.answers && !run->follow_ups.n)
+    bool answers = ch_mode_settings(run->session->agent)->reflection.answers;
+    if (k->reviewing && answers && !run->follow_ups.n)
         ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
     else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
         ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);

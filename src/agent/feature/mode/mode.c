@@ -1,12 +1,24 @@
 /* mode.c -- see mode.h. What is done next is read from the conversation each
  * turn; planning.c, judging.c and routing.c do it. */
+#include "agent/feature/mode/mode.h"
+
+#include "agent/feature/mode/judging.h"
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/planning.h"
+#include "agent/feature/mode/role.h"
+#include "agent/feature/mode/routing.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 
-#include <stdio.h>
-
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/journal/run_journal.h"
-#include "agent/context/tool_embedding.h"
+#include "agent/feature/mode/step_tools.h"
+#include "agent/journal/emit.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -16,119 +28,14 @@ static const char answer_text[] =
 
 static const char unwanted_text[] = "No plan was accepted. What should be done differently?";
 
-static const char *const mode_names[] = {"react", "plan", "route", "heartbeat"};
-
-const char *ch_mode_name(enum ch_mode m) {
-    return mode_names[m];
-}
-
-int ch_mode_read(const char *word, enum ch_mode *out, struct chela_error *err) {
-    *out = CH_MODE_REACT;
-    for (size_t i = 0; word && i < CH_LEN(mode_names); i++) {
-        if (strcmp(mode_names[i], word) != 0)
-            continue;
-        *out = (enum ch_mode)i;
-        return 0;
-    }
-    if (!word)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react, plan, route, heartbeat)",
-                   word);
-}
-
-int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting *out,
-                       struct chela_error *err) {
-    bool always = word && strcmp(word, "explicit") == 0;
-    bool on_error = word && strcmp(word, "on_error") == 0;
-    bool implicit = word && strcmp(word, "implicit") == 0;
-    *out = (struct ch_reflecting){
-        .answers = always, .errors = always || on_error, .tools = tools, .never = implicit};
-    if (!word || always || on_error || implicit)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL,
-                   "unknown reflection '%s' (known: implicit, on_error, explicit)", word);
-}
-
-static bool plans(const chela_run *run) {
-    return run->mode == CH_MODE_PLAN || run->mode == CH_MODE_ROUTE;
-}
-
-static struct ch_tool *plan_tool(const chela_agent *a) {
-    return a->can_plan ? ch_registry_find(&a->registry, CH_SV(CH_PLAN_TOOL)) : NULL;
-}
-
-bool ch_mode_asks(const chela_run *run) {
-    const struct ch_tool *t = plan_tool(run->session->agent);
-    return plans(run) && t && t->flags & CHELA_TOOL_CONFIRM;
-}
-
-/* A companion is made of more than its mode: it neither takes another one nor
- * can somebody else be one. */
-int ch_mode_recall(chela_agent *a, const char *word, bool asks, enum ch_mode *out,
-                   struct chela_error *err) {
-    enum ch_mode mode;
-    *out = a->mode;
-    if (!*word || a->mode == CH_MODE_HEARTBEAT || ch_mode_read(word, &mode, NULL) < 0 ||
-        mode == CH_MODE_HEARTBEAT)
-        return 0;
-    *out = mode;
-    if (mode == CH_MODE_REACT)
-        return 0;
-    if (!a->can_plan)
-        return ch_mode_tools(a, asks, err);
-    if (asks) /* somebody wanted to see the plans of this run: better all than none */
-        plan_tool(a)->flags |= CHELA_TOOL_CONFIRM;
-    return 0;
-}
-
-static struct ch_moding *moding(chela_run *run) {
-    if (!run->moding) {
-        run->moding = ch_alloc(sizeof(*run->moding));
-        run->moding->again = run->moding->filling = -1;
-    }
-    return run->moding;
-}
-
 static void read_round(chela_run *run) {
-    struct ch_moding *k = moding(run);
+    struct ch_moding *k = ch_moding(run);
     if (k->read)
         ch_round_release(&k->round);
     ch_round_read(&run->session->transcript, &k->round);
     k->read = true;
     k->done = k->round.done;
     k->failed = k->round.failed;
-}
-
-void ch_mode_abort(chela_run *run) {
-    if (run->moding)
-        ch_ask_close(CH_TAKE(run->moding->asked));
-}
-
-void ch_mode_free(chela_run *run) {
-    struct ch_moding *k = CH_TAKE(run->moding);
-    if (!k)
-        return;
-    ch_planning_forget(k);
-    if (k->read)
-        ch_round_release(&k->round);
-    ch_buf_release(&k->feedback);
-    ch_buf_release(&k->advice);
-    ch_buf_release(&k->why);
-    ch_msg_free(k->view);
-    ch_free(k);
-}
-
-bool ch_mode_answers(const chela_run *run) {
-    return run->moding && run->moding->answering && !run->session->agent->output;
-}
-
-bool ch_mode_reviews(const chela_run *run) {
-    const chela_agent *a = run->session->agent;
-    return run->mode == CH_MODE_REACT && a->reflection.answers && run->m.closing == CH_REASON_NONE;
-}
-
-bool ch_mode_acts(const chela_run *run) {
-    return run->moding && !run->moding->answering && plans(run);
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -140,7 +47,7 @@ static const char *status_of(const struct ch_moding *k, size_t i) {
 }
 
 static bool emit_plan(chela_run *run) {
-    const struct ch_moding *k = run->moding;
+    const struct ch_moding *k = ch_moding(run);
     const struct ch_steps *p = &k->round.steps;
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
@@ -156,10 +63,12 @@ static bool emit_plan(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
-void ch_mode_call(chela_run *run, const struct ch_block *call, bool ended, bool failed) {
-    if (!plans(run) || run->dead)
+static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
+                    bool failed) {
+    struct ch_moding *k = ch_moding(run);
+    bool ended = phase == CH_PHASE_ENDED;
+    if (phase == CH_PHASE_SETTLED)
         return;
-    struct ch_moding *k = moding(run);
     if (!k->read)
         read_round(run);
     int i = ch_round_step(&k->round, call->id);
@@ -174,35 +83,16 @@ void ch_mode_call(chela_run *run, const struct ch_block *call, bool ended, bool 
 
 /* --- ends of a turn --------------------------------------------------------------- */
 
-void ch_moding_on(chela_run *run) {
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_ROLE});
-}
-
-void ch_moding_reply(chela_run *run, const struct ch_block *calls, size_t n) {
-    struct ch_reply r = {.stop = CH_STOP_TOOL_USE,
-                         .msg = ch_msg_new(CH_MSG_ASSISTANT, calls, n, NULL, CH_SV(""),
-                                           ch_run_now(run))};
-    run->target = run->session->agent->targets[run->m.model];
-    ch_session_selection(run->session);
-    ch_think_reply(run, &r);
-}
-
 void ch_moding_say(chela_run *run, struct ch_sv given, const char *otherwise,
                    enum ch_reason reason) {
-    struct ch_sv text = ch_sv_trim(given).n ? ch_sv_trim(given) : ch_sv_str(otherwise);
-    if (!ch_think_say(run, text, false))
-        return;
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+    ch_feature_turn_say(run, ch_sv_trim(given).n ? ch_sv_trim(given) : ch_sv_str(otherwise),
+                        reason);
 }
 
 void ch_moding_fail(chela_run *run, enum ch_reason reason, const char *why) {
     bool of_run = reason == CH_REASON_TOKEN_BUDGET || reason == CH_REASON_COST_BUDGET ||
                   reason == CH_REASON_CONTEXT_OVERFLOW || reason == CH_REASON_REFUSED;
-    snprintf(run->error, sizeof(run->error), "%s", why);
-    run->stop_reason = "error";
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED,
-                                     .reason = of_run ? reason : CH_REASON_MODEL_ERROR});
+    ch_feature_turn_fail(run, of_run ? reason : CH_REASON_MODEL_ERROR, why);
 }
 
 void ch_moding_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_answered *a) {
@@ -217,15 +107,15 @@ void ch_moding_ask(chela_run *run, enum ch_role_kind role, const struct ch_promp
     struct chela_error err = {0};
     if (!ch_think_open(run))
         return;
-    run->moding->asked = ch_ask_role(run, role, values, n, fn, run, &err);
-    if (!run->moding->asked)
+    ch_moding(run)->asked = ch_ask_role(run, role, values, n, fn, run, &err);
+    if (!ch_moding(run)->asked)
         ch_break(run, &err);
 }
 
 /* --- what roles are told ---------------------------------------------------------- */
 
 bool ch_moding_offers(const chela_run *run, const struct ch_tool *t) {
-    const struct ch_policy *p = &run->policy;
+    const struct ch_policy *p = &run->permit.policy;
     struct ch_sv name = ch_sv_str(t->name);
     if (ch_sv_is(name, CH_REACT_TOOL))
         return true;
@@ -252,7 +142,7 @@ static struct ch_sv shortened(struct ch_sv text) {
 /* The end of the conversation before this round, as far as there is room. */
 void ch_moding_context(const chela_run *run, struct ch_buf *out) {
     const struct ch_transcript *t = &run->session->transcript;
-    size_t from = run->moding->round.begin, room = CH_LIMIT_ROLE_CONTEXT;
+    size_t from = ch_moding(run)->round.begin, room = CH_LIMIT_ROLE_CONTEXT;
     size_t end = from;
     while (from > 0 && t->msgs[from - 1]->size < room) {
         from--;
@@ -303,7 +193,7 @@ static bool is_routed_to_agent(const struct ch_moding *k) {
 }
 
 static bool leave_to_model(chela_run *run) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     CH_BUF_AUTO text = {0};
     if (is_routed_to_agent(k)) { /* its answer is the answer */
         ch_moding_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
@@ -319,13 +209,13 @@ static bool leave_to_model(chela_run *run) {
 }
 
 static bool take_turn(chela_run *run) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const struct ch_round *r = &k->round;
     if (r->refusals >= CH_LIMIT_PLANS) {
         ch_moding_say(run, CH_SV(""), unwanted_text, CH_REASON_COMPLETED);
         return true;
     }
-    if (!r->planned && run->mode == CH_MODE_ROUTE && !k->plans) {
+    if (!r->planned && k->mode == &ch_route_feature && !k->plans) {
         ch_routing_ask(run);
         return true;
     }
@@ -348,25 +238,11 @@ static bool take_turn(chela_run *run) {
     return true;
 }
 
-static bool reflects(const chela_agent *a) {
-    const struct ch_reflecting *r = &a->reflection;
-    return r->answers || r->errors || r->tools;
-}
-
-bool ch_mode_turn(chela_run *run) {
+static bool plan_turn(chela_run *run) {
+    struct ch_moding *k = ch_moding(run);
     const struct ch_run *m = &run->m;
-    const chela_agent *a = run->session->agent;
-    bool reacts = run->mode == CH_MODE_REACT;
-    if (run->mode == CH_MODE_HEARTBEAT) {
-        moding(run);
-        return ch_beat_turn(run);
-    }
-    if ((reacts && !reflects(a)) || m->closing != CH_REASON_NONE || m->nudge ||
-        m->reask)
+    if (m->closing != CH_REASON_NONE || m->nudge || m->reask)
         return false;
-    struct ch_moding *k = moding(run);
-    if (reacts)
-        return ch_judging_turn(run);
     bool new_words = run->steering.n > 0 || run->follow_ups.n > 0;
     if (k->answering && !new_words) /* the model went on working: let it */
         return false;
@@ -375,4 +251,155 @@ bool ch_mode_turn(chela_run *run) {
         return true;
     read_round(run);
     return take_turn(run);
+}
+
+static bool reflect_turn(chela_run *run) {
+    const struct ch_run *m = &run->m;
+    if (!ch_moding(run) || m->closing != CH_REASON_NONE || m->nudge || m->reask)
+        return false;
+    return ch_judging_turn(run);
+}
+
+/* The model call that is due is for the answer alone: the results are there. Tools are
+ * described all the same, so that the prefix stays as it is. */
+static int plan_request(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
+    (void)err;
+    if (!ch_moding(run)->answering || run->session->agent->output)
+        return 0;
+    req->choice = CH_CHOICE_NONE;
+    ch_request_changed(run, req);
+    return 0;
+}
+
+static unsigned reflect_reply(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint) {
+    (void)reply;
+    (void)complaint;
+    bool reviews = ch_moding(run) && run->m.closing == CH_REASON_NONE &&
+                   ch_mode_settings(run->session->agent)->reflection.answers;
+    return reviews ? CH_REPLY_REVIEW : CH_REPLY_USE;
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+static void *new_moding(const struct ch_feature *mode) {
+    struct ch_moding *k = ch_alloc(sizeof(*k));
+    k->mode = mode;
+    k->again = k->filling = -1;
+    return k;
+}
+
+/* People wanted to see the plans of this run: better all of the agent's than none. */
+static void ask_about_plans(chela_agent *a, const struct ch_json *state) {
+    struct ch_tool *t = ch_step_tools_plan(a);
+    if (t && ch_json_bool(ch_json_get(state, "asks_plans"), false))
+        t->flags |= CHELA_TOOL_CONFIRM;
+}
+
+static int plan_open(chela_run *run, const struct chela_run_opts *opts,
+                     const struct ch_json *state, void **data, struct chela_error *err) {
+    (void)opts;
+    (void)err;
+    ask_about_plans(run->session->agent, state);
+    *data = new_moding(&ch_plan_feature);
+    return 0;
+}
+
+static int route_open(chela_run *run, const struct chela_run_opts *opts,
+                      const struct ch_json *state, void **data, struct chela_error *err) {
+    (void)opts;
+    (void)err;
+    ask_about_plans(run->session->agent, state);
+    *data = new_moding(&ch_route_feature);
+    return 0;
+}
+
+/* A plan is judged as a whole, by its own mode. */
+static int reflect_open(chela_run *run, const struct chela_run_opts *opts,
+                        const struct ch_json *state, void **data, struct chela_error *err) {
+    (void)opts;
+    (void)state;
+    (void)err;
+    if (strcmp(ch_run_mode(run), CH_MODE_PLAIN) == 0)
+        *data = new_moding(NULL);
+    return 0;
+}
+
+static void abort_role(chela_run *run) {
+    struct ch_moding *k = ch_moding(run);
+    if (k)
+        ch_ask_close(CH_TAKE(k->asked));
+}
+
+static void close_moding(chela_run *run, void *data) {
+    struct ch_moding *k = data;
+    (void)run;
+    if (!k)
+        return;
+    ch_ask_close(CH_TAKE(k->asked));
+    ch_planning_forget(k);
+    if (k->read)
+        ch_round_release(&k->round);
+    ch_buf_release(&k->feedback);
+    ch_buf_release(&k->advice);
+    ch_buf_release(&k->why);
+    ch_free(k);
+}
+
+static int configure(chela_agent *a, const struct chela_agent_opts *opts,
+                     const struct ch_json *state, void **data, struct chela_error *err) {
+    bool asks = opts ? opts->review_plan : ch_json_bool(ch_json_get(state, "asks_plans"), false);
+    (void)data;
+    return ch_step_tools_plan(a) ? 0 : ch_step_tools_add(a, asks, err);
+}
+
+static void save(const chela_run *run, struct ch_jw *w) {
+    const struct ch_tool *t = ch_step_tools_plan(run->session->agent);
+    if (t && t->flags & CHELA_TOOL_CONFIRM)
+        ch_jw_kbool(w, "asks_plans", true);
+}
+
+const struct ch_feature ch_plan_feature = {
+    .name = "plan",
+    .is_mode = true,
+    .own_tools = CH_STEP_TOOLS,
+    .configure = configure,
+    .save = save,
+    .open = plan_open,
+    .abort = abort_role,
+    .close = close_moding,
+    .take_turn = plan_turn,
+    .shape_request = plan_request,
+    .on_call = on_call,
+};
+
+const struct ch_feature ch_route_feature = {
+    .name = "route",
+    .is_mode = true,
+    .own_tools = CH_STEP_TOOLS,
+    .configure = configure,
+    .save = save,
+    .open = route_open,
+    .abort = abort_role,
+    .close = close_moding,
+    .take_turn = plan_turn,
+    .shape_request = plan_request,
+    .on_call = on_call,
+};
+
+const struct ch_feature ch_reflect_feature = {
+    .name = "reflect",
+    .open = reflect_open,
+    .abort = abort_role,
+    .close = close_moding,
+    .take_turn = reflect_turn,
+    .on_reply = reflect_reply,
+};
+
+struct ch_moding *ch_moding(const chela_run *run) {
+    static const struct ch_feature *const all[] = {&ch_plan_feature, &ch_route_feature,
+                                                   &ch_reflect_feature};
+    struct ch_moding *k = NULL;
+    for (size_t i = 0; !k && i < CH_LEN(all); i++)
+        k = ch_feature_data(run, all[i]);
+    return k;
 }

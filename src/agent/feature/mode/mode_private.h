@@ -7,12 +7,15 @@
 #ifndef CH_AGENT_MODE_PRIVATE_H
 #define CH_AGENT_MODE_PRIVATE_H
 #include "agent/feature/mode/mode.h"
+#include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/reflect.h"
 #include "agent/feature/mode/role.h"
 #include "agent/feature/mode/plan_progress.h"
+#include "agent/run/feature_turn.h"
 #include "json/writer.h"
 
 struct ch_moding {
+    const struct ch_feature *mode; /* PLAN or ROUTE; NULL: reflection alone */
     struct ch_asked *asked;  /* owned: the role that is being asked; NULL: none */
     struct ch_round round;   /* of this turn */
     bool read;
@@ -34,16 +37,11 @@ struct ch_moding {
     unsigned hopeless;       /* bits of steps that nobody can make a call of */
     struct ch_buf why;       /* ...and why */
     unsigned running, done, failed; /* bits of steps, for events */
-    struct ch_msg *view;     /* owned: HEARTBEAT: what the last request showed */
-    const struct ch_msg *heard; /* ...and what the turn began with, in the transcript */
-    size_t begin;            /* its place there */
-    bool heard_opinion;      /* the listener was asked */
 };
 
+struct ch_moding *ch_moding(const chela_run *run); /* NULL: the run has none */
+
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */
-void ch_moding_on(chela_run *run); /* to the next turn */
-/* A reply that no model wrote: calls of tools. */
-void ch_moding_reply(chela_run *run, const struct ch_block *calls, size_t n);
 /* The run ends with these words, which are a role's, or these if it has none. */
 void ch_moding_say(chela_run *run, struct ch_sv text, const char *otherwise,
                    enum ch_reason reason);
@@ -64,19 +62,5 @@ void ch_moding_write_plan(const struct ch_steps *p, struct ch_jw *w);
 static inline struct ch_sv ch_moding_or_none(const struct ch_buf *b) {
     return b->n ? ch_buf_sv(b) : CH_SV("none");
 }
-
-/* --- planning.c */
-void ch_planning_make(chela_run *run);                      /* ask the planner */
-void ch_planning_take(chela_run *run, const struct ch_steps *steps); /* this is the plan */
-void ch_planning_run(chela_run *run, unsigned ready);       /* these steps, by bits */
-void ch_planning_forget(struct ch_moding *k);
-
-/* --- judging.c */
-bool ch_judging_wanted(const chela_run *run);
-void ch_judging_ask(chela_run *run); /* the reflector, about the plan's results */
-bool ch_judging_turn(chela_run *run); /* without a plan: as ch_mode_turn */
-
-/* --- routing.c */
-void ch_routing_ask(chela_run *run);
 
 #endif

@@ -1,6 +1,7 @@
 /* plan_progress.c -- see plan_progress.h. */
 #include "agent/feature/mode/plan_progress.h"
 
+#include "agent/feature/mode/plan_steps.h"
 #include "base/mem.h"
 
 struct ch_sv ch_round_plan_id(struct ch_arena *a, const struct ch_transcript *t) {

@@ -1,5 +1,11 @@
 /* planning.c -- plans: the planner's, their steps, and calls made of them. */
+#include "agent/feature/mode/planning.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
 void ch_planning_forget(struct ch_moding *k) {
@@ -45,11 +51,11 @@ void ch_planning_take(chela_run *run, const struct ch_steps *steps) {
                             .id = ch_round_plan_id(&arena, &run->session->transcript),
                             .name = CH_SV(CH_PLAN_TOOL),
                             .text = ch_buf_sv(&json)};
-    ch_moding_reply(run, &call, 1);
+    ch_feature_turn_calls(run, &call, 1);
 }
 
 static void take_plan(chela_run *run, const struct ch_json *v) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     struct ch_step_tools tools = tools_of(run);
     struct ch_steps steps;
     CH_BUF_AUTO why = {0};
@@ -63,7 +69,7 @@ static void take_plan(chela_run *run, const struct ch_json *v) {
     }
     ch_buf_addf(&k->feedback, "The plan cannot be carried out:\n%s", ch_buf_str(&why));
     if (++k->bad_plans < CH_LIMIT_PLANS) {
-        ch_moding_on(run);
+        ch_feature_turn_next(run);
         return;
     }
     CH_BUF_AUTO text = {0};
@@ -80,7 +86,7 @@ static void take_plan(chela_run *run, const struct ch_json *v) {
 static void on_planner(const struct ch_answered *a, void *user) {
     chela_run *run = user;
     struct ch_sv action = ch_json_get_str(a->v, "action");
-    run->moding->asked = NULL;
+    ch_moding(run)->asked = NULL;
     if (!a->v)
         ch_moding_unanswered(run, CH_ROLE_PLANNER, a);
     else if (ch_sv_is(action, "clarify"))
@@ -103,7 +109,7 @@ static void write_tools(const chela_run *run, struct ch_jw *w) {
 }
 
 void ch_planning_make(chela_run *run) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     CH_BUF_AUTO tools = {0};
     CH_BUF_AUTO context = {0};
     struct ch_jw w = ch_jw(&tools);
@@ -130,7 +136,7 @@ void ch_planning_make(chela_run *run) {
 
 static void on_executor(const struct ch_answered *a, void *user) {
     chela_run *run = user;
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const struct ch_json *call = ch_json_get(a->v, "tool_call");
     const struct ch_json *args = ch_json_get(call, "arguments");
     int i = k->filling;
@@ -153,12 +159,12 @@ static void on_executor(const struct ch_answered *a, void *user) {
         ch_buf_addf(&k->why, " Step %u could not be carried out: %.*s", k->round.steps.list[i].id,
                     CH_SV_FMT(why));
     }
-    ch_moding_on(run);
+    ch_feature_turn_next(run);
 }
 
 /* Have the arguments of a step made by somebody who sees its tool alone. */
 static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const struct ch_step *s = &k->round.steps.list[i];
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, s->tool);
     CH_BUF_AUTO task = {0};
@@ -215,7 +221,7 @@ static int make_arguments(const struct ch_moding *k, size_t i, struct ch_buf *ou
 }
 
 void ch_planning_run(chela_run *run, unsigned ready) {
-    struct ch_moding *k = run->moding;
+    struct ch_moding *k = ch_moding(run);
     const struct ch_round *r = &k->round;
     CH_ARENA_AUTO arena = {0};
     struct ch_block calls[CH_LIMIT_PLAN_STEPS];
@@ -244,6 +250,6 @@ void ch_planning_run(chela_run *run, unsigned ready) {
         if (ready >> i & 1)
             ch_free(CH_TAKE(k->args[i]));
     if (ch_think_open(run))
-        ch_moding_reply(run, calls, n);
+        ch_feature_turn_calls(run, calls, n);
 }
 

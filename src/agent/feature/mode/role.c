@@ -6,9 +6,21 @@
 
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
+#include "agent/context/role_prompts.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/plan_progress.h"
+#include "agent/machine/event.h"
+#include "agent/machine/output.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/feature.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/parent.h"
+#include "agent/session/agent_override.h"
+#include "agent/session/agent_parts.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
@@ -34,12 +46,15 @@ const char *ch_role_name(enum ch_role_kind role) {
 
 /* --- the agents ------------------------------------------------------------------- */
 
+/* Tools that only a feature calls, and the one for an answer of a certain form; or all. */
 static void remove_tools(chela_agent *a, bool all) {
-    static const char *const own[] = {CH_PLAN_TOOL,   CH_THINK_TOOL,   CH_REACT_TOOL,
-                                      CH_OUTPUT_TOOL, CH_SEND_ACTION,  CH_REACT_ACTION,
-                                      CH_SILENT_ACTION};
-    for (size_t i = 0; i < CH_LEN(own); i++)
-        ch_registry_remove(&a->registry, own[i]);
+    struct ch_sv own = ch_sv_str(ch_features_own_tools(a->base));
+    ch_registry_remove(&a->registry, CH_OUTPUT_TOOL);
+    while (own.n) {
+        struct ch_sv name = ch_sv_split(&own, ',');
+        CH_AUTOFREE char *copy = ch_strndup(name.p, name.n);
+        ch_registry_remove(&a->registry, copy);
+    }
     while (all && a->registry.n)
         ch_registry_remove(&a->registry, a->registry.tools[0]->name);
 }
@@ -65,9 +80,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
     if (rc < 0)
         return rc;
     a->output = NULL;
-    a->mode = CH_MODE_REACT;
-    a->can_plan = false;
-    a->reflection = (struct ch_reflecting){.never = true};
+    ch_features_detach_turns(a);
     a->timeout_ms = -1; /* the run has one */
     a->limits.sums_up = false;
     remove_tools(a, patch->output_schema != NULL);
@@ -85,27 +98,33 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
     return rc;
 }
 
+static void free_agents(chela_agent *base, void *data) {
+    (void)base;
+    for (struct ch_role *next, *r = data; r; r = next) {
+        next = r->next;
+        ch_agent_close(r->agent);
+        ch_free(r->key);
+        ch_free(r);
+    }
+}
+
+/* No run has it: it holds the agents that were made for roles of an agent. */
+static const struct ch_feature role_agents = {.name = "roles", .release_agent = free_agents};
+
 static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_patch *p,
                               struct chela_error *err) {
     chela_agent *a;
-    for (struct ch_role *r = base->roles; r; r = r->next)
+    struct ch_role *first = ch_feature_of(base, &role_agents);
+    for (struct ch_role *r = first; r; r = r->next)
         if (strcmp(r->key, key) == 0)
             return r->agent;
     if (make_agent(base, p, &a, err) < 0)
         return NULL;
     struct ch_role *r = ch_alloc(sizeof(*r));
-    *r = (struct ch_role){base->roles, ch_strdup(key), a};
-    base->roles = r;
+    *r = (struct ch_role){first, ch_strdup(key), a};
+    ch_feature_detach(base, &role_agents);
+    ch_feature_put(base, &role_agents, r);
     return a;
-}
-
-void ch_roles_free(chela_agent *a) {
-    for (struct ch_role *r; (r = a->roles);) {
-        a->roles = r->next;
-        ch_agent_close(r->agent);
-        ch_free(r->key);
-        ch_free(r);
-    }
 }
 
 /* --- its events, as the run's ------------------------------------------------------ */
@@ -116,17 +135,6 @@ static struct ch_usage own_usage(const struct chela_usage *u) {
                              .cache_read = u->cache_read,
                              .cache_write = u->cache_write,
                              .reasoning = u->reasoning};
-}
-
-static void charge(chela_run *run, const struct chela_usage *u) {
-    struct ch_usage used = own_usage(u);
-    ch_run_spend(&run->m, &used, u->cost_usd);
-    run->turn_usage.input += u->input;
-    run->turn_usage.output += u->output;
-    run->turn_usage.cache_read += u->cache_read;
-    run->turn_usage.cache_write += u->cache_write;
-    run->turn_usage.reasoning += u->reasoning;
-    run->turn_cost = u->cost_usd < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + u->cost_usd;
 }
 
 static void keep(const struct ch_asked *q, const struct chela_event *end) {
@@ -163,7 +171,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct ch_asked *q = user;
     switch (ev->type) {
     case CHELA_EV_TURN_END:
-        charge(q->run, &ev->turn.usage);
+        ch_feature_turn_charge(q->run, &ev->turn.usage);
         return;
     case CHELA_EV_RUN_END:
         keep(q, ev);
@@ -202,15 +210,14 @@ static struct ch_asked *start(chela_run *run, chela_agent *agent, const struct c
     struct chela_run_opts opts = CHELA_RUN_OPTS(
             .on_event = on_event, .user = q, .may_redo = 1, .prompt = prompt->fingerprint);
     *q = (struct ch_asked){.run = run, .role = prompt->name, .fn = fn, .user = user};
-    ch_behalf_apply(&run->behalf, &opts);
+    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
     if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
         chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
         ch_ask_close(q);
         return NULL;
     }
     q->session->system = ch_strdup(system);
-    inner->ask_means = run->ask_means;
-    inner->forgets = run->forgets;
+    ch_child_bind(run, inner);
     bound(run, &inner->m);
     chela_run_free(inner);
     return q;
@@ -221,7 +228,7 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
                              void *user, struct chela_error *err) {
     chela_agent *base = run->session->agent;
     const struct ch_prompts *all = ch_runtime_prompts(base->rt, err);
-    const char *model = base->role_models[role];
+    const char *model = ch_mode_settings(base)->models[role];
     struct ch_prompt_query query = {.name = ch_role_name(role),
                                     .model = model ? model : base->targets[0]->spec,
                                     .session = run->session->key};
@@ -243,7 +250,7 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
 
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
     char key[48]; /* tools, policy and hooks may change from run to run */
-    struct ch_agent_patch patch = {.model = base->role_models[CH_ROLE_EXECUTOR]};
+    struct ch_agent_patch patch = {.model = ch_mode_settings(base)->models[CH_ROLE_EXECUTOR]};
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);
     return agent_for(base, key, &patch, err);

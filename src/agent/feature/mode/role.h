@@ -8,7 +8,8 @@
  * bound it; its requests, retries and warnings are events of that run. */
 #ifndef CH_AGENT_ROLE_H
 #define CH_AGENT_ROLE_H
-#include "agent/handle/driver.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/handle/run.h"
 #include "prompt/prompts.h"
 
 struct ch_asked; /* a question that is under way */
@@ -35,7 +36,5 @@ void ch_ask_close(struct ch_asked *q); /* NULL is a no-op */
  * base, but that it reacts, in words, with the executor's model. base's; NULL and
  * err: it could not be made. */
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err);
-
-void ch_roles_free(chela_agent *a);
 
 #endif

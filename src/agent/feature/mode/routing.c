@@ -2,7 +2,12 @@
  *
  * Whatever it says, it is held to the list it was given, and below a confidence
  * of 0.6 the user is asked instead. What it chose becomes a plan of one step. */
+#include "agent/feature/mode/routing.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/planning.h"
+#include "agent/run/feature_turn.h"
 
 #define PLANNER "planner"
 #define SURE 0.6
@@ -59,20 +64,20 @@ static void plan_one_step(chela_run *run, const struct ch_json *v, struct ch_sv 
     struct ch_steps plan = {.n = 1};
     if (agent.n) {
         ch_jw_begin(&w, '{');
-        ch_jw_kstr(&w, "task", run->moding->round.request);
+        ch_jw_kstr(&w, "task", ch_moding(run)->round.request);
         ch_jw_kstr(&w, "agent", agent);
         ch_jw_end(&w, '}');
     } else {
         ch_jw_value(&w, ch_json_get(v, "tool_input"));
     }
     plan.list[0] = (struct ch_step){.id = 1,
-                                    .description = why.n ? why : run->moding->round.request,
+                                    .description = why.n ? why : ch_moding(run)->round.request,
                                     .tool = tool};
     if (ch_json_parse(&arena, ch_buf_sv(&input), CH_JSON_REPLACE, &plan.list[0].input, NULL,
                       NULL) < 0)
         return;
-    ch_planning_forget(run->moding);
-    run->moding->routed = true;
+    ch_planning_forget(ch_moding(run));
+    ch_moding(run)->routed = true;
     ch_planning_take(run, &plan);
 }
 
@@ -84,8 +89,8 @@ static void route(chela_run *run, const struct ch_json *v) {
     if (!sure || !ch_sv_is(ch_json_get_str(v, "action"), "route")) {
         ch_moding_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
     } else if (planner) {
-        run->moding->plans = true;
-        ch_moding_on(run);
+        ch_moding(run)->plans = true;
+        ch_feature_turn_next(run);
     } else if (t && ch_moding_offers(run, t)) {
         plan_one_step(run, v, name, CH_SV(""));
     } else if (agent_named(run, name)) {
@@ -97,7 +102,7 @@ static void route(chela_run *run, const struct ch_json *v) {
 
 static void on_router(const struct ch_answered *a, void *user) {
     chela_run *run = user;
-    run->moding->asked = NULL;
+    ch_moding(run)->asked = NULL;
     if (!a->v)
         ch_moding_unanswered(run, CH_ROLE_ROUTER, a);
     else if (ch_sv_is(ch_json_get_str(a->v, "action"), "refuse"))
@@ -118,7 +123,7 @@ void ch_routing_ask(chela_run *run) {
         {.name = "targets", .text = ch_buf_sv(&targets)},
         {.name = "rules", .text = ch_sv_str(rules ? rules : "none")},
         {.name = "context", .text = ch_moding_or_none(&context)},
-        {.name = "request", .text = run->moding->round.request},
+        {.name = "request", .text = ch_moding(run)->round.request},
     };
     ch_moding_ask(run, CH_ROLE_ROUTER, values, CH_LEN(values), on_router);
 }

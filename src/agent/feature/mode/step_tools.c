@@ -1,31 +1,17 @@
-/* step_tools.c -- the calls that only a plan makes.
- *
- *   make_plan    takes a plan into the conversation; a person may have to agree
- *   think_step   a step without a tool: answered from the results it depends on
- *   react_step   a step that is a run of its own, with tools: a child (delegate.h)
- *
- * They take the way of all calls, so they are journalled, cancelled and run side
- * by side like any other. No request describes them to a model. */
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/mode/mode.h"
-#include "agent/feature/mode/role.h"
+/* step_tools.c -- see step_tools.h. */
+#include "agent/feature/mode/step_tools.h"
+
 #include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/role.h"
+#include "agent/feature/team/child.h"
+#include "agent/feature/team/delegate.h"
+#include "agent/handle/lookup.h"
+#include "agent/machine/run.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "json/writer.h"
 #include "tool/call/call.h"
-
-chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (s->run && strcmp(s->run->id, id) == 0)
-                return s->run;
-        }
-    }
-    return NULL;
-}
 
 static chela_run *run_of(const chela_call *call) {
     return ch_run_find(call->tool->impl, call->env->run);
@@ -172,7 +158,8 @@ static const struct ch_tool_ops react_ops = {.name = "step",
                                              .start = react,
                                              .cancel = ch_child_cancel,
                                              .abandon = ch_child_abandon,
-                                             .winds_down = true};
+                                             .winds_down = true,
+                                             .is_run = true};
 
 /* --- the plan ----------------------------------------------------------------------- */
 
@@ -205,7 +192,7 @@ static const struct ch_tool_ops plan_ops = {.name = "plan", .start = take_plan};
 #define TASK "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}}," \
              "\"required\":[\"task\"]}"
 
-int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
+int ch_step_tools_add(chela_agent *a, bool asks, struct chela_error *err) {
     struct chela_tool_opts plan = CHELA_TOOL_OPTS(
             .name = CH_PLAN_TOOL, .description = "Take up a plan: the steps that follow.",
             .schema = "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\"}},"
@@ -223,14 +210,12 @@ int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
             .schema = TASK, .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_READ,
             .timeout_ms = -1, .max_retries = -1);
     int rc = ch_registry_add(&a->registry, &plan, &plan_ops, a->rt, err);
-    a->can_plan = rc == 0;
     if (rc == 0)
         rc = ch_registry_add(&a->registry, &think_step, &think_ops, a->rt, err);
     return rc < 0 ? rc : ch_registry_add(&a->registry, &react_step, &react_ops, a->rt, err);
 }
 
-const char *ch_mode_own(const chela_agent *a) {
-    if (a->mode == CH_MODE_HEARTBEAT)
-        return CH_BEAT_ACTIONS;
-    return a->can_plan ? CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL : NULL;
+struct ch_tool *ch_step_tools_plan(const chela_agent *a) {
+    struct ch_tool *t = ch_registry_find(&a->registry, CH_SV(CH_PLAN_TOOL));
+    return t && t->ops == &plan_ops ? t : NULL;
 }

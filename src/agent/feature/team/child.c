@@ -1,50 +1,25 @@
 /* child.c -- the life of a run below a run: see delegate.h. What goes up and down
  * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
  * and step_tools.c (steps of a plan). */
+#include "agent/feature/team/child.h"
+
 #include "agent/feature/team/delegate.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/child_key.h"
+#include "agent/machine/event.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/parent.h"
+#include "agent/session/children.h"
+#include "agent/session/session.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "chela/store.h"
 #include "json/writer.h"
 #include "tool/call/call.h"
-
-#define KEY_DIGITS 12
-
-/* --- its name ------------------------------------------------------------------------- */
-
-/* Calls that are given up as children are children. */
-static bool is_child(const struct ch_tool *t) {
-    return t && t->ops && t->ops->abandon == ch_child_abandon;
-}
-
-const char *ch_child_key(const char *session, const struct ch_tool *t, const char *call_key,
-                         struct ch_arena *a) {
-    unsigned char digest[CH_SHA256_SIZE];
-    char hex[2 * CH_SHA256_SIZE + 1];
-    struct ch_sha256 h;
-    if (!is_child(t))
-        return NULL;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, call_key, strlen(call_key));
-    ch_sha256_end(&h, digest);
-    ch_sha256_hex(digest, hex);
-    return ch_arena_printf(a, "%s~%s-%.*s", session, t->name, KEY_DIGITS, hex);
-}
-
-static bool is_child_part(const char *part) {
-    size_t n = strlen(part);
-    const char *dash = n > KEY_DIGITS + 1 ? part + n - KEY_DIGITS - 1 : NULL;
-    return dash && *dash == '-' && strspn(dash + 1, "0123456789abcdef") == KEY_DIGITS;
-}
-
-size_t chela_session_root(const char *key) {
-    CH_AUTOFREE char *rest = ch_strdup(key);
-    for (char *mark; (mark = strrchr(rest, '~')) && is_child_part(mark + 1);)
-        *mark = '\0';
-    return strlen(rest);
-}
 
 /* --- the end of a call ---------------------------------------------------------------- */
 
@@ -58,20 +33,10 @@ void ch_child_refuse(chela_call *call, const char *type, const char *why) {
     worked(call);
 }
 
-/* The child holds its caller's run and its call until then. */
-static void detach(struct ch_child *c) {
-    chela_call *call = CH_TAKE(c->call);
-    chela_run *run = CH_TAKE(c->run);
-    call->doing = NULL;
-    ch_list_del(&c->link);
-    ch_call_unref(call);
-    ch_run_unref(run);
-}
-
 static void close_child(struct ch_child *c) {
     chela_session *s = c->session;
     ch_delegate_ended(c);
-    detach(c);
+    ch_child_detach(c);
     chela_session_close(s); /* frees c, later */
 }
 
@@ -162,11 +127,6 @@ static void on_event(const struct chela_event *ev, void *user) {
 
 /* --- its run ---------------------------------------------------------------------------- */
 
-void ch_child_bind(const chela_run *above, chela_run *run) {
-    run->ask_means = CH_MAX(run->ask_means, above->ask_means);
-    run->forgets |= above->forgets;
-}
-
 static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
     chela_run *run = NULL;
     CH_BUF_AUTO deny = {0};
@@ -179,7 +139,7 @@ static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
         chela_run_free(run);
         return rc;
     }
-    ch_behalf_apply(&c->run->behalf, &o);
+    ch_behalf_apply(ch_run_origin_behalf(c->run), &o);
     ch_delegate_withhold(c, o.deny, &deny);
     o.deny = deny.n ? ch_buf_str(&deny) : NULL;
     c->kind->write_task(c, &task);
@@ -233,7 +193,7 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
                    chela_agent *to) {
     CH_ARENA_AUTO arena = {0};
     struct chela_error err = {0};
-    const char *key = ch_child_key(run->session->key, call->tool, call->key, &arena);
+    const char *key = ch_child_key(run->session->key, call->tool->name, call->key, &arena);
     struct ch_child *c = ch_alloc(sizeof(*c));
     *c = (struct ch_child){.kind = kind};
     if (strlen(key) > CH_LIMIT_SESSION_KEY ||
@@ -283,11 +243,4 @@ void ch_child_cancel(chela_call *call) {
 void ch_child_abandon(chela_call *call) {
     if (call->doing)
         close_child(call->doing);
-}
-
-void ch_child_free(chela_session *s) {
-    struct ch_child *c = CH_TAKE(s->child);
-    if (c && c->run) /* closed by somebody else */
-        detach(c);
-    ch_free(c);
 }

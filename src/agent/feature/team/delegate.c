@@ -1,7 +1,10 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
+#include "agent/feature/team/child.h"
+#include "agent/handle/lookup.h"
 #include "agent/journal/run_journal.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -28,7 +31,8 @@ static const struct ch_tool_ops ops = {.name = "agent",
                                        .cancel = ch_child_cancel,
                                        .abandon = ch_child_abandon,
                                        .free = free_delegate,
-                                       .winds_down = true};
+                                       .winds_down = true,
+                                       .is_run = true};
 
 static chela_agent *agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {
@@ -78,7 +82,7 @@ void ch_delegate_ended(const struct ch_child *c) {
     chela_run *by = caller(c->run);
     if (!c->kind->level)
         return;
-    by->nchildren++;
+    ch_children_ended(by);
     if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
         ch_keep_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
 }

@@ -2,8 +2,12 @@
 #include "agent/feature/team/handoff.h"
 
 #include "agent/context/context.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/machine/event.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -16,6 +20,21 @@ struct takers {
     chela_runtime *rt;
     struct ch_buf ids; /* each with its NUL */
 };
+
+/* What a run knows of it. */
+struct handoff {
+    char *to;           /* owned: id of the agent that is to go on; NULL: this one */
+    struct ch_buf note; /* why, for people */
+    unsigned count;     /* of times that the run changed hands; stored */
+};
+
+static struct handoff *handoff_of(const chela_run *run) {
+    return ch_feature_data(run, &ch_handoff_feature);
+}
+
+static char *sv_dup(struct ch_sv s) {
+    return ch_strndup(s.p ? s.p : "", s.n);
+}
 
 /* --- the session changes hands --------------------------------------------------------- */
 
@@ -47,25 +66,33 @@ static bool tell(chela_run *run, const char *from, struct ch_sv note) {
     return ch_emit(run, &ev);
 }
 
-bool ch_handoff(chela_run *run) {
-    CH_AUTOFREE char *to = CH_TAKE(run->handoff);
+static bool on_results(chela_run *run, struct ch_input *in) {
+    struct handoff *h = handoff_of(run);
+    CH_AUTOFREE char *to = CH_TAKE(h->to);
     chela_agent *agent = to ? ch_agent_find(run->session->agent->rt, to) : NULL;
     CH_AUTOFREE char *from = ch_strdup(run->session->agent->id);
     struct chela_error err = {0};
+    unsigned count = h->count + 1;
+    (void)in;
     if (!agent || agent == run->session->agent)
         return true;
-    ch_mode_free(run);
+    CH_BUF_AUTO note = h->note; /* h goes with the agent */
+    h->note = (struct ch_buf){0};
+    ch_features_abort(run);
     assign(run->session, agent);
-    run->handoffs++;
     if (ch_run_rebind(run, &err) < 0) {
         ch_break(run, &err);
         return false;
     }
+    h = handoff_of(run);
+    if (h) /* else the new agent hands nothing over */
+        h->count = count;
     ch_keep_acting(run, CH_SYNC_COMMIT); /* with the result that says so */
-    return tell(run, from, ch_buf_sv(&run->handoff_note));
+    return tell(run, from, ch_buf_sv(&note));
 }
 
-void ch_handoff_recall(chela_session *s, const char *id) {
+static void load(chela_session *s, const struct ch_json *state) {
+    CH_AUTOFREE char *id = sv_dup(ch_json_get_str(state, "agent"));
     chela_agent *agent =
         *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
     struct chela_error err = {0};
@@ -95,11 +122,11 @@ static bool may_take(const struct takers *t, struct ch_sv id) {
     return false;
 }
 
-static void take_note(chela_run *run, struct ch_sv id, struct ch_sv note) {
-    ch_free(run->handoff);
-    run->handoff = ch_strndup(id.p, id.n);
-    ch_buf_clear(&run->handoff_note);
-    ch_buf_add_sv(&run->handoff_note, note);
+static void take_note(struct handoff *h, struct ch_sv id, struct ch_sv note) {
+    ch_free(h->to);
+    h->to = ch_strndup(id.p, id.n);
+    ch_buf_clear(&h->note);
+    ch_buf_add_sv(&h->note, note);
 }
 
 static void start(chela_call *call) {
@@ -107,13 +134,14 @@ static void start(chela_call *call) {
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    if (!run || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
+    struct handoff *h = run ? handoff_of(run) : NULL;
+    if (!h || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
         chela_result_error(call, "not_found", "There is no agent \"%s\" to hand over to.", name);
-    } else if (run->handoffs >= CH_LIMIT_HANDOFFS) {
+    } else if (h->count >= CH_LIMIT_HANDOFFS) {
         chela_result_error(call, "permission_denied",
                            "This conversation changed hands often enough. Answer it yourself.");
     } else {
-        take_note(run, id, ch_json_get_str(call->args, "note"));
+        take_note(h, id, ch_json_get_str(call->args, "note"));
         chela_result_printf(call,
                             "The conversation was handed over. From here on %.*s answers: go on "
                             "with what the user asked for.",
@@ -130,17 +158,19 @@ static void free_takers(void *impl) {
 
 static const struct ch_tool_ops ops = {.name = "handoff", .start = start, .free = free_takers};
 
-void ch_handoff_settled(chela_run *run, const struct ch_block *call, unsigned flags) {
+/* A call that ended in an earlier process, perhaps before the session was moved. */
+static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
+                    bool failed) {
     const struct ch_registry *tools = &run->session->agent->registry;
     const struct ch_tool *t = ch_registry_find(tools, call->name);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *args;
-    if (!t || t->ops != &ops || flags & (CH_F_ERROR | CH_F_DENIED) ||
+    if (phase != CH_PHASE_SETTLED || failed || !t || t->ops != &ops ||
         ch_json_parse(&arena, call->text, CH_JSON_REPLACE, &args, NULL, NULL) < 0)
         return;
     struct ch_sv id = ch_json_get_str(args, "agent");
     if (may_take(t->impl, id))
-        take_note(run, id, ch_json_get_str(args, "note"));
+        take_note(handoff_of(run), id, ch_json_get_str(args, "note"));
 }
 
 /* Names as an enum, and beside each what it is for. */
@@ -168,6 +198,7 @@ static void describe(const struct takers *t, struct ch_buf *schema, struct ch_bu
 }
 
 int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     CH_BUF_AUTO schema = {0};
     CH_BUF_AUTO about = {0};
     const struct ch_tool *before = ch_registry_find(&a->registry, CH_SV(CH_HANDOFF_TOOL));
@@ -190,5 +221,44 @@ int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err
     int rc = ch_registry_add(&a->registry, &tool, &ops, t, err);
     if (rc < 0)
         free_takers(t);
+    if (rc == 0 && !ch_feature_attached(a, &ch_handoff_feature))
+        rc = ch_feature_attach(a, &ch_handoff_feature, &none, err);
     return rc;
 }
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static int open_handoff(chela_run *run, const struct chela_run_opts *opts,
+                        const struct ch_json *state, void **data, struct chela_error *err) {
+    struct handoff *h = ch_alloc(sizeof(*h));
+    (void)run;
+    (void)opts;
+    (void)err;
+    h->count = (unsigned)ch_json_int(ch_json_get(state, "handoffs"), 0);
+    *data = h;
+    return 0;
+}
+
+static void close_handoff(chela_run *run, void *data) {
+    struct handoff *h = data;
+    (void)run;
+    ch_free(h->to);
+    ch_buf_release(&h->note);
+    ch_free(h);
+}
+
+static void save(const chela_run *run, struct ch_jw *w) {
+    const struct handoff *h = handoff_of(run);
+    if (h && h->count)
+        ch_jw_kint(w, "handoffs", h->count);
+}
+
+const struct ch_feature ch_handoff_feature = {
+    .name = "handoff",
+    .load = load,
+    .save = save,
+    .open = open_handoff,
+    .close = close_handoff,
+    .on_call = on_call,
+    .on_results = on_results,
+};

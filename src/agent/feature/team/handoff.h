@@ -8,17 +8,10 @@
  * session finds it in the same hands. */
 #ifndef CH_AGENT_HANDOFF_H
 #define CH_AGENT_HANDOFF_H
-#include "agent/handle/driver.h"
+#include "agent/run/feature.h"
 
 #define CH_HANDOFF_TOOL "handoff"
 
-/* The calls are answered: move the session, if one of them asked for that. False:
- * the run is over or gone. */
-bool ch_handoff(chela_run *run);
-/* A call that ended in an earlier life, perhaps before the session was moved; flags:
- * of its result. */
-void ch_handoff_settled(chela_run *run, const struct ch_block *call, unsigned flags);
-/* The journal of a session says whose it is; "": whoever opened it. */
-void ch_handoff_recall(chela_session *s, const char *agent);
+extern const struct ch_feature ch_handoff_feature;
 
 #endif

@@ -1,10 +1,8 @@
-/* mailbox.h -- the inside of chela/mailbox.h. */
-#ifndef CH_AGENT_MAILBOX_H
-#define CH_AGENT_MAILBOX_H
-#include "agent/handle/agent.h"
+/* outbox.h -- the inside of chela/mailbox.h: messages to the outside. */
+#ifndef CH_AGENT_OUTBOX_H
+#define CH_AGENT_OUTBOX_H
+#include "agent/handle/run.h"
 #include "chela/mailbox.h"
-
-struct ch_outbox;
 
 void ch_outbox_free(struct ch_outbox *box); /* the journal was shut */
 
@@ -19,17 +17,8 @@ bool ch_outbox_is_sending(const chela_runtime *rt);
 size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
 
 /* The run has its answer, of this turn: if somebody waits for one, it becomes a
- * message in the transaction that stores the run's state. */
-void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered);
-
-/* Stored for its session with the record `seq`: settled once that is safe. */
-void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq);
-void ch_inbox_committed(chela_session *s, uint64_t seq);
-void ch_inbox_forget(chela_session *s); /* nothing is safe any more */
-
-/* May what these options say be begun, or queued? CHELA_EEXIST: the session has
- * this event already. */
-int ch_inbox_check(chela_session *s, const struct chela_run_opts *opts, struct chela_error *err);
+ * message in the transaction that stores the run's state. end: RUN_END as it will be. */
+void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *end);
 
 /* Something of this session waits to be sent. */
 bool ch_outbox_has(const chela_runtime *rt, const char *session);

@@ -1,0 +1,8 @@
+/* routing.h -- the router. */
+#ifndef CH_AGENT_ROUTING_H
+#define CH_AGENT_ROUTING_H
+#include "agent/feature/mode/mode_private.h"
+
+void ch_routing_ask(chela_run *run);
+
+#endif

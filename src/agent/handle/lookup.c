@@ -1,0 +1,78 @@
+/* lookup.c -- see lookup.h. */
+#include "agent/handle/lookup.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "agent/handle/run.h"
+
+chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
+    chela_agent *found = NULL;
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (!a->base && strcmp(a->id, id) == 0)
+            found = a;
+    }
+    return found;
+}
+
+chela_agent *ch_agent_root(chela_agent *a) {
+    while (a->base)
+        a = a->base;
+    return a;
+}
+
+chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (strcmp(s->key, key) == 0)
+                return s;
+        }
+    }
+    return NULL;
+}
+
+chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (s->run && strcmp(s->run->id, id) == 0)
+                return s->run;
+        }
+    }
+    return NULL;
+}
+
+void ch_runtime_busy(chela_runtime *rt, bool busy) {
+    rt->running += busy ? 1 : -1u;
+    rt->idle = rt->running == 0;
+    if (busy)
+        ch_loop_hold(rt->loop);
+    else
+        ch_loop_release(rt->loop);
+}
+
+const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
+    return rt->env(name, rt->user);
+}
+
+void ch_random_id(const char *prefix, char out[24]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[8];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        abort();
+    size_t n = CH_MIN(strlen(prefix), (size_t)7);
+    memcpy(out, prefix, n);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        out[n++] = digits[bytes[i] >> 4];
+        out[n++] = digits[bytes[i] & 15];
+    }
+    out[n] = '\0';
+}
+
+void ch_runtime_free_soon(chela_runtime *rt) {
+    ch_task_defer(rt->loop, &rt->free_closed);
+}

@@ -1,0 +1,100 @@
+/* run_origin.c -- see run_origin.h. */
+#include "agent/handle/run_origin.h"
+
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+struct ch_run_origin {
+    struct ch_behalf behalf;
+    char *prompt;
+    struct ch_msg *input;
+    char *event, *answer_to, *drop_if, *focus; /* owned; NULL: none */
+    struct ch_about about;
+    bool compacts;
+};
+
+const size_t ch_run_origin_size = sizeof(struct ch_run_origin);
+
+static char *dup_opt(const char *text) {
+    return text ? ch_strdup(text) : NULL;
+}
+
+void ch_run_origin_init(chela_run *run, const struct chela_run_opts *opts) {
+    run->origin->behalf = ch_behalf_of(opts);
+    run->origin->prompt = dup_opt(opts->prompt);
+}
+
+void ch_run_origin_release(chela_run *run) {
+    struct ch_run_origin *o = run->origin;
+    ch_behalf_release(&o->behalf);
+    ch_free(o->prompt);
+    ch_msg_free(o->input);
+    ch_free(o->event);
+    ch_free(o->answer_to);
+    ch_free(o->drop_if);
+    ch_free(o->focus);
+    ch_about_release(&o->about);
+}
+
+void ch_run_origin_message(chela_run *run, struct ch_msg *input,
+                           const struct chela_run_opts *opts) {
+    struct ch_run_origin *o = run->origin;
+    o->input = input;
+    o->event = dup_opt(opts->event_id);
+    o->answer_to = dup_opt(opts->answer_to);
+    o->drop_if = dup_opt(opts->drop_if);
+}
+
+void ch_run_origin_compact(chela_run *run, const char *focus) {
+    run->origin->compacts = true;
+    run->origin->focus = focus && *focus ? ch_strdup(focus) : NULL;
+}
+
+void ch_run_origin_recall(chela_run *run, char *answer_to, char *drop_if) {
+    run->origin->answer_to = answer_to;
+    run->origin->drop_if = drop_if;
+}
+
+const struct ch_behalf *ch_run_origin_behalf(const chela_run *run) {
+    return &run->origin->behalf;
+}
+
+const char *ch_run_origin_prompt(const chela_run *run) {
+    return run->origin->prompt;
+}
+
+const struct ch_msg *ch_run_origin_input(const chela_run *run) {
+    return run->origin->input;
+}
+
+struct ch_msg *ch_run_origin_take_input(chela_run *run) {
+    return CH_TAKE(run->origin->input);
+}
+
+const char *ch_run_origin_event(const chela_run *run) {
+    return run->origin->event;
+}
+
+const char *ch_run_origin_drop_if(const chela_run *run) {
+    return run->origin->drop_if;
+}
+
+struct ch_about *ch_run_origin_about(const chela_run *run) {
+    return &run->origin->about;
+}
+
+const char *ch_run_origin_answer_to(const chela_run *run) {
+    return run->origin->answer_to;
+}
+
+void ch_run_origin_set_answer_to(chela_run *run, char *to) {
+    ch_free(run->origin->answer_to);
+    run->origin->answer_to = to;
+}
+
+bool ch_run_origin_compacts(const chela_run *run) {
+    return run->origin->compacts;
+}
+
+const char *ch_run_origin_focus(const chela_run *run) {
+    return run->origin->focus;
+}

@@ -1,0 +1,21 @@
+/* run_outcome.c -- see run_outcome.h. */
+#include "agent/handle/run_outcome.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
+    ch_buf_clear(&run->text);
+    ch_buf_add_sv(&run->text, text);
+}
+
+void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
+    ch_buf_add_sv(&run->text, text);
+}
+
+void ch_run_outcome_error(chela_run *run, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(run->error, sizeof(run->error), fmt, ap);
+    va_end(ap);
+}

@@ -1,0 +1,54 @@
+/* emit.c -- see emit.h. */
+#include "agent/journal/emit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+
+int64_t ch_run_now(const chela_run *run) {
+    return ch_now_ms(ch_loop_clock(run->loop));
+}
+
+bool ch_emit(chela_run *run, struct chela_event *ev) {
+    if (run->dead)
+        return false;
+    ch_keep_unstored(run);
+    ev->run = run->id;
+    ev->seq = ch_run_next_seq(&run->m);
+    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
+    if (run->on_event)
+        run->on_event(ev, run->user);
+    return !run->dead;
+}
+
+void ch_warn(chela_run *run, const char *fmt, ...) {
+    char text[CHELA_ERROR_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    struct chela_event ev = {.type = CHELA_EV_WARNING, .note.text = ch_str(ch_sv_str(text))};
+    ch_emit(run, &ev);
+}
+
+void ch_emit_call(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
+    struct chela_event ev = {.type = type,
+                             .call = {.id = ch_str(call->id),
+                                      .name = ch_str(call->name),
+                                      .arguments = ch_str(call->text)}};
+    ch_emit(run, &ev);
+}
+
+bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
+    struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
+                             .approval = {.approval_id = a->approval_id,
+                                          .id = a->id,
+                                          .name = a->name,
+                                          .arguments = a->arguments,
+                                          .summary = a->summary,
+                                          .can_remember = a->can_remember}};
+    return ch_emit(run, &ev);
+}

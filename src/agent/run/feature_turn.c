@@ -1,0 +1,54 @@
+/* feature_turn.c -- see feature_turn.h. */
+#include "agent/run/feature_turn.h"
+
+#include <stdio.h>
+
+#include "agent/context/tool_choice.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/act.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
+
+void ch_feature_turn_next(chela_run *run) {
+    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_ROLE});
+}
+
+void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n) {
+    struct ch_reply r = {.stop = CH_STOP_TOOL_USE,
+                         .msg = ch_msg_new(CH_MSG_ASSISTANT, calls, n, NULL, CH_SV(""),
+                                           ch_run_now(run))};
+    run->target = run->session->agent->targets[run->m.model];
+    ch_session_selection(run->session);
+    ch_act_written(run, true);
+    ch_think_reply(run, &r);
+}
+
+void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reason) {
+    if (ch_think_say(run, text, false))
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+}
+
+void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
+    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+}
+
+void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {
+    snprintf(run->error, sizeof(run->error), "%s", why);
+    ch_think_stopped(run, "error");
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+}
+
+void ch_feature_turn_charge(chela_run *run, const struct chela_usage *u) {
+    struct ch_usage used = {.input = u->input,
+                            .output = u->output,
+                            .cache_read = u->cache_read,
+                            .cache_write = u->cache_write,
+                            .reasoning = u->reasoning};
+    ch_run_spend(&run->m, &used, u->cost_usd);
+    ch_run_charge(&run->m, &used, u->cost_usd);
+}

@@ -1,0 +1,12 @@
+/* takeover.h -- a person takes over a run. */
+#ifndef CH_AGENT_TAKEOVER_H
+#define CH_AGENT_TAKEOVER_H
+#include "agent/handle/run.h"
+
+/* A person ends the run with these words: soon, or once a paused one goes on. */
+void ch_take_over(chela_run *run, const char *text);
+/* Before the machine hears of it: the words become the answer. False: the run is gone. */
+bool ch_taken_over(chela_run *run);
+#define CH_TAKEN_OVER "A person took over here, so this call was not made."
+
+#endif

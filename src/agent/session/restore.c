@@ -1,0 +1,81 @@
+/* restore.c -- see restore.h. */
+#include "agent/session/restore.h"
+
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/journal/seen.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "model/codec/encoder.h"
+#include "agent/run/parent.h"
+#include "agent/session/input_queue.h"
+#include "agent/session/session.h"
+
+/* What waited outside of any run does so again. */
+static void recall_waiting(chela_session *s, const struct ch_past *past) {
+    for (CH_LIST_EACH(k, &past->notes)) {
+        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        if (n->alone && n->msg->nblocks)
+            ch_inflow_recall(s, n);
+    }
+}
+
+static void take_over(chela_session *s, struct ch_past *past) {
+    ch_transcript_release(&s->transcript);
+    s->transcript = past->transcript;
+    past->transcript = (struct ch_transcript){0};
+    ch_memory_release(&s->memory);
+    s->memory = past->memory;
+    past->memory = (struct ch_memory){0};
+    ch_free(s->answers_to);
+    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
+    ch_seen_release(&s->keep->seen);
+    s->keep->seen = past->seen;
+    past->seen = (struct ch_seen){0};
+    ch_encoder_release(&s->encoder);
+    s->encoder = (struct ch_encoder){0};
+    s->revision = 0;
+    s->keep->past = past;
+    s->keep->last = past->m;
+    ch_features_load(s, past->saved);
+    s->keep->titled = s->transcript.n > 0;
+    recall_waiting(s, past);
+    if (past->status != CH_PAST_IDLE)
+        return;
+    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (results) /* its run ended without them, or another program wrote the journal */
+        ch_transcript_add(&s->transcript, results);
+    ch_keep_forget(s);
+}
+
+static void on_opened(chela_session *s, struct ch_past *past) {
+    if (past)
+        take_over(s, past);
+    ch_session_opened(s);
+}
+
+static void on_committed(chela_session *s, uint64_t seq) {
+    if (s->run)
+        ch_run_committed(s->run, seq);
+}
+
+static void on_lost(chela_session *s, const struct chela_error *err) {
+    if (s->run)
+        ch_run_lost(s->run, err);
+}
+
+static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
+    if (run->session->handed)
+        ch_jw_kcstr(w, "agent", run->session->agent->id);
+    ch_jw_kcstr(w, "mode", ch_run_mode(run));
+    ch_features_save(run, w);
+    if (run->nchildren)
+        ch_jw_kint(w, "called", run->nchildren);
+    return ch_children_spent(run);
+}
+
+void ch_restore_open(chela_session *s) {
+    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost, on_save,
+                                             ch_inflow_oldest};
+    ch_keep_open(s, &ops);
+}
