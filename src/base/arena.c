@@ -9,7 +9,7 @@
 
 struct ch_arena_block {
     struct ch_arena_block *next;
-    size_t size; /* with this header */
+    size_t size; /* includes this header */
     max_align_t data[];
 };
 
@@ -93,7 +93,7 @@ char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    /* Mostly it fits into the room that is there: print once. */
+    /* The text usually fits into the free space: format once. */
     size_t room = a->at ? (size_t)(a->end - a->at) : 0;
     int n = vsnprintf(a->at, room, fmt, ap);
     va_end(ap);

@@ -1,10 +1,10 @@
-/* arena.h -- memory that dies together.
+/* arena.h -- an arena: allocations that are freed together.
  *
- * A turn's decoded events, arguments and request parts live in one arena.
- * Nothing in it is freed alone. Blocks grow geometrically from a small first
- * one, so a thousand idle agents stay small. Clearing keeps the newest block,
- * unless it is one of unusual size.
- * A zeroed struct is an empty arena. */
+ * One arena holds a turn's decoded events, arguments and request parts. A
+ * single allocation cannot be freed. Blocks grow geometrically from a small
+ * first block, so a thousand idle agents use little memory. ch_arena_clear
+ * keeps the newest block unless that block is unusually large.
+ * A zeroed struct is an empty arena. An arena belongs to one thread at a time. */
 #ifndef CH_BASE_ARENA_H
 #define CH_BASE_ARENA_H
 #include <stdalign.h>
@@ -15,7 +15,7 @@
 
 struct ch_arena_block;
 struct ch_arena {
-    char *at, *end;              /* free room in the newest block */
+    char *at, *end;              /* free space in the newest block */
     struct ch_arena_block *head; /* owned list, newest first */
     size_t total;                /* bytes obtained from the allocator */
 };
@@ -24,7 +24,7 @@ void ch_arena_release(struct ch_arena *a);
 void ch_arena_clear(struct ch_arena *a);
 void *ch_arena_slow(struct ch_arena *a, size_t n, size_t align);
 
-/* Not zeroed, aligned for any type. */
+/* The memory is aligned for any type and not zeroed. */
 static inline void *ch_arena_alloc(struct ch_arena *a, size_t n) {
     size_t align = alignof(max_align_t);
     uintptr_t at = ((uintptr_t)a->at + align - 1) & ~(uintptr_t)(align - 1);
@@ -41,15 +41,16 @@ static inline void *ch_arena_zalloc(struct ch_arena *a, size_t n) {
 }
 #define CH_ARENA_NEW(a, type) ((type *)ch_arena_zalloc(a, sizeof(type)))
 
-/* At least n aligned bytes that are not taken yet: all of [result, a->end) may
- * be written, from either side. Whoever cannot tell its size beforehand fills
- * what it needs and then sets a->at behind it (or a->end before it). */
+/* Return at least n free, aligned bytes without allocating them. The caller may
+ * write anywhere in [result, a->end) and then claims the bytes: set a->at
+ * behind data written at the front, or a->end before data written at the back.
+ * For data whose size is not known beforehand. */
 char *ch_arena_reserve(struct ch_arena *a, size_t n);
 
-/* Unaligned bytes. */
+/* Allocate n bytes without alignment. */
 char *ch_arena_bytes(struct ch_arena *a, size_t n);
 
-/* Copies; the result is followed by a NUL that is not counted. */
+/* Copy the text. A NUL that is not counted follows the copy. */
 struct ch_sv ch_arena_sv(struct ch_arena *a, struct ch_sv s);
 char *ch_arena_str(struct ch_arena *a, struct ch_sv s);
 char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...)

@@ -1,10 +1,10 @@
-/* buf.h -- a growing byte buffer with a maximum.
+/* buf.h -- a growing byte buffer with a maximum size.
  *
- * Every buffer has a cap. An append that would pass it appends nothing, marks
- * the buffer as overflowed and returns CHELA_ELIMIT; later appends fail too,
- * so a writer may append freely and check once at the end. The bytes are
- * always followed by a NUL that is not counted.
- * A zeroed struct is an empty buffer with the default cap. */
+ * Every buffer has a maximum. An append that would exceed the maximum appends
+ * nothing, marks the buffer as overflowed and returns CHELA_ELIMIT. Later
+ * appends fail too, so a writer may append freely and check once at the end. A
+ * NUL that is not counted always follows the bytes.
+ * A zeroed struct is an empty buffer with the default maximum. */
 #ifndef CH_BASE_BUF_H
 #define CH_BASE_BUF_H
 #include <stdarg.h>
@@ -29,8 +29,8 @@ int ch_buf_add_uint(struct ch_buf *b, uint64_t n); /* in decimal */
 int ch_buf_addf(struct ch_buf *b, const char *fmt, ...) CHELA_PRINTF(2, 3);
 int ch_buf_vaddf(struct ch_buf *b, const char *fmt, va_list ap);
 
-/* Make room for n more bytes and return where they go; NULL past the cap.
- * ch_buf_commit then counts the bytes that were written. */
+/* Make room for n more bytes and return their address; NULL if the maximum
+ * would be exceeded. ch_buf_commit then counts the bytes that were written. */
 char *ch_buf_reserve(struct ch_buf *b, size_t n);
 static inline void ch_buf_commit(struct ch_buf *b, size_t n) {
     b->n += n;

@@ -1,5 +1,5 @@
 /* calendar.c -- see calendar.h. Days are counted in eras of 400 years that
- * begin on the first of March, so that the leap day is the last of its year. */
+ * begin on March 1, so that the leap day is the last day of its year. */
 #include "base/calendar.h"
 
 #define DAY 86400
@@ -34,7 +34,7 @@ static void set_day(struct ch_date *d, int64_t days) {
     int64_t era = floor_div(z, ERA_DAYS), of_era = z - era * ERA_DAYS;
     int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / (ERA_DAYS - 1)) / 365;
     int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * of_year + 2) / 153; /* from March */
+    int64_t month = (5 * of_year + 2) / 153; /* counted from March */
 
     d->day = (int)(of_year - (153 * month + 2) / 5 + 1);
     d->month = (int)(month < 10 ? month + 3 : month - 9);
@@ -63,7 +63,7 @@ const char *ch_date_weekday(const struct ch_date *d) {
     return names[d->weekday];
 }
 
-/* A week belongs to the year that its Thursday is in. */
+/* A week belongs to the year of its Thursday. */
 int ch_date_week(const struct ch_date *d, int *year) {
     struct ch_date thursday;
 
@@ -88,7 +88,7 @@ void ch_offset_write(struct ch_buf *out, int offset) {
 
 /* --- reading ------------------------------------------------------------- */
 
-/* Exactly n digits. */
+/* Read exactly n digits. */
 static bool calendar_digits(struct ch_sv *s, size_t n, int *out) {
     int v = 0;
 
@@ -120,7 +120,7 @@ static bool read_date(struct ch_sv *s, struct ch_date *d) {
            d->day <= ch_date_days(d->year, d->month);
 }
 
-/* "07:08", "07:08:09", "07:08:09.5": fractions do not count. */
+/* "07:08", "07:08:09", "07:08:09.5": the fraction is ignored. */
 static bool calendar_read_clock(struct ch_sv *s, struct ch_date *d) {
     if (!calendar_digits(s, 2, &d->hour) || !calendar_eat(s, ':') ||
         !calendar_digits(s, 2, &d->minute))

@@ -1,5 +1,5 @@
-/* checksum.c -- see checksum.h. Four lanes of four bytes each, so that a
- * processor works on all of them at once; the rest by words, then by bytes. */
+/* checksum.c -- see checksum.h. Four lanes of four bytes each let the processor
+ * work in parallel; the remainder is processed by words, then by bytes. */
 #include "base/checksum.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static uint32_t rotate(uint32_t v, int by) {
     return v << by | v >> (32 - by);
 }
 
-/* Little endian, whatever the machine. */
+/* Little endian on every machine. */
 static uint32_t checksum_word(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }

@@ -1,5 +1,6 @@
-/* checksum.h -- a fast 32-bit checksum (XXH32): finds what a disk, a cut or an
- * editor did to stored bytes. No protection against somebody who means it. */
+/* checksum.h -- a fast 32-bit checksum (XXH32). It detects accidental damage to
+ * stored bytes: disk errors, truncation, edits. It does not protect against
+ * deliberate changes. */
 #ifndef CH_BASE_CHECKSUM_H
 #define CH_BASE_CHECKSUM_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* clock.h -- time as a dependency, so that tests can hold the clock. */
+/* clock.h -- the clock as a dependency, so that tests can control time. */
 #ifndef CH_BASE_CLOCK_H
 #define CH_BASE_CLOCK_H
 #include <stdint.h>

@@ -1,9 +1,10 @@
-/* crc32.c -- sixteen bytes a step, from tables that the compiler makes.
+/* crc32.c -- CRC-32, sixteen bytes per step, with tables built by the compiler.
  *
- * table[k][b] is what byte b does to the checksum when k more bytes follow it.
- * The checksum is linear: an entry is the exclusive or of the entries of its
- * byte's bits, and all those are one sequence, each the last one shifted by a
- * bit. So 128 constants, S0 to S127, are all there is. */
+ * table[k][b] is the effect of byte b on the checksum when k more bytes follow.
+ * The checksum is linear, so an entry is the exclusive or of the entries of its
+ * byte's bits. All those bit entries form one sequence in which each constant
+ * is the previous one shifted by a bit. The 128 constants S0 to S127 therefore
+ * define every table. */
 #include "base/crc32.h"
 
 #define POLYNOMIAL 0xedb88320u
@@ -73,7 +74,7 @@ static uint32_t little_endian(const unsigned char *p) {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* What four bytes do when 4 * k more follow them. */
+/* The effect of four bytes when 4 * k more bytes follow. */
 static uint32_t four(size_t k, uint32_t bytes) {
     const uint32_t(*t)[256] = table + 4 * k;
     return t[3][bytes & 255] ^ t[2][bytes >> 8 & 255] ^ t[1][bytes >> 16 & 255] ^ t[0][bytes >> 24];

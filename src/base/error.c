@@ -1,4 +1,4 @@
-/* error.c -- names, texts and the one function that fills an error. */
+/* error.c -- error names, error texts and ch_fail. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -34,9 +34,9 @@ const char *chela_error_text(int code) {
     return "unknown error";
 }
 
-/* The message is made whole, redacted and then cut: cutting first could leave
- * half a secret at the end, which no longer looks like one. The arguments may
- * include err->message itself. */
+/* The message is formatted in full, redacted and then truncated. Truncating
+ * first could leave half a secret, which redaction would not recognize. The
+ * arguments may include err->message. */
 int ch_fail(struct chela_error *err, int code, const char *fmt, ...) {
     if (!err)
         return code;

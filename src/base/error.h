@@ -4,8 +4,8 @@
 #include "chela/error.h"
 
 /* Set code and message (err may be NULL) and return code, so that a failing
- * function ends with `return ch_fail(err, CHELA_EINVAL, "...")`. The message
- * is kept on one line and registered secrets are redacted. */
+ * function ends with `return ch_fail(err, CHELA_EINVAL, "...")`. Line breaks in
+ * the message become spaces and secrets are redacted. */
 int ch_fail(struct chela_error *err, int code, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
 

@@ -1,5 +1,5 @@
-/* file.c -- see file.h. The size is not asked for beforehand: what is read may
- * be a pipe, and a file may grow meanwhile. */
+/* file.c -- see file.h. The size is not queried beforehand: the path may be a
+ * pipe, and a file may grow while it is read. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,12 +1,13 @@
-/* file.h -- reading a whole small file, bounded: configuration, rules, keys. */
+/* file.h -- read a whole small file up to a maximum size: configuration, rules,
+ * keys. */
 #ifndef CH_BASE_FILE_H
 #define CH_BASE_FILE_H
 #include "base/buf.h"
 #include "chela/error.h"
 
-/* Append the contents of path to out. Blocking. CHELA_ENOENT when there is no
- * such file, CHELA_ELIMIT past max bytes, otherwise CHELA_EIO; err reads
- * "PATH: why". */
+/* Append the contents of path to out. Blocks. CHELA_ENOENT: no such file.
+ * CHELA_ELIMIT: more than max bytes. CHELA_EIO: any other failure. err reads
+ * "PATH: reason". */
 int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err);
 
 #endif

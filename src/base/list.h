@@ -1,7 +1,7 @@
 /* list.h -- an intrusive doubly linked list.
  *
- * The link is embedded in what is listed; a list head is a link to itself. A
- * zeroed link is in no list. */
+ * Elements embed the link. An empty list's head is linked to itself. A zeroed
+ * link is in no list. */
 #ifndef CH_BASE_LIST_H
 #define CH_BASE_LIST_H
 #include <stdbool.h>
@@ -35,7 +35,7 @@ static inline void ch_list_del(struct ch_link *k) {
     k->prev = k->next = NULL;
 }
 
-/* The first element as its type, NULL when empty. */
+/* The first element, cast to its type; NULL if the list is empty. */
 #define CH_LIST_FIRST(list, type, member)                                      \
     (ch_list_empty(list) ? NULL : CH_CONTAINER((list)->head.next, type, member))
 

@@ -1,8 +1,8 @@
-/* log.c -- the sinks and the trace areas; redact.c takes the secrets out.
+/* log.c -- log sinks and trace areas; redact.c removes secrets.
  *
- * The two questions a hot path asks, is anyone listening and is anything traced,
- * look at the thread's own sink, so a silent library pays next to nothing for its
- * trace points. */
+ * Whether a sink is bound and whether tracing is on are read from the thread's
+ * own sink, so trace points in hot paths cost almost nothing while the library
+ * is silent. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,12 +1,12 @@
-/* log.h -- where the library's own words go, with secrets taken out.
+/* log.h -- log messages of the library, with secrets redacted.
  *
- * Library code never prints. Each runtime has a sink of its own, and a thread logs
- * to the sink that is bound to it: CH_LOG_SCOPE binds one until the end of the
- * block. The loop's callbacks, its worker threads and the public functions that may
- * log do so for their runtime; without one a thread is silent. Areas switch tracing on
- * by name (CHELA_TRACE=net,sse, read by the command line and handed over). Values
- * registered with ch_redact_add never reach a sink or an error message: they are
- * replaced by "***". */
+ * Library code never prints. Each runtime has its own sink, and a thread logs
+ * to the sink bound to it: CH_LOG_SCOPE binds a sink until the end of the
+ * block. The loop's callbacks, its worker threads and the public functions that
+ * may log bind the sink of their runtime; a thread without a sink is silent.
+ * Tracing is enabled per area by name (the command line reads
+ * CHELA_TRACE=net,sse and passes the list on). Values registered with
+ * ch_redact_add never reach a sink or an error message: "***" replaces them. */
 #ifndef CH_BASE_LOG_H
 #define CH_BASE_LOG_H
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* mem.h -- allocation that cannot fail, and scoped ownership.
  *
- * Small core allocations never return NULL: when memory is gone the abort
- * hook runs. Sizes that a peer controls are checked against limits.h before
- * they reach this file. The allocator is the one piece of process-wide state
- * in chela: a host replaces it once, before anything else
- * (chela_set_allocator), as with libuv and SQLite. */
+ * Allocations never return NULL: when memory is exhausted, the out_of_memory
+ * hook runs, which must not return. Sizes that a peer controls are checked
+ * against limits.h before they reach this file. The allocator is process-wide.
+ * A host replaces it once, before any other call (chela_set_allocator), as with
+ * libuv and SQLite. */
 #ifndef CH_BASE_MEM_H
 #define CH_BASE_MEM_H
 #include <stddef.h>
@@ -27,12 +27,14 @@ char *ch_strndup(const char *s, size_t n);
 char *ch_strdup(const char *s);
 void *ch_memdup(const void *p, size_t n);
 
-/* Lists of texts that end with NULL. A copy of no list is an empty one. */
+/* Arrays of strings that end with NULL. The copy of a NULL array is an empty
+ * array. */
 char **ch_strings_dup(const char *const *list);
 void ch_strings_free(char **list);
 
-/* CH_AUTO(ch_toolbox) tb = ...; calls ch_toolbox_free(tb) at scope exit.
- * A type takes part by CH_DEFINE_AUTO(ch_toolbox) in its header. */
+/* CH_AUTO(ch_toolbox) tb = ...; calls ch_toolbox_free(tb) at the end of the
+ * scope. A type supports CH_AUTO through CH_DEFINE_AUTO(ch_toolbox) in its
+ * header. */
 #define CH_DEFINE_AUTO(type)                                                   \
     static inline void type##_auto_(struct type **p) { type##_free(*p); }
 #define CH_AUTO(type) __attribute__((cleanup(type##_auto_))) struct type *
@@ -42,7 +44,7 @@ static inline void ch_free_auto_(void *p) {
 }
 #define CH_AUTOFREE __attribute__((cleanup(ch_free_auto_)))
 
-/* Hand ownership over: yields p and leaves NULL behind. */
+/* Transfer ownership: yields p and sets the variable to NULL. */
 #define CH_TAKE(p)                                                             \
     ({                                                                         \
         __typeof__(p) taken_ = (p);                                            \
@@ -51,7 +53,7 @@ static inline void ch_free_auto_(void *p) {
     })
 
 #define CH_LEN(a) (sizeof(a) / sizeof((a)[0]))
-/* Both evaluate an argument twice: no calls that change anything, no ++ or --. */
+/* Both macros evaluate an argument twice: pass no expression with side effects. */
 #define CH_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define CH_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define CH_CONTAINER(ptr, type, member)                                        \

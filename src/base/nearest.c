@@ -1,5 +1,5 @@
-/* nearest.c -- see nearest.h. Optimal string alignment over three rows of the
- * usual table; words longer than a row are never suggested nor looked at. */
+/* nearest.c -- see nearest.h. Optimal string alignment distance with three rows
+ * of the usual table. Words longer than a row are never suggested or compared. */
 #include "base/nearest.h"
 
 #include "base/mem.h"

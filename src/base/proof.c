@@ -1,5 +1,5 @@
-/* proof.c -- see proof.h. Secrets are compared by their digests, whose length
- * and content tell nothing. */
+/* proof.c -- see proof.h. Secrets are compared by their digests, so that the
+ * time reveals neither their length nor their content. */
 #include "base/proof.h"
 
 #include "base/sha256.h"

@@ -1,13 +1,13 @@
-/* redact.c -- taking secrets out of text that people will read.
+/* redact.c -- redact secrets in text that people read.
  *
- * Two nets. Values the host registered (keys it read from its configuration)
- * are found wherever they stand. What nobody registered is found by its looks:
- * a key with a vendor's prefix, the word after "Bearer", the value after a
- * name such as x-api-key or client_secret. The second net must not eat prose
- * ("api_key: expected a string"), so a short lower-case word after such a name
- * is let through, except after the header names, which prose does not use.
+ * Secrets are found in two ways. Values that the host registered (keys from its
+ * configuration) are found anywhere. Unregistered secrets are found by their
+ * form: a key with a vendor's prefix, the word after "Bearer", the value after
+ * a name such as x-api-key or client_secret. The second way must not redact
+ * prose ("api_key: expected a string"), so a short lower-case word after such a
+ * name is kept, except after the header names, which prose does not use.
  *
- * A value is replaced by "***", never by more bytes than it had. */
+ * "***" replaces a value and is never longer than the value. */
 #include "base/redact.h"
 
 #include <pthread.h>
@@ -36,7 +36,7 @@ static const struct {
 
 static const struct {
     const char *name;
-    bool header; /* its value is secret whatever it looks like */
+    bool header; /* the value is secret whatever its form */
 } key_names[] = {
     {"api-key", true},        {"authorization", true},
     {"security-token", true}, {"api_key", false},
@@ -135,7 +135,7 @@ static size_t value_length(struct ch_sv s) {
     return n;
 }
 
-/* Past what stands between a name and its value: `": "`, `=`, `: Bearer `. */
+/* Length of the text between a name and its value: `": "`, `=`, `: Bearer `. */
 static size_t separator_length(struct ch_sv s) {
     struct ch_sv rest = s;
     while (rest.n && strchr("\"' ", rest.p[0]))
@@ -151,7 +151,8 @@ static size_t separator_length(struct ch_sv s) {
     return s.n - rest.n;
 }
 
-/* A name and its value at s: the value's length, *skip is where it starts. */
+/* If s starts with a name and a value: the value's length; *skip is the offset
+ * of the value. */
 static size_t named(struct ch_sv s, size_t *skip) {
     for (size_t i = 0; i < CH_LEN(key_names); i++) {
         if (!starts_nocase(s, key_names[i].name))
@@ -177,8 +178,9 @@ static size_t after_bearer(struct ch_sv s, size_t *skip) {
     return is_prose(ch_sv(rest.p, n)) ? 0 : n;
 }
 
-/* The secret that starts at s or is introduced there. word: s does not follow
- * a letter or digit, so that "task-force-one" is no key. */
+/* Length of the secret that starts at s or is introduced there; 0: none. word:
+ * no letter or digit precedes s, so that "task-force-one" is not taken for a
+ * key. */
 static size_t secret_at(struct ch_sv s, bool word, size_t *skip) {
     *skip = 0;
     size_t n = registered(s);
@@ -189,7 +191,7 @@ static size_t secret_at(struct ch_sv s, bool word, size_t *skip) {
     return n ? n : named(s, skip);
 }
 
-/* The first secret of s: its length (0: there is none) and place. */
+/* The first secret in s: returns its length (0: none) and its offset in *at. */
 static size_t redact_find_secret(struct ch_sv s, size_t *at) {
     bool word = true;
     for (size_t i = 0; i < s.n; i++) {

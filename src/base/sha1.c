@@ -1,5 +1,5 @@
-/* sha1.c -- see sha1.h. Written after FIPS 180-4, section 6.1; the names of
- * variables are the standard's. */
+/* sha1.c -- see sha1.h. Follows FIPS 180-4, section 6.1, with the standard's
+ * variable names. */
 #include "base/sha1.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* sha1.h -- SHA-1 (FIPS 180-4), for protocols that ask for it. It keeps nobody
- * from forging anything: sha256.h is for that. */
+/* sha1.h -- SHA-1 (FIPS 180-4), for protocols that require it. SHA-1 does not
+ * prevent forgery: use sha256.h for security. */
 #ifndef CH_BASE_SHA1_H
 #define CH_BASE_SHA1_H
 #include "base/sv.h"

@@ -1,5 +1,5 @@
-/* sha256.c -- see sha256.h. Written after FIPS 180-4, section 6.2; the names
- * of variables are the standard's. */
+/* sha256.c -- see sha256.h. Follows FIPS 180-4, section 6.2, with the
+ * standard's variable names. */
 #include "base/sha256.h"
 
 #include "base/mem.h"
@@ -95,7 +95,7 @@ void ch_sha256_of(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
     ch_sha256_end(&h, out);
 }
 
-/* One half of an HMAC: the digest of the key, masked, and of some bytes. */
+/* One half of an HMAC: the digest of the masked key followed by some bytes. */
 static void sha256_keyed(const unsigned char key[64], unsigned char mask, const void *p, size_t n,
                          unsigned char out[CH_SHA256_SIZE]) {
     unsigned char pad[64];
@@ -124,7 +124,7 @@ void ch_hmac_sha256(struct ch_sv key, struct ch_sv text, unsigned char out[CH_SH
     sha256_keyed(block, 0x5c, inner, sizeof(inner), out);
 }
 
-/* --- digests as they are shown */
+/* --- digests in hexadecimal */
 
 bool ch_sha256_equal(const unsigned char a[CH_SHA256_SIZE], const unsigned char b[CH_SHA256_SIZE]) {
     unsigned char difference = 0;

@@ -1,4 +1,4 @@
-/* sv.c -- the few string-view helpers too long to inline. */
+/* sv.c -- string-view functions that are too long to inline. */
 #include "base/sv.h"
 
 static unsigned char sv_lower(char c) {

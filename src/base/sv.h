@@ -1,4 +1,4 @@
-/* sv.h -- a borrowed piece of text: pointer and length, no terminator. */
+/* sv.h -- a string view: a borrowed pointer and a length, without a terminator. */
 #ifndef CH_BASE_SV_H
 #define CH_BASE_SV_H
 #include <stdbool.h>
@@ -22,7 +22,7 @@ static inline struct ch_sv ch_sv_str(const char *s) {
 static inline bool ch_sv_eq(struct ch_sv a, struct ch_sv b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-/* With a literal the length is a constant, and so is the comparison's. */
+/* With a literal, the compiler knows the length at compile time. */
 static inline bool ch_sv_is(struct ch_sv a, const char *s) {
     size_t n = s ? strlen(s) : 0;
     return a.n == n && (n == 0 || memcmp(a.p, s, n) == 0);
@@ -36,8 +36,8 @@ bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b); /* ASCII only */
 bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle);
 struct ch_sv ch_sv_trim(struct ch_sv s); /* ASCII white space, both ends */
 
-/* Cut the text before the first sep off *rest and return it; *rest keeps what
- * follows the separator, or becomes {NULL,0} when there was none. */
+/* Remove the text before the first sep from *rest and return it. *rest keeps
+ * the text after the separator, or becomes {NULL,0} if there is no separator. */
 struct ch_sv ch_sv_split(struct ch_sv *rest, char sep);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/uri.h"
 
 struct uri {
-    struct ch_sv scheme, authority, path, query; /* p NULL: not there */
+    struct ch_sv scheme, authority, path, query; /* p NULL: absent */
 };
 
 static bool schema_uri_is_alpha(char c) {
@@ -13,7 +13,7 @@ static bool is_scheme_char(char c) {
     return schema_uri_is_alpha(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
 }
 
-/* Up to the first of `stops` or the end. */
+/* Cut off the text up to the first character of `stops`, or all of it. */
 static struct ch_sv cut_until(struct ch_sv *rest, const char *stops) {
     size_t n = 0;
     while (n < rest->n && !(rest->p[n] && strchr(stops, rest->p[n])))
@@ -47,7 +47,7 @@ static struct ch_sv cut_scheme(struct ch_sv *rest) {
     return scheme;
 }
 
-/* uri has no fragment. */
+/* uri must not have a fragment. */
 static struct uri schema_uri_parse(struct ch_sv uri) {
     struct uri u = {0};
     if (uri.n == 0)
@@ -63,7 +63,7 @@ static struct uri schema_uri_parse(struct ch_sv uri) {
     return u;
 }
 
-/* "a/b/c" and "d" make "a/b/d". */
+/* "a/b/c" merged with "d" gives "a/b/d". */
 static struct ch_sv schema_uri_merge(struct ch_arena *a, const struct uri *base,
                                      struct ch_sv path) {
     size_t keep = base->path.n;
@@ -80,14 +80,15 @@ static struct ch_sv schema_uri_merge(struct ch_arena *a, const struct uri *base,
     return ch_sv(p, keep + slash + path.n);
 }
 
-/* Drop the last segment of [out, out + n), its slash included. */
+/* Remove the last segment of [out, out + n) and its slash; returns the new
+ * length. */
 static size_t schema_uri_drop_segment(const char *out, size_t n) {
     while (n && out[n - 1] != '/')
         n--;
     return n ? n - 1 : 0;
 }
 
-/* Section 5.2.4: a segment is taken with the slash before it. */
+/* RFC 3986, section 5.2.4. A segment includes the slash before it. */
 static struct ch_sv without_dots(struct ch_arena *a, struct ch_sv path) {
     char *out = ch_arena_bytes(a, path.n + 1);
     size_t n = 0;

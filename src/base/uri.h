@@ -1,21 +1,21 @@
-/* uri.h -- what a URI reference means where it stands: RFC 3986, section 5.
+/* uri.h -- resolve URI references (RFC 3986, section 5).
  *
- * Bytes are taken as they are: nothing is encoded, checked or refused. A text that
- * is no URI resolves to a text that is none. */
+ * Nothing is encoded, validated or rejected. A text that is not a URI resolves
+ * to another text that is not a URI. */
 #ifndef CH_BASE_URI_H
 #define CH_BASE_URI_H
 #include "base/arena.h"
 #include "base/sv.h"
 
-/* ref as seen from base; the result is in the arena. An empty base leaves a
- * relative reference as it is. */
+/* Resolve ref against base; the result is in the arena. With an empty base a
+ * relative reference is returned unchanged. */
 struct ch_sv ch_uri_resolve(struct ch_arena *a, struct ch_sv base, struct ch_sv ref);
 
-/* Cut the fragment off *uri and return it without its '#'; {NULL,0} if there
- * is none. */
+/* Remove the fragment from *uri and return it without its '#'; {NULL,0} if
+ * there is no fragment. */
 struct ch_sv ch_uri_cut_fragment(struct ch_sv *uri);
 
-/* %41 is A. What is no escape stays as it is. */
+/* Percent-decode: %41 becomes A. Invalid escapes stay as written. */
 struct ch_sv ch_uri_decode(struct ch_arena *a, struct ch_sv s);
 
 #endif

@@ -7,7 +7,7 @@ static unsigned length_by_lead(unsigned char lead) {
     if (lead < 0x80)
         return 1;
     if (lead < 0xc2)
-        return 0; /* a continuation, or the lead of an overlong form */
+        return 0; /* a continuation byte, or the first byte of an overlong form */
     return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
 }
 
@@ -32,9 +32,9 @@ unsigned ch_utf8_next(struct ch_sv s, uint32_t *cp) {
     return n;
 }
 
-/* Chinese, Japanese and Korean text is three bytes a character, so those are
- * checked as one number: lead and continuation bits, then the bits that tell
- * overlong forms and surrogates. */
+/* Chinese, Japanese and Korean characters take three bytes, so these are
+ * checked as one number: first the lead and continuation bits, then the bits
+ * that reveal overlong forms and surrogates. */
 static bool three_bytes(const unsigned char *b) {
     uint32_t c = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
     uint32_t tell = c & 0x0f2000;

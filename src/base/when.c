@@ -1,11 +1,11 @@
-/* when.c -- the next time; see when.h. */
+/* when.c -- compute the next due time; see when.h. */
 #include "base/when.h"
 
 #include "base/calendar.h"
 
 #define MINUTE 60
 #define DAY 86400
-#define MOST_DAYS (9 * 366) /* a 29th of February may be eight years away */
+#define MOST_DAYS (9 * 366) /* February 29 may be eight years away */
 #define ALL_HOURS 0xffffffu
 
 static bool is_day(const struct ch_when *w, const struct ch_date *d) {
@@ -15,10 +15,11 @@ static bool is_day(const struct ch_when *w, const struct ch_date *d) {
     return w->either_day ? day || weekday : day && weekday;
 }
 
-/* --- lines that go by what clocks show */
+/* --- lines with any hour: follow the clock */
 
-/* Where the next local day begins may be an hour or two from where it seems:
- * the last of them are gone through minute by minute. */
+/* Advance towards the next local day. A change of offset may move its beginning
+ * by an hour or two, so the last three hours of a day are searched minute by
+ * minute. */
 static int64_t past_day(int64_t utc, int64_t local) {
     int64_t left = DAY - local % DAY;
     return utc + (left > 3 * 3600 ? left - 2 * 3600 : MINUTE);
@@ -39,9 +40,9 @@ static int64_t next_shown(const struct ch_when *w, const struct ch_zone *z, int6
     return CH_WHEN_NEVER;
 }
 
-/* --- lines with hours of their own */
+/* --- lines with given hours */
 
-/* The end of the time that clocks leave out, which `local` lies in. */
+/* The end of the skipped hour that contains the local time `local`. */
 static int64_t gap_end(const struct ch_zone *z, int64_t local) {
     int before = ch_zone_at(z, local - DAY).offset, after = ch_zone_at(z, local + DAY).offset;
     int64_t low = local - after, high = local - before;
@@ -76,7 +77,7 @@ static int64_t next_on(const struct ch_when *w, const struct ch_zone *z, int64_t
 
 static int64_t next_meant(const struct ch_when *w, const struct ch_zone *z, int64_t after) {
     int64_t local = after + ch_zone_at(z, after).offset;
-    int64_t midnight = local - local % DAY - DAY; /* the day before: clocks may be put back */
+    int64_t midnight = local - local % DAY - DAY; /* the day before: clocks may be set back */
     for (int i = 0; i < MOST_DAYS; i++, midnight += DAY) {
         struct ch_date d = ch_date_of(midnight);
         int64_t utc = is_day(w, &d) ? next_on(w, z, midnight, after) : CH_WHEN_NEVER;

@@ -1,4 +1,4 @@
-/* when_read.c -- the texts of when.h. */
+/* when_read.c -- see when_read.h. */
 #include "base/when_read.h"
 
 #include "base/calendar.h"
@@ -13,7 +13,7 @@ static const char *const day_names[] = {"sun", "mon", "tue", "wed", "thu", "fri"
 static const struct field {
     const char *name;
     int min, max;
-    const char *const *names; /* of min and those after it; NULL: numbers alone */
+    const char *const *names; /* names of min and the values after it; NULL: only numbers */
 } fields[] = {
     {"minute", 0, 59, NULL},
     {"hour", 0, 23, NULL},
@@ -22,7 +22,7 @@ static const struct field {
     {"day of the week", 0, 7, day_names},
 };
 
-/* Where we are in the text, for complaints. */
+/* The position in the text, for error messages. */
 struct reading {
     struct ch_sv all, rest;
     struct chela_error *err;
@@ -60,7 +60,7 @@ static bool when_read_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* What a complaint shows: up to the next sign that means something. */
+/* The word that an error message shows: up to the next special character. */
 static struct ch_sv when_read_word(const struct reading *r) {
     size_t n = 0;
     while (n < r->rest.n && n < 20 && !strchr(" \t,-/", r->rest.p[n]))
@@ -119,7 +119,7 @@ static int when_read_step(struct reading *r, const struct field *f, int *step) {
                    f->max);
 }
 
-/* "*", "5", "1-5", "fri-sun"; each perhaps with "/2". */
+/* "*", "5", "1-5" or "fri-sun", optionally followed by a step such as "/2". */
 static int when_read_part(struct reading *r, const struct field *f, uint64_t *bits) {
     int first = f->min, last = f->max, step = 1, start = when_read_column(r);
     if (!when_read_eat(r, '*')) {
@@ -162,11 +162,11 @@ static int read_field(struct reading *r, const struct field *f, uint64_t *bits, 
     } while (when_read_eat(r, ','));
     if (at_end(r) || r->rest.p[0] == ' ' || r->rest.p[0] == '\t')
         return 0;
-    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' does not belong into a %s",
+    return ch_fail(r->err, CHELA_EINVAL, "column %d: '%c' is not allowed in a %s",
                    when_read_column(r), r->rest.p[0], f->name);
 }
 
-/* There is such a day in some year. */
+/* Whether the combination of day and month exists in some year. */
 static bool has_a_day(const struct ch_when *w) {
     static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     if (w->either_day)
@@ -274,7 +274,7 @@ static int read_at(struct reading *r, const struct ch_zone *zone, struct ch_when
     return 0;
 }
 
-/* "every 30m", "every: 30m". */
+/* Accepts "every 30m" and "every: 30m". */
 static bool eat_word(struct reading *r, const char *name) {
     size_t n = strlen(name);
     if (r->rest.n <= n || !ch_sv_eq_nocase(ch_sv(r->rest.p, n), ch_sv_str(name)) ||

@@ -1,11 +1,11 @@
-/* wild.c -- see wild.h. Without recursion: on a mismatch, the last * takes one
- * byte more. */
+/* wild.c -- see wild.h. Without recursion: on a mismatch, the last star matches
+ * one byte more. */
 #include "base/wild.h"
 
 #include <stdint.h>
 
-/* How long is the element of the pattern at i, which is no *, if it takes c?
- * 0: it does not. */
+/* Length of the pattern element at i (not a star) if it matches c; 0 if it does
+ * not match. */
 static size_t takes(struct ch_sv p, size_t i, char c) {
     if (i + 1 < p.n && p.p[i] == '\\')
         return p.p[i + 1] == c ? 2 : 0;

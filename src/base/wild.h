@@ -1,9 +1,10 @@
-/* wild.h -- patterns over short texts: names of tools, arguments, addresses.
+/* wild.h -- wildcard patterns for short texts: tool names, arguments,
+ * addresses.
  *
- * "*" stands for any text, "?" for one byte, "\" makes the next byte ordinary;
- * everything else stands for itself. No pattern is unreadable, so none that was
- * meant to keep something out fails to. Time is bounded by the product of the
- * two lengths. Patterns over paths are in tool/builtin/files/glob.h. */
+ * "*" matches any text, "?" one byte, and "\" makes the next byte literal.
+ * Every other byte matches itself. Every text is a valid pattern, so a deny
+ * rule cannot fail to parse. Time is bounded by the product of the two lengths.
+ * Patterns for paths are in tool/builtin/files/glob.h. */
 #ifndef CH_BASE_WILD_H
 #define CH_BASE_WILD_H
 #include "base/sv.h"

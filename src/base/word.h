@@ -1,10 +1,9 @@
-/* word.h -- eight bytes at a time, on any machine.
+/* word.h -- scan text eight bytes at a time, portably.
  *
- * Scanners look at text a word at a time. A word is loaded so that the first
- * byte of the text is the lowest one whatever the byte order, and a match is a
- * mask with the high bit of each matching byte set. Masks made with a
- * subtraction are exact only up to their first set bit, which is all a scanner
- * asks for. */
+ * A word is loaded so that the first byte of the text is the lowest byte on any
+ * byte order. A match is a mask with the high bit of each matching byte set.
+ * Masks computed by subtraction are exact only up to their first set bit, which
+ * is the only bit a scanner uses. */
 #ifndef CH_BASE_WORD_H
 #define CH_BASE_WORD_H
 #include <stddef.h>
@@ -32,8 +31,9 @@ static inline uint32_t ch_word_load_half(const char *p) {
     return w;
 }
 
-/* The n < 8 bytes at p, and zero bytes behind them; reads no other byte. From
- * four bytes on two overlapping halves, below that first, middle and last. */
+/* Load the n < 8 bytes at p, padded with zero bytes; no other byte is read.
+ * Four or more bytes are read as two overlapping halves, fewer as first, middle
+ * and last byte. */
 static inline uint64_t ch_word_load_part(const char *p, size_t n) {
     const unsigned char *b = (const unsigned char *)p;
     if (n >= 4) {

@@ -31,7 +31,7 @@ struct type {
 
 struct ch_zone {
     int64_t *times;         /* owned; ascending */
-    unsigned char *indexes; /* owned; what begins at each time */
+    unsigned char *indexes; /* owned; type that begins at each time */
     struct type *types;     /* owned */
     char *abbrs;            /* owned; ends with a NUL */
     size_t ntimes, ntypes;
@@ -74,7 +74,7 @@ static bool read_abbr(struct ch_sv *s, char out[16]) {
     return i > 0 && (!quoted || zone_take(s, '>'));
 }
 
-/* "-3:30", "167:00:00". */
+/* Parses "-3:30" or "167:00:00". */
 static bool zone_read_time(struct ch_sv *s, int *out) {
     int sign = zone_take(s, '-') ? -1 : (zone_take(s, '+'), 1), h, m = 0, sec = 0;
 
@@ -125,7 +125,7 @@ static bool zone_read_rule(struct ch_sv s, struct rule *r) {
            read_day(&s, &r->end) && s.n == 0;
 }
 
-/* Local seconds at which the rule's moment comes in a year. */
+/* Local seconds of the rule's transition in a year. */
 static int64_t moment(const struct day_rule *d, int year) {
     struct ch_date first = {.year = year, .month = d->form == 'M' ? d->month : 1, .day = 1};
     int64_t at = ch_date_seconds(&first);
@@ -181,7 +181,8 @@ static bool zone_read_counts(struct ch_sv data, struct counts *c) {
            c->type <= data.n && c->chars <= data.n;
 }
 
-/* Bytes of the data block after a header; a time takes `size`. */
+/* Bytes of the data block after a header; each transition time has `size`
+ * bytes. */
 static size_t block_size(const struct counts *c, size_t size) {
     return c->time * size + c->time + (size_t)c->type * 6 + c->chars + c->leap * (size + 4) +
            c->isstd + c->isut;
@@ -206,9 +207,9 @@ static bool zone_read_block(struct ch_zone *z, struct ch_sv data, const struct c
     z->ntimes = c->time;
     z->ntypes = c->type;
     z->times = ch_malloc((z->ntimes + 1) * sizeof(*z->times));
-    z->indexes = ch_memdup(indexes, c->time + 1); /* one more than needed, never none */
+    z->indexes = ch_memdup(indexes, c->time + 1); /* one extra, so never empty */
     z->types = ch_malloc(z->ntypes * sizeof(*z->types));
-    z->abbrs = ch_alloc(c->chars + 1); /* several strings, and a NUL of our own */
+    z->abbrs = ch_alloc(c->chars + 1); /* several strings, plus a final NUL */
     memcpy(z->abbrs, types + (size_t)c->type * 6, c->chars);
     for (size_t i = 0; i < z->ntimes; i++) {
         z->times[i] = big_time(times + i * size, size);
@@ -275,7 +276,7 @@ void ch_zone_free(struct ch_zone *z) {
     ch_free(z);
 }
 
-/* --- asking -------------------------------------------------------------- */
+/* --- lookup -------------------------------------------------------------- */
 
 struct ch_zone_time ch_zone_at(const struct ch_zone *z, int64_t utc) {
     size_t low = 0, high = z->ntimes;

@@ -1,5 +1,4 @@
-/* zone_file.c -- zones by name: a file of the system's database, read when it
- * is asked for, so that no state of the process is touched. */
+/* zone_file.c -- see zone_file.h. */
 #include "base/zone_file.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ int ch_zone_database(void) {
     return -errno;
 }
 
-/* Takes fd. */
+/* Closes fd. */
 static struct ch_zone *zone_file_read_zone(int fd) {
     CH_BUF_AUTO data = {0};
 
@@ -37,7 +36,7 @@ static struct ch_zone *zone_file_read_zone(int fd) {
     return ch_zone_parse(ch_buf_sv(&data));
 }
 
-/* "America/New_York": letters, digits and what such names have besides. */
+/* "America/New_York": letters, digits and the punctuation that zone names use. */
 static bool zone_file_is_name(const char *s) {
     size_t n = strlen(s);
 

@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "base/redact.h"
 
-/* That of USER:PASSWORD@HOST. Up to the last @: an unencoded password may have one. */
+/* Whether a password of the form USER:PASSWORD@HOST begins at p. The password
+ * ends at the last @, since an unencoded password may contain one. */
 static bool begins_in_userinfo(const char *address, const char *p) {
     const char *user = strstr(address, "://");
     return user && p > user + 3 && p[-1] == ':' && strchr(user + 3, ':') == p - 1;
@@ -17,7 +18,7 @@ static bool begins_in_query(const char *address, const char *p) {
     return (size_t)(p - address) >= n && memcmp(p - n, name, n) == 0;
 }
 
-/* Where the password ends that begins here; p itself: none does. */
+/* The end of the password that begins at p; p itself: there is none. */
 static const char *end_of_password(const char *address, const char *p) {
     const char *at = strrchr(p, '@');
     if (begins_in_query(address, p))

@@ -1,6 +1,6 @@
-/* conf.h -- chela.yaml once it is read: plain structs, filled by the table in
- * option.c. Zero or NULL means "not set" everywhere; all memory belongs to the
- * configuration. */
+/* conf.h -- the parsed chela.yaml: plain structs, filled by the table in
+ * option.c. Zero or NULL means "not set" everywhere. The configuration owns all
+ * memory. */
 #ifndef CH_CONFIG_CONF_H
 #define CH_CONFIG_CONF_H
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "chela/config.h"
 #include "json/json.h"
 
-/* Every entry of a list or map starts with this. */
+/* The first member of every entry of a list or map. */
 struct ch_conf_item {
     const char *name; /* unique in its list */
     struct ch_json_where where;
@@ -21,10 +21,10 @@ struct ch_conf_list {
     size_t n;
 };
 
-/* Willingness in one kind of chat. */
+/* Willingness to answer in one kind of chat. */
 struct ch_conf_willing {
     bool answers_all; /* groups */
-    bool scores;      /* direct chats: no line is answered merely because it came */
+    bool scores;      /* direct chats: score lines instead of answering each one */
     const double *text, *mention, *quote, *direct, *keyword_factor, *most, *half_life, *threshold,
         *slope, *reply_cost, *refractory, *share_low, *share_high;
 };
@@ -39,7 +39,7 @@ struct ch_conf_heartbeat {
     struct ch_conf_willing group, direct;
 };
 
-/* An agent that wakes up by itself. */
+/* An agent that wakes up by a schedule. */
 struct ch_conf_wake {
     const char *every, *file, *session, *timezone, *quiet_hours;
     double cost_usd;
@@ -50,15 +50,15 @@ struct ch_conf_agent {
     struct ch_conf_item item;
     const char *title;
     const char *description;
-    const char *const *calls; /* ids of agents that are tools of it; NULL-terminated */
+    const char *const *calls; /* ids of agents that it may call as tools; NULL-terminated */
     const char *send_to; /* globs, comma separated */
-    const char *const *takers; /* and of those that it may hand a conversation to */
-    int64_t max_depth, max_children; /* of those */
+    const char *const *takers; /* ids of agents that it may hand a conversation to */
+    int64_t max_depth, max_children; /* limits for called agents */
     const char *const *models; /* the first, then its fallbacks; NULL-terminated */
-    const char *embedding;     /* likewise, one */
+    const char *embedding;     /* one embedding model */
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
-    const char *skills;       /* likewise */
+    const char *skills;       /* globs, comma separated */
     const char *prompt, *reminder, *docs;
     const char *const *project_files, *const *rules; /* NULL-terminated */
     int64_t file_bytes, files_bytes, system_share, output_share;
@@ -114,14 +114,14 @@ struct ch_conf_approvals {
     const char *const *rules; /* "exec: git status"; NULL-terminated */
 };
 
-/* Bounds for those who write through a channel. */
+/* Limits for people who write through a channel. */
 struct ch_conf_policy {
     struct ch_conf_item item;
     const char *channel, *allow, *deny, *permission, *approve;
     const char *const *senders, *const *except;
 };
 
-/* What tools that reach outside are told. */
+/* Settings of tools that access external services. */
 struct ch_conf_outside {
     const char *const *databases; /* "databases.NAME=URL"; NULL-terminated */
     const char *fetch_allow, *fetch_deny;
@@ -133,7 +133,7 @@ struct ch_conf_outside {
     int64_t memory_inject;
 };
 
-/* What programs of tools can reach. */
+/* What the programs of tools can access. */
 struct ch_conf_sandbox {
     const char *mode, *network;
     const char *const *writable, *const *readable, *const *protect; /* NULL-terminated */
@@ -177,13 +177,13 @@ struct ch_conf_telegram {
 };
 
 struct ch_conf_prompt_rule {
-    struct ch_conf_item item; /* named as the prompt */
+    struct ch_conf_item item; /* the name is that of the prompt */
     const char *version;
-    unsigned percent; /* of the sessions; of a roll-out */
+    unsigned percent; /* share of sessions of a roll-out */
 };
 
 struct ch_conf_prompts {
-    struct ch_conf_item dir;           /* its name is the path */
+    struct ch_conf_item dir;           /* the item's name is the path */
     struct ch_conf_list pins, rollout; /* struct ch_conf_prompt_rule */
 };
 
@@ -206,25 +206,26 @@ struct ch_conf {
 
 struct chela_config {
     struct ch_arena *arena; /* owned */
-    const char *file;       /* as the caller named it */
-    const char *dir;        /* what paths in it are relative to */
+    const char *file;       /* file name as the caller gave it */
+    const char *dir;        /* base directory for relative paths */
     struct ch_conf conf;
 };
 
-/* Read a configuration from memory; name is used in messages, paths in it are
- * relative to dir. */
+/* Parse a configuration from memory. name is used in messages; relative paths
+ * are resolved against dir. */
 int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
                     chela_config_warn_fn *warn, void *user, chela_config **out,
                     struct chela_error *err);
 
-/* Load the file's prompts into rt; errors name the place. */
+/* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);
 
-/* What agent a, or else the defaults, say about taking part in chats. */
+/* The heartbeat settings of agent a, with the defaults for settings it lacks. */
 int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
                       const struct chela_heartbeat_opts **out, struct chela_error *err);
 
-/* path against the directory of the file; absolute ones stay as they are. */
+/* Resolve path against the directory of the file; absolute paths stay
+ * unchanged. */
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);
 
 #endif

@@ -1,8 +1,8 @@
-/* config.c -- chela.yaml as calls of the public API; see chela/config.h.
+/* config.c -- turn chela.yaml into calls of the public API; see chela/config.h.
  *
- * Nothing here decides: the file was read and checked by parse.c, and what its
- * values mean is up to the runtime and the agent. A failure of theirs that is
- * due to an entry of the file gets that entry's place put in front. */
+ * This file makes no decisions: parse.c has read and checked the file, and the
+ * runtime and the agent interpret the values. If a call fails because of an
+ * entry of the file, the position of the entry is prepended to the error. */
 #include "chela/config.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "base/redact.h"
 #include "config/conf.h"
 
-/* Absolute, because programs of the file run in other directories. */
+/* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
     const char *slash = strrchr(file, '/');
     CH_AUTOFREE char *given = slash ? ch_strndup(file, (size_t)(slash - file) + 1) : ch_strdup(".");
@@ -53,7 +53,7 @@ const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
     return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
 }
 
-/* err says what somebody else found wrong with this entry. */
+/* Prepend the position of the entry to an error found by another module. */
 static int config_blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
                         struct chela_error *err) {
     if (rc < 0 && err)
@@ -93,7 +93,7 @@ static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
     return chela_runtime_provider(rt, &opts, err);
 }
 
-/* Half a price is none. */
+/* A price needs both input and output. */
 static int add_price(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                      chela_runtime *rt, struct chela_error *err) {
     if (!m->input && !m->output && !m->cache_read && !m->cache_write)
@@ -182,7 +182,7 @@ static enum chela_cache config_cache_of(const char *word) {
                                             : CHELA_CACHE_OFF;
 }
 
-/* The whole answer has a limit of its own. */
+/* No limit (negative) becomes the limit of a whole answer. */
 static int64_t config_patience(int64_t ms) {
     return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
 }
@@ -194,7 +194,7 @@ static void config_add_name(struct ch_buf *list, const char *name) {
         ch_buf_addf(list, "%s%s", list->n ? "," : "", name);
 }
 
-/* A tool that anybody forbids stays forbidden. */
+/* Combine deny lists: a tool denied by either stays denied. */
 static const char *join_deny(const chela_config *cfg, const char *asked, const char *deny) {
     CH_BUF_AUTO list = {0};
     config_add_name(&list, asked);
@@ -202,7 +202,8 @@ static const char *join_deny(const chela_config *cfg, const char *asked, const c
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
-/* Who is named as an agent to call is allowed as a tool. */
+/* Add the tools for agents and features that the file enables to the allow
+ * list. */
 static const char *with_calls(const chela_config *cfg, const char *allow,
                               const struct ch_conf_agent *a, const struct ch_conf_agent *d) {
     const char *const *calls = EITHER(a, d, calls), *const *takers = EITHER(a, d, takers);
@@ -249,7 +250,7 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
     FILL(unknown_tools, EITHER(a, d, unknown_tools));
 }
 
-/* Where a word stands in a list that ends with NULL; 0 for none. */
+/* The position of a word in a NULL-terminated list; 0 if absent. */
 static int config_place_of(const char *word, const char *const *words) {
     for (int i = 0; word && words[i]; i++)
         if (strcmp(words[i], word) == 0)
@@ -279,7 +280,8 @@ static int64_t config_bytes_of(int64_t mb) {
     return mb > 0 ? mb * (int64_t)CH_MB : mb;
 }
 
-/* The file decides what an agent may do: it is not for the agent to change. */
+/* The path of the configuration file: the agent must not change its own
+ * permissions. */
 static const char *const *own_file(const chela_config *cfg) {
     const char **list = ch_arena_zalloc(cfg->arena, 2 * sizeof(*list));
     char *real = realpath(cfg->file, NULL);
@@ -325,7 +327,7 @@ static const struct chela_policy *const *policies_of(const chela_config *cfg) {
     return list;
 }
 
-/* "key=value" for the library, as many as the file sets. */
+/* Settings as "key=value", as many as the file sets. */
 static const char *const *settings_of(const chela_config *cfg) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
     const struct {
@@ -473,7 +475,7 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
     if (bounds && opts->size < sizeof(out)) /* built for an older header */
         return ch_fail(err, CHELA_ECONFIG,
-                       "%s: it bounds what tools may do, and this program is too old to heed that",
+                       "%s: the file restricts tools, and this program is too old to apply the restrictions",
                        cfg->file);
     ch_agent_opts_write(&whole, cfg->arena, &out);
     return CH_OPTS_WRITE(chela_agent_opts, opts, &out, err);
@@ -567,7 +569,7 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
     return CHELA_ENOENT;
 }
 
-/* path NULL: it is not in a file. */
+/* path NULL: the secret is not in a file. */
 static int read_secret(const chela_config *cfg, const char *path, const char **out,
                        struct chela_error *err) {
     CH_BUF_AUTO secret = {0};

@@ -1,5 +1,5 @@
-/* heartbeat.c -- how an agent takes part in chats, from the file. What an agent
- * does not say its defaults do; what neither says is as chela has it. */
+/* heartbeat.c -- the heartbeat settings of an agent. Settings that the agent
+ * lacks come from agents.defaults, then from chela's own defaults. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* option.c -- the table of options; see option.h. Rows with a common prefix
- * stand together: that is the order of the manual and of the schema. */
+/* option.c -- the table of options; see option.h. Rows with a common prefix are
+ * adjacent: the manual and the schema use this order. */
 #include "config/option.h"
 
 #include "base/limits.h"
@@ -19,11 +19,11 @@
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
-/* A key without effect that is no mistake. */
+/* A known key without effect; not an error. */
 #define KNOWN(where, name) \
     { .scope = (where), .key = (name), .type = CH_CFG_ANY, .flags = CH_CFG_UNUSED }
 
-/* Willingness in one kind of chat. */
+/* Willingness to answer in one kind of chat. */
 #define WILLING(where, member, is)                                                               \
     {CH_SCOPE_AGENT, "heartbeat." where ".text", CH_CFG_NUMBER, 0,                               \
      AGENT(heartbeat.member.text), 0, 1000, .otherwise = "12",                                   \
@@ -109,7 +109,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "webSearch.apiKeyEnv", CH_CFG_ENV, 0, OUTSIDE(search_key_env),
      .help = "environment variable that holds the search service's key"},
     {CH_SCOPE_FILE, "webSearch.apiKey", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a key does not belong into this file: use apiKeyEnv"},
+     .help = "a key must not be in this file: use apiKeyEnv"},
     {CH_SCOPE_FILE, "mail.smtp", CH_CFG_SMTP, 0, OUTSIDE(smtp),
      .help = "mail server of `send_email`: `smtps://HOST` or, with STARTTLS, `smtp://HOST:587`"},
     {CH_SCOPE_FILE, "mail.from", CH_CFG_TEXT, 0, OUTSIDE(mail_from),
@@ -120,7 +120,7 @@ const struct ch_option ch_options[] = {
      .help = "environment variable that holds the mail password; if not set, `send_email` does "
              "not log in"},
     {CH_SCOPE_FILE, "mail.password", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a password does not belong into this file: use passwordEnv"},
+     .help = "a password must not be in this file: use passwordEnv"},
     {CH_SCOPE_FILE, "mail.tls", CH_CFG_CHOICE, 0, OUTSIDE(mail_tls), .words = "required|optional",
      .otherwise = "required",
      .help = "`optional` also accepts a mail server without TLS"},
@@ -188,7 +188,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "gateway.tokenFile", CH_CFG_PATH, 0, GATEWAY(token_file),
      .help = "file that contains only the token; reread on SIGHUP"},
     {CH_SCOPE_FILE, "gateway.token", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a token does not belong into this file: use tokenEnv or tokenFile"},
+     .help = "a token must not be in this file: use tokenEnv or tokenFile"},
     {CH_SCOPE_FILE, "gateway.hosts", CH_CFG_TEXTS, 0, GATEWAY(hosts), .otherwise = "[]",
      .help = "host names that requests may use, besides `localhost` and IP addresses"},
     {CH_SCOPE_FILE, "gateway.origins", CH_CFG_TEXTS, 0, GATEWAY(origins), .otherwise = "[]",
@@ -219,14 +219,14 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "channels.feishu.appSecretFile", CH_CFG_PATH, 0, FEISHU(secret_file),
      .help = "file that contains only the App Secret; reread on SIGHUP"},
     {CH_SCOPE_FILE, "channels.feishu.appSecret", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a secret does not belong into this file: use appSecretEnv or appSecretFile"},
+     .help = "a secret must not be in this file: use appSecretEnv or appSecretFile"},
     {CH_SCOPE_FILE, "channels.feishu.verificationTokenEnv", CH_CFG_ENV, 0, FEISHU(token_env),
      .otherwise = "FEISHU_VERIFICATION_TOKEN",
      .help = "environment variable that holds the Verification Token"},
     {CH_SCOPE_FILE, "channels.feishu.verificationTokenFile", CH_CFG_PATH, 0, FEISHU(token_file),
      .help = "file that contains only the Verification Token; reread on SIGHUP"},
     {CH_SCOPE_FILE, "channels.feishu.verificationToken", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a token does not belong into this file: use verificationTokenEnv or "
+     .help = "a token must not be in this file: use verificationTokenEnv or "
              "verificationTokenFile"},
     {CH_SCOPE_FILE, "channels.feishu.encryptKeyEnv", CH_CFG_ENV, 0, FEISHU(encrypt_key_env),
      .help = "environment variable that holds the Encrypt Key; without a key, callbacks are "
@@ -234,7 +234,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "channels.feishu.encryptKeyFile", CH_CFG_PATH, 0, FEISHU(encrypt_key_file),
      .help = "file that contains only the Encrypt Key; reread on SIGHUP"},
     {CH_SCOPE_FILE, "channels.feishu.encryptKey", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a key does not belong into this file: use encryptKeyEnv or encryptKeyFile"},
+     .help = "a key must not be in this file: use encryptKeyEnv or encryptKeyFile"},
     {CH_SCOPE_FILE, "channels.feishu.mode", CH_CFG_CHOICE, 0, FEISHU(mode),
      .words = "webhook|websocket", .otherwise = "webhook",
      .help = "how events arrive: as requests to `POST /channels/feishu/events`, or over a "
@@ -275,7 +275,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "channels.telegram.tokenFile", CH_CFG_PATH, 0, TELEGRAM(token_file),
      .help = "file that contains only the bot token; reread on SIGHUP"},
     {CH_SCOPE_FILE, "channels.telegram.token", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a token does not belong into this file: use tokenEnv or tokenFile"},
+     .help = "a token must not be in this file: use tokenEnv or tokenFile"},
     {CH_SCOPE_FILE, "channels.telegram.domain", CH_CFG_TEXT, 0, TELEGRAM(domain),
      .otherwise = "https://api.telegram.org",
      .help = "URL of another Bot API server"},
@@ -595,7 +595,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_PROVIDER, "apiKeyFile", CH_CFG_PATH, 0, PROVIDER(key_file),
      .help = "file that contains only the key"},
     {CH_SCOPE_PROVIDER, "apiKey", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a key does not belong into this file: use apiKeyEnv or apiKeyFile"},
+     .help = "a key must not be in this file: use apiKeyEnv or apiKeyFile"},
     {CH_SCOPE_PROVIDER, "headers", CH_CFG_HEADERS, CH_CFG_SECRET, PROVIDER(headers),
      .help = "headers added to every request"},
     {CH_SCOPE_PROVIDER, "extraBody", CH_CFG_JSON, 0, PROVIDER(extra_body),
@@ -643,7 +643,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
 
-    /* --- bounds for those who write through a channel */
+    /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),
      .help = "name of the policy in messages"},
     {CH_SCOPE_POLICY, "channel", CH_CFG_TEXT, CH_CFG_REQUIRED, POLICY(channel),
@@ -668,7 +668,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_HOOK, "secretEnv", CH_CFG_ENV, CH_CFG_REQUIRED, HOOK(secret_env),
      .help = "environment variable that holds the secret that the sender signs with"},
     {CH_SCOPE_HOOK, "secret", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a secret does not belong into this file: use secretEnv"},
+     .help = "a secret must not be in this file: use secretEnv"},
     {CH_SCOPE_HOOK, "agent", CH_CFG_NAME, 0, HOOK(agent),
      .help = "agent that receives the event; default: the first agent"},
     {CH_SCOPE_HOOK, "session", CH_CFG_TEXT, 0, HOOK(session),
@@ -740,7 +740,7 @@ const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
     return NULL;
 }
 
-/* What follows "above." in an option's key; {NULL,0} when it is not below. */
+/* The rest of an option's key after "above."; {NULL,0} if the key is not below. */
 static struct ch_sv option_below(const struct ch_option *o, enum ch_scope scope,
                                  struct ch_sv above) {
     struct ch_sv key = ch_sv_str(o->key), none = {NULL, 0};

@@ -1,12 +1,12 @@
-/* option.h -- the one table of options that chela.yaml may hold.
+/* option.h -- the table of all options of chela.yaml.
  *
  * Parsing, type errors, suggestions for misspelt keys, `chela config schema`
- * and the table in docs/configuration.md all come from it: adding an option is
- * adding a row, and a member of the struct it fills (conf.h).
+ * and the table in docs/configuration.md all use it. To add an option, add a
+ * row and a member of the struct it fills (conf.h).
  *
- * A scope is a kind of mapping with keys of its own (the file, an agent, a
+ * A scope is a kind of mapping with its own keys (the file, an agent, a
  * provider, ...). Rows of a scope name their key by a dotted path below it;
- * rows of the group types say that another scope begins there. */
+ * rows of the group types start another scope. */
 #ifndef CH_CONFIG_OPTION_H
 #define CH_CONFIG_OPTION_H
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL, CH_SCOPE_TOOL,
                 CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE };
 
-/* X(name, what users call it, C type of the member that it fills) */
+/* X(name, name for users, C type of the member it fills) */
 #define CH_CFG_TYPES(X)                                                                         \
     X(TEXT, "text", const char *)                                                               \
     X(NAME, "name", const char *) /* [a-zA-Z0-9_-]{1,64} */                                     \
@@ -31,18 +31,18 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(ENVS, "variable name, or a list", const char *) /* joined with commas */                  \
     X(CHOICE, "choice", const char *) /* one of `words` */                                      \
     X(BOOL, "true or false", bool)                                                              \
-    X(UNLESS, "true or false", bool) /* true unless the file says false: kept inverted */       \
+    X(UNLESS, "true or false", bool) /* true unless the file says false: stored inverted */     \
     X(INT, "whole number", int64_t)                                                             \
-    X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is kept as -1, as the library has it */ \
-    X(COUNT, "whole number, 0: none", int64_t)     /* likewise */                               \
-    X(SECONDS, "seconds, 0: no limit", int64_t)    /* kept as milliseconds; likewise */         \
-    X(BUDGET, "number, 0: no limit", double)       /* likewise */                               \
+    X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is stored as -1, as in the library */   \
+    X(COUNT, "whole number, 0: none", int64_t)     /* as LIMIT */                               \
+    X(SECONDS, "seconds, 0: no limit", int64_t)    /* stored as milliseconds; 0 as in LIMIT */  \
+    X(BUDGET, "number, 0: no limit", double)       /* 0 as in LIMIT */                          \
     X(NUMBER, "number", const double *)                                                         \
     X(NAMES, "list of names", const char *) /* joined with commas; "" when empty */             \
-    X(PATTERNS, "list of patterns", const char *) /* of hosts or addresses; likewise */         \
+    X(PATTERNS, "list of patterns", const char *) /* hosts or addresses; as NAMES */            \
     X(PATHS, "list of paths", const char *const *)                                              \
     X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */               \
-    X(INSIDE, "list of paths", const char *const *) /* of the workspace, or absolute */         \
+    X(INSIDE, "list of paths", const char *const *) /* below the workspace, or absolute */      \
     X(MODEL, "PROVIDER/MODEL", const char *)                                                    \
     X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
     X(COMMAND, "list of texts", const char *const *)                                            \
@@ -52,11 +52,11 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
     X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
     X(APPROVALS, "mapping of tools to ask, auto or deny", struct ch_conf_approvals)             \
-    X(FOLDER, "path", struct ch_conf_item) /* and where it stands */                            \
+    X(FOLDER, "path", struct ch_conf_item) /* with its position in the file */                  \
     X(PINS, "mapping of prompts to versions", struct ch_conf_list)                              \
     X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)           \
-    X(REFUSED, "refused", void)                         /* an error that says `help` */         \
-    X(ANY, "anything", void)                            /* known, not looked into */            \
+    X(REFUSED, "refused", void)                         /* an error with `help` as message */   \
+    X(ANY, "anything", void)                            /* known, not inspected */              \
     X(ONE, "mapping", struct of its scope)              /* one mapping of scope `of` */         \
     X(LIST, "list of mappings", struct ch_conf_list)                                            \
     X(MAP, "mapping by name", struct ch_conf_list)
@@ -69,10 +69,10 @@ enum ch_cfg_type {
 
 enum ch_cfg_flags {
     CH_CFG_REQUIRED = 1,
-    CH_CFG_ITEM = 2,   /* only for entries of a list, not for defaults */
-    CH_CFG_SECRET = 4, /* the value is never shown, and redacted elsewhere */
-    CH_CFG_UNUSED = 8, /* known, without effect: not in the manual */
-    CH_CFG_ADDRESS = 16, /* text; a password in it is not shown, and redacted elsewhere */
+    CH_CFG_ITEM = 2,   /* only in entries of a list, not in defaults */
+    CH_CFG_SECRET = 4, /* the value is never shown, and redacted everywhere */
+    CH_CFG_UNUSED = 8, /* known but without effect: not documented */
+    CH_CFG_ADDRESS = 16, /* text; passwords in it are hidden and redacted */
 };
 
 struct ch_option {
@@ -80,28 +80,29 @@ struct ch_option {
     const char *key; /* "limits.maxTurns" */
     enum ch_cfg_type type;
     unsigned flags;
-    size_t offset;         /* of the member, in the struct of the scope */
-    double min, max;       /* of numbers */
-    const char *words;     /* of choices: "once|keyed|read" */
-    enum ch_scope of;      /* of groups */
-    const char *otherwise; /* what holds without it, as users would write it; NULL: nothing */
+    size_t offset;         /* offset of the member in the scope's struct */
+    double min, max;       /* range of numbers */
+    const char *words;     /* words of choices: "once|keyed|read" */
+    enum ch_scope of;      /* scope of groups */
+    const char *otherwise; /* the default, as users would write it; NULL: none */
     const char *help;
 };
 
 extern const struct ch_option ch_options[]; /* ended by key == NULL */
 
 const char *ch_cfg_type_name(enum ch_cfg_type type);
-size_t ch_scope_size(enum ch_scope scope); /* of its struct in conf.h */
+size_t ch_scope_size(enum ch_scope scope); /* size of its struct in conf.h */
 
-/* The option with this key. */
+/* The option with this key, or NULL. */
 const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key);
 
-/* The keys directly below `above` ("" for the scope itself): call with *at NULL
- * first; each call gives the next name once. False when there are no more. */
+/* Iterate over the keys directly below `above` ("" for the scope itself): call
+ * with *at NULL first. Each call gives the next name, each name once. False if
+ * there are no more. */
 bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch_option **at,
                         struct ch_sv *name);
 
-/* Is there an option somewhere below this key? */
+/* Whether the key has options below it. */
 bool ch_option_is_group(enum ch_scope scope, struct ch_sv key);
 
 #endif

@@ -1,10 +1,9 @@
-/* parse.c -- walking a configuration file along the table of options.
+/* parse.c -- parse a configuration file with the table of options.
  *
- * The walk goes where the table goes: a mapping is entered because a row lies
- * below it, so its depth is the table's, whatever the file nests. A key that
- * no row knows is a warning with the nearest key that one does, and an error in
- * a policy; a null value counts as not written. The first wrong value ends the
- * walk. */
+ * The walk follows the table: a mapping is entered only if a row is below it,
+ * so the depth is that of the table, whatever the file nests. An unknown key is
+ * a warning that suggests the nearest known key, and an error in a policy. A
+ * null value counts as absent. The first invalid value ends the walk. */
 #include "config/parse.h"
 
 #include <stdarg.h>
@@ -61,7 +60,7 @@ void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *f
     p->warn(text.p, p->user);
 }
 
-/* --- where the walk is -------------------------------------------------------- */
+/* --- position of the walk --------------------------------------------------------- */
 
 static size_t enter_key(struct ch_cfg_parser *p, struct ch_sv key) {
     size_t mark = p->path.n;
@@ -83,18 +82,18 @@ static void parse_leave(struct ch_cfg_parser *p, size_t mark) {
 
 /* --- the walk ------------------------------------------------------------------ */
 
-/* A mapping of some scope, or one below its keys. */
+/* A mapping of a scope, or a mapping below its keys. */
 struct place {
     enum ch_scope scope;
     bool item;          /* an entry of a list or map, not the defaults */
-    struct ch_sv above; /* the dotted key so far, "" at the scope's top */
-    char *out;          /* struct of the scope */
+    struct ch_sv above; /* dotted key so far, "" at the top of the scope */
+    char *out;          /* the scope's struct */
 };
 
 static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at);
 
-/* A policy narrows what somebody may: one that lost a key would be wider than it
- * reads, so there it is an error. */
+/* A policy restricts permissions: ignoring a key would make it more permissive
+ * than it reads, so an unknown key in a policy is an error. */
 static int note_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
                         const struct place *at) {
     struct ch_nearest near = ch_nearest(ch_json_str(key));
@@ -211,7 +210,8 @@ static int walk_member(struct ch_cfg_parser *p, const struct ch_json *key, const
     if (at->above.n)
         ch_buf_addf(&full, "%.*s.", CH_SV_FMT(at->above));
     ch_buf_add_sv(&full, name);
-    /* A dot in a key is no path: `limits.maxTurns:` is not `limits: {maxTurns:`. */
+    /* A dot in a key is not a path: `limits.maxTurns:` is not `limits:
+     * {maxTurns:`. */
     bool plain = !memchr(name.p, '.', name.n);
     const struct ch_option *o = plain ? ch_option_find(at->scope, ch_buf_sv(&full)) : NULL;
     if (o && (at->item || !(o->flags & CH_CFG_ITEM)))
@@ -237,7 +237,7 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
     return 0;
 }
 
-/* --- what only the whole file can tell ------------------------------------------ */
+/* --- checks of the whole file ---------------------------------------------------------- */
 
 static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) {
     static const char *const others[] = {"schedule",  "sessions_send", "handoff",     "chat_react",
@@ -264,7 +264,7 @@ static bool parse_is_name(struct ch_sv s) {
     return !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
 }
 
-/* A name that no tool has is likely a slip; a glob may match nothing. */
+/* Warn about names that match no tool; a glob may match nothing. */
 static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tools) {
     static const char *const lists[] = {"allow", "deny"};
     for (size_t i = 0; i < CH_LEN(lists); i++) {
@@ -277,9 +277,9 @@ static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tool
     }
 }
 
-/* What is asked for and forbidden at once is forbidden; surely one of the two
- * was not meant. tools: what the file itself says here, for the place of the
- * warning; an agent's deny list may come from the defaults. */
+/* Warn about tools that are both requested and denied; they are denied. tools:
+ * the lists in the file at this place, for the position of the warning; an
+ * agent's deny list may come from the defaults. */
 static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *tools,
                                  const char *deny, const char *name) {
     size_t mark = p->path.n;
@@ -291,7 +291,7 @@ static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *
     parse_leave(p, mark);
 }
 
-/* name: of the deny list, for users. */
+/* name: name of the deny list for users. */
 static void check_lists(struct ch_cfg_parser *p, const struct ch_json *tools, const char *deny,
                         const char *name) {
     check_tool_names(p, tools);
@@ -332,8 +332,8 @@ static int check_policies(struct ch_cfg_parser *p) {
     return 0;
 }
 
-/* A misspelt tool leaves the one that was meant without its rule. What a group
- * names is no slip, though it may not be there in this build. */
+/* Warn about misspelt tools, because the intended tool would have no rule.
+ * Tools that a group contains are known, even if this build lacks them. */
 static void check_approvals(struct ch_cfg_parser *p) {
     const struct ch_json *approvals = ch_json_get(p->yaml.root, "approvals");
     ch_buf_add_str(&p->path, "approvals");

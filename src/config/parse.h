@@ -1,5 +1,5 @@
-/* parse.h -- what reading values (values.c) and walking the file (parse.c)
- * share. */
+/* parse.h -- the parser state shared by values.c (values) and parse.c
+ * (structure). */
 #ifndef CH_CONFIG_PARSE_H
 #define CH_CONFIG_PARSE_H
 #include "base/buf.h"
@@ -13,7 +13,7 @@ struct ch_cfg_parser {
     chela_config_warn_fn *warn; /* may be NULL */
     void *user;
     unsigned warnings;
-    struct ch_buf path; /* where the walk is: "agents.list[0].model" */
+    struct ch_buf path; /* current position: "agents.list[0].model" */
     struct chela_error *err;
 };
 
@@ -24,11 +24,12 @@ void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *f
     CHELA_PRINTF(3, 4);
 int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected);
 
-/* Read v, which is not null, as option o says, into *out. Not for groups. */
+/* Convert v, which is not null, as option o requires, and store it in *out. Not
+ * for groups. */
 int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                  void *out);
 
-/* Readers that are not in values.c. */
+/* Value readers outside of values.c. */
 int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
                        const struct ch_option *o, void *out);
 int ch_cfg_read_pins(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,

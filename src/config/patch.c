@@ -10,9 +10,10 @@
 
 #define MOST_STEPS 8
 
-/* Everything that is not here stays the operator's: secrets and where they are, who
- * may write, decide and call, the sandbox, policies, approvals, tools, workspaces,
- * services and their addresses, the store. A new option is not here either. */
+/* The options that may be changed. All others are for the operator only:
+ * secrets and their places, who may write, decide and call, the sandbox,
+ * policies, approvals, tools, workspaces, services and their addresses, the
+ * store. A new option is not in this list by default. */
 static const struct {
     enum ch_scope scope;
     const char *keys; /* globs */
@@ -41,7 +42,7 @@ struct target {
     size_t n;
 };
 
-/* "limits.maxTurns": a step each. */
+/* Split "limits.maxTurns" into steps. */
 static bool add_steps(struct target *t, struct ch_sv key) {
     while (key.p && key.n) {
         if (t->n == MOST_STEPS)
@@ -51,8 +52,8 @@ static bool add_steps(struct target *t, struct ch_sv key) {
     return true;
 }
 
-/* The part of an agent's key behind "agents.list[ID]." or "agents.defaults."; the steps
- * before it are put down. p NULL: it is none. */
+/* The part of an agent's key after "agents.list[ID]." or "agents.defaults.";
+ * the steps before it are added to t. p NULL: not an agent's key. */
 static struct ch_sv enter_agent(struct target *t, struct ch_sv key) {
     static const char list[] = "agents.list[", defaults[] = "agents.defaults.";
     const char *end = memchr(key.p, ']', key.n);
@@ -81,12 +82,12 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
                        "agents.list[ID].limits.maxTurns)",
                        (int)CH_MIN(key.n, 200), key.p);
     if (!is_patchable(t->option))
-        return ch_fail(err, CHELA_EPERM, "%.*s may be changed by its operator alone, in the file",
+        return ch_fail(err, CHELA_EPERM, "%.*s may be changed only by the operator, in the file",
                        (int)CH_MIN(key.n, 200), key.p);
     return 0;
 }
 
-/* --- what options mean */
+/* --- explanations */
 
 static const char *scope_name(enum ch_scope scope) {
     static const char *const names[] = {
@@ -127,9 +128,9 @@ size_t ch_config_explain(struct ch_sv key, struct ch_buf *out) {
 
 /* --- a change */
 
-struct shown { /* every option and its value */
+struct shown { /* all options with their values */
     struct ch_buf lines;
-    struct ch_sv but; /* without this one */
+    struct ch_sv but; /* except this option */
 };
 
 static void config_patch_show(const char *key, const char *value, int from_file, void *user) {
@@ -152,7 +153,8 @@ static int config_patch_read_all(struct ch_sv text, const char *file, struct ch_
     return 0;
 }
 
-/* Does the new text differ from the old one in that option, and nowhere else? */
+/* Check that the new text differs from the old one in that option, and only
+ * there. */
 static int config_patch_compare(struct ch_sv before, struct ch_sv after, const char *file,
                                 struct ch_sv key, struct chela_error *err) {
     CH_BUF_AUTO was = {0}, is = {0};

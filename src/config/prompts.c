@@ -1,6 +1,6 @@
 /* prompts.c -- the `prompts` section: where prompt files are, which version is
- * used, and for whom. What is read here is rules; whether there are such
- * prompts is known once the files are loaded (ch_conf_prompts_apply). */
+ * used, and for whom. This file only reads the rules; ch_conf_prompts_apply
+ * checks them once the prompt files are loaded. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "chela/prompt.h"
@@ -15,7 +15,7 @@ int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
     return ch_cfg_value(p, v, &path, &item->name);
 }
 
-/* 2.0 without quotes is a number, whose text is what was meant. */
+/* 2.0 without quotes is a number; its text is the version. */
 static int config_prompts_read_version(struct ch_cfg_parser *p, const struct ch_json *v,
                                        struct ch_sv version, struct ch_conf_prompt_rule *out) {
     bool digits = version.n > 0;
@@ -103,7 +103,7 @@ int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* --- applying them -------------------------------------------------------------------- */
+/* --- applying the rules -------------------------------------------------------------------- */
 
 static int config_prompts_blame(const chela_config *cfg, const struct ch_conf_item *item,
                                 const char *key, int rc, struct chela_error *err) {

@@ -1,5 +1,5 @@
-/* schedules.c -- runs that begin by the clock, from the file: its schedules, and
- * the agents that wake up by themselves. */
+/* schedules.c -- scheduled runs of the configuration: its schedules, and the
+ * agents that wake up by themselves. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -23,7 +23,8 @@ static void config_schedules_describe(const struct ch_conf_schedule *c,
         .max_runs_per_day = none_if_negative(c->max_per_day));
 }
 
-/* A wake that was slept through is not made up for. */
+/* The wake schedule of an agent; false if it has none. Missed wakes are
+ * skipped. */
 static bool wakes(const chela_config *cfg, const struct ch_conf_agent *agent,
                   struct chela_schedule *out) {
     const struct ch_conf_wake *a = &agent->wake, *d = &cfg->conf.defaults.wake;
@@ -42,7 +43,7 @@ static bool wakes(const chela_config *cfg, const struct ch_conf_agent *agent,
     return true;
 }
 
-/* The i-th agent that wakes up. */
+/* The i-th agent with a wake schedule. */
 static bool find_wake(const chela_config *cfg, size_t i, struct chela_schedule *out,
                       const struct ch_conf_item **item) {
     const struct ch_conf_agent *agents = cfg->conf.agents.items;

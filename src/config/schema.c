@@ -1,7 +1,7 @@
-/* schema.c -- the table of options as a JSON Schema, for editors.
+/* schema.c -- write the table of options as a JSON Schema, for editors.
  *
- * The schema is stricter than the program in one point: it refuses unknown
- * keys, where the program only warns, so that an editor underlines them. */
+ * The schema is stricter than the program in one point: it rejects unknown
+ * keys, where the program only warns, so that an editor marks them. */
 #include "base/mem.h"
 #include "chela/config.h"
 #include "config/option.h"
@@ -62,11 +62,11 @@ static const char *const text_patterns[] = {
     [CH_CFG_FOLDER] = "^.+",
 };
 
-/* Of an approval: text, or the mapping that YAML makes of `TOOL: PATTERN`. */
+/* An approval rule: text, or the mapping that YAML makes of `TOOL: PATTERN`. */
 #define RULES                                                                     \
     "{\"type\":\"array\",\"items\":{\"anyOf\":[" TEXTS ",{\"type\":\"object\","       \
     "\"minProperties\":1,\"maxProperties\":1,\"additionalProperties\":" TEXTS "}]}}"
-/* Of a roll-out: versions and percentages. */
+/* A roll-out: versions and percentages. */
 #define SHARES                                                                    \
     "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\",\"minimum\":0," \
     "\"maximum\":100}}"
@@ -76,7 +76,7 @@ static void write_mapping(struct ch_jw *w, struct ch_sv of) {
     ch_jw_kraw(w, "additionalProperties", of);
 }
 
-/* What each entry of a list or map is. */
+/* Write the schema of a list's or map's entries. */
 static void schema_write_entry(struct ch_jw *w, const char *keyword, const struct ch_option *o) {
     ch_jw_key(w, keyword);
     ch_jw_begin(w, '{');
@@ -84,7 +84,7 @@ static void schema_write_entry(struct ch_jw *w, const char *keyword, const struc
     ch_jw_end(w, '}');
 }
 
-/* The keywords that say what a value of this type is. */
+/* Write the keywords for a value of this type. */
 static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     switch (o->type) {
     case CH_CFG_TEXT:
@@ -222,8 +222,8 @@ static void schema_write_required(struct ch_jw *w, enum ch_scope scope) {
         ch_jw_end(w, ']');
 }
 
-/* Members of an object schema: the keys of the scope below `above`. Recursion
- * follows the table, not any input. */
+/* Write the members of an object schema: the keys of the scope below `above`.
+ * Recursion follows the table, not the input. */
 static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct ch_sv above) {
     const struct ch_option *o = NULL;
     struct ch_sv name;

@@ -1,6 +1,6 @@
-/* show.c -- a configuration as it was understood: each option with its value,
- * from the file or, where that says nothing, the default. The table of options
- * knows where each value is. */
+/* show.c -- show the effective configuration: each option with its value from
+ * the file, or the default. The table of options tells where each value is
+ * stored. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "config/address.h"
@@ -26,7 +26,7 @@ static void config_show_add_rules(struct ch_buf *out, const struct ch_conf_list 
     }
 }
 
-/* What is kept as -1 is written as 0. */
+/* -1 is written as 0. */
 static void config_show_add_number(struct ch_buf *out, double value, double unit) {
     if (value != 0)
         ch_buf_addf(out, "%.15g", value < 0 ? 0 : value / unit);
@@ -40,7 +40,7 @@ static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a)
     add_list(out, a->rules);
 }
 
-/* The value as users would write it; nothing if it is not set. */
+/* Append the value as users would write it; nothing if it is not set. */
 static void config_show_add_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
     switch (o->type) {
     case CH_CFG_TEXT:
@@ -123,7 +123,7 @@ static void config_show_add_value(struct ch_buf *out, const struct ch_option *o,
 static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
                        const char *above, bool item);
 
-/* Entries are told from each other by their name. */
+/* Entries are identified by their name. */
 static void show_entries(const struct showing *s, const struct ch_option *o, const char *key,
                          const struct ch_conf_list *l) {
     size_t size = ch_scope_size(o->of);
@@ -157,8 +157,8 @@ static void config_show_show_option(const struct showing *s, const struct ch_opt
     }
 }
 
-/* item: an entry of a list, whose defaults stand elsewhere. Recursion follows
- * the table, not any input. */
+/* item: an entry of a list, whose defaults are elsewhere. Recursion follows the
+ * table, not the input. */
 static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
                        const char *above, bool item) {
     for (const struct ch_option *o = ch_options; o->key; o++) {

@@ -1,9 +1,9 @@
-/* values.c -- reading one value of each type.
+/* values.c -- read one value of each type.
  *
- * A reader checks type and range and stores the value in the form that the
- * public API takes; all copies live in the configuration's arena and are
- * NUL-terminated. No message repeats a value except a misspelt choice: a value
- * may be a secret that somebody put in the wrong place. */
+ * A reader checks type and range and stores the value in the form of the public
+ * API. All copies are NUL-terminated and live in the configuration's arena.
+ * Messages never contain a value, except a misspelt choice: a value may be a
+ * secret in the wrong place. */
 #include <math.h>
 
 #include "base/calendar.h"
@@ -220,7 +220,7 @@ static int read_budget(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return rc;
 }
 
-/* A fraction of a millisecond is still some time, not "no limit". */
+/* A fraction of a millisecond is rounded up, since 0 means "no limit". */
 static int values_read_seconds(struct ch_cfg_parser *p, const struct ch_json *v,
                                const struct ch_option *o, void *out) {
     double n = 0;
@@ -255,7 +255,7 @@ static int unknown_group(struct ch_cfg_parser *p, const struct ch_json *v) {
     return ch_cfg_bad(p, v, "there is no such group (there are %s)", ch_buf_str(&all));
 }
 
-/* Globs are allowed, so it is the separator that cannot be in a name. */
+/* Globs are allowed; only the separator is forbidden in a name. */
 static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
                              const struct ch_option *o, void *out) {
     (void)o;
@@ -276,7 +276,7 @@ static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* The same for hosts and mail addresses. */
+/* As values_read_names, for hosts and mail addresses. */
 static int read_patterns(struct ch_cfg_parser *p, const struct ch_json *v,
                          const struct ch_option *o, void *out) {
     (void)o;
@@ -298,7 +298,8 @@ static int read_patterns(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* A password in a URL would be one in this file. url: after "://". */
+/* Whether a URL contains a password, which must not be in this file. url: the
+ * text after "://". */
 static bool holds_password(struct ch_sv url) {
     size_t n = 0;
     while (n < url.n && url.p[n] != '/' && url.p[n] != '?')
@@ -327,7 +328,7 @@ static int read_database(struct ch_cfg_parser *p, struct ch_sv name, const struc
         return ch_cfg_bad(p, v, "expected sqlite:PATH or postgres://HOST/DATABASE");
     if (remote && holds_password(ch_sv(rest.p + 2, rest.n - 2)))
         return ch_cfg_bad(p, v,
-                          "a password does not belong into this file: write "
+                          "a password must not be in this file: write "
                           "postgres://USER:${VARIABLE}@HOST/DATABASE");
     if (lite)
         url = ch_arena_printf(p->cfg->arena, "sqlite:%s", ch_conf_path(p->cfg, rest));
@@ -357,7 +358,7 @@ static int read_databases(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* Each against the file's directory, unless the workspace is meant. */
+/* Resolve each path against the file's directory, except the word `workspace`. */
 static int read_paths(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                       void *out) {
     if (v->type != CH_JSON_ARRAY)
@@ -378,7 +379,7 @@ static int read_paths(struct ch_cfg_parser *p, const struct ch_json *v, const st
     return 0;
 }
 
-/* A rule file of the scripted model is a path like any other in the file. */
+/* Resolve the rule file of a scripted model against the file's directory. */
 static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
     struct ch_sv file = ch_sv_str(spec);
     struct ch_sv provider = ch_sv_split(&file, '/');
@@ -444,7 +445,8 @@ static int values_read_texts(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* A program by its name is looked for in PATH, a path is one of the file's. */
+/* A program name is searched in PATH; a path is resolved against the file's
+ * directory. */
 static int values_read_command(struct ch_cfg_parser *p, const struct ch_json *v,
                                const struct ch_option *o, void *out) {
     (void)o;
@@ -465,7 +467,7 @@ static int values_read_command(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* Values of headers are often credentials: none is ever shown. */
+/* Header values are often credentials: they are never shown. */
 static int values_read_headers(struct ch_cfg_parser *p, const struct ch_json *v,
                                const struct ch_option *o, void *out) {
     (void)o;
@@ -501,7 +503,7 @@ static void warn_quirk(struct ch_cfg_parser *p, const struct ch_json *key) {
         ch_cfg_warn(p, key, "unknown quirk %.*s", CH_SV_FMT(given));
 }
 
-/* The names are keys like others: an unknown one is a warning. */
+/* An unknown name is a warning, as for other keys. */
 static int values_read_quirks(struct ch_cfg_parser *p, const struct ch_json *v,
                               const struct ch_option *o, void *out) {
     (void)o;
@@ -552,7 +554,7 @@ static int values_read_level(struct ch_cfg_parser *p, const struct ch_json *key,
     return rc;
 }
 
-/* `TOOL: PATTERN`, which YAML takes for a mapping unless it is quoted. */
+/* `TOOL: PATTERN`, which YAML reads as a mapping unless it is quoted. */
 static int values_read_rule(struct ch_cfg_parser *p, const struct ch_json *e, const char **out) {
     struct ch_approvals *checked;
     struct chela_error why = {0};

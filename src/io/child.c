@@ -1,18 +1,19 @@
-/* child.c -- the life of one program; spawn.c starts it.
+/* child.c -- the lifetime of one program; spawn.c starts it.
  *
- *   RUNNING --leader exits--> DRAINING --pipes closed, or enough--> OVER
- *      |  \--timeout, stop: TERM to the group, KILL after the grace
+ *   RUNNING --leader exits--> DRAINING --pipes closed, or drain time over--> OVER
+ *      |  \--timeout, stop: TERM to the group, KILL after the grace period
  *      \----closed by its owner: KILL--> ORPHAN --leader exits--> OVER
  *   FAILED (not started) --next iteration--> OVER
  *
- * The leader is watched through a pidfd and stays a zombie (WNOWAIT) until its
- * group needs no more signals: as long as it is not reaped, its number cannot
- * belong to anybody else, so kill(-pid) never hits a stranger.
+ * The leader is watched through a pidfd. It stays a zombie (WNOWAIT) until its
+ * group needs no more signals: the kernel does not reuse the pid of a zombie,
+ * so kill(-pid) never hits an unrelated process.
  *
- * At most five descriptors are polled: stdin, stdout, stderr, report, pidfd. The struct is
- * freed when it is OVER and libuv has let go of the last of them, so callbacks
- * may look at c->state after calling out. One timer serves the three waits,
- * which never overlap: for the timeout, for SIGTERM to work, for the pipes. */
+ * At most five descriptors are polled: stdin, stdout, stderr, report, pidfd.
+ * The struct is freed when the state is OVER and libuv has closed the last
+ * handle, so code may read c->state after calling a callback. One timer serves
+ * the three waits, which never overlap: the timeout, the grace period, the
+ * drain time. */
 #include "io/child.h"
 
 #include <errno.h>
@@ -29,10 +30,10 @@
 #include "io/spawn.h"
 
 #define CHUNK (16 * CH_KB)
-#define CHUNKS_PER_PASS 8   /* then other work gets its turn */
-#define CHUNKS_AT_END 64    /* the largest pipe Linux gives to anyone: 1 MB */
-#define POLL_EXIT_MS 10     /* where there is no pidfd: old kernels, valgrind */
-#define KILLED_WAIT_MS 1000 /* for killed programs when the loop closes */
+#define CHUNKS_PER_PASS 8   /* then other work gets a turn */
+#define CHUNKS_AT_END 64    /* the largest pipe of Linux: 1 MB */
+#define POLL_EXIT_MS 10     /* without a pidfd: old kernels, valgrind */
+#define KILLED_WAIT_MS 1000 /* wait for killed programs when the loop closes */
 
 enum { STDOUT, STDERR, REPORT, OUTPUTS };
 enum state { FAILED, RUNNING, DRAINING, ORPHAN, OVER };
@@ -44,7 +45,7 @@ struct watch {
 
 struct output {
     struct watch watch;
-    bool quiet; /* a terminal that nobody has open: still there, not polled */
+    bool quiet; /* a terminal that no process has open: kept, but not polled */
     struct ch_buf kept;
     uint64_t total;
 };
@@ -58,9 +59,9 @@ struct ch_child {
     unsigned handles; /* uv handles not closed yet */
 
     pid_t pid;
-    bool reaped; /* the status was collected, by us or by the host */
+    bool reaped; /* the exit status was collected, here or by the host */
     struct watch exit;
-    uv_timer_t exit_poll; /* used instead where there is no pidfd */
+    uv_timer_t exit_poll; /* used if there is no pidfd */
     bool polling;
     int exit_code, signal;
 
@@ -75,7 +76,7 @@ struct ch_child {
     bool timed_out, stopped;
 
     struct ch_task task;    /* reports FAILED; ends an ORPHAN when the loop closes */
-    struct chela_error err; /* why it FAILED */
+    struct chela_error err; /* reason for FAILED */
 };
 
 static void free_if_over(struct ch_child *c) {
@@ -194,7 +195,7 @@ static void finish_orphan(struct ch_child *c) {
     free_if_over(c);
 }
 
-/* The leader has exited and is a zombie, unless the host reaped it. */
+/* Called when the leader has exited: it is a zombie, unless the host reaped it. */
 static void on_exited(struct ch_child *c) {
     close_exit(c);
     watch_close(&c->feed);
@@ -210,7 +211,8 @@ static void on_exited(struct ch_child *c) {
         ch_timer_start(c->loop, &c->wait, CH_DEFAULT_DRAIN_MS, io_child_on_drained);
 }
 
-/* Whether the leader has exited; collects how, but leaves the zombie. */
+/* Whether the leader has exited; records the exit status without reaping the
+ * zombie. */
 static bool has_exited(struct ch_child *c) {
     siginfo_t info = {0};
     int rc;
@@ -250,7 +252,7 @@ static void watch_exit(struct ch_child *c) {
     }
     if (fd >= 0)
         close(fd);
-    /* Not a ch_timer: a test that holds the clock still waits for programs. */
+    /* Not a ch_timer: a test that stops the clock still waits for programs. */
     uv_timer_init(c->loop->uv, &c->exit_poll);
     c->exit_poll.data = c;
     c->handles++;
@@ -258,9 +260,9 @@ static void watch_exit(struct ch_child *c) {
     uv_timer_start(&c->exit_poll, on_exit_poll, POLL_EXIT_MS, POLL_EXIT_MS);
 }
 
-/* --- what it says */
+/* --- output */
 
-/* Keep what fits; false if the callback closed the child. */
+/* Keep the output that fits; false if the callback closed the child. */
 static bool take_output(struct ch_child *c, int which, const char *p, size_t n) {
     struct output *o = &c->out[which];
     bool pass_on = c->stream && which != REPORT;
@@ -276,8 +278,8 @@ static bool take_output(struct ch_child *c, int which, const char *p, size_t n) 
     return c->state == RUNNING || c->state == DRAINING;
 }
 
-/* The end of a pipe. Closing a terminal would send SIGHUP to its session: that
- * waits until the leader is gone. */
+/* Handle the end of an output stream. Closing a terminal would send SIGHUP to
+ * its session, so a terminal stays open until the leader has exited. */
 static void end_output(struct ch_child *c, int which) {
     struct output *o = &c->out[which];
 
@@ -288,7 +290,7 @@ static void end_output(struct ch_child *c, int which) {
         watch_close(&o->watch);
 }
 
-/* Read what is there, at most so many chunks; false if the callback closed
+/* Read available output, at most `chunks` chunks; false if the callback closed
  * the child. */
 static bool read_output(struct ch_child *c, int which, int chunks) {
     struct watch *w = &c->out[which].watch;
@@ -324,7 +326,7 @@ static void on_readable(uv_poll_t *poll, int status, int events) {
         io_child_finish(c);
 }
 
-/* --- what it is told */
+/* --- input */
 
 static ssize_t write_quietly(int fd, const char *p, size_t n) {
     struct ch_sigpipe guard;
@@ -337,7 +339,7 @@ static ssize_t write_quietly(int fd, const char *p, size_t n) {
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-/* A program that closes its stdin early is not interested: no error. */
+/* A program may close its stdin early: this is not an error. */
 static void io_child_feed(struct ch_child *c) {
     bool broken = false;
 
@@ -363,7 +365,7 @@ static void on_writable(uv_poll_t *poll, int status, int events) {
     CH_LOOP_SCOPE(c->loop);
     (void)events;
 
-    if (status < 0) /* POLLERR: nobody reads any more */
+    if (status < 0) /* POLLERR: the reader closed the pipe */
         watch_close(&c->feed);
     else
         io_child_feed(c);
@@ -381,8 +383,8 @@ int ch_child_write(struct ch_child *c, struct ch_sv data) {
     return 0;
 }
 
-/* A terminal has no end to close: its reader is told by a character, and what
- * it prints still comes through the other descriptor. */
+/* A terminal cannot be closed in one direction: the end of input is a ^D
+ * character, and output still comes through the other descriptor. */
 void ch_child_end_input(struct ch_child *c) {
     if (c->state != RUNNING || c->feed.fd < 0 || !c->open_input)
         return;
@@ -392,13 +394,13 @@ void ch_child_end_input(struct ch_child *c) {
     io_child_feed(c);
 }
 
-/* --- ending it early */
+/* --- stopping */
 
 static void on_grace_over(struct ch_timer *t) {
     signal_group(CH_CONTAINER(t, struct ch_child, wait), SIGKILL);
 }
 
-/* While draining, on_drained is on its way and will kill the group. */
+/* While draining, the pending on_drained kills the group. */
 static void terminate(struct ch_child *c) {
     signal_group(c, SIGTERM);
     if (c->state == RUNNING)
@@ -419,7 +421,7 @@ void ch_child_stop(struct ch_child *c) {
         terminate(c);
 }
 
-/* The loop closes before a killed leader is gone: give it a moment. */
+/* The loop closes before a killed leader has exited: wait a moment. */
 static void on_loop_close(struct ch_task *t) {
     struct ch_child *c = CH_CONTAINER(t, struct ch_child, task);
     struct pollfd p = {.fd = c->exit.fd, .events = POLLIN};
@@ -429,8 +431,8 @@ static void on_loop_close(struct ch_task *t) {
     finish_orphan(c);
 }
 
-/* The leader needs reaping, so the struct stays in the loop until it is gone,
- * without keeping the loop alive. */
+/* The leader still has to be reaped: the struct stays in the loop until the
+ * leader has exited, without keeping the loop alive. */
 static void orphan(struct ch_child *c) {
     signal_group(c, SIGKILL);
     close_streams(c);
@@ -468,7 +470,7 @@ static void report_failure(struct ch_task *t) {
     free_if_over(c);
 }
 
-/* Hand our ends of the pipes to their watches, or close them. */
+/* Pass the parent's ends of the pipes to their watches, or close them. */
 static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who) {
     struct watch *watches[CH_STDIO_N] = {&c->feed, &c->out[STDOUT].watch, &c->out[STDERR].watch,
                                          &c->out[REPORT].watch};
@@ -510,7 +512,7 @@ static void set_going(struct ch_child *c, const struct ch_child_opts *opts) {
     if (opts->timeout_ms > 0)
         ch_timer_start(c->loop, &c->wait, opts->timeout_ms, io_child_on_timeout);
     if (c->feed.fd >= 0) {
-        c->input.max = CH_MAX(opts->input.n, CH_LIMIT_CHILD_INPUT) + 1; /* and a ^D */
+        c->input.max = CH_MAX(opts->input.n, CH_LIMIT_CHILD_INPUT) + 1; /* and ^D */
         ch_buf_add_sv(&c->input, opts->input);
         if (c->tty && !c->open_input)
             ch_buf_addc(&c->input, '\4');

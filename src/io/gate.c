@@ -1,5 +1,5 @@
-/* gate.c -- see gate.h. The lock is held while posting: that is what makes
- * "none is under way" true after ch_gate_shut. Lock order: gate, then loop. */
+/* gate.c -- see gate.h. The lock is held while posting, so that no post is in
+ * progress after ch_gate_shut. Lock order: gate, then loop. */
 #include "io/gate.h"
 
 void ch_gate_init(struct ch_gate *g, struct ch_loop *loop) {

@@ -1,9 +1,10 @@
-/* gate.h -- a door to the loop that can be shut.
+/* gate.h -- post to the loop from threads that may outlive the loop.
  *
- * ch_loop_post needs the loop to be there. A thread that the runtime does not
- * own (a host's, finishing a tool's call late) cannot know that, so it posts
- * through a gate: once the loop's side has shut it, posts are refused, and none
- * is under way. What was let in before can be taken back by ch_loop_unpost. */
+ * ch_loop_post requires a live loop. A thread that the runtime does not own (a
+ * host's thread that finishes a tool call late) cannot know whether the loop is
+ * alive, so it posts through a gate. After ch_gate_shut, posts are refused and
+ * none is in progress. The loop thread can take back earlier posts with
+ * ch_loop_unpost. */
 #ifndef CH_IO_GATE_H
 #define CH_IO_GATE_H
 #include <pthread.h>
@@ -12,16 +13,16 @@
 
 struct ch_gate {
     pthread_mutex_t lock;
-    struct ch_loop *loop; /* under lock; borrowed; NULL: shut */
+    struct ch_loop *loop; /* under lock; borrowed; NULL: the gate is shut */
 };
 
 void ch_gate_init(struct ch_gate *g, struct ch_loop *loop);
 void ch_gate_release(struct ch_gate *g);
 
-/* Any thread. False, and p is untouched, when the gate is shut. */
+/* May be called from any thread. False, with p unchanged, if the gate is shut. */
 bool ch_gate_post(struct ch_gate *g, struct ch_post *p);
 
-/* Loop thread only. */
+/* Loop thread only. Blocks until posts in progress are done. */
 void ch_gate_shut(struct ch_gate *g);
 
 #endif

@@ -1,16 +1,16 @@
 /* loop.c -- tasks, posts, running and closing; timers are in timer.c.
  *
- * Three libuv handles serve a runtime: `idle` is active while tasks are queued
- * (an active idle handle makes libuv poll without blocking), `wake` brings
- * posts in from other threads, the timers' `alarm` rings for the earliest one.
+ * A runtime uses three libuv handles. `idle` is active while tasks are queued
+ * (an active idle handle makes libuv poll without blocking). `wake` delivers
+ * posts from other threads. The timers' `alarm` fires for the earliest timer.
  *
- * Whether the loop is alive, for us or in a host's uv_run, is decided by one
- * reference: `wake` is ref'ed while somebody holds the loop and unref'ed
- * otherwise; `alarm` is never ref'ed, `idle` always.
+ * One reference decides whether the loop is alive, here or in a host's uv_run:
+ * `wake` is referenced while the loop is held and unreferenced otherwise.
+ * `alarm` is never referenced, `idle` always.
  *
- * The struct outlives every callback into it: memory is freed by libuv's close
- * callbacks (host's loop) or on the way out of ch_loop_run (own loop). So
- * dispatchers may look at loop->closing after calling out. */
+ * The struct outlives every callback: libuv's close callbacks free it (host's
+ * loop), or the end of ch_loop_run (own loop). Dispatchers may therefore read
+ * loop->closing after a callback. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -55,7 +55,7 @@ static void list_drop(struct ch_task *head) {
         list_unlink(head->next);
 }
 
-/* Call the first tasks of a list that may change while we do. */
+/* Call at most `most` tasks from the front of a list that the tasks may change. */
 static void list_call(struct ch_task *head, size_t most) {
     while (!list_empty(head) && most--) {
         struct ch_task *t = head->next;
@@ -66,8 +66,8 @@ static void list_call(struct ch_task *head, size_t most) {
 
 /* --- tasks */
 
-/* Between two looks at the sockets. A thousand runs that begin at once would
- * otherwise all begin before the first of them could send a byte. */
+/* Tasks called between two polls of the sockets. Without this limit, a thousand
+ * runs that begin at once would all begin before the first could send a byte. */
 #define TASKS_A_PASS 64
 
 static void on_idle(uv_idle_t *idle) {
@@ -138,7 +138,7 @@ static void loop_on_wake(uv_async_t *wake) {
     loop->calling--;
 }
 
-/* Unlink p from the list at *at; returns where the list now ends. */
+/* Unlink p from the list at *at; returns the new end of the list. */
 static struct ch_post **without(struct ch_post **at, struct ch_post *p, bool *found) {
     while (*at) {
         if (*at == p) {
@@ -170,8 +170,8 @@ static bool has_posts(struct ch_loop *loop) {
 
 /* --- holds */
 
-/* With a test's clock a plain hold does not count: it would mean waiting for a
- * time that cannot come. */
+/* With a test's clock a plain hold does not count: the loop would wait for a
+ * time that never comes. */
 static void update_ref(struct ch_loop *loop) {
     if (loop->closing)
         return;
@@ -211,8 +211,8 @@ static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *er
         return ch_fail(err, CHELA_EIO, "cannot create an event loop: %s", uv_strerror(rc));
     loop->uv = host ? host : &loop->own;
 
-    /* The first async handle of a loop needs a file descriptor; the rest
-     * cannot fail. */
+    /* Creating the first async handle of a loop needs a file descriptor and may
+     * fail; the rest cannot fail. */
     rc = uv_async_init(loop->uv, &loop->wake, loop_on_wake);
     if (rc < 0) {
         if (!host)
@@ -266,7 +266,7 @@ static void on_handle_closed(uv_handle_t *h) {
         loop_destroy(loop);
 }
 
-/* A handle that somebody forgot is a bug, but must not become a hang. */
+/* A handle that its owner did not close is a bug, but must not become a hang. */
 static void insist_on_closing(uv_handle_t *h, void *user) {
     (void)user;
     assert(uv_is_closing(h));
@@ -279,7 +279,7 @@ static void finish_own(struct ch_loop *loop) {
     uv_run(loop->uv, UV_RUN_DEFAULT);
     int rc = uv_loop_close(loop->uv);
     assert(rc == 0);
-    if (rc == 0) /* else leaked: libuv still points into it */
+    if (rc == 0) /* otherwise leaked: libuv still points into it */
         loop_destroy(loop);
 }
 
@@ -328,8 +328,9 @@ const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {
 /* --- running */
 
 /* Let libuv make one pass. UV_RUN_NOWAIT does nothing in a loop that is not
- * alive, and posts do not make it so: hence the reference. A pass that may
- * block must not have it, or it would wait for posts nobody sends. */
+ * alive, and posts do not make a loop alive, so this function adds a reference.
+ * A pass that may block must not have the reference, or libuv would wait for
+ * posts that never come. */
 static void loop_pass(struct ch_loop *loop, uv_run_mode mode) {
     if (mode == UV_RUN_NOWAIT)
         uv_ref((uv_handle_t *)&loop->wake);
@@ -358,8 +359,8 @@ static int run_until(struct ch_loop *loop, const bool *stop) {
     return 0;
 }
 
-/* Leave ch_loop_run or ch_loop_tick; a close that happened meanwhile is
- * completed here, and the loop is gone. */
+/* Leave ch_loop_run or ch_loop_tick. If the loop was closed meanwhile,
+ * completes the close and frees the loop. */
 static void loop_leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
     loop->running = false;
     loop->stop = NULL;
@@ -376,7 +377,7 @@ bool ch_loop_in_callback(const struct ch_loop *loop) {
 
 int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err) {
     if (loop->uv != &loop->own)
-        return ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+        return ch_fail(err, CHELA_ESTATE, "a blocking call is not possible in a host's loop");
     if (ch_loop_in_callback(loop))
         return ch_fail(err, CHELA_EBUSY, "a callback must not make a blocking call");
     return 0;

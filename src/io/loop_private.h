@@ -6,11 +6,11 @@
 
 #include "io/loop.h"
 
-/* One armed timer. `at` is a lower bound of timer->due: a timer that is pushed
- * back keeps its place until the old time comes. */
+/* An armed timer. `at` is a lower bound of timer->due: a timer moved to a later
+ * time keeps its place in the heap until the old time comes. */
 struct ch_due {
     int64_t at;
-    uint64_t seq; /* order of arming; decides between equal times */
+    uint64_t seq; /* order of arming, for equal times */
     struct ch_timer *timer;
 };
 
@@ -19,7 +19,7 @@ struct ch_timers {
     size_t n, cap;
     uint64_t next_seq;
     uv_timer_t alarm;  /* not used with a test's clock; never ref'ed */
-    int64_t alarm_set; /* when it will ring, INT64_MAX: not set */
+    int64_t alarm_set; /* when the alarm fires; INT64_MAX: not set */
 };
 
 struct ch_loop {
@@ -35,31 +35,31 @@ struct ch_loop {
     const bool *stop; /* of the ch_loop_run in progress, else NULL */
     unsigned holds, thread_holds;
 
-    uv_idle_t idle;         /* active while tasks are queued, so we never block */
+    uv_idle_t idle;         /* active while tasks are queued, so libuv does not block */
     struct ch_task queued;  /* list heads */
-    struct ch_task batch;   /* older than queued: called next */
+    struct ch_task batch;   /* taken from queued; called next */
     struct ch_task closers; /* run by ch_loop_close */
 
     struct ch_timers timers;
 
-    uv_async_t wake; /* ref'ed while held: this is what keeps a loop alive */
+    uv_async_t wake; /* referenced while held: keeps the loop alive */
     pthread_mutex_t lock;
     struct ch_post *posts, **posts_end; /* under lock */
-    bool deaf;                          /* under lock: closing, drop posts */
+    bool deaf;                          /* under lock: closing, posts are dropped */
     struct ch_post *arrived;            /* taken off posts, not yet called */
 
-    unsigned handles; /* of ours that libuv has not closed yet */
+    unsigned handles; /* own handles that libuv has not closed yet */
     void (*done)(void *);
     void *user;
 };
 
 void ch_timers_init(struct ch_loop *loop);
-void ch_timers_fire(struct ch_loop *loop); /* what is due now */
-bool ch_timers_due(struct ch_loop *loop);  /* whether anything is */
+void ch_timers_fire(struct ch_loop *loop); /* fire the due timers */
+bool ch_timers_due(struct ch_loop *loop);  /* whether a timer is due */
 void ch_timers_drop(struct ch_loop *loop); /* disarm all, free the heap */
 
-/* Have t->fn called by ch_loop_close, for what outlives its owner in the loop.
- * ch_task_cancel takes it back. */
+/* Register a task that ch_loop_close calls, for objects that outlive their
+ * owner in the loop. ch_task_cancel removes it. */
 void ch_loop_at_close(struct ch_loop *loop, struct ch_task *t);
 
 #endif

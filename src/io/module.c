@@ -1,9 +1,9 @@
 /* module.c -- see module.h.
  *
- * The dynamic linker is the registry: opening a module again gives the same
- * one, under the linker's own lock, so there is no table of ours to guard.
- * A module is never closed: the libraries under it keep threads, exit handlers
- * and pointers that would outlive it. */
+ * The dynamic linker is the registry: loading a module again returns the same
+ * handle, under the linker's lock, so this file keeps no table. A module is
+ * never unloaded: its libraries keep threads, exit handlers and pointers that
+ * would outlive it. */
 #include "io/module.h"
 
 #include <dlfcn.h>
@@ -14,16 +14,16 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A module's name becomes part of a path. */
+/* Whether name is valid: the name becomes part of a path. */
 static bool io_module_is_name(const char *name) {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
     return n > 0 && name[n] == '\0';
 }
 
-/* The directory of the object this code is in: libchela.so, or the program
- * when it is linked statically. The linker reports a program by argv[0], which
- * says nothing about where it is; Linux does. Relative paths are not trusted:
- * they would be looked up in whatever directory is current now. */
+/* The directory of the object that contains this code: libchela.so, or the
+ * program if linked statically. For a program the linker reports argv[0], which
+ * does not give its location; Linux's /proc does. Relative paths are rejected,
+ * since they depend on the current directory. */
 int ch_module_directory(struct ch_buf *out) {
     Dl_info info;
     char *to;
@@ -56,7 +56,7 @@ static int io_module_check(const struct chela_module *m, const char *name, const
     return CHELA_OK;
 }
 
-/* 1: there is no such file; else as ch_module_load. */
+/* Returns 1 if there is no such file; otherwise as ch_module_load. */
 static int try_path(const char *path, const char *name, const char *kind, const void **ops,
                     struct chela_error *err) {
     if (access(path, F_OK) != 0)

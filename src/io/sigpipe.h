@@ -1,16 +1,18 @@
-/* sigpipe.h -- write to pipes and sockets without being killed by SIGPIPE.
+/* sigpipe.h -- write to pipes and sockets without a SIGPIPE that kills the
+ * process.
  *
- * A library may not ignore a signal for the whole process, so it is blocked in
- * the calling thread for as long as it writes, and one that arrived meanwhile
- * is taken away: SIGPIPE is always sent to the thread that wrote. Guards nest. */
+ * A library must not ignore a signal for the whole process. The guard blocks
+ * SIGPIPE in the calling thread while it writes, and then removes a SIGPIPE
+ * that arrived meanwhile: SIGPIPE is always sent to the thread that wrote.
+ * Guards nest. */
 #ifndef CH_IO_SIGPIPE_H
 #define CH_IO_SIGPIPE_H
 #include <signal.h>
 #include <stdbool.h>
 
 struct ch_sigpipe {
-    sigset_t mask; /* as it was */
-    bool ours;     /* not blocked and not pending before, so ours to clear */
+    sigset_t mask; /* previous signal mask */
+    bool ours;     /* SIGPIPE was neither blocked nor pending before: remove it */
 };
 
 void ch_sigpipe_block(struct ch_sigpipe *g);

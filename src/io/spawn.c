@@ -1,10 +1,10 @@
-/* spawn.c -- posix_spawn with a clean slate; see spawn.h.
+/* spawn.c -- start a program with posix_spawn; see spawn.h.
  *
- * posix_spawn does not copy the page tables of a large host and reports a
- * failed exec as its own return value. The program is looked for here, not in
- * the new process: in the PATH that the program will have, so that the message
- * can tell "not found" from "not executable". Relative entries of PATH are
- * skipped: what runs must not depend on where. */
+ * posix_spawn does not copy the page tables of a large host and returns a
+ * failed exec as an error. The program is searched here, not in the new
+ * process, in the PATH that the program will have, so that the message can tell
+ * "not found" from "not executable". Relative entries of PATH are skipped: the
+ * choice of program must not depend on the current directory. */
 #include "io/spawn.h"
 
 #include <errno.h>
@@ -54,8 +54,8 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-/* Move *fd out of the program's own, where a host that closed its stdin may
- * have put it. */
+/* Move *fd above the program's own descriptors, 0 to 3. A host that closed its
+ * stdin may have got a low number. */
 static int move_up(int *fd) {
     if (*fd >= CH_STDIO_N)
         return 0;
@@ -82,8 +82,8 @@ static int open_null(int *fd) {
     return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
 }
 
-/* Terminals turn a line feed into two characters, for printers; nobody who
- * reads this output is one. */
+/* By default a terminal turns a line feed into CR LF. Readers of this output
+ * want the line feed only. */
 static void set_terminal(int fd) {
     struct winsize size = {.ws_row = 40, .ws_col = 120};
     struct termios t;
@@ -95,7 +95,7 @@ static void set_terminal(int fd) {
     tcsetattr(fd, TCSANOW, &t);
 }
 
-/* Two descriptors of one terminal, because reading and writing end apart. */
+/* Two descriptors for one terminal, because reading and writing end separately. */
 static int spawn_open_terminal(struct ch_stdio *io) {
     int *master = &io->ours[1];
 
@@ -153,7 +153,8 @@ static const char *spawn_path_of(const char *const *env) {
 
 enum found { NOT_THERE, NOT_EXECUTABLE, EXECUTABLE };
 
-/* A directory of PATH that we may not search holds nothing for us. */
+/* A directory of PATH without search permission counts as not containing the
+ * program. */
 static enum found check_program(const char *path) {
     struct stat st;
 
@@ -164,8 +165,8 @@ static enum found check_program(const char *path) {
     return EXECUTABLE;
 }
 
-/* Leave the path to execute in *found. A name with a slash is taken as it is:
- * it counts from the new working directory, and exec will judge it. */
+/* Store the path to execute in *found. A name with a slash is used as given: it
+ * is relative to the new working directory, and exec checks it. */
 static int find_program(const char *name, const char *const *env, struct ch_buf *found,
                         struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(spawn_path_of(env));
@@ -191,7 +192,7 @@ static int find_program(const char *name, const char *const *env, struct ch_buf 
 
 /* --- starting it */
 
-/* posix_spawn says only errno; find out what it was about. */
+/* posix_spawn returns only errno; find the path that the error concerns. */
 static int spawn_explain(struct chela_error *err, const struct ch_child_opts *opts,
                          const char *path, int errnum) {
     const char *who = opts->argv[0];
@@ -216,7 +217,7 @@ static int spawn_explain(struct chela_error *err, const struct ch_child_opts *op
 static void set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
                         const struct ch_stdio *io) {
     posix_spawn_file_actions_init(actions);
-    if (io->tty[0]) { /* opened by the leader of a new session: its terminal */
+    if (io->tty[0]) { /* the session leader opens it: its controlling terminal */
         posix_spawn_file_actions_addopen(actions, 0, io->tty, O_RDWR, 0);
         posix_spawn_file_actions_adddup2(actions, 0, 1);
         posix_spawn_file_actions_adddup2(actions, 0, 2);
@@ -253,7 +254,7 @@ int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t 
         return rc;
     set_actions(&actions, opts, io);
     spawn_set_attributes(&attr);
-    /* POSIX keeps the strings untouched; its types are older than const. */
+    /* POSIX does not modify the strings; its prototype lacks const. */
     rc = posix_spawn(pid, ch_buf_str(&path), &actions, &attr, (char *const *)opts->argv,
                      (char *const *)env);
     posix_spawnattr_destroy(&attr);

@@ -1,14 +1,14 @@
 /* timer.c -- timers in a binary heap, with one libuv timer for the earliest.
  *
- * Network code pushes an idle timeout back on every chunk it reads, and almost
- * none of these timers ever fires. So arming later is lazy: only timer->due
- * changes. The heap is ordered by ch_due.at, which is never later than the
- * timer's due; when an entry comes to the top too early it is moved to where
- * it belongs. The alarm is lazy in the same way: it may ring with nothing due,
- * and is then set again.
+ * Network code postpones an idle timeout on every chunk it reads, and almost
+ * none of these timers ever fires. Postponing is therefore lazy: only
+ * timer->due changes. The heap is ordered by ch_due.at, which is never later
+ * than the timer's due time. An entry that reaches the top too early moves to
+ * its right place. The alarm is lazy too: it may fire with nothing due and is
+ * then set again.
  *
- * A pass fires only timers that were armed before it began, so a timer that
- * re-arms itself with 0 ms cannot keep the loop from its other work. */
+ * A pass fires only timers that were armed before the pass began, so a timer
+ * that re-arms itself with 0 ms cannot starve other work. */
 #include "io/loop_private.h"
 
 #include "base/mem.h"
@@ -74,7 +74,7 @@ static void take_out(struct ch_timers *ts, struct ch_timer *t) {
         sift_down(ts, i, last);
 }
 
-/* The entry of the timer that is really due first, NULL if none is armed. */
+/* The entry of the timer with the earliest due time; NULL if none is armed. */
 static const struct ch_due *earliest(struct ch_timers *ts) {
     while (ts->n > 0) {
         struct ch_due d = ts->heap[0];
@@ -93,7 +93,7 @@ static void set_alarm(struct ch_loop *loop, int64_t least) {
 
     if (loop->manual || loop->closing || ts->n == 0 || ts->heap[0].at >= ts->alarm_set)
         return;
-    /* libuv counts from the time it remembers, which may be long ago. */
+    /* libuv counts from its cached time, which may be old. */
     uv_update_time(loop->uv);
     int64_t wait = ts->heap[0].at - timer_now(loop);
     uv_timer_start(&ts->alarm, on_alarm, (uint64_t)CH_MAX(wait, least), 0);
@@ -107,10 +107,11 @@ static void on_alarm(uv_timer_t *alarm) {
     ch_timers_fire(loop);
     loop->timers.alarm_set = INT64_MAX;
     earliest(&loop->timers);
-    /* An alarm due at once would ring again before libuv polls: a timer that
-     * re-arms itself with 0 would starve everything else. */
+    /* An alarm that is due at once would fire again before libuv polls: a timer
+     * that re-arms itself with 0 would starve all other work. */
     set_alarm(loop, 1);
-    /* libuv 1.44 runs timers before it polls: do not block if we are done. */
+    /* libuv 1.44 runs timers before it polls: do not block if the run is
+     * finished. */
     if (loop->stop && !loop->closing && *loop->stop)
         uv_stop(loop->uv);
 }
@@ -166,20 +167,20 @@ void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
     } else if (t->due < ts->heap[t->place - 1].at) {
         sift_up(ts, t->place - 1, (struct ch_due){t->due, ts->next_seq++, t});
     } else {
-        return; /* later: seen to when the old time comes */
+        return; /* later than before: handled when the old time comes */
     }
     set_alarm(loop, 0);
 }
 
-/* The alarm stays set: one idle wake-up is cheaper than setting it again for
- * the next request. */
+/* The alarm stays set: one idle wake-up is cheaper than setting the alarm again
+ * for the next request. */
 void ch_timer_stop(struct ch_loop *loop, struct ch_timer *t) {
     if (t->place)
         take_out(&loop->timers, t);
 }
 
 int64_t ch_loop_next_due(const struct ch_loop *loop) {
-    /* Tidying the top of the heap changes no timer, so const is kept. */
+    /* The cast is safe: reordering the heap changes no timer. */
     const struct ch_due *d = earliest((struct ch_timers *)&loop->timers);
     if (!d)
         return -1;

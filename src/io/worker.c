@@ -1,12 +1,12 @@
-/* worker.c -- a small thread pool whose results come back as one post.
+/* worker.c -- a thread pool that returns its results in one post.
  *
- * Finished items collect in a list; the first one posts to the loop, so many
- * results cost one wake-up. A thread that idled too long marks itself gone and
- * posts as well, and the loop thread joins it: no thread is ever detached, so
- * none can outlive the library's code.
+ * Finished items collect in a list. The first item posts to the loop, so many
+ * results cost one wake-up. A thread that idled too long marks itself as gone
+ * and posts too; the loop thread joins it. No thread is ever detached, so none
+ * can outlive the library's code.
  *
- * Lock order: pool->lock, then the loop's own (inside ch_loop_post). Callbacks
- * are called with no lock held. */
+ * Lock order: pool->lock, then the loop's own lock (inside ch_loop_post).
+ * Callbacks are called with no lock held. */
 #include "io/worker.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "base/limits.h"
 
-#define STACK_SIZE CH_MB /* address space; only what is used costs memory */
+#define STACK_SIZE CH_MB /* address space; only touched pages use memory */
 #define IDLE_S 5
 #define RETRY_MS 50
 
@@ -24,7 +24,7 @@ struct thread {
     struct thread *next;
     struct ch_workers *pool;
     pthread_t id;
-    bool gone; /* under lock: returning, join will not block */
+    bool gone; /* under lock: the thread returns, joining does not block */
 };
 
 struct queue {
@@ -35,14 +35,14 @@ struct queue {
 struct ch_workers {
     struct ch_loop *loop;
     unsigned max;
-    struct ch_timer retry; /* the system had no thread for us */
-    struct queue ready;    /* being handed to their done callbacks */
+    struct ch_timer retry; /* armed when no thread could be created */
+    struct queue ready;    /* items being passed to their done callbacks */
     bool delivering, freed;
 
     pthread_mutex_t lock; /* for everything below */
     pthread_cond_t more;
     struct queue todo, finished;
-    struct thread *threads; /* owned; those not joined yet */
+    struct thread *threads; /* owned; threads that are not joined yet */
     unsigned alive, idle;
     bool ending, posted;
     struct ch_post post;
@@ -74,7 +74,7 @@ static void queue_move(struct queue *to, struct queue *from) {
         worker_queue_add(to, worker_queue_take(from));
 }
 
-/* --- on the worker threads, with the lock held unless said otherwise */
+/* --- on the worker threads, with the lock held unless stated otherwise */
 
 static void notify_loop(struct ch_workers *pool) {
     if (pool->posted || pool->ending)
@@ -83,7 +83,7 @@ static void notify_loop(struct ch_workers *pool) {
     ch_loop_post(pool->loop, &pool->post);
 }
 
-/* Wait for work; false when there was none for too long. */
+/* Wait for work; false after idling too long. */
 static bool worker_wait_for_work(struct ch_workers *pool) {
     struct timespec until;
     int rc = 0;
@@ -124,7 +124,8 @@ static void *worker_thread_main(void *arg) {
 
 /* --- on the loop thread */
 
-/* Signals are for the host's threads, except those a crash raises here. */
+/* Block all signals except those that a crash raises: signals belong to the
+ * host's threads. */
 static void worker_block_signals(sigset_t *old) {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     sigset_t set;
@@ -135,7 +136,7 @@ static void worker_block_signals(sigset_t *old) {
     pthread_sigmask(SIG_SETMASK, &set, old);
 }
 
-/* With the lock held. A thread inherits the signal mask of its creator. */
+/* Call with the lock held. A thread inherits the signal mask of its creator. */
 static bool worker_start_thread(struct ch_workers *pool) {
     struct thread *th = ch_alloc(sizeof(*th));
     pthread_attr_t attr;
@@ -160,7 +161,7 @@ static bool worker_start_thread(struct ch_workers *pool) {
 
 static void worker_on_retry(struct ch_timer *t);
 
-/* With the lock held: see that somebody works on the queue. */
+/* Call with the lock held: make sure that a thread works on the queue. */
 static void staff(struct ch_workers *pool) {
     pthread_cond_signal(&pool->more);
     if (pool->todo.n <= pool->idle || pool->alive == pool->max)
@@ -185,7 +186,7 @@ void ch_work_submit(struct ch_workers *pool, struct ch_work *w) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Cut the threads that are gone off the list, or all of them. */
+/* Unlink the threads that are gone, or all threads, from the list. */
 static struct thread *take_threads(struct ch_workers *pool, bool all) {
     struct thread *taken = NULL, **at = &pool->threads;
 

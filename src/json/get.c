@@ -1,7 +1,7 @@
-/* get.c -- the public look into a JSON text: one value by RFC 6901 pointer.
+/* get.c -- see get.h.
  *
- * Each call reads the text anew. That suits who wants a field or two of a
- * text of ours; hot paths inside the library hold the value tree (json.h). */
+ * Each call parses the text again. This suits hosts that need a field or two of
+ * a text from chela; hot paths inside the library keep the value tree (json.h). */
 #include "json/get.h"
 
 #include "chela/json.h"
@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "json/writer.h"
 
-/* An object's member name with ~1 and ~0 resolved. */
+/* A member name with the escapes ~1 and ~0 decoded. */
 static struct ch_sv get_unescape(struct ch_arena *a, struct ch_sv token) {
     if (!memchr(token.p, '~', token.n))
         return token;
@@ -24,7 +24,7 @@ static struct ch_sv get_unescape(struct ch_arena *a, struct ch_sv token) {
     return ch_sv(p, n);
 }
 
-/* "0", "17", but neither "01" nor "-1": those name no element. */
+/* Accepts "0" and "17"; "01" and "-1" name no element. */
 static const struct ch_json *element(const struct ch_json *array, struct ch_sv token) {
     size_t i = 0;
     if (token.n == 0 || token.n > 9 || (token.n > 1 && token.p[0] == '0'))

@@ -1,4 +1,4 @@
-/* members.c -- see members.h. Tables nest as deep as they are written. */
+/* members.c -- see members.h. Recursion is as deep as the tables nest. */
 #include "json/members.h"
 
 static void take_if(struct ch_pull *p, char open, struct ch_sv *out) {

@@ -1,14 +1,13 @@
-/* number.c -- what a number's text is worth.
+/* number.c -- exact operations on the text of numbers.
  *
- * Nodes keep the text, so nothing is lost until somebody asks. Exact questions
- * (is it an integer, which of two is larger) are answered on the decimal
- * digits themselves:
+ * Nodes keep a number's text, so no precision is lost. Exact questions (is it
+ * an integer, which of two is larger) are answered on the decimal digits:
  *
  *   value = +-0.d1 d2 ... dn * 10^(point + exponent),  d1 and dn not 0
  *
- * where the exponent stays text, since 1e99999999999999999999 is valid JSON.
- * Only doubles go through the C library, in the "C" locale: the process may
- * run in one that writes a decimal comma. */
+ * The exponent stays text, since 1e99999999999999999999 is valid JSON. Only
+ * doubles go through the C library, in the "C" locale: the process may run in a
+ * locale with a decimal comma. */
 #include "json/number.h"
 
 #include <float.h>
@@ -24,7 +23,7 @@
 
 struct decimal {
     bool negative;
-    const char *digits; /* from d1; a decimal point may stand among them */
+    const char *digits; /* from d1; may contain a decimal point */
     const char *digits_end;
     size_t n;      /* digits without the point; 0: the value is zero */
     int64_t point; /* digits before the decimal point; may be negative */
@@ -70,8 +69,8 @@ static struct decimal decimal_of(const struct ch_json *v) {
     return d;
 }
 
-/* An exponent far out of any range is as good as any other for the callers
- * that want a number. */
+/* The exponent, clamped to a range beyond which the callers treat all values
+ * alike. */
 static int64_t clamped_exponent(const struct decimal *d) {
     int64_t e = 0;
     for (size_t i = 0; i < d->exponent.n && e < INT64_C(1) << 40; i++)
@@ -86,9 +85,9 @@ static int signed_digit(const struct decimal *d, size_t place) {
     return d->exponent_negative ? -digit : digit;
 }
 
-/* The sign of (point + exponent) of a less that of b. Goes from the highest
- * digit down; once the difference is far beyond what the points and the digits
- * to come can make up for, it is settled. */
+/* The sign of (point + exponent) of a minus that of b. Compares from the
+ * highest digit down. The result is settled once the difference exceeds what
+ * the points and remaining digits can offset. */
 static int json_number_compare_magnitude(const struct decimal *a, const struct decimal *b) {
     const int64_t settled = INT64_C(1) << 40;
     int64_t difference = 0;
@@ -128,7 +127,7 @@ int ch_json_compare(const struct ch_json *a, const struct ch_json *b) {
     return sign_x * (order ? order : compare_digits(&x, &y));
 }
 
-/* What fits in 18 digits needs no care. */
+/* Up to 18 digits cannot overflow. */
 static bool short_integer(const struct ch_json *v, int64_t *out) {
     bool negative = v->s[0] == '-';
     int64_t value = 0;
@@ -153,7 +152,7 @@ bool ch_json_as_int(const struct ch_json *v, int64_t *out) {
         *out = 0;
         return true;
     }
-    int64_t places = d.point + clamped_exponent(&d); /* of the integer part */
+    int64_t places = d.point + clamped_exponent(&d); /* digits of the integer part */
     if (places < (int64_t)d.n || places > 19)
         return false;
     uint64_t value = 0; /* 19 digits fit */
@@ -182,7 +181,7 @@ bool ch_number_can_divide(const struct ch_json *v) {
 
 typedef unsigned __int128 wide;
 
-/* The digits as an integer, modulo m (0: as they are). */
+/* The digits as an integer modulo m; m 0: without modulo. */
 static wide digits_modulo(const struct decimal *d, wide m) {
     wide value = 0;
     for (const char *at = d->digits; at < d->digits_end; at++) {
@@ -199,9 +198,9 @@ static wide digits_modulo(const struct decimal *d, wide m) {
  *
  *   v / of  =  a / b * 10^e
  *
- * For e < 0 the quotient cannot be whole, since 10 does not divide a. For
- * e > 0 the factor takes twos and fives from b, and after as many of them as b
- * has bits there are none left, so larger exponents need not be told apart. */
+ * For e < 0 the quotient is not an integer, since 10 does not divide a. For e >
+ * 0 the factor cancels twos and fives of b. After as many steps as b has bits
+ * none are left, so larger exponents give the same result. */
 bool ch_number_is_multiple(const struct ch_json *v, const struct ch_json *of) {
     struct decimal x = decimal_of(v), y = decimal_of(of);
     if (x.n == 0)
@@ -219,7 +218,7 @@ bool ch_number_is_multiple(const struct ch_json *v, const struct ch_json *of) {
     return divisor == 1 || digits_modulo(&x, divisor) == 0;
 }
 
-/* Magnitudes that a clamped exponent could spoil are left out. */
+/* Leaves out magnitudes that a clamped exponent could falsify. */
 uint64_t ch_number_hash(const struct ch_json *v) {
     struct decimal d = decimal_of(v);
     uint64_t h = d.negative && d.n ? UINT64_C(0xc4ceb9fe1a85ec53) : 0;
@@ -232,7 +231,7 @@ uint64_t ch_number_hash(const struct ch_json *v) {
     return h ^ h >> 29;
 }
 
-/* Run the C library's conversions in the "C" locale, this thread only. */
+/* Switch this thread to the "C" locale for the C library's conversions. */
 static locale_t enter_c_locale(locale_t *c) {
     *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     return uselocale(*c);
@@ -252,8 +251,8 @@ static double slow_double(const struct ch_json *v) {
     return value;
 }
 
-/* Up to 15 digits and a power of ten up to 22 are both exact doubles, so one
- * multiplication or division rounds once: correctly. */
+/* Up to 15 digits and powers of ten up to 22 are exact doubles, so one
+ * multiplication or division rounds once and correctly. */
 static bool exact_double(const struct ch_json *v, double *out) {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -280,7 +279,7 @@ double ch_json_double(const struct ch_json *v, double otherwise) {
     return exact_double(v, &value) ? value : slow_double(v);
 }
 
-/* "1e-07" to "1e-7". */
+/* Shorten "1e-07" to "1e-7". */
 static size_t trim_exponent(char *text, size_t n) {
     char *e = memchr(text, 'e', n);
     if (!e)
@@ -291,8 +290,8 @@ static size_t trim_exponent(char *text, size_t n) {
     return (size_t)(end - text);
 }
 
-/* Fifteen digits are enough for every number a person would type, seventeen
- * for every double. Below the normal range even fewer can be. */
+/* Fifteen digits suffice for numbers that people type, seventeen for every
+ * double. Subnormal numbers may need fewer. */
 size_t ch_number_format(char out[CH_NUMBER_MAX], double v) {
     locale_t c, before = enter_c_locale(&c);
     int n = 0;

@@ -1,9 +1,9 @@
 /* pull.c -- see pull.h.
  *
- * The state between calls is a position, a depth and whether a comma is due;
- * which kind of container is open is known to the caller, who entered it. Only
- * skipping a container meets nesting that nobody walks, and keeps one bit for
- * each level of it. */
+ * The state between calls is a position, a depth and whether a comma is
+ * expected. The caller knows the kind of the open container, since it entered
+ * the container. Only skipping a container meets nesting that the caller does
+ * not walk; it keeps one bit per level. */
 #include "json/pull.h"
 
 #include "json/scan.h"
@@ -24,7 +24,7 @@ void ch_pull_init(struct ch_pull *p, struct ch_sv text, struct ch_buf *scratch) 
         pull_fail(p);
 }
 
-/* A value ended at `at`. */
+/* Record that a value ended at `at`. */
 static inline bool pull_ended(struct ch_pull *p, const char *at) {
     p->at = at;
     p->fresh = false;
@@ -38,10 +38,10 @@ char ch_pull_peek(struct ch_pull *p) {
     return ch_scan_next(&p->at, p->end);
 }
 
-/* Room for n bytes that will not move while this text is read. Decoding never
- * makes a string longer than three times its source, so what is reserved at
- * the first one is enough for a walk; a caller that goes over the same ground
- * again and again on copies of p is stopped here. */
+/* Reserve n bytes that do not move while this text is read. Decoding makes a
+ * string at most three times as long as its source, so the memory reserved at
+ * the first string is enough for one walk. The check stops a caller that reads
+ * the same text repeatedly through copies of p. */
 static char *scratch_room(struct ch_pull *p, const char *from, size_t n) {
     struct ch_buf *scratch = p->scratch;
     if (!p->scratch_ready) {
@@ -71,7 +71,7 @@ __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p,
     return s.quote + 1;
 }
 
-/* The string whose opening quote is at `at`; its end, or NULL. */
+/* Take the string whose opening quote is at `at`; returns its end, or NULL. */
 static inline const char *take_string(struct ch_pull *p, const char *at, struct ch_sv *out) {
     const char *start = at + 1, *stop = ch_scan_plain(start, p->end);
     if (stop == p->end || *stop != '"')
@@ -80,7 +80,7 @@ static inline const char *take_string(struct ch_pull *p, const char *at, struct 
     return stop + 1;
 }
 
-/* Something else than what was asked for. */
+/* Skip a value of another type than requested. */
 static bool pull_pass_over(struct ch_pull *p) {
     ch_pull_skip(p);
     return false;
@@ -98,7 +98,7 @@ bool ch_pull_enter(struct ch_pull *p, char open) {
     return true;
 }
 
-/* The container's closing is at `at`. */
+/* Leave the container whose closing bracket is at `at`. */
 static bool pull_leave(struct ch_pull *p, const char *at) {
     p->depth--;
     pull_ended(p, at + 1);
@@ -157,7 +157,7 @@ bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw) {
     return true;
 }
 
-/* A number as a node, for the functions that know what it is worth. */
+/* Take a number as a node, for the functions of number.h. */
 static inline bool pull_take_number(struct ch_pull *p, struct ch_json *v) {
     struct ch_scan_fail why;
     bool integer;
@@ -206,7 +206,7 @@ static const char *skip_scalar(const char *at, const char *end) {
     return ch_scan_literal(at, end, &type, &why);
 }
 
-/* Past a member's name and colon. */
+/* The end of a member's name and colon. */
 static const char *skip_name(const char *at, const char *end) {
     at = ch_scan_space(at, end);
     if (at == end || *at != '"' || !(at = skip_string(at + 1, end)))
@@ -231,8 +231,8 @@ static void pull_push(struct levels *l, bool object) {
     *word = object ? *word | bit : *word & ~bit;
 }
 
-/* Past a container's opening and, in an object, its first name; or past the
- * whole of it if it is empty. */
+/* Skip a container's opening bracket and, in an object, its first name; or the
+ * whole container if it is empty. */
 static const char *skip_open(const char *at, const char *end, struct levels *l) {
     char close = (char)(*at + 2); /* in ASCII, } is { + 2 and ] is [ + 2 */
     bool object = *at == '{';
@@ -243,8 +243,8 @@ static const char *skip_open(const char *at, const char *end, struct levels *l) 
     return object ? skip_name(at, end) : at;
 }
 
-/* Past the closings and the comma that follow a value, up to the next value;
- * or to the end of the outermost container. */
+/* Skip closing brackets and the comma after a value, up to the next value or
+ * the end of the outermost container. */
 static const char *skip_separators(const char *at, const char *end, struct levels *l) {
     while (at && l->n) {
         bool object = in_object(l);

@@ -1,15 +1,16 @@
-/* reader.c -- text to nodes in one pass.
+/* reader.c -- parse text into nodes in one pass.
  *
- * The nodes grow at the front of the arena's free room and unescaped strings
- * at its back, so a small text costs no allocation of its own and what is left
- * between the two is the arena's again. When the two meet, the nodes move to a
- * larger block; they refer to each other by distance only.
+ * Nodes grow from the front of the arena's free space and unescaped strings
+ * from its back. A small text therefore needs no allocation, and the space
+ * between the two remains the arena's. When the two meet, the nodes move to a
+ * larger block; nodes refer to each other only by distance.
  *
  * There is no stack: while a container is open, its `nodes` field holds the
- * index of the container around it, and gets its final value on closing.
+ * index of the enclosing container. The field gets its final value when the
+ * container closes.
  *
- * Nodes are addressed as r->nodes[i] and never by a pointer that is kept,
- * since decoding a string may move them. */
+ * Nodes are addressed as r->nodes[i], never through a kept pointer, since
+ * decoding a string may move them. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -25,7 +26,7 @@ struct reader {
     struct ch_sv text;
     const char *end; /* of text */
     enum ch_json_mode mode;
-    struct ch_json *nodes; /* in the arena's free room until the end */
+    struct ch_json *nodes; /* in the arena's free space while parsing */
     size_t cap;            /* nodes that fit before the decoded strings */
     struct ch_scan_fail fail;
     bool too_deep;
@@ -36,14 +37,13 @@ static void use_room(struct reader *r, size_t bytes) {
     r->cap = (size_t)(r->arena->end - (char *)r->nodes) / sizeof(struct ch_json);
 }
 
-/* Most texts have a node for eight bytes or more. */
+/* Most texts have at most one node per eight bytes. */
 static void first_room(struct reader *r) {
     use_room(r, (r->text.n / 8 + 8) * sizeof(struct ch_json));
 }
 
-/* Room for another node and for `bytes` of string behind it. Every two bytes
- * of text make one node at most, apart from containers still open, so doubling
- * ends there. */
+/* Make room for another node and for `bytes` of string. Two bytes of text make
+ * at most one node, apart from open containers, so the doubling is bounded. */
 __attribute__((noinline)) static void more_room(struct reader *r, size_t used, size_t bytes) {
     struct ch_json *from = r->nodes;
     size_t most = r->text.n / 2 + CH_LIMIT_JSON_DEPTH + 2;
@@ -66,7 +66,7 @@ static const char *reader_refuse(struct reader *r, const char *at, const char *w
     return NULL;
 }
 
-/* A string that is not plain from `at` on; node i is filled. */
+/* Read a string that is not plain from `at` on, and fill node i. */
 __attribute__((noinline)) static const char *reader_rich_string(struct reader *r, const char *start,
                                                                 const char *at, size_t i) {
     struct ch_scan_string s;
@@ -83,7 +83,7 @@ __attribute__((noinline)) static const char *reader_rich_string(struct reader *r
     return s.quote + 1;
 }
 
-/* The string whose opening quote was passed. */
+/* Read the string whose opening quote was passed. */
 static inline const char *reader_read_string(struct reader *r, const char *start, size_t i) {
     const char *at = ch_scan_plain(start, r->end);
     if (at == r->end || *at != '"')
@@ -113,7 +113,7 @@ static inline const char *reader_read_literal(struct reader *r, const char *at, 
     return next;
 }
 
-/* A member's name and colon, up to its value. */
+/* Read a member's name and colon; returns the start of its value. */
 static inline const char *reader_read_key(struct reader *r, const char *at, size_t i) {
     at = ch_scan_space(at, r->end);
     if (at == r->end || *at != '"')
@@ -249,7 +249,7 @@ static bool starts_with_bom(struct ch_sv text) {
     return text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0;
 }
 
-/* Reads r->text and puts the arena's marks around what was made. */
+/* Parse r->text and set the arena's bounds around the result. */
 static bool reader_read_text(struct reader *r, const struct ch_json **out) {
     size_t count;
     const char *at = r->text.p;
@@ -290,6 +290,6 @@ int ch_json_parse(struct ch_arena *a, struct ch_sv text, enum ch_json_mode mode,
     if (reader_read_text(&r, out))
         return 0;
     if (a->head == before.head)
-        *a = before; /* strings decoded in vain */
+        *a = before; /* discard decoded strings */
     return reader_report(&r, where, err);
 }

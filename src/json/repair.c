@@ -1,27 +1,27 @@
-/* repair.c -- the small mistakes models make in arguments they did finish.
+/* repair.c -- repair small mistakes of models in complete arguments.
  *
- * Inside strings: raw control characters become escapes, and an escape JSON
- * does not know becomes what its writer most likely meant:
+ * Inside strings, raw control characters become escapes. An invalid escape
+ * becomes what its writer most likely meant:
  *
  *   \' \` and "\ "   the character: the backslash was needless
  *   \x41             the character, as in C, Python and JavaScript
  *   \ud800           U+FFFD, when its other half is missing
- *   any other        itself, with its backslash: \d and \. are regular
- *                    expressions, \033 belongs to a shell
+ *   any other        a literal backslash and the character: \d and \. belong to
+ *                    regular expressions, \033 to a shell
  *
- * Outside strings: a comma between a value and ] or } is dropped. Nothing is
- * ever added that could end a string or a container, so what was cut off stays
- * refused. */
+ * Outside strings, a comma between a value and ] or } is dropped. The repair
+ * never adds a character that could end a string or a container, so truncated
+ * input stays invalid. */
 #include "json/scan.h"
 
 struct repair {
     const char *at, *end;
-    const char *copied; /* what stands before this is in out */
+    const char *copied; /* the source before this is already in out */
     struct ch_buf *out;
     bool changed;
 };
 
-/* Put `text` in place of the source up to `next`. */
+/* Append `text` in place of the source up to `next`. */
 static void repair_replace(struct repair *r, struct ch_sv text, const char *next) {
     ch_buf_add(r->out, r->copied, (size_t)(r->at - r->copied));
     ch_buf_add_sv(r->out, text);
@@ -55,7 +55,7 @@ static void repair_control(struct repair *r) {
     }
 }
 
-/* The value of the two hexadecimal digits of \xHH, -1 if they are not there. */
+/* The value of the two hexadecimal digits of \xHH, or -1. */
 static int hex2(const struct repair *r) {
     char digits[4] = {'0', '0', 0, 0};
     if (r->end - r->at < 4)
@@ -72,7 +72,7 @@ static void repair_escape(struct repair *r) {
         return;
     }
     if (r->end - r->at < 2) {
-        r->at = r->end; /* cut off: stays as it is */
+        r->at = r->end; /* truncated: keep as written */
         return;
     }
     char c = r->at[1];
@@ -86,7 +86,8 @@ static void repair_escape(struct repair *r) {
         repair_replace(r, CH_SV("\\\\"), r->at + 1);
 }
 
-/* From behind the opening quote to behind the closing one, or to the end. */
+/* Repair a string, from after the opening quote to after the closing quote or
+ * the end. */
 static void repair_string(struct repair *r) {
     while ((r->at = ch_scan_plain(r->at, r->end)) < r->end) {
         if (*r->at == '"') {
@@ -102,8 +103,8 @@ static void repair_string(struct repair *r) {
     }
 }
 
-/* Is the comma at r->at one too many? before: the last byte that was no white
- * space, which must have ended a value. */
+/* Whether the comma at r->at is a trailing comma. before: the last byte that
+ * was not white space, which must have ended a value. */
 static bool is_trailing_comma(const struct repair *r, char before) {
     const char *next = ch_scan_space(r->at + 1, r->end);
     return next < r->end && (*next == ']' || *next == '}') && before && !strchr("[{,:", before);

@@ -1,4 +1,4 @@
-/* scan.c -- the tokens that are longer than scan.h's inline paths. */
+/* scan.c -- tokens beyond the inline paths of scan.h. */
 #include "json/scan.h"
 
 #include "base/utf8.h"
@@ -10,8 +10,8 @@ const bool ch_scan_plain_bytes[256] = {
     [']' ... 0x7f] = true,
 };
 
-/* The bytes of w that are not plain. The high bit of a byte is itself a reason
- * to stop, so the subtractions need no correction for bytes from 0x80 on. */
+/* Marks the bytes of w that are not plain. Bytes from 0x80 on are marked by
+ * their own high bit, so the subtractions need no correction. */
 static uint64_t stops(uint64_t w) {
     uint64_t quote = (w ^ CH_WORD_OF('"')) - CH_WORD_OF(1);
     uint64_t slash = (w ^ CH_WORD_OF('\\')) - CH_WORD_OF(1);
@@ -19,7 +19,7 @@ static uint64_t stops(uint64_t w) {
     return (quote | slash | control | w) & CH_WORD_HIGH;
 }
 
-/* The zero bytes that pad the last word are stops themselves. */
+/* The zero bytes that pad the last word count as not plain. */
 const char *ch_scan_plain_run(const char *at, const char *end) {
     while (end - at >= 8) {
         uint64_t stop = stops(ch_word_load(at));
@@ -35,7 +35,7 @@ static const char *scan_refuse(struct ch_scan_fail *fail, const char *at, const 
     return NULL;
 }
 
-/* Pretty-printed text has a newline and then many blanks. */
+/* Pretty-printed text has a newline followed by many spaces. */
 const char *ch_scan_space_run(const char *at, const char *end) {
     for (;;) {
         while (end - at >= 8 && ch_word_load(at) == CH_WORD_OF(' '))
@@ -113,7 +113,7 @@ static bool is_low_surrogate(int unit) {
     return (unit & ~0x3ff) == 0xdc00;
 }
 
-/* The low half that completes the pair begun before `at`, or -1. */
+/* The low surrogate at `at` that completes a pair, or -1. */
 static int low_half(const char *at, const char *end) {
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
@@ -150,7 +150,8 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
     return at + 6;
 }
 
-/* Past the characters from 0x80 on that start at `at`; at least one byte. */
+/* The end of the characters from 0x80 on that start at `at`; at least one byte
+ * further. */
 static const char *check_multibyte(const char *at, const char *end, enum ch_json_mode mode,
                                    struct ch_scan_string *s, struct ch_scan_fail *fail) {
     const char *next = ch_utf8_run_multibyte(at, end);

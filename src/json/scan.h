@@ -1,10 +1,11 @@
-/* scan.h -- the lexical level of JSON, shared by reader, pull form and repair.
+/* scan.h -- the tokens of JSON, shared by the reader, the pull reader and the
+ * repair.
  *
- * Each function takes where it stands and where the text ends and returns
- * where its token ends, or NULL with the reason in *fail. Text is looked at a
- * word at a time; nothing before `at` or from `end` on is ever read. What
- * nearly every token is (a short string of plain ASCII, a small integer, no
- * white space) is inline; the rest is in scan.c. */
+ * Each function takes the current position and the end of the text. It returns
+ * the end of its token, or NULL with the reason in *fail. Text is scanned a
+ * word at a time; no byte before `at` or from `end` on is read. The common
+ * cases (a short string of plain ASCII, a small integer, no white space) are
+ * inline; the rest is in scan.c. */
 #ifndef CH_JSON_SCAN_H
 #define CH_JSON_SCAN_H
 #include <stdbool.h>
@@ -15,14 +16,14 @@
 
 struct ch_scan_fail {
     const char *at;
-    const char *why; /* a literal */
+    const char *why; /* a string literal */
 };
 
-/* A string's closing quote and what its contents need. */
+/* The position of a string's closing quote and how to decode the contents. */
 struct ch_scan_string {
     const char *quote;
-    bool decode;  /* has escapes or bad bytes: contents differ from source */
-    size_t extra; /* bytes by which decoding may exceed the source's length */
+    bool decode;  /* contents differ from the source: escapes or bad bytes */
+    size_t extra; /* bytes by which the decoded text may exceed the source */
 };
 
 #define CH_SCAN_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -31,8 +32,8 @@ static inline bool ch_scan_is_digit(char c) {
     return (unsigned)(unsigned char)c - '0' < 10;
 }
 
-/* Bytes that stand for themselves in a string: printable ASCII without the
- * quote and the backslash. */
+/* Bytes that need no escape in a string: printable ASCII without the quote and
+ * the backslash. */
 extern const bool ch_scan_plain_bytes[256];
 
 static inline bool ch_scan_is_plain(char c) {
@@ -42,9 +43,9 @@ static inline bool ch_scan_is_plain(char c) {
 /* The first byte that is not plain, or end; see ch_scan_plain. */
 const char *ch_scan_plain_run(const char *at, const char *end);
 
-/* The same, for where short strings are likely: their end is found sooner byte
- * by byte, where the processor guesses ahead, than by arithmetic on words that
- * the next token has to wait for. */
+/* As ch_scan_plain_run, for places where short strings are likely. A loop over
+ * bytes finds their end sooner, because the processor predicts it, than
+ * arithmetic on words, for which the next token would have to wait. */
 __attribute__((always_inline)) static inline const char *ch_scan_plain(const char *at,
                                                                        const char *end) {
 #define STOP_AT(i)                \
@@ -67,14 +68,14 @@ __attribute__((always_inline)) static inline const char *ch_scan_plain(const cha
 
 const char *ch_scan_space_run(const char *at, const char *end);
 
-/* Past white space. Minified text has none, hence the first test. */
+/* Skip white space. The first test serves minified text, which has none. */
 static inline const char *ch_scan_space(const char *at, const char *end) {
     if (CH_SCAN_LIKELY(at < end && (unsigned char)*at > ' '))
         return at;
     return ch_scan_space_run(at, end);
 }
 
-/* The byte after white space, to which *at moves; 0 at the end. */
+/* Skip white space in *at and return the next byte; 0 at the end. */
 static inline char ch_scan_next(const char **at, const char *end) {
     if (CH_SCAN_LIKELY(*at < end && (unsigned char)**at > ' '))
         return **at;
@@ -84,7 +85,8 @@ static inline char ch_scan_next(const char **at, const char *end) {
 
 const char *ch_scan_fraction(const char *at, const char *end, struct ch_scan_fail *fail);
 
-/* A number; *integer tells that it has neither fraction nor exponent. */
+/* Scan a number; *integer is set if the number has neither fraction nor
+ * exponent. */
 static inline const char *ch_scan_number(const char *at, const char *end, bool *integer,
                                          struct ch_scan_fail *fail) {
     if (at < end && *at == '-')
@@ -100,25 +102,26 @@ static inline const char *ch_scan_number(const char *at, const char *end, bool *
     return CH_SCAN_LIKELY(*integer) ? at : ch_scan_fraction(at, end, fail);
 }
 
-/* The rest of a string from the first byte that is not plain on. Checks
- * escapes and UTF-8; what strict refuses is counted for replacement in the
- * other mode. */
+/* Scan the rest of a string from its first byte that is not plain. Checks
+ * escapes and UTF-8. Bytes that CH_JSON_STRICT rejects are counted for
+ * replacement in the other mode. */
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
                          struct ch_scan_string *s, struct ch_scan_fail *fail);
 
-/* Past the escape whose backslash is at `at`; checks it for the mode. */
+/* The end of the escape whose backslash is at `at`; checks the escape for the
+ * mode. */
 const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mode,
                            struct ch_scan_fail *fail);
 
-/* The contents [at, end) of a string that was checked, decoded into out, which
- * has room for end - at + extra bytes; returns how many were written. */
+/* Decode the contents [at, end) of a checked string into out, which must have
+ * room for end - at + extra bytes; returns the number of bytes written. */
 size_t ch_scan_decode(const char *at, const char *end, char *out);
 
-/* true, false or null at `at`, which is the word's first letter. */
+/* Scan true, false or null; `at` is at the first letter. */
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,
                             struct ch_scan_fail *fail);
 
-/* The value of four hexadecimal digits, -1 if they are not. */
+/* The value of four hexadecimal digits, or -1 if they are not hexadecimal. */
 int ch_scan_hex4(const char *at, const char *end);
 
 #endif

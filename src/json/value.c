@@ -1,4 +1,4 @@
-/* value.c -- finding things in a tree and comparing trees. */
+/* value.c -- look up, compare and copy value trees. */
 #include "json/value.h"
 
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 
-/* Objects up to this size are compared member by member; larger ones are
- * sorted first, so that no peer can make the comparison quadratic. */
+/* Objects up to this size are compared member by member. Larger ones are sorted
+ * first, so that no peer can make the comparison quadratic. */
 #define SMALL_OBJECT 16
 
 const struct ch_json *ch_json_get_sv(const struct ch_json *object, struct ch_sv key) {
@@ -94,7 +94,7 @@ bool ch_json_same_name(const struct ch_json *a, const struct ch_json *b) {
     return a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
 
-/* Of the members with one name, the last; returns how many are left. */
+/* Keep the last member of each name; returns how many are left. */
 static size_t drop_shadowed(const struct ch_json **keys, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -153,8 +153,7 @@ static bool arrays_equal(const struct ch_json *a, const struct ch_json *b) {
     return true;
 }
 
-/* Recursion is bounded: no reader makes a tree deeper than
- * CH_LIMIT_JSON_DEPTH. */
+/* Recursion is bounded: the readers limit the depth to CH_LIMIT_JSON_DEPTH. */
 bool ch_json_equal(const struct ch_json *a, const struct ch_json *b) {
     if (!a || !b || a->type != b->type)
         return a == b;
@@ -184,7 +183,8 @@ static void value_add_token(struct ch_buf *out, const struct ch_json *name) {
     }
 }
 
-/* Nodes are in document order, so it is the first whose nodes end behind at. */
+/* Nodes are in document order: the result is the first child whose subtree ends
+ * behind `at`. */
 const struct ch_json *ch_json_toward(const struct ch_json *container, const struct ch_json *at,
                                      const struct ch_json **name, size_t *i) {
     bool object = container->type == CH_JSON_OBJECT;

@@ -1,7 +1,7 @@
 /* writer.c -- see writer.h.
  *
- * A value is one reservation in the buffer wherever its length is known
- * beforehand: a plain string, a number, a key with its colon. */
+ * A value of known length (a plain string, a number, a key with its colon) is
+ * written with one reservation in the buffer. */
 #include "json/writer.h"
 
 #include <assert.h>
@@ -45,7 +45,8 @@ void ch_json_escape(struct ch_buf *out, struct ch_sv s) {
     ch_buf_add(out, start, (size_t)(end - start));
 }
 
-/* Writes `before`, s between quotes, and `after`; either may be 0. */
+/* Write `before`, s in quotes, and `after`; `before` and `after` may be 0
+ * (none). */
 static void json_writer_add_quoted(struct ch_buf *out, char before, struct ch_sv s, char after) {
     size_t n = s.n + 2 + (before != 0) + (after != 0);
     char *to = ch_buf_reserve(out, n);
@@ -63,7 +64,7 @@ static void json_writer_add_quoted(struct ch_buf *out, char before, struct ch_sv
     ch_buf_commit(out, n);
 }
 
-/* The same for a string that may need escapes. */
+/* As json_writer_add_quoted, for a string that may need escapes. */
 static void add_string(struct ch_buf *out, char before, struct ch_sv s, char after) {
     if (s.n == 0 || ch_scan_plain(s.p, s.p + s.n) == s.p + s.n) {
         json_writer_add_quoted(out, before, s, after);
@@ -78,7 +79,7 @@ void ch_json_quote(struct ch_buf *out, struct ch_sv s) {
     add_string(out, 0, s, 0);
 }
 
-/* What must precede the next value or key. */
+/* The character to write before the next value or key; 0: none. */
 static inline char separator(const struct ch_jw *w) {
     return w->comma ? ',' : 0;
 }
@@ -177,8 +178,8 @@ static void write_scalar(struct ch_jw *w, const struct ch_json *v) {
     }
 }
 
-/* Nodes are in document order: walk them once, and close a container when its
- * last node has passed. */
+/* Nodes are in document order: walk them once, and close a container after its
+ * last node. */
 void ch_jw_value(struct ch_jw *w, const struct ch_json *v) {
     const struct ch_json *open[CH_LIMIT_JSON_DEPTH], *end = v ? ch_json_next(v) : NULL;
     size_t depth = 0;

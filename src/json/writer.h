@@ -1,10 +1,9 @@
-/* writer.h -- producing JSON text.
+/* writer.h -- write JSON text.
  *
- * The writer appends to a buffer and puts commas where they belong; it never
- * reorders, so equal calls give equal bytes (the prompt prefix depends on it).
- * Text that is not valid UTF-8 is written with U+FFFD in place of bad bytes,
- * so the output is always valid JSON. Errors are the buffer's: check
- * out->overflow once at the end. */
+ * The writer appends to a buffer and inserts commas. It never reorders, so
+ * equal calls give equal bytes (prompt caching depends on this). Bytes that are
+ * not valid UTF-8 are written as U+FFFD, so the output is always valid JSON.
+ * Overflow is recorded in the buffer: check out->overflow once at the end. */
 #ifndef CH_JSON_WRITER_H
 #define CH_JSON_WRITER_H
 #include "base/buf.h"
@@ -26,7 +25,7 @@ void ch_jw_key_sv(struct ch_jw *w, struct ch_sv key);
 void ch_jw_str(struct ch_jw *w, struct ch_sv s);
 void ch_jw_cstr(struct ch_jw *w, const char *s); /* NULL writes null */
 void ch_jw_int(struct ch_jw *w, int64_t v);
-/* The shortest text that reads back equal; null if v is not finite. */
+/* Writes the shortest text that reads back equal; null if v is not finite. */
 void ch_jw_double(struct ch_jw *w, double v);
 void ch_jw_bool(struct ch_jw *w, bool v);
 void ch_jw_null(struct ch_jw *w);
@@ -42,8 +41,8 @@ void ch_jw_kraw(struct ch_jw *w, const char *key, struct ch_sv json);
 
 /* Append s as a JSON string, quotes included. */
 void ch_json_quote(struct ch_buf *out, struct ch_sv s);
-/* The same without the quotes: for text streamed in pieces, none of which may
- * end inside a character. */
+/* As ch_json_quote without the quotes: for text streamed in pieces. No piece
+ * may end inside a character. */
 void ch_json_escape(struct ch_buf *out, struct ch_sv s);
 
 #endif

@@ -1,9 +1,9 @@
-/* yaml.c -- libyaml's events to nodes.
+/* yaml.c -- convert libyaml's events to nodes.
  *
- * libyaml parses without recursion and reports events; this file turns them
- * into the flat node array of json.h. Nodes refer to each other by distance
- * only, so what an alias stands for is a copy of a slice of the array. The
- * array grows on the heap and moves to the arena when the text was good. */
+ * libyaml parses without recursion and reports events. This file turns the
+ * events into the flat node array of json.h. Nodes refer to each other only by
+ * distance, so an alias is expanded by copying a slice of the array. The array
+ * grows on the heap and moves to the arena when the whole text is valid. */
 #include "json/yaml.h"
 
 #include <yaml.h>
@@ -22,16 +22,16 @@
 /* An open container. */
 struct level {
     size_t node;
-    size_t anchor;   /* in anchors, or NO_ANCHOR */
-    unsigned height; /* of the highest container in it so far */
-    bool has_key;    /* a mapping that waits for a key's value */
+    size_t anchor;   /* index in anchors, or NO_ANCHOR */
+    unsigned height; /* height of the highest container inside so far */
+    bool has_key;    /* mapping: the key is read, the value is not */
 };
 
 struct anchor {
     struct ch_sv name;
     size_t node;
     unsigned height; /* levels of containers: 0 for a scalar */
-    bool open;       /* its container has not ended */
+    bool open;       /* the anchored container has not ended */
 };
 
 struct builder {
@@ -49,15 +49,15 @@ struct builder {
 
     struct level levels[CH_LIMIT_JSON_DEPTH];
     unsigned depth, documents;
-    size_t chars, bytes; /* one place of the text in both measures */
+    size_t chars, bytes; /* the same position in characters and in bytes */
 };
 
 static int fail_at(struct builder *b, int code, struct ch_json_where w, const char *why) {
     return ch_fail(b->err, code, "%s:%u:%u: %s", b->name, w.line, w.column, why);
 }
 
-/* libyaml counts characters; marks come in rising order, so going on from the
- * last one is all the work there is. */
+/* Convert a position of libyaml from characters to bytes. Positions come in
+ * rising order, so the count continues from the last one. */
 static size_t byte_offset(struct builder *b, size_t chars) {
     if (chars < b->chars)
         b->chars = b->bytes = 0;
@@ -108,7 +108,7 @@ static bool yaml_is_key(const struct builder *b) {
     return b->nodes[in->node].type == CH_JSON_OBJECT && !in->has_key;
 }
 
-/* A whole node was added: tell the container it is in. */
+/* Count a complete node in its container. */
 static void count_node(struct builder *b, unsigned height) {
     if (b->depth == 0)
         return;
@@ -134,7 +134,7 @@ static int yaml_add_anchor(struct builder *b, const yaml_char_t *name, bool open
     return 0;
 }
 
-/* The last anchor of that name: YAML lets later ones replace earlier ones. */
+/* The last anchor with the name: later YAML anchors replace earlier ones. */
 static const struct anchor *yaml_find_anchor(const struct builder *b, const char *name) {
     for (size_t i = b->n_anchors; i-- > 0;)
         if (ch_sv_is(b->anchors[i].name, name))
@@ -148,7 +148,7 @@ static int on_alias(struct builder *b, const yaml_event_t *ev, struct ch_json_wh
     if (!a)
         return fail_at(b, CHELA_EPARSE, w, "alias without an anchor of that name");
     if (a->open)
-        return fail_at(b, CHELA_EPARSE, w, "alias inside of what it stands for");
+        return fail_at(b, CHELA_EPARSE, w, "alias inside its own anchor");
     if (yaml_is_key(b))
         return fail_at(b, CHELA_EPARSE, w, "an alias cannot be a key");
     if (b->depth + a->height > CH_LIMIT_JSON_DEPTH)
@@ -164,7 +164,7 @@ static int on_alias(struct builder *b, const yaml_event_t *ev, struct ch_json_wh
     return 0;
 }
 
-/* A tag the core schema knows, applied to what the text says. */
+/* Apply a tag of the core schema to the scalar. */
 static const char *apply_tag(struct builder *b, const char *tag, struct ch_sv text,
                              struct ch_json *out) {
     static const struct {

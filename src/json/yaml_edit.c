@@ -1,9 +1,9 @@
 /* yaml_edit.c -- see yaml_edit.h.
  *
- * libyaml tells where each value begins and ends. The values are put down in the
- * order of the text, each with the container it is in; of a mapping's children the
- * first, third, ... are keys. The path is walked along them, and the one place
- * that changes is cut out. */
+ * libyaml reports where each value begins and ends. The values are listed in
+ * the order of the text, each with its container; of a mapping's children the
+ * first, third, ... are keys. The path is followed through this list, and only
+ * the text of the found value changes. */
 #include "json/yaml_edit.h"
 
 #include <yaml.h>
@@ -17,20 +17,20 @@
 
 struct value {
     enum { SCALAR, MAPPING, LIST, ALIAS } type;
-    size_t in;         /* the container; NOWHERE: none */
-    size_t start, end; /* in bytes */
+    size_t in;         /* index of the container; NOWHERE: none */
+    size_t start, end; /* byte offsets */
     unsigned line, column;
-    bool exact; /* it ends where `end` says: no block */
-    bool fixed; /* it has an anchor or a tag */
-    char *text; /* owned: of a scalar */
+    bool exact; /* `end` is exact: not a block */
+    bool fixed; /* has an anchor or a tag */
+    char *text; /* owned; a scalar's text */
 };
 
-struct map { /* of a text */
+struct map { /* the values of a text */
     struct ch_sv text;
     const char *name;
     struct value *values; /* owned */
     size_t n, cap;
-    size_t chars, bytes; /* one place in both measures: libyaml counts characters */
+    size_t chars, bytes; /* the same position in libyaml's characters and in bytes */
     struct chela_error *err;
 };
 
@@ -38,7 +38,7 @@ static int yaml_edit_refuse(const struct map *m, const struct value *v, int code
     return ch_fail(m->err, code, "%s:%u: %s", m->name, v ? v->line : 1, why);
 }
 
-/* --- where everything is */
+/* --- list of values */
 
 static size_t offset_of(struct map *m, size_t chars) {
     if (chars < m->chars)
@@ -72,7 +72,8 @@ static void add_scalar(struct map *m, const yaml_event_t *ev, size_t in) {
     v->text = ch_strndup((const char *)ev->data.scalar.value, ev->data.scalar.length);
 }
 
-/* The container that what follows is in; NOWHERE at the end of the document. */
+/* Add an event's value; returns the container of the next value, NOWHERE at the
+ * end of the document. */
 static size_t yaml_edit_take_event(struct map *m, const yaml_event_t *ev, size_t in) {
     switch (ev->type) {
     case YAML_SCALAR_EVENT:
@@ -134,9 +135,9 @@ static void yaml_edit_release(struct map *m) {
     ch_free(m->values);
 }
 
-/* --- along the path */
+/* --- following the path */
 
-/* The child behind `after` (`in` itself: the first); NOWHERE: there is none. */
+/* The child after `after` (`after` == `in`: the first child); NOWHERE: none. */
 static size_t yaml_edit_child(const struct map *m, size_t in, size_t after) {
     for (size_t i = after + 1; i < m->n && m->values[i].start <= m->values[in].end; i++)
         if (m->values[i].in == in)
@@ -170,7 +171,8 @@ static bool is_nothing(const struct value *v) {
            (!*v->text || strcmp(v->text, "null") == 0 || strcmp(v->text, "~") == 0);
 }
 
-/* As far as there is something: *at, with `steps` of the path gone. */
+/* Follow the path as far as it exists: *at is the last value, *steps the number
+ * of steps done. */
 static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t n, size_t *at,
                           size_t *steps) {
     for (*at = 0, *steps = 0; *steps < n; (*steps)++) {
@@ -178,12 +180,12 @@ static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t 
         struct ch_sv step = path[*steps];
         bool item = step.n > 2 && step.p[0] == '[';
         if (v->fixed || v->type == ALIAS)
-            return yaml_edit_refuse(m, v, CHELA_EINVAL, "it has an anchor: change it by hand");
+            return yaml_edit_refuse(m, v, CHELA_EINVAL, "the value has an anchor: change it by hand");
         if (!item && is_nothing(v))
             return 0;
         if (v->type != (item ? LIST : MAPPING))
             return yaml_edit_refuse(m, v, CHELA_EINVAL,
-                                    item ? "this is no list" : "this is no mapping");
+                                    item ? "the value is not a list" : "the value is not a mapping");
         size_t next = item ? yaml_edit_find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
                            : yaml_edit_find_key(m, *at, step);
         if (next == NOWHERE && item)
@@ -196,7 +198,7 @@ static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t 
     return 0;
 }
 
-/* --- the change */
+/* --- editing */
 
 /* "a: { b: VALUE }" */
 static void yaml_edit_add_entry(struct ch_buf *out, const struct ch_sv *path, size_t n,
@@ -221,15 +223,15 @@ static int yaml_edit_replace(const struct map *m, const struct value *v, struct 
     if (!v->exact || v->fixed || v->type == ALIAS)
         return yaml_edit_refuse(
             m, v, CHELA_EINVAL,
-            "it is written over several lines, or has an anchor: change it by hand");
-    if (v->start == v->end) /* a key with nothing behind its colon */
+            "the value spans several lines or has an anchor: change it by hand");
+    if (v->start == v->end) /* the key has no value */
         ch_buf_addc(&spaced, ' ');
     ch_buf_add_sv(&spaced, piece);
     splice(m, v->start, v->end, ch_buf_sv(&spaced), out);
     return 0;
 }
 
-/* In front of the brace that ends it. */
+/* Insert before the closing brace. */
 static void insert_in_flow(const struct map *m, size_t mapping, struct ch_sv entry,
                            struct ch_buf *out) {
     CH_BUF_AUTO piece = {0};
@@ -246,7 +248,8 @@ static size_t end_of_line(const struct map *m, size_t at) {
     return end ? (size_t)(end - m->text.p) + 1 : m->text.n;
 }
 
-/* The beginning of a line that a value is the first of; NOWHERE: something is before it. */
+/* The start of the line on which a value is the first text; NOWHERE if other
+ * text precedes it. */
 static size_t own_line(const struct map *m, const struct value *v) {
     size_t at = v->start;
     while (at > 0 && m->text.p[at - 1] == ' ')
@@ -254,8 +257,9 @@ static size_t own_line(const struct map *m, const struct value *v) {
     return at == 0 || m->text.p[at - 1] == '\n' ? at : NOWHERE;
 }
 
-/* Where an entry can be added: behind the line of one that ends there for sure, else
- * before the first. The root ends with the text. */
+/* The offset at which an entry can be added: after the line of an entry whose
+ * end is exact, else before the first entry. The root mapping ends with the
+ * text. */
 static size_t yaml_edit_find_gap(const struct map *m, size_t mapping) {
     size_t first = yaml_edit_child(m, mapping, mapping), value;
     if (mapping == 0)
@@ -277,7 +281,7 @@ static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv ent
     CH_BUF_AUTO piece = {0};
     if (at == NOWHERE)
         return yaml_edit_refuse(m, first, CHELA_EINVAL,
-                                "there is no safe place for it: change it by hand");
+                                "no safe place to insert the entry: change it by hand");
     if (at && m->text.p[at - 1] != '\n')
         ch_buf_addc(&piece, '\n');
     ch_buf_addf(&piece, "%*s%.*s\n", (int)first->column, "", CH_SV_FMT(entry));
@@ -312,7 +316,7 @@ int ch_yaml_set(struct ch_sv text, const char *name, const struct ch_sv *path, s
     int rc = chart(&m);
     if (rc == 0 && m.n)
         rc = yaml_edit_change(&m, path, steps, value, out);
-    else if (rc == 0) { /* comments at most */
+    else if (rc == 0) { /* the text has only comments */
         ch_buf_add_sv(out, text);
         if (text.n && text.p[text.n - 1] != '\n')
             ch_buf_addc(out, '\n');

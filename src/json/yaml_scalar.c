@@ -1,6 +1,7 @@
-/* yaml_scalar.c -- the YAML 1.2 core schema, with numbers spelt as in JSON.
+/* yaml_scalar.c -- the YAML 1.2 core schema, with numbers converted to JSON
+ * spelling.
  *
- * A number keeps its digits; only the spelling changes where JSON is stricter
+ * A number keeps its digits. Only the spelling changes where JSON is stricter
  * (+1, .5, 1. and the hexadecimal and octal forms). */
 #include "json/yaml_scalar.h"
 
@@ -40,7 +41,8 @@ static int digit_value(char c) {
     return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : 99;
 }
 
-/* 0o17 and 0x1F: true if s has that form, *why set if it is too large. */
+/* Parse 0o17 and 0x1F: true if s has that form; *why is set if the number is
+ * too large. */
 static bool based_integer(struct ch_arena *a, struct ch_sv s, struct ch_json *out,
                           const char **why) {
     unsigned bits = ch_sv_starts(s, "0x") ? 4 : ch_sv_starts(s, "0o") ? 3 : 0;
@@ -75,7 +77,7 @@ static bool take_byte(struct ch_sv *s, const char *any_of) {
     return true;
 }
 
-/* s is an exponent or nothing. */
+/* Whether s is an exponent or empty. */
 static bool is_exponent(struct ch_sv s) {
     if (s.n == 0)
         return true;
@@ -116,7 +118,7 @@ const char *ch_yaml_plain(struct ch_arena *a, struct ch_sv text, struct ch_json 
     take_byte(&unsigned_text, "+-");
     for (size_t i = 0; i < CH_LEN(unspeakable); i++)
         if (ch_sv_is(unsigned_text, unspeakable[i]))
-            return "infinity and not-a-number have no value here; quote it if it is text";
+            return "infinity and not-a-number are not supported; quote the value if it is text";
     if (!based_integer(a, text, out, &why) && !decimal_number(a, text, out))
         *out = ch_yaml_string(text);
     return why;

@@ -1,10 +1,10 @@
 /* address.c -- see address.h.
  *
- * IPv4 is public unless the table names it (IANA's special-purpose registry,
+ * IPv4 is public unless the table lists it (IANA's special-purpose registry,
  * and the addresses at which clouds serve credentials to their machines). IPv6
- * is the other way round: only 2000::/3 is global, and a few parts of it are
- * not. What this table cannot know is a network's own public addresses that
- * are meant to be reached from inside alone; host lists are for those. */
+ * is the reverse: only 2000::/3 is global, with a few exceptions. The tables
+ * cannot know public addresses that a network uses only internally; host lists
+ * cover those. */
 #include "net/address.h"
 
 #include <ifaddrs.h>
@@ -38,7 +38,7 @@ static const struct range v4[] = {
     {{240}, 4, "reserved"},
 };
 
-/* Of 2000::/3. */
+/* Exceptions inside 2000::/3. */
 static const struct range v6[] = {
     {{0x20, 0x01, 0x00}, 23, "reserved"}, /* Teredo, ORCHID, benchmarks */
     {{0x20, 0x01, 0x0d, 0xb8}, 32, "documentation"},
@@ -46,7 +46,7 @@ static const struct range v6[] = {
     {{0x3f, 0xff, 0x00}, 20, "documentation"},
 };
 
-/* Outside of it: only so that messages can say more than "not global". */
+/* Outside of 2000::/3, only for messages that say more than "not global". */
 static const struct range v6_other[] = {
     {{[15] = 1}, 128, "loopback"},    {{0}, 128, "unspecified"},     {{0xfc}, 7, "private"},
     {{0xfe, 0x80}, 10, "link-local"}, {{0xfe, 0xc0}, 10, "private"}, {{0xff}, 8, "multicast"},
@@ -67,7 +67,7 @@ static const char *net_address_find(const struct range *table, size_t n, const u
     return NULL;
 }
 
-/* The IPv4 address that an IPv6 address is another way to write, or NULL. */
+/* The IPv4 address that an IPv6 address embeds, or NULL. */
 static const unsigned char *embedded(const unsigned char *ip) {
     static const struct range carriers[] = {
         {{[10] = 0xff, 0xff}, 96, "mapped"},
@@ -91,7 +91,7 @@ const char *ch_address_kind_of(const unsigned char *ip, size_t n) {
     return kind ? kind : "reserved";
 }
 
-/* Its bytes, or NULL for a family that is not IP. */
+/* The address bytes, or NULL if the family is not IP. */
 static const unsigned char *net_address_bytes_of(const struct sockaddr *a, size_t *n) {
     switch (a->sa_family) {
     case AF_INET:

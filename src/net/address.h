@@ -1,8 +1,8 @@
-/* address.h -- which addresses belong to the public Internet.
+/* address.h -- tell public Internet addresses from special ones.
  *
- * Whoever connects on behalf of a model asks this about the very address that
- * is about to be connected to (struct ch_address_filter in transport.h): how a
- * URL spelt it, and what a name meant a moment ago, cannot matter then. */
+ * Code that connects on behalf of a model checks the exact address of the
+ * connection (struct ch_address_filter in transport.h). The spelling in the URL
+ * and earlier DNS answers then do not matter. */
 #ifndef CH_NET_ADDRESS_H
 #define CH_NET_ADDRESS_H
 #include <stdbool.h>
@@ -10,15 +10,15 @@
 
 struct sockaddr;
 
-/* What kind of address it is ("loopback", "private", ...; static), or NULL if
- * it is one of the public Internet. IPv4 inside IPv6 (mapped, NAT64) is judged
- * as the IPv4 address it leads to. Families other than IP are not public. */
+/* The kind of a special address ("loopback", "private", ...; static), or NULL
+ * for a public Internet address. IPv4 inside IPv6 (mapped, NAT64) is judged as
+ * the embedded IPv4 address. Address families other than IP are not public. */
 const char *ch_address_kind(const struct sockaddr *a);
 
-/* The same for 4 or 16 bytes in network order. */
+/* As ch_address_kind, for 4 or 16 bytes in network order. */
 const char *ch_address_kind_of(const unsigned char *ip, size_t n);
 
-/* Is it an address of this machine's own network interfaces? */
+/* Whether the address belongs to a network interface of this machine. */
 bool ch_address_is_own(const struct sockaddr *a);
 
 #endif

@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "base/redact.h"
 
-/* What a profile says, views into the files' texts. */
+/* The settings of a profile; views into the files' texts. */
 struct profile {
     struct ch_sv name;
     bool found;
     struct ch_sv access_key, secret_key, session_token, region;
-    const char *elsewhere; /* the setting that says where its keys are to be had */
+    const char *elsewhere; /* the setting that names another source of keys */
 };
 
 void ch_aws_release(struct ch_aws *aws) {
@@ -35,7 +35,7 @@ static struct ch_sv net_aws_unquoted(struct ch_sv s) {
     return quoted ? ch_sv(s.p + 1, s.n - 2) : s;
 }
 
-/* "[profile work]" or "[work]", the first form being the rule in config. */
+/* "[profile work]" or "[work]"; config files use the first form. */
 static bool is_section_of(struct ch_sv line, struct ch_sv profile) {
     const char *end = memchr(line.p, ']', line.n);
     struct ch_sv name =
@@ -45,7 +45,7 @@ static bool is_section_of(struct ch_sv line, struct ch_sv profile) {
     return ch_sv_eq(net_aws_unquoted(name), profile);
 }
 
-/* A comment begins after a blank. */
+/* Remove a comment, which begins after a blank. */
 static struct ch_sv without_comment(struct ch_sv s) {
     for (size_t i = 1; i < s.n; i++)
         if ((s.p[i] == '#' || s.p[i] == ';') && (s.p[i - 1] == ' ' || s.p[i - 1] == '\t'))
@@ -82,7 +82,7 @@ static void read_profile(struct ch_sv text, struct profile *p) {
     bool inside = false;
     while (text.p && text.n) {
         struct ch_sv raw = ch_sv_split(&text, '\n'), line = ch_sv_trim(raw);
-        bool nested = raw.n && (*raw.p == ' ' || *raw.p == '\t'); /* of the setting above */
+        bool nested = raw.n && (*raw.p == ' ' || *raw.p == '\t'); /* belongs to the setting above */
         if (!line.n || *line.p == '#' || *line.p == ';')
             continue;
         if (*line.p == '[') {
@@ -95,7 +95,8 @@ static void read_profile(struct ch_sv text, struct profile *p) {
     }
 }
 
-/* The file that the variable names, or ~/.aws/NAME; that none is there is fine. */
+/* Load the file that the variable names, or ~/.aws/NAME. A missing file is not
+ * an error. */
 static int net_aws_load_file(const char *variable, const char *name, ch_env_fn *env, void *user,
                              struct ch_buf *out, struct chela_error *err) {
     const char *path = env(variable, user), *home = env("HOME", user);
@@ -110,7 +111,7 @@ static int net_aws_load_file(const char *variable, const char *name, ch_env_fn *
     return rc == CHELA_ENOENT ? CHELA_OK : rc;
 }
 
-/* --- putting it together */
+/* --- combining the sources */
 
 static char *net_aws_copy(struct ch_sv s) {
     return s.n ? ch_strndup(s.p, s.n) : NULL;

@@ -1,14 +1,14 @@
 /* cassette.c -- see cassette.h.
  *
- * Recording: a call of ours wraps one of the inner transport, keeps what goes
- * by, and writes one line when it ends, however it ends. A line is one write
- * to a local file, so it is made on the loop.
+ * Recording: each call wraps a call of the inner transport, keeps its data, and
+ * writes one line when it ends, however it ends. A line is one write to a local
+ * file, done on the loop thread.
  *
- * Playing: the file is read once. A request is matched with the first recorded
- * one that is the same and was not used yet, so that calls made at the same
- * time may come in any order and a retry gets the second answer. Then head,
- * pieces of the body and end are delivered, one an iteration. A handler may
- * cancel its call from any callback: a call in one is freed on the way out. */
+ * Replaying: the file is read once. A request matches the first equal recorded
+ * request that is not used yet, so concurrent calls may come in any order and a
+ * retry gets the second answer. Head, pieces of the body and end are then
+ * delivered, one per iteration. A handler may cancel its call from any
+ * callback: a call inside a callback is freed when the callback returns. */
 #include "net/cassette.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ struct ch_cassette {
     /* recording */
     struct ch_transport *inner;
     int fd;
-    bool broken; /* a line could not be written; said once */
+    bool broken; /* a line could not be written; logged once */
     /* playing */
     struct ch_arena arena;
     struct ch_buf text;
@@ -54,7 +54,7 @@ struct ch_http_call {
     struct ch_cassette *owner;
     const struct ch_http_handler *handler;
     void *user;
-    struct ch_buf request; /* its object, as on the tape */
+    struct ch_buf request; /* the "request" object, as on the tape */
     /* recording */
     struct ch_http_call *inner;
     struct ch_buf headers, body;
@@ -132,7 +132,7 @@ static void write_exchange(struct ch_http_call *call, const struct chela_error *
         cassette_write_line(call->owner, ch_buf_sv(&line));
 }
 
-/* The handler may cancel the call: it is called last. */
+/* The handler is called last, since it may cancel the call. */
 static void record_head(const struct ch_http_head *head, void *user) {
     struct ch_http_call *call = user;
     call->status = head->status;
@@ -173,7 +173,7 @@ static void record_cancel(struct ch_transport *t, struct ch_http_call *call) {
     cassette_call_free(call);
 }
 
-/* --- playing */
+/* --- replaying */
 
 static void cassette_finish(struct ch_http_call *call, const struct chela_error *err) {
     const struct ch_http_handler *handler = call->handler;
@@ -212,7 +212,7 @@ static int cassette_match(struct ch_http_call *call, struct chela_error *err) {
     return rc < 0 ? rc : mismatch(c, now, err);
 }
 
-/* The error as it was recorded. */
+/* Restore a recorded error. */
 static int cassette_read_error(const struct ch_json *e, struct chela_error *err) {
 #define ROW(name, value, text) {"CHELA_" #name, CHELA_##name}, {#name, CHELA_##name},
     static const struct {
@@ -409,7 +409,7 @@ int ch_cassette_replay(struct ch_loop *loop, const char *path, struct ch_cassett
     struct ch_cassette *c = cassette_new(loop, path, &replay_ops);
     int rc = read_tape(c, err);
     if (rc < 0) {
-        c->n = 0; /* nothing to miss */
+        c->n = 0; /* suppresses the warning about unused calls */
         ch_cassette_close(c);
         return rc;
     }

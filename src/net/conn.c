@@ -1,10 +1,9 @@
 /* conn.c -- see conn.h for the states.
  *
- * Plain sockets write head and body pieces in one gather call straight from
- * where they lie. With TLS the message is encrypted a record at a time, and
- * only as fast as the kernel takes it, so that neither a large body nor a slow
- * peer makes memory grow. What the kernel does not take at once is the only
- * copy made. */
+ * A plain socket writes head and body pieces in one gather call without
+ * copying. With TLS the message is encrypted one record at a time, as fast as
+ * the kernel takes data, so that neither a large body nor a slow peer makes
+ * memory grow. Only data that the kernel does not take at once is copied. */
 #include "net/conn.h"
 
 #include <limits.h>
@@ -16,7 +15,7 @@
 #include "io/sigpipe.h"
 #include "net/response.h"
 
-/* A write that libuv finishes, with the bytes if they have no other home. */
+/* A write that libuv completes, with a copy of the bytes if needed. */
 struct ch_conn_write {
     uv_write_t req;
     struct ch_conn *conn;
@@ -24,7 +23,7 @@ struct ch_conn_write {
 };
 
 struct ch_tunnel {
-    struct ch_response response; /* to CONNECT */
+    struct ch_response response; /* response to CONNECT */
     int status;
 };
 
@@ -46,9 +45,10 @@ static void report_gone(struct ch_conn *c, const struct chela_error *err) {
 
 static void conn_on_written(uv_write_t *req, int status);
 
-/* What the kernel takes at once. Not uv_try_write: that raises SIGPIPE when
- * the peer has gone, and a request may be started outside the loop's guard.
- * A failure counts as nothing taken; the write that follows meets it too. */
+/* Send what the kernel takes at once. uv_try_write is not used: it raises
+ * SIGPIPE if the peer has gone, and a request may start outside the loop's
+ * SIGPIPE guard. A failure counts as nothing sent; the next write reports it
+ * too. */
 static size_t conn_send_now(struct ch_conn *c, uv_buf_t *bufs, size_t n) {
     struct msghdr msg = {.msg_iov = (struct iovec *)bufs, .msg_iovlen = CH_MIN(n, IOV_MAX)};
     uv_os_fd_t fd;
@@ -76,7 +76,7 @@ static void message_sent(struct ch_conn *c) {
     ch_buf_release(&c->head);
 }
 
-/* The part of the message that comes next, at most max bytes of it. */
+/* The next part of the message, at most max bytes. */
 static struct ch_sv conn_next_part(struct ch_conn *c, size_t max) {
     while (c->sending && c->piece <= c->nbody) {
         struct ch_sv all = c->piece == 0 ? ch_buf_sv(&c->head) : c->body[c->piece - 1];
@@ -91,7 +91,7 @@ static struct ch_sv conn_next_part(struct ch_conn *c, size_t max) {
     return ch_sv("", 0);
 }
 
-/* Write what lies encrypted in the TLS object. True when all of it went out. */
+/* Write the encrypted data of the TLS object. True if all of it was sent. */
 static bool conn_flush(struct ch_conn *c) {
     struct ch_shared *s = c->shared;
     long n;
@@ -112,7 +112,7 @@ static bool conn_flush(struct ch_conn *c) {
     return true;
 }
 
-/* Encrypt and write on. True when this completed the message. */
+/* Encrypt and write more. True if this completed the message. */
 static bool conn_pump(struct ch_conn *c) {
     while (conn_flush(c)) {
         size_t queued = 0;
@@ -121,7 +121,7 @@ static bool conn_pump(struct ch_conn *c) {
             if (part.n == 0)
                 break;
             if (c->shared->tls->write(c->tls, part.p, part.n, NULL) < 0)
-                return false; /* reading will say why */
+                return false; /* reading reports the reason */
             queued += part.n;
         }
         if (queued)
@@ -209,7 +209,7 @@ static void tls_step(struct ch_conn *c) {
 
     if (c->state == CH_CONN_HANDSHAKE) {
         int rc = tls->handshake(c->tls, &err);
-        conn_pump(c); /* also after a failure: the peer should learn of it */
+        conn_pump(c); /* also after a failure, to send the alert */
         if (rc < 0)
             report_gone(c, &err);
         if (rc <= 0)
@@ -231,7 +231,7 @@ static void tls_step(struct ch_conn *c) {
         report_gone(c, NULL);
         return;
     }
-    if (conn_pump(c)) /* answers to the peer's key updates, and what they held up */
+    if (conn_pump(c)) /* key updates may need an answer and may have blocked sending */
         c->events->sent(c, c->user);
 }
 
@@ -315,7 +315,7 @@ static void describe_end(const struct ch_conn *c, int rc, struct chela_error *er
     else if (c->state == CH_CONN_HANDSHAKE)
         ch_fail(err, CHELA_ENET, "connection closed by %s during the TLS handshake", c->label);
     else if (rc == UV_EOF)
-        ch_fail(err, CHELA_ENET, "connection cut by %s without an end of TLS", c->label);
+        ch_fail(err, CHELA_ENET, "connection closed by %s without a TLS close_notify", c->label);
     else if (rc == UV_ECONNRESET)
         ch_fail(err, CHELA_ENET, "connection reset by %s", c->label);
     else
@@ -404,7 +404,7 @@ int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
         to.what = "proxy ";
     }
     c->dial = ch_dial_start(&to, on_dialed, c);
-    /* While the peer is being reached: the first load takes milliseconds. */
+    /* While dialing: loading the module takes milliseconds. */
     int rc = route->tls ? ch_shared_need_tls(shared, err) : CHELA_OK;
     if (rc < 0)
         ch_conn_close(c);
@@ -457,6 +457,6 @@ bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_conn_route *route
     if (c->wants_tls != route->tls || c->proxy != route->proxy)
         return false;
     if (c->proxy && !c->wants_tls)
-        return true; /* the proxy itself is the peer, whatever the target */
+        return true; /* the proxy is the peer, whatever the target */
     return c->port == route->port && ch_sv_eq_nocase(ch_sv_str(c->host), route->host);
 }

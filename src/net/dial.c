@@ -1,9 +1,9 @@
 /* dial.c -- see dial.h.
  *
- * libuv keeps the connect request and the socket of an attempt until its own
- * callbacks have run. They are allocations of their own with a pointer back to
- * the dial, cut when the dial ends first; so ending a dial is immediate and
- * nothing is shared afterwards. */
+ * libuv keeps the connect request and the socket of an attempt until its
+ * callbacks have run. They are separate allocations with a pointer back to the
+ * dial, which is cleared when the dial ends first. Ending a dial is therefore
+ * immediate and leaves nothing shared. */
 #include "net/dial.h"
 
 #include <strings.h>
@@ -14,7 +14,7 @@
 struct attempt {
     uv_connect_t req;
     uv_tcp_t *tcp;
-    struct ch_dial *dial; /* NULL: nobody waits any more */
+    struct ch_dial *dial; /* NULL: the dial has ended */
     struct attempt *next;
 };
 
@@ -67,7 +67,7 @@ static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
 
     if (d->refused && d->error == 0) {
         ch_fail(err, CHELA_EPERM,
-                "%s%s%s%s leads to an address (%s) that may not be reached from here", d->what,
+                "%s%s%s%s resolves to an address (%s) that is not allowed", d->what,
                 open, d->host, close, d->refused);
         return;
     }
@@ -81,7 +81,7 @@ static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
         ch_fail(err, CHELA_ENET, "cannot find %s%s: no such host", d->what, d->host);
         return;
     case UV_EAI_AGAIN:
-        ch_fail(err, CHELA_ENET, "cannot find %s%s: name lookup does not work now", d->what,
+        ch_fail(err, CHELA_ENET, "cannot find %s%s: name lookup failed temporarily", d->what,
                 d->host);
         return;
     }
@@ -106,8 +106,8 @@ static void dial_fail_later(struct ch_dial *d) {
     ch_task_defer(d->loop, &d->failing);
 }
 
-/* Of several addresses the one that answered "no" tells most; an address
- * family this machine cannot use tells least, and comes first. */
+/* Keep the most informative error: a refusal by an address says most; an
+ * address family that this machine cannot use says least. */
 static void note_error(struct ch_dial *d, int error) {
     if (d->error != UV_ECONNREFUSED)
         d->error = error;
@@ -130,7 +130,7 @@ static void on_connect(uv_connect_t *req, int status) {
         unlink_attempt(d, a);
     ch_free(a);
     if (!d)
-        return; /* the socket is being closed already */
+        return; /* the socket is already being closed */
     if (status < 0) {
         note_error(d, status);
         dial_close_socket(tcp);
@@ -212,7 +212,7 @@ static void on_lookup(struct ch_name_lookup *l, const struct ch_addresses *list,
     try_next(d);
 }
 
-/* What needs no lookup: addresses, and localhost, which is both of these. */
+/* Addresses that need no lookup: literals, and localhost (IPv6 and IPv4). */
 static size_t literals(const char *host, union ch_address out[2]) {
     if (strcasecmp(host, "localhost") == 0) {
         uv_ip6_addr("::1", 0, &out[0].v6);
@@ -234,7 +234,7 @@ static void find_addresses(struct ch_dial *d) {
     else if (list)
         set_addresses(d, list->at, list->n);
     else if (rc == 0)
-        return; /* on_lookup goes on */
+        return; /* on_lookup continues */
     if (rc < 0)
         note_error(d, rc);
     try_next(d);

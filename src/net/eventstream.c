@@ -1,8 +1,8 @@
 /* eventstream.c -- see eventstream.h.
  *
- * A message that lies whole in the chunk is used where it lies. Only one that
- * is cut by the chunk's end is copied, and only after its first twelve bytes
- * were found sound, so that a damaged size is never waited or allocated for. */
+ * A message that is complete in the chunk is used in place. Only a message that
+ * the chunk's end splits is copied, after its first twelve bytes were verified,
+ * so that a damaged size causes neither waiting nor allocation. */
 #include "net/eventstream.h"
 
 #include "base/crc32.h"
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 #define PRELUDE 12
-#define AROUND (PRELUDE + 4) /* bytes of a message that are no header, no payload */
+#define AROUND (PRELUDE + 4) /* bytes of a message besides headers and payload */
 
 void ch_eventstream_init(struct ch_eventstream *s, ch_es_fn *fn, void *user) {
     *s = (struct ch_eventstream){.fn = fn, .user = user};
@@ -37,8 +37,8 @@ static size_t u16(const char *at) {
 
 enum { H_STRING = 7, H_TYPES = 10 };
 
-/* The size of a header's value of a type, at `at`, with the length that
- * precedes it; SIZE_MAX for what is no type or does not fit. */
+/* The size of a header value of the given type at `at`, including its length
+ * prefix; SIZE_MAX if the type is unknown or the value does not fit. */
 static size_t value_size(unsigned type, const char *at, const char *end) {
     static const unsigned char fixed[H_TYPES] = {
         0, 0,  1, 2, 4, 8, /* true, false, i8, i16, i32, i64 */
@@ -92,7 +92,7 @@ static bool eventstream_read_headers(struct ch_sv headers, struct ch_es_message 
 
 /* --- messages */
 
-/* The size of the message whose first twelve bytes these are, into *size. */
+/* Check the first twelve bytes of a message; *size receives its total size. */
 static int check_prelude(const char *at, size_t *size, struct chela_error *err) {
     size_t total = u32(at), headers = u32(at + 4);
     if (ch_crc32(0, at, 8) != u32(at + 8))
@@ -106,7 +106,7 @@ static int check_prelude(const char *at, size_t *size, struct chela_error *err) 
     return CHELA_OK;
 }
 
-/* A whole message; its prelude was checked. */
+/* Parse a complete message whose prelude was checked. */
 static int eventstream_read_message(const char *at, size_t size, struct ch_es_message *m,
                                     struct chela_error *err) {
     size_t headers = u32(at + 4);
@@ -119,7 +119,7 @@ static int eventstream_read_message(const char *at, size_t size, struct ch_es_me
     return CHELA_OK;
 }
 
-/* `stopped` is set around the call, so that a callback that returns false may
+/* `stopped` is set during the call, since a callback that returns false may
  * have released s. */
 static int eventstream_deliver(struct ch_eventstream *s, const char *at, size_t size,
                                struct chela_error *err) {

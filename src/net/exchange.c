@@ -1,8 +1,8 @@
-/* exchange.c -- see server.h for what an owner is promised, exchange.h for who
- * keeps it.
+/* exchange.c -- see server.h for the contract with the owner, exchange.h for
+ * the parts.
  *
- * No callback of the owner's fires inside a call of theirs: the end of an
- * exchange defers what comes next to the loop's next iteration. */
+ * No callback of the owner fires inside a call of the owner: the end of an
+ * exchange is deferred to the loop's next iteration. */
 #include "net/exchange.h"
 
 #include <time.h>
@@ -16,7 +16,7 @@ static struct ch_loop *exchange_loop_of(const struct ch_exchange *x) {
     return x->client->server->loop;
 }
 
-/* --- its end */
+/* --- end */
 
 void ch_exchange_init(struct ch_exchange *x, struct ch_client *c,
                       const struct ch_carrier *carrier) {
@@ -55,7 +55,7 @@ void ch_exchange_wait(struct ch_exchange *x, int64_t ms) {
     ch_timer_start(exchange_loop_of(x), &x->deadline, ms, exchange_on_deadline);
 }
 
-/* --- its answer */
+/* --- answer */
 
 void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value) {
     if (!strpbrk(value, "\r\n"))
@@ -148,7 +148,7 @@ void ch_exchange_abort(struct ch_exchange *x) {
     ch_exchange_leave_soon(x);
 }
 
-/* --- its request */
+/* --- request */
 
 void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
@@ -167,7 +167,7 @@ static void exchange_on_deadline(struct ch_timer *t) {
         ch_exchange_leave(x);
 }
 
-/* The owner looks at the head; they may answer at once. */
+/* Show the head to the owner, who may answer at once. */
 void ch_exchange_show_head(struct ch_exchange *x) {
     struct ch_server *s = x->client->server;
     struct ch_sv expect = ch_inbound_header(&x->in, "expect");

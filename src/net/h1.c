@@ -1,9 +1,9 @@
-/* h1.c -- HTTP/1.1 as a carrier: see exchange.h.
+/* h1.c -- HTTP/1.1 as a carrier; see exchange.h.
  *
- * One connection answers one request at a time; a client that sends ahead has
- * its bytes kept, up to a bound. While an answer is under way the socket is
- * still read, because that is how one learns that the client has left. The
- * connection and its exchange are one allocation: ten thousand may wait. */
+ * A connection answers one request at a time; pipelined bytes are buffered up
+ * to a bound. The socket is also read while an answer is sent, in order to
+ * notice that the client has left. The connection and its exchange are one
+ * allocation, since ten thousand may be idle. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "net/exchange.h"
@@ -12,9 +12,9 @@
 struct h1 {
     struct ch_client client; /* first: ch_server_closed frees it */
     struct ch_exchange x;
-    struct ch_buf ahead; /* bytes that came before their turn */
+    struct ch_buf ahead; /* pipelined bytes */
     bool keep, chunked;
-    bool spoken; /* enough was said to know that this is HTTP/1.1 */
+    bool spoken; /* enough bytes came to know that this is HTTP/1.1 */
 };
 
 static void h1_feed(struct h1 *h, struct ch_sv bytes);
@@ -103,9 +103,9 @@ static void add_head(struct h1 *h, struct ch_buf *out, int status, const char *t
         ch_buf_add_str(out, "Connection: close\r\n");
 }
 
-/* A socket that is closed while bytes of the client lie unread is reset, and
- * the client may never see the answer. So: no more from us, and what still
- * comes is thrown away until they close or have had their time. */
+/* Closing a socket with unread data resets it, and the client may never see the
+ * answer. So half-close the connection and discard received data until the
+ * client closes or the time is over. */
 static void h1_linger(struct h1 *h) {
     h->x.phase = CH_LAST_WORDS;
     if (ch_wire_end(&h->client.wire) < 0) {
@@ -115,7 +115,7 @@ static void h1_linger(struct h1 *h) {
     ch_exchange_wait(&h->x, h1_unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS);
 }
 
-/* The connection reads the next request, or ends. */
+/* Read the next request, or end the connection. */
 static void h1_go_on(struct ch_task *t) {
     struct h1 *h = h1_of(CH_CONTAINER(t, struct ch_exchange, next));
     if (!h->keep || h->client.server->draining) {
@@ -142,8 +142,8 @@ static void h1_answered(struct h1 *h) {
     ch_task_defer(h->client.server->loop, &h->x.next);
 }
 
-/* A request that was not read to its end leaves bytes behind that would be
- * taken for the next one. */
+/* Decide on keep-alive: the rest of an incomplete request would be taken for
+ * the next request. */
 static void settle_keeping(struct h1 *h) {
     h->keep = h->keep && h->x.in.whole && !h->client.server->draining;
     ch_server_known(&h->client);
@@ -196,12 +196,12 @@ static void h1_end(struct ch_exchange *x) {
     h1_answered(h);
 }
 
-/* What the client sent ahead of this answer it had no business to send. */
+/* Bytes that the client sent before this answer (h->ahead) are not passed on. */
 static void upgrade(struct ch_exchange *x) {
     struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
     settle_keeping(h);
-    h->keep = true; /* for the head: the headers say what becomes of the connection */
+    h->keep = true; /* for add_head: the added headers include Connection */
     add_head(h, &out, 101, NULL);
     h->keep = h->chunked = false;
     CH_BUF_LIT(&out, "\r\n");
@@ -214,7 +214,7 @@ static void h1_proceed(struct ch_exchange *x) {
 
 /* --- reading */
 
-/* What cannot be looked at yet is kept, within a bound. */
+/* Buffer data that cannot be processed yet, within a bound. */
 static void keep_ahead(struct h1 *h, struct ch_sv bytes) {
     if (h->x.phase == CH_LAST_WORDS || !h->keep)
         return;
@@ -252,15 +252,15 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
 
 static void switch_to_h2(struct h1 *h, struct ch_sv bytes) {
     if (!ch_h2_available(h->client.server)) {
-        ch_exchange_refuse(&h->x, 505, "HTTP/1.1 is spoken here");
+        ch_exchange_refuse(&h->x, 505, "only HTTP/1.1 is supported");
         return;
     }
     ch_exchange_release(&h->x);
     ch_h2_begin(&h->client, bytes);
 }
 
-/* Who means to speak HTTP/2 says so with the first bytes, over TLS too: they are
- * no request of HTTP/1.1, and were chosen for that. */
+/* An HTTP/2 client announces itself with its first bytes, also over TLS: the
+ * preface is not a valid HTTP/1.1 request. */
 static void recognise(struct h1 *h, struct ch_sv bytes) {
     const struct ch_sv preface = CH_SV(CH_H2_PREFACE);
     size_t at = h->ahead.n, n = CH_MIN(bytes.n, preface.n - at);
@@ -297,7 +297,7 @@ static void h1_on_closed(struct ch_wire *w) {
     ch_server_closed(&h1_of_wire(w)->client);
 }
 
-/* --- life */
+/* --- creating and accepting */
 
 static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);

@@ -1,12 +1,13 @@
 /* h2.c -- HTTP/2 as a carrier: each stream of a connection is an exchange.
  *
- * Frames are read and written by a module (chela/sys/http2.h); here is what they
- * mean to a server, and what is too much. A stream's answer lies in a buffer of
- * its own until the client's windows let it go, so one that is not read costs its
- * bound and ends alone. What is written in one turn of the loop goes out together.
+ * A module (chela/sys/http2.h) reads and writes frames; this file gives them
+ * meaning and limits them. A stream's answer is buffered separately until the
+ * client's windows allow sending, so a stream that the client does not read
+ * reaches its own bound and ends alone. Data written in one iteration of the
+ * loop is sent together.
  *
- * Lifetimes: events come from inside the module, and any of them may end streams,
- * the connection, or the server. So a stream that ended is kept until the module
+ * Lifetimes: the module calls the events, and any event may end streams, the
+ * connection, or the server. An ended stream is therefore kept until the module
  * has returned, and the session until the wire is closed. */
 #include "base/error.h"
 #include "base/limits.h"
@@ -16,24 +17,24 @@
 #include "net/h2_head.h"
 #include "net/h2_meter.h"
 
-#define FRAMES ((size_t)16 * 1024) /* taken from the module at a time */
+#define FRAMES ((size_t)16 * 1024) /* bytes taken from the module at a time */
 
-/* Whom a connection waits for; no byte about anything else makes it wait longer. */
+/* What a connection waits for. Only the awaited data extends the deadline. */
 enum waiting { FOR_THE_FIRST, FOR_A_HEAD, FOR_THE_NEXT, FOR_NOTHING };
 
 struct ch_h2 {
     struct ch_client *client;
     struct chela_http2 *session;   /* owned */
-    struct ch_list streams, ended; /* the latter are freed soon */
+    struct ch_list streams, ended; /* ended streams are freed soon */
     size_t nstreams;
-    size_t bodies, answers; /* bytes that lie here, of all streams */
-    size_t refused;         /* requests of somebody of whom none was taken */
+    size_t bodies, answers; /* buffered bytes of all streams */
+    size_t refused;         /* refused requests of a client without an accepted one */
     struct ch_h2_meter meter;
     struct ch_timer patience, stall;
-    struct ch_task next; /* sends what was written */
+    struct ch_task next; /* sends the written frames */
     enum waiting waiting;
-    uint64_t block;  /* of headers, that is waited for */
-    const char *why; /* it is to be hung up on; static */
+    uint64_t block;  /* number of the awaited header block */
+    const char *why; /* reason to close the connection; static */
     bool asked;      /* a request has come */
     bool ending, closed;
 };
@@ -44,12 +45,12 @@ struct stream {
     struct ch_link link;
     uint32_t id;
     struct ch_h2_head head;
-    struct ch_buf out; /* of the answer's body, */
-    size_t at;         /* of which so much went out */
-    size_t held;       /* bytes of the request's body */
-    bool asked;        /* all of the request has come */
-    bool last;         /* nothing follows `out` */
-    bool closed;       /* the module has forgotten it */
+    struct ch_buf out; /* the buffered body of the answer */
+    size_t at;         /* bytes of `out` already sent */
+    size_t held;       /* buffered bytes of the request's body */
+    bool asked;        /* the request is complete */
+    bool last;         /* `out` ends the answer */
+    bool closed;       /* the module has closed the stream */
 };
 
 static const struct chela_http2_ops *ops_of(const struct ch_h2 *h) {
@@ -97,7 +98,8 @@ static void h2_end_stream(struct stream *s) {
     h->client->server->nstreams--;
 }
 
-/* An answer that did not wait for the end of its request is whole all the same. */
+/* Drop a stream. If the answer was sent completely before the request ended,
+ * the reset has NO_ERROR. */
 static void h2_drop(struct ch_exchange *x) {
     struct stream *s = h2_of(x);
     struct ch_h2 *h = s->h;
@@ -109,10 +111,10 @@ static void h2_drop(struct ch_exchange *x) {
         ops_of(h)->reset(h->session, s->id, whole ? CHELA_HTTP2_NO_ERROR : CHELA_HTTP2_CANCEL);
     send_soon(h);
     if (!h->nstreams && !h->ending && !h->client->waiting.next)
-        ch_server_unknown(h->client); /* which may close it */
+        ch_server_unknown(h->client); /* may close the client */
 }
 
-/* What it says is not looked at from now on, see the events. */
+/* Nothing to do: the events ignore data of a stream that ends. */
 static void h2_hush(struct ch_exchange *x) {
     (void)x;
 }
@@ -140,7 +142,7 @@ static void h2_drop_client(struct ch_client *c) {
     ch_wire_close(&c->wire);
 }
 
-/* Every owner hears that their client left. */
+/* Notify every owner that the client left. */
 static void leave_all(struct ch_h2 *h) {
     h->ending = true;
     for (struct stream *s; (s = CH_LIST_FIRST(&h->streams, struct stream, link));)
@@ -168,8 +170,8 @@ static void send_frames(struct ch_h2 *h) {
     }
 }
 
-/* As on HTTP/1.1: what is still under way to us is read and thrown away, lest the
- * last words be lost. */
+/* As in h1.c: received data is read and discarded, so that the last frames are
+ * not lost. */
 static void h2_linger(struct ch_h2 *h) {
     h->ending = true;
     ch_timer_stop(h2_loop_of(h), &h->stall);
@@ -277,7 +279,7 @@ static void say_head(struct stream *s, int status, const char *type, size_t leng
     send_soon(s->h);
 }
 
-/* For the client, as soon as it takes it. */
+/* Buffer data until the client takes it. */
 static void h2_keep(struct stream *s, struct ch_sv bytes) {
     if (s->at > FRAMES) {
         ch_buf_consume(&s->out, s->at);
@@ -289,15 +291,15 @@ static void h2_keep(struct stream *s, struct ch_sv bytes) {
         ch_exchange_leave_soon(&s->x);
 }
 
-/* The client has its time to take what there is; then, if it is still sending, to
- * learn that this is not wanted. Many would not look at the answer of a stream that
- * is reset at once. */
+/* Set the deadline of a stream: the time for the client to take the data; then,
+ * if the client is still sending, the time to notice that its body is not
+ * wanted. Many clients ignore the answer of a stream that is reset at once. */
 static void wait_for_client(struct stream *s) {
     bool sends = s->last && !pending(s) && !s->asked;
     ch_exchange_wait(&s->x, sends ? CH_LIMIT_CLIENT_LINGER_MS : CH_LIMIT_CLIENT_STALL_MS);
 }
 
-/* All of the answer is here; the exchange ends when the client has it. */
+/* The answer is complete; the exchange ends when the client has taken it. */
 static void h2_answered(struct stream *s) {
     s->last = true;
     ch_exchange_answered(&s->x);
@@ -308,7 +310,7 @@ static void h2_answered(struct stream *s) {
 static void h2_respond_in_net(struct ch_exchange *x, int status, const char *type,
                               struct ch_sv body) {
     struct stream *s = h2_of(x);
-    if (s->h->answers > CH_LIMIT_H2_BUFFER) { /* and nobody reads */
+    if (s->h->answers > CH_LIMIT_H2_BUFFER) { /* the client reads nothing */
         ch_exchange_abort(x);
         return;
     }
@@ -347,7 +349,7 @@ static void h2_proceed_in_net(struct ch_exchange *x) {
     send_soon(s->h);
 }
 
-/* Of those who lag on a connection that lags as a whole none is spared. */
+/* If the whole connection lags, every lagging stream exceeds its bound. */
 static size_t h2_lag(const struct ch_exchange *x) {
     const struct stream *s = h2_of(x);
     return pending(s) && s->h->answers > CH_LIMIT_H2_BUFFER ? s->h->answers : pending(s);
@@ -364,7 +366,7 @@ static const struct ch_carrier carrier = {
     .drop = h2_drop,
 };
 
-/* --- what the module tells */
+/* --- events of the module */
 
 static void *on_begin(uint32_t id, void *user) {
     struct ch_h2 *h = user;
@@ -383,7 +385,7 @@ static void *on_begin(uint32_t id, void *user) {
     return s;
 }
 
-/* Answered in the owner's place, if there is something wrong. */
+/* If the request is refused, answer instead of the owner. */
 static bool is_refused(struct stream *s) {
     if (s->x.in.refused)
         ch_exchange_refuse(&s->x, s->x.in.refused, s->x.in.why);
@@ -410,7 +412,7 @@ static void h2_on_head(void *stream, int last) {
     if (!is_refused(s))
         ch_exchange_show_head(&s->x);
     if (s->x.phase > CH_READ_BODY && !h->client->trusted && ++h->refused > CH_LIMIT_H2_REFUSED)
-        h->why = "requests that are refused";
+        h->why = "refused requests";
 }
 
 static void h2_on_data(void *stream, const void *data, size_t n) {
@@ -421,7 +423,7 @@ static void h2_on_data(void *stream, const void *data, size_t n) {
     s->h->bodies += n;
     s->held += n;
     if (s->h->bodies > CH_LIMIT_H2_BODIES)
-        ch_inbound_refuse(&s->x.in, 503, "too much is sent at once on this connection");
+        ch_inbound_refuse(&s->x.in, 503, "too many unprocessed body bytes on this connection");
     is_refused(s);
 }
 
@@ -512,7 +514,7 @@ static void h2_on_closed(struct ch_wire *w) {
     ch_free(h);
 }
 
-/* --- life */
+/* --- creating and ending */
 
 static void h2_drain_in_net(struct ch_client *c) {
     struct ch_h2 *h = c->h2;
@@ -528,7 +530,7 @@ bool ch_h2_available(struct ch_server *s) {
     if (s->h2 || s->no_h2)
         return s->h2 != NULL;
     if (ch_module_load("h2", "http2", s->opts.module_path, &ops, &err) < 0) {
-        ch_log(CH_LOG_WARN, "server", "a client would speak HTTP/2, and has to speak HTTP/1.1: %s",
+        ch_log(CH_LOG_WARN, "server", "HTTP/2 is not available, clients use HTTP/1.1: %s",
                err.message);
         s->no_h2 = true;
         return false;
@@ -573,7 +575,7 @@ void ch_h2_begin(struct ch_client *c, struct ch_sv bytes) {
     ch_list_init(&h->ended);
     ch_h2_meter_init(&h->meter, ch_mono_ms(ch_loop_clock(h2_loop_of(h))));
     if (h2_open_session(h, &err) < 0) {
-        ch_log(CH_LOG_WARN, "server", "cannot speak HTTP/2: %s", err.message);
+        ch_log(CH_LOG_WARN, "server", "cannot use HTTP/2: %s", err.message);
         h2_drop_client(c);
         return;
     }

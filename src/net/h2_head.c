@@ -26,10 +26,10 @@ static void set_method(struct ch_h2_head *h, struct ch_sv value) {
             continue;
         h->in->parser.method = methods[i].method;
         if (methods[i].method == HTTP_CONNECT)
-            ch_inbound_refuse(h->in, 501, "this is no proxy");
+            ch_inbound_refuse(h->in, 501, "proxy requests are not supported");
         return;
     }
-    ch_inbound_refuse(h->in, 501, "that method is not known");
+    ch_inbound_refuse(h->in, 501, "unknown method");
 }
 
 static void set_path(struct ch_h2_head *h, struct ch_sv value) {
@@ -42,7 +42,7 @@ static void set_path(struct ch_h2_head *h, struct ch_sv value) {
         if ((unsigned char)value.p[i] <= ' ' || value.p[i] == 0x7f)
             h2_head_refuse(h, "the address holds a space or a control character");
     if (!value.n || (value.p[0] != '/' && !ch_sv_is(value, "*")))
-        h2_head_refuse(h, "the address is no path");
+        h2_head_refuse(h, "the address is not a path");
     in->target = in->text.n;
     in->target_n = value.n;
     if (ch_buf_add_sv(&in->text, value) < 0)
@@ -84,8 +84,8 @@ static bool h2_head_is_name(struct ch_sv name) {
     return name.n > 0;
 }
 
-/* What HTTP/1.1 says about a connection has no place here: a proxy that wrote it
- * out again would have two ways to see where the request ends. */
+/* Connection headers of HTTP/1.1 are not allowed: a proxy that converts the
+ * request would see two possible ends of it. */
 static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
     static const char *const names[] = {"connection", "keep-alive", "proxy-connection",
                                         "transfer-encoding", "upgrade"};
@@ -97,31 +97,31 @@ static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
 
 static void set_length(struct ch_h2_head *h, struct ch_sv value) {
     if (h->has_length || !value.n || value.n > 18)
-        h2_head_refuse(h, "the length of the body is no number, or came twice");
+        h2_head_refuse(h, "the content length is not a number or is repeated");
     h->has_length = true;
     for (size_t i = 0; i < value.n && !h->in->refused; i++) {
         if (value.p[i] < '0' || value.p[i] > '9')
-            h2_head_refuse(h, "the length of the body is no number, or came twice");
+            h2_head_refuse(h, "the content length is not a number or is repeated");
         h->length = 10 * h->length + (uint64_t)(value.p[i] - '0');
     }
     if (!h->in->refused && h->length > CH_LIMIT_INBOUND_BODY)
         ch_inbound_refuse(h->in, 413, "the body is too large");
 }
 
-/* ":authority" and Host say the same or the request is two requests. */
+/* ":authority" and Host must be equal, otherwise the request is ambiguous. */
 static void check_host(struct ch_h2_head *h, struct ch_sv value) {
     struct ch_sv first = ch_inbound_header(h->in, "host");
     if (!first.p)
         ch_inbound_add(h->in, CH_SV("host"), value);
     else if (!(h->seen & AUTHORITY) || !ch_sv_eq(first, value))
-        h2_head_refuse(h, "two hosts are named");
+        h2_head_refuse(h, "the request names two hosts");
 }
 
 void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {
     if (h->in->refused)
         return;
     if (h->in->has_head) {
-        h2_head_refuse(h, "trailers are not taken");
+        h2_head_refuse(h, "trailers are not supported");
         return;
     }
     if (name.n && name.p[0] == ':') {
@@ -130,16 +130,16 @@ void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv valu
     }
     h->regular = true;
     if (!h2_head_is_name(name))
-        h2_head_refuse(h, "a header's name is none");
+        h2_head_refuse(h, "a header's name is invalid");
     else if (is_about_connection(name, value))
-        h2_head_refuse(h, "a header is about the connection");
+        h2_head_refuse(h, "connection headers are not allowed");
     else if (ch_sv_is(name, "host"))
         check_host(h, value);
     else if (ch_inbound_add(h->in, name, value) == 0 && ch_sv_is(name, "content-length"))
         set_length(h, value);
 }
 
-/* --- the rest */
+/* --- head */
 
 void ch_h2_head_end(struct ch_h2_head *h, bool last) {
     const unsigned needed = METHOD | SCHEME | PATH;
@@ -157,7 +157,7 @@ void ch_h2_head_body(struct ch_h2_head *h, struct ch_sv bytes) {
     if (in->refused)
         return;
     if (h->has_length && bytes.n > h->length - in->body.n)
-        h2_head_refuse(h, "the body is longer than its length");
+        h2_head_refuse(h, "the body is longer than its content length");
     else if (ch_buf_add_sv(&in->body, bytes) < 0)
         ch_inbound_refuse(in, 413, "the body is too large");
 }
@@ -166,6 +166,6 @@ void ch_h2_head_whole(struct ch_h2_head *h) {
     if (h->in->refused)
         return;
     if (h->has_length && h->length != h->in->body.n)
-        h2_head_refuse(h, "the body is shorter than its length");
+        h2_head_refuse(h, "the body is shorter than its content length");
     h->in->whole = !h->in->refused;
 }

@@ -7,8 +7,8 @@
 enum { DATA = 0, HEADERS = 1, CONTINUATION = 9 };
 enum { END_STREAM = 0x1, END_HEADERS = 0x4, PADDED = 0x8 };
 
-#define WHOLE 1000 /* of an account */
-#define EARNED 4   /* control frames that a frame of an answer may bring about */
+#define WHOLE 1000 /* one unit of an account */
+#define EARNED 4   /* control frames earned by a frame of an answer */
 
 void ch_h2_meter_init(struct ch_h2_meter *m, int64_t now_ms) {
     *m = (struct ch_h2_meter){.skip = sizeof(CH_H2_PREFACE) - 1,
@@ -46,7 +46,7 @@ static const char *add_to_block(struct ch_h2_meter *m, size_t n, unsigned flags)
     m->block += n;
     m->pieces++;
     if (m->pieces > CH_LIMIT_H2_CONTINUATIONS + 1 || m->block > CH_LIMIT_H2_BLOCK)
-        return "headers, or endless ones";
+        return "header bytes or CONTINUATION frames";
     return NULL;
 }
 
@@ -56,7 +56,7 @@ static const char *h2_meter_judge(struct ch_h2_meter *m, unsigned type, unsigned
         m->block = m->pieces = 0;
         m->blocks++;
         if (h2_meter_pay(&m->requests, ""))
-            return "requests that are not to be answered";
+            return "unanswered requests";
         return add_to_block(m, n, flags);
     case CONTINUATION:
         return add_to_block(m, n, flags);

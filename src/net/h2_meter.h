@@ -1,18 +1,20 @@
-/* h2_meter.h -- what a client of HTTP/2 asks of us besides requests, counted.
+/* h2_meter.h -- rate limits for the frames of an HTTP/2 client.
  *
- * Frames are cheap to send and some are dear to receive: a stream that is reset
- * as soon as it began (CVE-2023-44487), headers that never end (CVE-2024-27316),
- * settings, pings and empty frames that want an answer or a look each. The meter
- * reads the 9 bytes before each frame, wherever they are split, and keeps two
- * accounts, which fill up with time to a bound:
+ * Frames are cheap to send and some are expensive to receive: a stream reset as
+ * soon as it began (CVE-2023-44487), endless headers (CVE-2024-27316),
+ * settings, pings and empty frames that each need an answer or processing. The
+ * meter reads the 9-byte header of each frame, however the bytes are split, and
+ * keeps two accounts that refill with time up to a bound:
  *
- *   requests  a request costs one and has it back when its answer is complete,
- *             so who is served pays nothing and who resets pays each time,
+ *   requests  a request costs one and gets it back when its answer is complete:
+ *             an answered request costs nothing, a reset one costs one,
  *             whichever side sends the reset;
- *   control   any frame that is neither a request nor bytes of a body costs one;
- *             what we send earns some, because it is answered with windows.
+ *   control   any frame that is neither a request nor body data costs one; each
+ *             frame of an answer earns some, because clients acknowledge it with
+ *             window updates.
  *
- * A parser and arithmetic: no clock, no memory, no opinion about well-formedness. */
+ * Parsing and arithmetic only: no clock, no allocation, no check of
+ * well-formedness. */
 #ifndef CH_NET_H2_METER_H
 #define CH_NET_H2_METER_H
 #include <stdbool.h>
@@ -23,21 +25,21 @@
 #define CH_H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 struct ch_h2_meter {
-    unsigned char head[9]; /* of the frame that begins */
+    unsigned char head[9]; /* header of the current frame */
     size_t head_n;
-    size_t skip;          /* bytes until the next frame; at first the preface */
-    bool in_block;        /* a request's headers have begun and not ended */
-    size_t block, pieces; /* bytes of them, as they were sent; frames */
-    uint64_t blocks;      /* that have begun */
-    int64_t requests, control; /* thousandths */
-    int64_t at;           /* when both were filled last */
+    size_t skip;          /* bytes until the next frame; first the preface */
+    bool in_block;        /* a header block has begun and not ended */
+    size_t block, pieces; /* its bytes as sent; its frames */
+    uint64_t blocks;      /* header blocks begun so far */
+    int64_t requests, control; /* balances, in thousandths */
+    int64_t at;           /* time of the last refill */
 };
 
 void ch_h2_meter_init(struct ch_h2_meter *m, int64_t now_ms);
-/* Look at bytes before anybody else does. NULL, or what there is too much of
- * (static): the client is not to be listened to any more. */
+/* Inspect bytes before they are processed. Returns NULL, or the kind of frames
+ * in excess (static): the connection must be closed then. */
 const char *ch_h2_meter_feed(struct ch_h2_meter *m, struct ch_sv bytes, int64_t now_ms);
-void ch_h2_meter_answered(struct ch_h2_meter *m); /* a request, to its end */
-void ch_h2_meter_sent(struct ch_h2_meter *m);     /* some of an answer */
+void ch_h2_meter_answered(struct ch_h2_meter *m); /* a request was answered completely */
+void ch_h2_meter_sent(struct ch_h2_meter *m);     /* a frame of an answer was sent */
 
 #endif

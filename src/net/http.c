@@ -1,20 +1,20 @@
 /* http.c -- HTTP calls: one request, one response, four timeouts.
  *
  *   start --> CONNECT --ready--> FIRST_BYTE --bytes--> IDLE --last byte--> done
- *      \----- a waiting connection ----^  \
+ *      \------ an idle connection -----^  \
  *                                          reused and dead: CONNECT, once more
  *
- * A call borrows a connection for its life and gives it back to the pool only
- * if the response ended cleanly: keep-alive agreed, request fully sent, not a
- * byte too many. Everything else closes it.
+ * A call holds a connection for its lifetime. It returns the connection to the
+ * pool only if the response ended cleanly: keep-alive agreed, request
+ * completely sent, no excess byte. In all other cases it closes the connection.
  *
- * One timer serves all four timeouts. It is armed for the earliest moment that
- * could matter and works out what is due when it fires, so data that arrives
- * only stores a time. What is due gets one more pass of the loop: if the whole
- * process was held up, the data may be there and only not read yet.
+ * One timer serves all four timeouts. It is armed for the earliest possible
+ * deadline and checks when it fires which deadline has passed, so arriving data
+ * only stores a time. An expired timeout gets one more pass of the loop: if the
+ * whole process was delayed, the data may have arrived without being read yet.
  *
- * Callbacks may cancel the call they are for. A call that is cancelled while
- * its response is being read stays in memory until the reader has returned. */
+ * Callbacks may cancel their own call. A call that is cancelled while its
+ * response is being read stays allocated until the reader has returned. */
 #include "net/http.h"
 
 #include <inttypes.h>
@@ -41,22 +41,22 @@ struct ch_http_call {
     const struct ch_proxy *proxy; /* borrowed from the client; NULL: direct */
     struct ch_conn *conn;
     struct ch_response response;
-    bool reused;  /* conn had served another call */
-    bool retried; /* that had been so, and it was dead */
+    bool reused;  /* conn served another call before */
+    bool retried; /* a reused connection was dead, sent again */
     bool reading; /* inside ch_response_feed */
-    bool ended;   /* cancelled while reading; freed after it */
+    bool ended;   /* cancelled while reading; freed afterwards */
 
     enum phase phase;
     struct ch_timer timer;
     int64_t since; /* when the phase began, or the last byte came */
     int64_t total_due;
-    bool overdue; /* a timeout has passed; the last chance is running */
+    bool overdue; /* a timeout has passed; one more pass of the loop */
 
     struct ch_task failing;      /* reports *failure */
     struct chela_error *failure; /* owned */
 };
 
-/* A proxy as configured: usable, or the reason why not. */
+/* A configured proxy, or the reason why it is unusable. */
 struct proxy_setting {
     struct ch_proxy *proxy;
     struct chela_error *bad;
@@ -83,7 +83,7 @@ static void http_free_call(struct ch_http_call *call) {
     ch_free(call);
 }
 
-/* Take the call out of everything that could still reach it. */
+/* Remove the call from everything that refers to it. */
 static void detach(struct ch_http_call *call) {
     struct ch_http *h = call->http;
 
@@ -95,11 +95,11 @@ static void detach(struct ch_http_call *call) {
     ch_conn_close(CH_TAKE(call->conn));
 }
 
-/* The last thing a call does; it is gone when this returns. */
+/* The last action of a call, which is freed when this returns. */
 static void http_finish(struct ch_http_call *call, const struct chela_error *err) {
     struct ch_http_handler handler = call->handler;
     void *user = call->user;
-    struct chela_error *failure = CH_TAKE(call->failure); /* err may be it */
+    struct chela_error *failure = CH_TAKE(call->failure); /* err may point to it */
 
     detach(call);
     http_free_call(call);
@@ -176,7 +176,7 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
 
 static void http_on_timer(struct ch_timer *timer);
 
-/* Make sure the timer fires no later than the next moment that matters. */
+/* Arm the timer for the next possible deadline, if it is not due earlier. */
 static void http_arm(struct ch_http_call *call) {
     int64_t due = CH_MIN(call->since + phase_limit(call), call->total_due);
     if (!ch_timer_armed(&call->timer) || due < call->timer.due)
@@ -210,7 +210,7 @@ static void http_enter(struct ch_http_call *call, enum phase phase) {
     http_arm(call);
 }
 
-/* --- the request on its way */
+/* --- sending the request */
 
 static const struct ch_response_events response_events;
 static const struct ch_conn_events conn_events;
@@ -239,8 +239,8 @@ static int connect_anew(struct ch_http_call *call, struct chela_error *err) {
     return ch_conn_open(call->http->shared, &route, &conn_events, call, &call->conn, err);
 }
 
-/* A connection from the pool turned out to be dead: the request cannot have
- * been answered, so ask again, this time where nothing can be stale. */
+/* A pooled connection was dead: the request cannot have been answered, so send
+ * it again on a new connection. */
 static void retry(struct ch_http_call *call) {
     struct chela_error err = {0};
 
@@ -261,7 +261,7 @@ static void http_on_sent(struct ch_conn *c, void *user) {
     struct ch_http_call *call = user;
     (void)c;
     if (call->phase == PHASE_FIRST_BYTE)
-        call->since = http_now(call->http); /* a long upload is not a slow answer */
+        call->since = http_now(call->http); /* a long upload does not count as a slow answer */
 }
 
 /* --- the response */
@@ -269,7 +269,7 @@ static void http_on_sent(struct ch_conn *c, void *user) {
 static bool on_response_head(const struct ch_http_head *head, void *user) {
     struct ch_http_call *call = user;
     if (call->proxy && !call->url.tls && head->status == 407)
-        return false; /* the proxy's word, not the peer's: on_bytes ends it */
+        return false; /* a response of the proxy, not of the peer: on_bytes ends it */
     if (call->handler.on_head)
         call->handler.on_head(head, call->user);
     return !call->ended;
@@ -316,7 +316,7 @@ static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     else if (rc == CH_RESPONSE_STOPPED)
         finish_refused(call);
     else if (rc < 0 && !ch_response_answered(&call->response) && may_retry(call))
-        retry(call); /* left over from what went before on this connection */
+        retry(call); /* data left over from the previous response */
     else if (rc < 0)
         http_finish(call, &err);
     else
@@ -371,7 +371,7 @@ static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
                        "bad URL: credentials do not belong in it (before the '@')");
     rc = ch_request_check(call->req, err);
     if (rc < 0 || call->req->filter)
-        return rc; /* a proxy would connect to addresses the filter never sees */
+        return rc; /* a proxy would connect to addresses unknown to the filter */
     return pick_proxy(call->http, &call->url, &call->proxy, err);
 }
 
@@ -380,7 +380,7 @@ static int launch(struct ch_http_call *call, struct chela_error *err) {
     if (rc < 0)
         return rc;
     struct ch_conn_route route = http_route_of(call);
-    if (!call->req->filter) /* a waiting connection was made without asking it */
+    if (!call->req->filter) /* pooled connections were opened without the filter */
         call->conn = ch_pool_get(&call->http->pool, &route);
     if (!call->conn)
         return connect_anew(call, err);
@@ -462,7 +462,7 @@ struct ch_transport *ch_http_transport(struct ch_http *h) {
     return &h->transport;
 }
 
-/* --- for those who go on as something else */
+/* --- for protocols that begin as HTTP */
 
 int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_conn_route *out,
                   struct chela_error *err) {

@@ -1,8 +1,8 @@
 /* inbound.c -- see inbound.h.
  *
- * http-parser is told to stop after the head, so that whoever owns the
- * connection can refuse a request before its body is read, and after the body,
- * so that a request that was sent ahead stays where it is. */
+ * http-parser stops after the head, so that the owner of the connection can
+ * refuse a request before its body is read. It also stops after the body, so
+ * that a pipelined request stays unparsed. */
 #include "net/inbound.h"
 
 #include "base/limits.h"
@@ -38,9 +38,9 @@ static int on_url(http_parser *p, const char *at, size_t n) {
 static int inbound_on_field(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return ch_inbound_refuse(in, 400, "trailers are not taken");
-    /* Debian's http-parser is built without its strict mode and lets spaces
-     * pass: such a name means one thing to us and another to a proxy. */
+        return ch_inbound_refuse(in, 400, "trailers are not supported");
+    /* Debian's http-parser is built without strict mode and accepts spaces: a
+     * proxy may read such a name differently. */
     if (memchr(at, ' ', n))
         return ch_inbound_refuse(in, 400, "a header's name holds a space");
     if (in->in_value || in->spans.n == 0) {
@@ -70,7 +70,7 @@ static int check_value(struct ch_inbound *in, const char *at, size_t n) {
 static int on_value(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return ch_inbound_refuse(in, 400, "trailers are not taken");
+        return ch_inbound_refuse(in, 400, "trailers are not supported");
     if (check_value(in, at, n) < 0)
         return -1;
     struct span *s = &spans(in)[inbound_span_count(in) - 1];
@@ -98,14 +98,15 @@ int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value)
     return 0;
 }
 
-/* Two ways to tell where a body ends are one too many (request smuggling). */
+/* Refuse a request with two ways to find the end of its body (request
+ * smuggling). */
 static int check_framing(struct ch_inbound *in) {
     struct ch_sv coding = ch_inbound_header(in, "transfer-encoding");
     if (ch_inbound_count(in, "content-length") > 1 || ch_inbound_count(in, "host") > 1 ||
         ch_inbound_count(in, "transfer-encoding") > 1)
         return ch_inbound_refuse(in, 400, "a header came twice");
     if (coding.p && !ch_sv_eq_nocase(ch_sv_trim(coding), CH_SV("chunked")))
-        return ch_inbound_refuse(in, 501, "only the transfer coding chunked is understood");
+        return ch_inbound_refuse(in, 501, "only the transfer coding chunked is supported");
     if (coding.p && ch_inbound_header(in, "content-length").p)
         return ch_inbound_refuse(in, 400, "both Content-Length and Transfer-Encoding");
     if (!coding.p && in->parser.content_length != UINT64_MAX &&
@@ -118,9 +119,9 @@ static int inbound_on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
     if (p->http_major != 1)
-        return ch_inbound_refuse(in, 505, "HTTP/1.1 is spoken here");
+        return ch_inbound_refuse(in, 505, "only HTTP/1.1 is supported");
     if (p->method == HTTP_CONNECT)
-        return ch_inbound_refuse(in, 501, "this is no proxy");
+        return ch_inbound_refuse(in, 501, "proxy requests are not supported");
     if (check_framing(in) < 0)
         return -1;
     http_parser_pause(p, 1);
@@ -170,15 +171,15 @@ static int refuse_unread(struct ch_inbound *in) {
     return CH_INBOUND_REFUSED;
 }
 
-/* What is wrong with the next byte of the head; NULL if nothing. A line that
- * begins with a space continues the header before it for this parser, and may be
- * a header of its own for a proxy. A carriage return without a line feed ends the
- * head for this parser, which does not look at the byte after it. */
+/* The fault of the next byte of the head; NULL: none. A line that begins with a
+ * space continues the previous header for this parser, and may be a separate
+ * header for a proxy. A carriage return without a line feed ends the head for
+ * this parser, which ignores the byte after it. */
 static const char *fault_of_line(const struct ch_inbound *in, char c) {
     if (in->after_cr && c != '\n')
         return "a carriage return without a line feed";
     if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
-        return "a header goes over two lines";
+        return "a header spans two lines";
     return NULL;
 }
 
@@ -200,7 +201,8 @@ static size_t sound_bytes(struct ch_inbound *in, struct ch_sv bytes, const char 
     return bytes.n;
 }
 
-/* A paused parser gives the last byte it looked at back: it is fed again. */
+/* A paused parser has not consumed the last byte it reports: the byte is fed
+ * again. */
 enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes, size_t *taken) {
     bool had_head = in->has_head;
     *taken = 0;
@@ -208,12 +210,13 @@ enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes,
         return CH_INBOUND_REFUSED;
     if (in->whole)
         return CH_INBOUND_WHOLE;
-    /* The parser sees the bytes before the fault first: what it refuses in them
-     * counts, so that the status does not depend on how the bytes were split. */
+    /* The parser sees the bytes before the fault first, and its errors take
+     * precedence, so that the status does not depend on how the bytes were
+     * split. */
     const char *fault;
     size_t sound = sound_bytes(in, bytes, &fault);
     http_parser_pause(&in->parser, 0);
-    if (sound) /* 0 bytes would tell it that the connection has ended */
+    if (sound) /* 0 bytes would signal the end of the connection */
         *taken = http_parser_execute(&in->parser, &settings, bytes.p, sound);
     enum http_errno error = HTTP_PARSER_ERRNO(&in->parser);
     if (in->refused || (error != HPE_OK && error != HPE_PAUSED))

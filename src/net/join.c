@@ -1,12 +1,13 @@
 /* join.c -- see join.h.
  *
- * A backslash is not taken for a slash, as browsers do: it is encoded, and so
- * cannot make a host of a path. */
+ * Unlike in browsers a backslash does not count as a slash: it is encoded, so
+ * it cannot turn a path into a host. */
 #include "net/join.h"
 
 #include "base/uri.h"
 
-/* Without white space around it and line breaks inside; encoded. */
+/* Append ref without surrounding white space and inner line breaks,
+ * percent-encoded. */
 static void join_clean(struct ch_buf *out, struct ch_sv ref) {
     while (ref.n && (unsigned char)ref.p[0] <= ' ')
         ref = ch_sv(ref.p + 1, ref.n - 1);

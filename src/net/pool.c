@@ -1,5 +1,5 @@
-/* pool.c -- see pool.h. A list in order of age; looking through it is cheap
- * because nearly always the newest connection is the one wanted. */
+/* pool.c -- see pool.h. A list in order of age. The search is cheap, because
+ * the newest connection nearly always matches. */
 #include "net/pool.h"
 
 #include "base/limits.h"

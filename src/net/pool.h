@@ -1,8 +1,8 @@
-/* pool.h -- connections that wait for their next request.
+/* pool.h -- idle connections that wait for their next request.
  *
- * The newest is taken first: it is the least likely to have been closed by the
- * peer, and the others may expire. A connection that ends or speaks while it
- * waits is closed. The number and the age of waiting connections are bounded. */
+ * The newest connection is taken first: the peer is least likely to have closed
+ * it, and the others may expire. A connection that ends or receives data while
+ * idle is closed. The number and the age of idle connections are bounded. */
 #ifndef CH_NET_POOL_H
 #define CH_NET_POOL_H
 #include "net/conn.h"
@@ -11,16 +11,16 @@ struct ch_pool {
     struct ch_loop *loop;
     struct ch_conn *newest, *oldest;
     size_t count;
-    struct ch_timer expiry; /* due when the oldest may be too old */
+    struct ch_timer expiry; /* due when the oldest connection may expire */
 };
 
 void ch_pool_init(struct ch_pool *p, struct ch_loop *loop);
 void ch_pool_release(struct ch_pool *p); /* closes all */
 
-/* Takes c over. */
+/* Takes ownership of c. */
 void ch_pool_put(struct ch_pool *p, struct ch_conn *c);
 
-/* A connection along the route, now the caller's, or NULL. */
+/* An idle connection along the route, which the caller then owns, or NULL. */
 struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_conn_route *route);
 
 #endif

@@ -16,7 +16,8 @@ static int proxy_hex_value(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A '%' that starts no escape stands for itself: passwords are typed by hand. */
+/* Percent-decode. A '%' without a valid escape is literal: passwords are typed
+ * by hand. */
 static void add_decoded(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         int hi = -1, lo = -1;
@@ -121,8 +122,8 @@ static bool proxy_name_matches(struct ch_sv entry, struct ch_sv host) {
     return host.n > entry.n && ch_sv_eq_nocase(ch_sv(host.p + host.n - entry.n, entry.n), entry);
 }
 
-/* Take ":port" off the entry; false when it names another port. More than one
- * colon means an IPv6 address, which has a port only behind brackets. */
+/* Remove ":port" from the entry; false if it names another port. More than one
+ * colon means an IPv6 address, which has a port only after brackets. */
 static bool cut_port(struct ch_sv *entry, uint16_t port) {
     struct ch_sv rest = *entry;
     unsigned want;
@@ -179,7 +180,7 @@ int ch_proxy_refused(const struct ch_proxy *p, int status, const char *target,
                      struct chela_error *err) {
     if (status == 407)
         return ch_fail(err, CHELA_EAUTH, "proxy %s:%u wants credentials (HTTP 407)%s", p->host,
-                       p->port, p->auth ? ": it did not accept the ones in its URL" : "");
+                       p->port, p->auth ? ": the credentials in its URL were rejected" : "");
     return ch_fail(err, status == 403 ? CHELA_EPERM : CHELA_ENET,
                    "proxy %s:%u refused a connection to %s (HTTP %d)", p->host, p->port, target,
                    status);

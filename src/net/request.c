@@ -1,9 +1,9 @@
 /* request.c -- see request.h.
  *
- * Headers come from configuration, from hooks and from tools. One that frames
- * the message (Content-Length, Transfer-Encoding, ...) or that holds a line
- * break would let its author write a second request, so it is refused here,
- * in the one place all requests pass. */
+ * Headers come from configuration, hooks and tools. A header that frames the
+ * message (Content-Length, Transfer-Encoding, ...) or contains a line break
+ * would let its author write a second request. All requests pass this file,
+ * which refuses such headers. */
 #include "net/request.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static bool is_field_value(struct ch_sv s) {
     return true;
 }
 
-/* Headers about this connection or this message's framing: ours to set. */
+/* Headers about the connection or the framing: only this client sets them. */
 static bool is_reserved(struct ch_sv name) {
     static const struct ch_sv reserved[] = {
         {"content-length", 14},
@@ -100,7 +100,7 @@ static void add_request_line(struct ch_buf *out, const char *method, const struc
     CH_BUF_LIT(out, " HTTP/1.1\r\n");
 }
 
-/* Close to the final size, so that the buffer is allocated once. */
+/* Estimate the size, so that the buffer is allocated once. */
 static size_t net_request_estimate(const struct ch_http_request *req, const struct ch_url *url) {
     size_t n = 192 + 2 * url->host.n + url->target.n;
     for (size_t i = 0; i < req->nheaders; i++)

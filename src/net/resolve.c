@@ -1,7 +1,7 @@
 /* resolve.c -- see resolve.h.
  *
- * One record per name. While libuv works on it, it belongs to libuv as well:
- * the resolver may go away first, and then the record ends with its lookup. */
+ * One record per name. During a lookup libuv uses the record too: if the
+ * resolver is freed first, the record is freed when its lookup ends. */
 #include "net/resolve.h"
 
 #include <netdb.h>
@@ -12,11 +12,11 @@
 
 struct record {
     uv_getaddrinfo_t req;
-    struct ch_resolver *owner; /* NULL: gone */
+    struct ch_resolver *owner; /* NULL: the resolver is freed */
     struct record *next;
     char *host; /* owned */
     struct ch_name_lookup *waiting;
-    bool busy; /* being looked up, or telling */
+    bool busy; /* lookup in progress, or callbacks being called */
     int64_t known_since;
     struct ch_addresses list;
 };
@@ -78,7 +78,8 @@ static const struct addrinfo *resolve_next_of(const struct addrinfo *a, bool sam
     return a;
 }
 
-/* Keep the system's order within a family, alternate between the two. */
+/* Keep the system's order within a family, and alternate between the two
+ * families. */
 static void resolve_keep(struct ch_addresses *list, const struct addrinfo *all) {
     int first = all->ai_family;
     const struct addrinfo *side[2] = {resolve_next_of(all, true, first),
@@ -94,7 +95,7 @@ static void resolve_keep(struct ch_addresses *list, const struct addrinfo *all) 
     }
 }
 
-/* The record leaves the list; it may still be busy. */
+/* Remove the record from the list; it may still be busy. */
 static void resolve_drop(struct ch_resolver *r, struct record *rec) {
     struct record **at = &r->records;
     while (*at != rec)

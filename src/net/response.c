@@ -1,9 +1,8 @@
 /* response.c -- see response.h.
  *
- * The text of all headers is gathered in one buffer with the names in lower
- * case; spans remember where each part lies, because the buffer moves as it
- * grows. Both are dropped when the head is delivered, so a response whose body
- * is being waited for holds no memory. */
+ * The text of all headers is in one buffer, with names in lower case. Spans
+ * hold offsets, because the buffer moves as it grows. Both are released when
+ * the head is delivered, so a response that waits for its body holds no memory. */
 #include "net/response.h"
 
 #include <inttypes.h>
@@ -16,7 +15,7 @@ struct span {
     uint32_t name, name_n, value, value_n;
 };
 
-/* Why we, and not the parser, stopped reading. */
+/* Why this file, not the parser, stopped reading. */
 enum { REFUSED_NOT, REFUSED_HEADERS, REFUSED_BODY, REFUSED_INTERIM, REFUSED_NAME };
 
 #define TYPICAL_HEAD 512 /* one allocation instead of five */
@@ -38,8 +37,8 @@ static int on_header_field(http_parser *p, const char *at, size_t n) {
     struct ch_response *r = p->data;
     if (r->head_out)
         return 0; /* a trailer */
-    /* Debian's http-parser is built without its strict mode and lets spaces
-     * pass; "Transfer-Encoding : chunked" must not be taken for nothing. */
+    /* Debian's http-parser is built without strict mode and accepts spaces;
+     * "Transfer-Encoding : chunked" must not be ignored. */
     if (memchr(at, ' ', n))
         return response_refuse(r, REFUSED_NAME);
     if (r->in_value || r->spans.n == 0) {
@@ -99,7 +98,7 @@ static bool is_interim(const http_parser *p) {
     return p->status_code / 100 == 1;
 }
 
-/* To http-parser 0 means go on and 1 that no body follows. */
+/* For http-parser, 0 means continue and 1 means that no body follows. */
 static int on_headers_complete(http_parser *p) {
     struct ch_response *r = p->data;
     if (is_interim(p)) {
@@ -131,7 +130,8 @@ static int on_message_complete(http_parser *p) {
     if (is_interim(p))
         return 0;
     r->done = true;
-    /* Both ways to say where the body ends: read it, trust nothing after. */
+    /* Both chunked and Content-Length: read the body, but do not reuse the
+     * connection. */
     bool two_lengths = (p->flags & F_CHUNKED) && (p->flags & F_CONTENTLENGTH);
     r->keep_alive = http_should_keep_alive(p) && !two_lengths;
     http_parser_pause(p, 1);

@@ -1,11 +1,10 @@
-/* response.h -- reads one HTTP/1.x response from bytes.
+/* response.h -- parse one HTTP/1.x response.
  *
- * A pure object: bytes in, events out; it knows no socket and no clock, so it
- * is tested and fuzzed alone and gives the same events however the bytes are
- * split. It reads chunked, counted and close-delimited bodies, skips 1xx
- * responses and trailers, and stops at the response's last byte: what follows
- * is not its business, only reported as unused. All of it is bounded by
- * limits.h. The grammar itself is http-parser's. */
+ * Bytes in, events out, without a socket or a clock. The same bytes give the
+ * same events however they are split. Reads chunked, counted and
+ * close-delimited bodies, skips 1xx responses and trailers, and stops at the
+ * last byte of the response; following bytes are reported as unused. limits.h
+ * bounds all parts. http-parser implements the grammar. */
 #ifndef CH_NET_RESPONSE_H
 #define CH_NET_RESPONSE_H
 #include <http_parser.h>
@@ -26,13 +25,13 @@ struct ch_response {
     const struct ch_response_events *events;
     void *user;
     const char *peer;        /* borrowed; for messages */
-    struct ch_buf text;      /* header names and values until the head is out */
-    struct ch_buf spans;     /* where each of them lies in text */
+    struct ch_buf text;      /* header names and values until the head is delivered */
+    struct ch_buf spans;     /* offsets of each of them in text */
     uint64_t max_body, body; /* allowed, seen */
     unsigned interim;        /* 1xx responses so far */
-    int refused;             /* why reading was given up, if it was */
+    int refused;             /* why reading was refused; 0: not refused */
     bool skip_body;          /* set for the answer to HEAD or CONNECT */
-    bool any;                /* a byte was fed */
+    bool any;                /* at least one byte was fed */
     bool in_value, head_out, done, stopped, keep_alive;
 };
 
@@ -40,17 +39,18 @@ void ch_response_init(struct ch_response *r, const char *peer,
                       const struct ch_response_events *events, void *user);
 void ch_response_release(struct ch_response *r);
 
-/* Feed bytes; *used is how many belong to this response. Returns a
- * ch_response_result or CHELA_EPROTO, CHELA_ELIMIT. The object must outlive
- * the call even if an event makes its owner go away. */
+/* Feed bytes; *used is the number that belong to this response. Returns a
+ * ch_response_result or CHELA_EPROTO, CHELA_ELIMIT. The object must stay valid
+ * during the call even if an event frees its owner. */
 int ch_response_feed(struct ch_response *r, struct ch_sv bytes, size_t *used,
                      struct chela_error *err);
 
-/* The peer closed: CH_RESPONSE_DONE if that ends the body, else CHELA_ENET. */
+/* The peer closed the connection: CH_RESPONSE_DONE if this ends the body, else
+ * CHELA_ENET. */
 int ch_response_eof(struct ch_response *r, struct chela_error *err);
 
-/* A status line was read. Until then it is unknown whether the bytes are an
- * answer at all. */
+/* Whether a status line was read. Before that it is unknown whether the bytes
+ * are a response. */
 bool ch_response_answered(const struct ch_response *r);
 
 #endif

@@ -1,8 +1,7 @@
-/* server.c -- see server.h. Listening, and who of those that connect may stay.
+/* server.c -- see server.h: listening, and which clients may stay connected.
  *
- * What files the process may open is shared with everything else it does, so a
- * part of them is not for clients: a crowd must not keep an agent from reading
- * a file. */
+ * The limit on open files is shared with the whole process, so some descriptors
+ * are reserved: many clients must not keep an agent from opening a file. */
 #include "net/server.h"
 
 #include <arpa/inet.h>
@@ -15,9 +14,9 @@
 #include "net/exchange.h"
 
 #define BACKLOG 511
-#define FILES_KEPT 128 /* for other things than clients; half of them if there are few */
+#define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
-/* --- who may stay */
+/* --- which clients may stay */
 
 static size_t room_for_clients(void) {
     struct rlimit files;
@@ -34,8 +33,9 @@ void ch_server_known(struct ch_client *c) {
     c->server->nunknown--;
 }
 
-/* The oldest from that address which never asked for anything, if they are too
- * many; else NULL. Who has is not counted: it may be a proxy, for many. */
+/* The oldest client of the address without an accepted request, if there are
+ * too many of them; else NULL. Clients with an accepted request do not count:
+ * the address may be a proxy for many. */
 static struct ch_client *one_too_many(const struct ch_server *s, const unsigned char from[16]) {
     struct ch_client *oldest = NULL;
     size_t n = 0;
@@ -51,8 +51,8 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
     return n > CH_LIMIT_CLIENTS_ADDRESS ? oldest : NULL;
 }
 
-/* One that shows nothing is welcome as long as there is room; the oldest of
- * these makes it. */
+/* Clients without a request in progress may stay while there is room; otherwise
+ * the oldest of them is dropped. */
 void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
     ch_list_add(&s->unknown, &c->waiting);
@@ -115,14 +115,14 @@ static void on_connection(uv_stream_t *listener, int status) {
     s->nclients++;
     ch_list_add(&s->clients, &c->link);
     if (ch_h1_accept(c, &err) < 0) {
-        ch_log(CH_LOG_WARN, "server", "cannot take a connection: %s", err.message);
+        ch_log(CH_LOG_WARN, "server", "cannot serve a connection: %s", err.message);
         return;
     }
     keep_address(c);
     ch_server_unknown(c);
 }
 
-/* --- life */
+/* --- creating and closing */
 
 static void free_server(struct ch_server *s) {
     ch_identity_unref(s->identity);
@@ -149,7 +149,7 @@ static int server_read_address(const char *text, struct sockaddr_storage *out,
     char *end = NULL;
     long port = colon && colon[1] ? strtol(colon + 1, &end, 10) : -1;
     if (port < 0 || port > 65535 || *end || colon == text)
-        return ch_fail(err, CHELA_EINVAL, "'%s' is no address to listen at: use HOST:PORT", text);
+        return ch_fail(err, CHELA_EINVAL, "'%s' is not an address to listen at: use HOST:PORT", text);
     bool bracketed = text[0] == '[' && colon[-1] == ']';
     CH_AUTOFREE char *host = bracketed ? ch_strndup(text + 1, (size_t)(colon - text) - 2)
                                        : ch_strndup(text, (size_t)(colon - text));
@@ -158,7 +158,7 @@ static int server_read_address(const char *text, struct sockaddr_storage *out,
                   : uv_ip4_addr(ip, (int)port, (struct sockaddr_in *)out) == 0)
         return 0;
     return ch_fail(err, CHELA_EINVAL,
-                   "'%s' is no address to listen at: the host is an IP address ([::1] for IPv6) "
+                   "'%s' is not an address to listen at: the host is an IP address ([::1] for IPv6) "
                    "or localhost",
                    text);
 }
@@ -182,7 +182,8 @@ static void on_listener_closed(uv_handle_t *h) {
     closed_one(h->data);
 }
 
-/* The number of a socket that somebody opened for us, "fd:3"; -1: it is none. */
+/* The descriptor number of an inherited socket, "fd:3"; -1 if listen has
+ * another form. */
 static int handed_down(const char *listen) {
     char *end;
     long fd = strncmp(listen, "fd:", 3) == 0 ? strtol(listen + 3, &end, 10) : -1;
@@ -272,7 +273,7 @@ void ch_server_close(struct ch_server *s) {
     for (struct ch_client *c; (c = CH_LIST_FIRST(&s->clients, struct ch_client, link));)
         c->ops->drop(c);
     close_listener(s);
-    if (s->handles == 0) /* drained, and all of it was closed before */
+    if (s->handles == 0) /* already drained, and everything is closed */
         free_server(s);
 }
 

@@ -1,21 +1,23 @@
-/* server.h -- HTTP for those who call us, over TLS if we have a certificate:
- * HTTP/2 for who speaks it, a stream being an exchange like any other; else
- * HTTP/1.1.
+/* server.h -- the HTTP server: HTTP/1.1 and HTTP/2, with TLS if there is a
+ * certificate.
  *
- * A server listens and reads requests; what they mean is its owner's business.
- * An exchange is one request and its answer. It is handed to the owner twice:
- * when its head is there (an answer given then spares reading the body) and
- * when all of it is. From then on it is the owner's, until they answered it in
- * whole, or `gone` says that the client left: afterwards the pointer means
- * nothing.
+ * A server listens and reads requests; its owner interprets them. An exchange
+ * is one request and its answer; with HTTP/2 each stream is an exchange. The
+ * owner gets an exchange twice: when the head is complete (answering then
+ * avoids reading the body) and when the whole request is complete. From then on
+ * the owner holds the exchange until the answer is complete, or until `gone`
+ * reports that the client left; afterwards the pointer is invalid.
  *
  *   READ head, body --request--> ANSWER --respond, end--> READ the next one
  *      any --deadline, bound, client left--> closed       (a stream: closed)
  *
- * Slow clients: each phase has a deadline of its own that no trickle of bytes
- * extends. Connections that show no request, not yet or not any more, are bounded
- * in number, in all and from one address, and the oldest of them makes room. A
- * reader that lags behind its stream by more than a bound is dropped, alone. */
+ * Slow clients: each phase has its own deadline, which a trickle of bytes does
+ * not extend. Connections without a request in progress are bounded in number,
+ * in total and per address; the oldest is dropped to make room. A client that
+ * lags behind its stream by more than a bound is dropped; other clients are not
+ * affected.
+ *
+ * All functions are for the loop thread. */
 #ifndef CH_NET_SERVER_H
 #define CH_NET_SERVER_H
 #include "io/loop.h"
@@ -26,62 +28,63 @@ struct ch_exchange;
 struct ch_identity; /* wire.h */
 
 struct ch_server_opts {
-    /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": the socket that
-     * this process was given under that number, bound already. */
+    /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": an inherited
+     * socket with that descriptor number, already bound. */
     const char *listen;
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
-    /* Both are called on the loop thread, never from inside a call below. */
+    /* Both are called on the loop thread, never from inside a function of this
+     * header. */
     void (*head)(struct ch_exchange *x, void *user);
     void (*request)(struct ch_exchange *x, void *user);
     void *user;
 };
 
-/* CHELA_EINVAL: no such form of address; CHELA_EIO: cannot listen there. */
+/* CHELA_EINVAL: invalid form of address; CHELA_EIO: cannot listen there. */
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err);
-/* Where it listens, with the port that the system chose: "127.0.0.1:8787". */
+/* The address it listens on, with the actual port: "127.0.0.1:8787". */
 const char *ch_server_address(const struct ch_server *s);
-/* Speak TLS with who connects from now on; the reference is taken. NULL: do not. */
+/* Use TLS for new connections; takes over the reference. NULL: no TLS. */
 void ch_server_identify(struct ch_server *s, struct ch_identity *id);
-/* Take no new connections; what is being answered goes on, and each connection
+/* Accept no new connections. Answers in progress continue, and each connection
  * is closed after its answer. */
 void ch_server_drain(struct ch_server *s);
 size_t ch_server_clients(const struct ch_server *s);
-/* Close everything; no callback after this. The loop must run once more. */
+/* Close all connections; no callback after this. The loop must run once more. */
 void ch_server_close(struct ch_server *s);
 
-/* --- an exchange: what was asked. Texts are borrowed until the answer begins. */
+/* --- an exchange: the request. Texts are borrowed until the answer begins. */
 const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x);
-/* The address of the other end, without its port; until the next call. */
+/* The peer's address without its port; valid until the next call. */
 const char *ch_exchange_peer(struct ch_exchange *x);
 
-/* Tell who answers later that the client left. Not called once the answer is
- * complete. */
+/* Notify an owner that answers later when the client leaves. Not called once
+ * the answer is complete. */
 void ch_exchange_attach(struct ch_exchange *x, void (*gone)(struct ch_exchange *x, void *user),
                         void *user);
 
-/* --- its answer. A header of it, before respond or stream. */
+/* --- an exchange: the answer. Headers must be added before respond or stream. */
 void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value);
-/* All of it. type: of the content; NULL: there is none. */
+/* The whole answer. type: content type; NULL: no content. */
 void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body);
-/* In pieces: begin, write, end. */
+/* A streamed answer: begin, write, end. */
 void ch_exchange_stream(struct ch_exchange *x, int status, const char *type);
 /* CHELA_ELIMIT: the client lags too far behind; `gone` follows. */
 int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes);
 void ch_exchange_end(struct ch_exchange *x);
-/* Bytes of the answer that the client has yet to take. */
+/* Bytes of the answer that the client has not taken yet. */
 size_t ch_exchange_lag(const struct ch_exchange *x);
-/* Leave HTTP, in place of an answer: 101 with the headers so far. From then on write
- * sends bytes as they are, however many wait: who lags is their matter. What comes
- * is told to `heard`, which may end the exchange. Only where the connection carries
- * nothing else: not over HTTP/2. */
+/* Upgrade: answer 101 with the headers added so far. Afterwards write sends
+ * bytes as they are, without a bound: the caller watches the lag. Received
+ * bytes go to `heard`, which may end the exchange. Only possible where the
+ * connection carries one exchange: not over HTTP/2. */
 bool ch_exchange_can_upgrade(const struct ch_exchange *x);
 void ch_exchange_upgrade(struct ch_exchange *x,
                          void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user),
                          void *user);
-/* Hang up on the client; `gone` follows. */
+/* Close the client's connection; `gone` follows. */
 void ch_exchange_expel(struct ch_exchange *x);
-/* Cut it off: what was said is not whole. `gone` is not called. */
+/* Abort an incomplete answer. `gone` is not called. */
 void ch_exchange_abort(struct ch_exchange *x);
 
 #endif

@@ -1,12 +1,13 @@
 /* sigv4.c -- see sigv4.h.
  *
  *   canonical request   method, path, query, headers, digest of the body
- *   string to sign      algorithm, time, scope (day/region/service), its digest
+ *   string to sign      algorithm, time, scope (day/region/service), digest of
+ *                       the canonical request
  *   signing key         secret → day → region → service → "aws4_request"
  *   signature           HMAC of the string with the key
  *
- * The path is encoded once more than it is sent: "%3A" on the line is "%253A"
- * under the signature. The query is not. */
+ * For the signature the path is encoded once more than it is sent: "%3A" in the
+ * request is "%253A" in the signature. The query is not. */
 #include "net/sigv4.h"
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void sigv4_drop_segment(struct ch_buf *path) {
     path->n -= path->n > 1;
 }
 
-/* Without empty and dotted segments, each encoded as it stands. */
+/* Append the path without empty and dotted segments, each encoded as it is. */
 static void sigv4_add_path(struct ch_buf *out, struct ch_sv path) {
     CH_BUF_AUTO clean = {0};
     bool slash = path.n > 1 && path.p[path.n - 1] == '/';
@@ -86,7 +87,7 @@ static int hex_digit(char c) {
                                                 : -1;
 }
 
-/* What the text stands for, encoded in the one way that is signed. */
+/* Decode and encode s again, in the form used for signatures. */
 static void add_normalised(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         int high = s.p[i] == '%' && i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
@@ -150,7 +151,7 @@ static struct ch_sv sigv4_lower(struct ch_arena *a, struct ch_sv s) {
     return ch_sv(copy, s.n);
 }
 
-/* Trimmed, and with one blank for many. */
+/* Append a value, trimmed and with runs of blanks collapsed. */
 static void sigv4_add_value(struct ch_buf *out, struct ch_sv value) {
     value = ch_sv_trim(value);
     for (size_t i = 0; i < value.n; i++) {
@@ -162,7 +163,7 @@ static void sigv4_add_value(struct ch_buf *out, struct ch_sv value) {
     }
 }
 
-/* The headers that are signed, as lines, and their names, as a list. */
+/* Append the signed headers as lines, and their names as a list. */
 static void sigv4_add_headers(struct ch_buf *lines, struct ch_buf *names,
                               const struct ch_header *headers, size_t n, struct ch_sv host,
                               struct ch_arena *a) {
@@ -219,7 +220,7 @@ static void sigv4_add_signature(struct ch_buf *out, const struct ch_sigv4 *who, 
     explicit_bzero(key, sizeof(key));
 }
 
-/* The request's own headers and those of a signature but for the last. */
+/* The request's own headers and all headers of the signature except the last. */
 static struct ch_header *new_headers(const struct ch_sigv4 *who, const char *when,
                                      struct ch_arena *a, const struct ch_http_request *req,
                                      size_t *n) {

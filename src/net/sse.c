@@ -1,11 +1,11 @@
 /* sse.c -- see sse.h.
  *
- * The hot path is an event of one or two whole lines inside the chunk: name
- * and data are then slices of the chunk and nothing is copied. What is not
- * delivered by the end of a feed is copied out of the chunk (keep_rest).
+ * The hot path is an event of one or two whole lines inside the chunk: name and
+ * data are then slices of the chunk, without copying. Data that is not
+ * delivered by the end of a feed is copied (keep_rest).
  *
- * Finding line ends is two memchr runs over each chunk, one for LF and one for
- * CR: each keeps the next hit until the line has moved past it, so a stream
+ * Line ends are found with two memchr runs over each chunk, one for LF and one
+ * for CR. Each keeps its next hit until the line has moved past it, so a stream
  * that uses only one of them is still scanned once. */
 #include "net/sse.h"
 
@@ -13,7 +13,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-/* Where the next LF and CR are; at or behind the line's start: not known. */
+/* The positions of the next LF and CR; a position before the line's start is
+ * outdated. */
 struct line_ends {
     const char *lf, *cr, *end;
 };
@@ -43,7 +44,7 @@ static const char *sse_find(const char *from, const char *end, char c) {
     return hit ? hit : end;
 }
 
-/* End of the line that starts at p, or e->end. */
+/* The end of the line that starts at p, or e->end. */
 static const char *sse_line_end(struct line_ends *e, const char *p) {
     if (e->lf < p)
         e->lf = sse_find(p, e->end, '\n');
@@ -52,7 +53,7 @@ static const char *sse_line_end(struct line_ends *e, const char *p) {
     return CH_MIN(e->lf, e->cr);
 }
 
-/* Deliver the event. `stopped` is set around the call, so that a callback that
+/* Deliver the event. `stopped` is set during the call, since a callback that
  * returns false may have released s. */
 static bool dispatch(struct ch_sse *s) {
     struct ch_sv name = s->name_now, data = s->data_now;
@@ -69,12 +70,12 @@ static bool dispatch(struct ch_sse *s) {
     return true;
 }
 
-/* Copy a slice into its buffer, unless it is there already. */
+/* Copy a slice into its buffer, unless it is already there. */
 static void sse_keep(struct ch_buf *b, struct ch_sv *now) {
     if (now->p == b->p)
         return;
     ch_buf_clear(b);
-    if (now->n > 0) /* most events have no name: no buffer for it */
+    if (now->n > 0) /* most events have no name and need no buffer */
         ch_buf_add_sv(b, *now);
     *now = ch_buf_sv(b);
 }
@@ -94,8 +95,8 @@ static bool sse_add_data(struct ch_sse *s, struct ch_sv value) {
     return true;
 }
 
-/* One line that is not empty. Fields other than data and event are ignored,
- * and so are comments, whose field name is empty. */
+/* Process a line that is not empty. Ignores fields other than data and event,
+ * and comments, whose field name is empty. */
 static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
     s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
     if (s->in_json)
@@ -116,7 +117,7 @@ static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
     return true;
 }
 
-/* Returns false when decoding is over: stopped, or *rc says why. */
+/* Returns false when decoding is over: stopped, or *rc holds the error. */
 static bool sse_take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela_error *err) {
     if (line.n > s->max) {
         *rc = sse_too_large(s, err);
@@ -136,8 +137,8 @@ static bool sse_take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct c
     return true;
 }
 
-/* The chunk ends: copy what the event in progress and the line in progress
- * have of it. `carried` means that s->line is still being added to. */
+/* At the end of a chunk, copy the parts of the current event and the current
+ * line that are in it. `carried`: s->line is still incomplete. */
 static int keep_rest(struct ch_sse *s, struct ch_sv rest, bool carried, struct chela_error *err) {
     sse_keep(&s->name, &s->name_now);
     sse_keep(&s->data, &s->data_now);

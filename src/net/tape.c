@@ -1,5 +1,5 @@
-/* tape.c -- see tape.h. Trees are walked in the order of their nodes, so that
- * what a model sent never drives recursion. */
+/* tape.c -- see tape.h. Trees are walked in node order, so that a model's
+ * output never drives recursion. */
 #include "net/tape.h"
 
 #include "base/base64.h"
@@ -10,9 +10,9 @@
 #include "net/eventstream.h"
 #include "json/writer.h"
 
-#define SHOWN 60 /* bytes of a value that differs */
+#define SHOWN 60 /* bytes shown of a value that differs */
 
-/* --- words of this machine */
+/* --- placeholders */
 
 void ch_tape_words_add(struct ch_tape_words *w, const char *text, const char *word) {
     if (w->n == CH_LEN(w->list) || strlen(text) < 2)
@@ -99,7 +99,8 @@ static bool is_secret_name(struct ch_sv name) {
     return tape_is_one_of(name, names, CH_LEN(names));
 }
 
-/* "https://user:pw@host/path?key=..&a=b" with neither password nor key. */
+/* Append a URL such as "https://user:pw@host/path?key=..&a=b" without password
+ * and key. */
 static void scrub_url(struct ch_sv url, struct ch_buf *out) {
     struct ch_sv query = url;
     struct ch_sv base = ch_sv_split(&query, '?');
@@ -147,7 +148,7 @@ static void clean_string(const struct ch_tape_words *w, struct ch_arena *a, stru
     v->flags = 0;
 }
 
-/* The tree was just made, in an arena of our own: it may be changed. */
+/* The tree is a private copy in its own arena, so it may be changed. */
 static void clean_tree(const struct ch_tape_words *w, struct ch_arena *a, const struct ch_json *v) {
     struct ch_json *nodes = (struct ch_json *)v;
     size_t n = v->type >= CH_JSON_ARRAY ? v->nodes : 1;
@@ -223,7 +224,7 @@ void ch_tape_headers(const struct ch_http_head *head, struct ch_buf *out) {
     ch_jw_end(&jw, '}');
 }
 
-/* Event by event, each with the blank line that ends it. */
+/* Write each event as one text, including the blank line that ends it. */
 static void tape_write_events(struct ch_sv text, struct ch_jw *jw) {
     ch_jw_begin(jw, '[');
     while (text.n) {
@@ -245,8 +246,8 @@ static void tape_unmask(struct ch_sv text, struct ch_buf *out, void *words) {
     ch_tape_show(words, text, out);
 }
 
-/* A message that was cut off or damaged has no sizes to mend: if there is
- * something to replace in it, it ends there. It is no whole message either way. */
+/* The rest of a stream after a truncated or damaged message. Its sizes cannot
+ * be corrected: if text in it must be replaced, the rest ends there. */
 static void change_rest(struct ch_sv rest, ch_es_payload_fn *fn, void *words, struct ch_buf *out) {
     CH_BUF_AUTO changed = {0};
     fn(rest, &changed, words);
@@ -274,7 +275,7 @@ void ch_tape_show_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struc
     change_bytes(w, bytes, tape_unmask, out);
 }
 
-/* Its sizes and checksums may read as text by chance. */
+/* Its sizes and checksums may look like text by chance. */
 static bool is_eventstream(struct ch_sv headers) {
     return memmem(headers.p, headers.n, "amazon.eventstream", 18) != NULL;
 }
@@ -309,7 +310,7 @@ static bool is_same_node(const struct ch_json *a, const struct ch_json *b) {
     return a->type < CH_JSON_NUMBER || a->type > CH_JSON_STRING || memcmp(a->s, b->s, a->n) == 0;
 }
 
-/* Where two texts part, a little before. */
+/* The offset of the first difference, minus some context. */
 static size_t parting(struct ch_sv a, struct ch_sv b) {
     size_t i = 0;
     while (i < a.n && i < b.n && a.p[i] == b.p[i])
@@ -336,7 +337,7 @@ static void show_value(const struct ch_json *v, size_t from, struct ch_buf *out)
     }
 }
 
-/* The first node, in document order, that is not the same in both. */
+/* Report the first node, in document order, that differs. */
 static void tape_explain(const char *member, const struct ch_json *a, const struct ch_json *b,
                          struct ch_buf *why) {
     size_t n = a->type >= CH_JSON_ARRAY ? a->nodes : 1, i = 0;

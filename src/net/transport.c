@@ -1,4 +1,4 @@
-/* transport.c -- what all transports share. */
+/* transport.c -- functions for all transports. */
 #include "net/transport.h"
 
 struct ch_sv ch_header_find(const struct ch_header *headers, size_t n, const char *name) {

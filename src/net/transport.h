@@ -1,8 +1,8 @@
-/* transport.h -- how bytes reach a model service and come back.
+/* transport.h -- the interface for HTTP requests.
  *
- * One interface for the HTTP client, the scripted model and recorded
- * cassettes, so that everything above is one code path. A transport moves
- * bytes; it knows nothing of models, retries or JSON. */
+ * The HTTP client, the scripted model and recorded cassettes implement it, so
+ * that higher layers have one code path. A transport moves bytes; it knows
+ * nothing of models, retries or JSON. */
 #ifndef CH_NET_TRANSPORT_H
 #define CH_NET_TRANSPORT_H
 #include <stdint.h>
@@ -14,16 +14,16 @@ struct ch_header {
     struct ch_sv name, value;
 };
 
-struct ch_http_timeouts { /* milliseconds, 0: the default in limits.h */
+struct ch_http_timeouts { /* milliseconds; 0: the default in limits.h */
     int64_t connect, first_byte, idle, total;
 };
 
 struct sockaddr;
 
-/* Who may be connected to. Asked about every address right before it is
- * connected to, so that neither spellings nor name servers can get around it. */
+/* Decides which addresses may be connected to. Asked about every address right
+ * before connecting, so that neither spellings nor DNS can bypass it. */
 struct ch_address_filter {
-    /* NULL lets it pass; otherwise what kind of address it is (static). */
+    /* NULL: allowed; otherwise the kind of address (static). */
     const char *(*refuse)(const struct sockaddr *to, void *user);
     void *user;
 };
@@ -33,13 +33,13 @@ struct ch_http_request {
     const char *url;
     const struct ch_header *headers; /* Host, Content-Length are added */
     size_t nheaders;
-    const struct ch_sv *body; /* gather list, written without joining */
+    const struct ch_sv *body; /* gather list, written without copying */
     size_t nbody;
     struct ch_http_timeouts timeouts;
     uint64_t max_body; /* 0: CH_LIMIT_HTTP_STREAM */
-    /* NULL, or a filter, which must stay as long as the body. A request with
-     * one goes out directly, whatever proxies are set, on a connection of its
-     * own; CHELA_EPERM if every address was refused. */
+    /* NULL, or a filter, which must stay valid as long as the body. A filtered
+     * request ignores proxies and uses its own connection. CHELA_EPERM if every
+     * address was refused. */
     const struct ch_address_filter *filter;
 };
 
@@ -49,17 +49,17 @@ struct ch_http_head {
     size_t nheaders;
 };
 
-/* Any callback may cancel the call. Everything passed in is borrowed until the
+/* Any callback may cancel the call. All arguments are borrowed until the
  * callback returns. */
 struct ch_http_handler {
     void (*on_head)(const struct ch_http_head *head, void *user); /* optional */
     void (*on_data)(struct ch_sv data, void *user);
-    /* Exactly one, last, unless cancelled: err is NULL when the response
-     * arrived whole, else says what failed: CHELA_ENET, ETLS, ETIMEOUT, ELIMIT,
-     * EPROTO; EINVAL for a bad URL or header; ECONFIG, EAUTH, EPERM for a proxy
-     * that is misconfigured or refuses, EPERM for a filter too; EMODULE.
-     * err->http_status is set if a status line had come. The call is gone by
-     * now. */
+    /* Called exactly once, last, unless cancelled. err is NULL if the response
+     * arrived completely, else: CHELA_ENET, ETLS, ETIMEOUT, ELIMIT, EPROTO;
+     * EINVAL for a bad URL or header; ECONFIG, EAUTH, EPERM for a proxy that is
+     * misconfigured or refuses; EPERM also for a filter; EMODULE.
+     * err->http_status is set if a status line had come. The call is already
+     * freed. */
     void (*on_done)(const struct chela_error *err, void *user);
 };
 
@@ -68,12 +68,12 @@ struct ch_transport;
 
 struct ch_transport_ops {
     const char *name;
-    /* Start a request. req and what it points to (body included) must stay
-     * until on_done or cancel. No callback fires before start returns; also a
-     * bad URL is reported through on_done. */
+    /* Start a request. req and its data (including the body) must stay valid
+     * until on_done or cancel. No callback fires before start returns; a bad
+     * URL is also reported through on_done. */
     struct ch_http_call *(*start)(struct ch_transport *t, const struct ch_http_request *req,
                                   const struct ch_http_handler *handler, void *user);
-    /* Abandon a call: no callback after this, connection closed. */
+    /* Abandon a call: no callback after this; the connection is closed. */
     void (*cancel)(struct ch_transport *t, struct ch_http_call *call);
 };
 
@@ -91,7 +91,7 @@ static inline void ch_transport_cancel(struct ch_transport *t, struct ch_http_ca
     t->ops->cancel(t, call);
 }
 
-/* Value of a header (name in lower case), {NULL,0} when absent. */
+/* The value of a header (name in lower case), {NULL,0} if absent. */
 struct ch_sv ch_header_find(const struct ch_header *headers, size_t n, const char *name);
 
 #endif

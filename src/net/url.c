@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-#define HOST_MAX 253 /* of a DNS name in text form */
+#define HOST_MAX 253 /* longest DNS name in text form */
 #define LABEL_MAX 63
 
 static bool net_url_is_digit(char c) {
@@ -30,7 +30,8 @@ size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
     return inet_pton(AF_INET6, z, out) == 1 ? 16 : 0;
 }
 
-/* What inet_aton would take for (part of) an address: decimal, octal, hex. */
+/* Whether inet_aton would accept label as (part of) an address: decimal, octal,
+ * hex. */
 static bool net_url_is_number(struct ch_sv label) {
     if (ch_sv_starts(label, "0x") || ch_sv_starts(label, "0X"))
         return true;
@@ -59,7 +60,7 @@ static int parse_name(struct ch_sv host, struct ch_url *out, struct chela_error 
     unsigned char ip[16];
 
     if (host.n > 1 && host.p[host.n - 1] == '.')
-        host.n--; /* the root's dot: same host, but not its name in TLS */
+        host.n--; /* the root's dot: same host, but not part of the TLS name */
     if (host.n == 0)
         return ch_fail(err, CHELA_EINVAL, "bad URL: no host");
     if (host.n > HOST_MAX || !labels_ok(host, &last))
@@ -75,7 +76,7 @@ static int parse_name(struct ch_sv host, struct ch_url *out, struct chela_error 
     return CHELA_OK;
 }
 
-/* text starts at '['; *rest gets what follows the ']'. */
+/* text starts at '['; *rest receives the text after ']'. */
 static int parse_ipv6(struct ch_sv text, struct ch_url *out, struct ch_sv *rest,
                       struct chela_error *err) {
     unsigned char ip[16];
@@ -90,7 +91,7 @@ static int parse_ipv6(struct ch_sv text, struct ch_url *out, struct ch_sv *rest,
     return CHELA_OK;
 }
 
-/* ":8080", ":" or nothing. */
+/* Accepts ":8080", ":" or nothing. */
 static int parse_port(struct ch_sv text, struct ch_url *out, struct chela_error *err) {
     unsigned port = 0;
 
@@ -143,8 +144,8 @@ static int parse_scheme(struct ch_sv *text, struct ch_url *out, struct chela_err
     return CHELA_OK;
 }
 
-/* A byte that could end the request line early, or that two parsers could
- * read differently, has no place in a URL. */
+/* A URL must not contain bytes that could end the request line or that parsers
+ * read differently. */
 static bool is_url_char(char c) {
     return c > ' ' && c < 0x7f && c != '\\';
 }

@@ -1,9 +1,9 @@
 /* wire.c -- see wire.h.
  *
- * What the kernel takes at once is never copied, unless it is encrypted. The
- * rest is handed to libuv with its bytes. TLS is done in memory by a module; it
- * is given a record at a time and emptied after each, so that it never holds
- * more than that. */
+ * Data that the kernel takes at once is not copied, unless it is encrypted. The
+ * rest is passed to libuv with a copy. A module does TLS in memory; it gets one
+ * record at a time and is emptied after each, so it never holds more than one
+ * record. */
 #include "net/wire.h"
 
 #include <sys/socket.h>
@@ -14,16 +14,16 @@
 #include "io/module.h"
 #include "io/sigpipe.h"
 
-#define RECORD ((size_t)16 * 1024)    /* of TLS, at most */
-#define ENCRYPTED ((size_t)20 * 1024) /* the same, on its way out */
+#define RECORD ((size_t)16 * 1024)    /* largest TLS record */
+#define ENCRYPTED ((size_t)20 * 1024) /* the same, encrypted */
 
-/* --- who we are */
+/* --- identities */
 
 struct ch_identity {
     unsigned refs;
     const struct chela_tls_ops *tls;
     struct chela_tls_context *context; /* owned */
-    char *plain, *cipher;              /* owned: bytes that pass through */
+    char *plain, *cipher;              /* owned: buffers for records */
 };
 
 int ch_identity_new(const char *cert, const char *key, const char *path, struct ch_identity **out,
@@ -91,7 +91,7 @@ static void net_wire_send_later(struct ch_wire *w, struct ch_sv bytes) {
     int rc = uv_write(&later->req, (uv_stream_t *)&w->tcp, &buf, 1, net_wire_on_written);
     ch_sigpipe_restore(&guard);
     if (rc < 0)
-        ch_free(later); /* reading will tell that nobody is there */
+        ch_free(later); /* reading reports that the peer is gone */
 }
 
 static void send_raw(struct ch_wire *w, struct ch_sv bytes) {
@@ -119,7 +119,7 @@ void ch_wire_send(struct ch_wire *w, struct ch_sv bytes) {
     while (bytes.n) {
         size_t n = CH_MIN(bytes.n, RECORD);
         if (w->id->tls->write(w->tls, bytes.p, n, NULL) < 0)
-            return; /* reading will say why */
+            return; /* reading reports the reason */
         send_encrypted(w);
         bytes = ch_sv(bytes.p + n, bytes.n - n);
     }
@@ -135,8 +135,8 @@ int ch_wire_end(struct ch_wire *w) {
 
 /* --- reading */
 
-/* What TLS itself has to say: of the handshake, an alert, a new key. Who asks for
- * ever new keys and never reads is not answered for ever. */
+/* Send TLS protocol data: handshake, alerts, key updates. A peer that keeps
+ * requesting key updates without reading is cut off at a bound. */
 static void net_wire_reply(struct ch_wire *w) {
     size_t before = ch_wire_unsent(w);
     if (!before)
@@ -188,7 +188,7 @@ void ch_wire_deaf(struct ch_wire *w) {
     uv_read_stop((uv_stream_t *)&w->tcp);
 }
 
-/* --- life */
+/* --- opening and closing */
 
 static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
     int rc = uv_accept(listener, (uv_stream_t *)&w->tcp);

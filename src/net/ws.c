@@ -1,7 +1,7 @@
 /* ws.c -- see ws.h.
  *
- * What is sent while a message is on its way to the kernel waits in a queue. An
- * owner that closes the socket in one of its events is fine: then it lives on,
+ * Data sent while the kernel takes a message waits in a queue. An owner may
+ * close the socket in one of its events: the struct then stays allocated,
  * without a connection, until the reader has returned. */
 #include "net/ws.h"
 
@@ -19,12 +19,12 @@ struct ch_ws {
     struct ch_loop *loop;
     const struct ch_ws_events *events;
     void *user;
-    char *url; /* owned: with http in place of ws */
+    char *url; /* owned: with scheme http or https */
     struct ch_url parts;
     struct ch_conn *conn; /* NULL: closed */
     struct ch_timer timer;
     char key[25];
-    struct ch_buf head; /* of the answer */
+    struct ch_buf head; /* head of the response */
     struct ch_buf queue;
     struct ch_ws_reader reader;
     bool reading, closed;
@@ -51,12 +51,12 @@ static void ws_end(struct ch_ws *w, const struct chela_error *err) {
     w->events->gone(w, err, w->user);
 }
 
-/* --- time */
+/* --- timeout */
 
 static void on_late(struct ch_timer *t) {
     struct ch_ws *w = CH_CONTAINER(t, struct ch_ws, timer);
     struct chela_error err = {0};
-    ch_fail(&err, CHELA_ETIMEOUT, "no WebSocket to %s in time", w->conn->label);
+    ch_fail(&err, CHELA_ETIMEOUT, "timeout: no WebSocket connection to %s", w->conn->label);
     ws_end(w, &err);
 }
 
@@ -111,7 +111,7 @@ static struct ch_sv ws_after(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
-/* The head of the answer; *bytes keeps what follows it. */
+/* Process the head of the response; *bytes keeps the data after it. */
 static int ws_on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error *err) {
     size_t before = w->head.n;
     if (ch_buf_add_sv(&w->head, *bytes) < 0)
@@ -154,7 +154,7 @@ static void ws_on_ready(struct ch_conn *c, void *user) {
     struct chela_error err = {0};
     struct ch_buf out = {0};
     if (!draw(nonce, sizeof(nonce))) {
-        ch_fail(&err, CHELA_EIO, "there are no random numbers");
+        ch_fail(&err, CHELA_EIO, "the system has no random numbers");
         ws_end(w, &err);
         return;
     }
@@ -176,7 +176,7 @@ static void ws_on_gone(struct ch_conn *c, const struct chela_error *err, void *u
     ws_end(w, err ? err : &why);
 }
 
-/* --- life */
+/* --- opening and closing */
 
 static int ws_read_url(struct ch_ws *w, const char *url, struct chela_error *err) {
     CH_BUF_AUTO text = {0};

@@ -1,10 +1,10 @@
-/* ws.h -- a WebSocket to a server (RFC 6455), on the connections of the HTTP
- * client: its TLS, its trust store, its proxies.
+/* ws.h -- WebSocket client (RFC 6455), using the connections, TLS settings and
+ * proxies of the HTTP client.
  *
  *   OPENING --tcp, tls--> ASKING --101--> OPEN --close, failure--> gone
  *
- * Pings are answered here. A peer that says goodbye is answered, and is gone. One
- * that says nothing is not noticed: that is for who knows how often it should. */
+ * Pings and close frames of the peer are answered here. A silent peer is not
+ * detected: the caller knows how often data should arrive. */
 #ifndef CH_NET_WS_H
 #define CH_NET_WS_H
 #include "net/http.h"
@@ -12,12 +12,13 @@
 
 struct ch_ws;
 
-/* None fires from inside a call of ours. What is passed in is borrowed. */
+/* No event fires from inside a function of this header. Arguments are borrowed. */
 struct ch_ws_events {
     void (*open)(struct ch_ws *w, void *user);
     void (*message)(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data, void *user);
-    /* Nothing more will come; once. err always says why: CHELA_ENET when the peer
-     * said goodbye. The owner must close w, here or later. */
+    /* The WebSocket has ended; called once. err always holds the reason:
+     * CHELA_ENET if the peer sent a close frame. The owner must close w, now or
+     * later. */
     void (*gone)(struct ch_ws *w, const struct chela_error *err, void *user);
 };
 
@@ -26,18 +27,19 @@ struct ch_ws_opts {
     int64_t connect_ms; /* until it is open; 0: CH_DEFAULT_CONNECT_MS */
 };
 
-/* CHELA_EINVAL for a bad URL, and what a proxy or the TLS module may say. On
- * failure *out is untouched. */
+/* CHELA_EINVAL: bad URL; also the errors of a proxy or the TLS module. On
+ * failure *out is unchanged. */
 int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *opts, const struct ch_ws_events *events,
                void *user, struct ch_ws **out, struct chela_error *err);
 
-/* CHELA_ESTATE: it is not open. CHELA_ELIMIT: the peer takes nothing. */
+/* CHELA_ESTATE: not open. CHELA_ELIMIT: the send queue is full. */
 int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data);
 
-/* Hang up. No event after this; NULL is a no-op. */
+/* Close the connection. No event after this; NULL is a no-op. */
 void ch_ws_close(struct ch_ws *w);
 
-/* A header of the answer that was no WebSocket, in `gone`; {NULL,0}: none. */
+/* Inside `gone`: a header of the HTTP response that refused the upgrade;
+ * {NULL,0}: none. */
 struct ch_sv ch_ws_refusal(const struct ch_ws *w, const char *name);
 
 #endif

@@ -9,9 +9,9 @@
 #include "base/utf8.h"
 
 #define MOST_CONTROL 125 /* bytes of a control frame's payload */
-#define ROOM_KEPT ((size_t)64 * 1024) /* from one message to the next */
+#define ROOM_KEPT ((size_t)64 * 1024) /* buffer kept between messages */
 
-/* --- asking for one */
+/* --- upgrade */
 
 void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
                        const unsigned char nonce[CH_WS_NONCE], const char *user_agent,
@@ -81,14 +81,14 @@ int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) 
     if (!status || !ch_sv_eq_nocase(ch_ws_header(head, "upgrade"), CH_SV("websocket")) ||
         !ch_sv_contains_nocase(ch_ws_header(head, "connection"), "upgrade") ||
         !ch_sv_eq(ch_ws_header(head, "sec-websocket-accept"), ch_buf_sv(&want)))
-        return ch_fail(err, CHELA_EPROTO, "the peer does not speak WebSocket with us");
+        return ch_fail(err, CHELA_EPROTO, "the peer's answer is not a WebSocket upgrade");
     if (ch_ws_header(head, "sec-websocket-extensions").n ||
         ch_ws_header(head, "sec-websocket-protocol").n)
-        return ch_fail(err, CHELA_EPROTO, "the peer speaks of extensions that nobody asked for");
+        return ch_fail(err, CHELA_EPROTO, "the peer uses extensions that were not requested");
     return 0;
 }
 
-/* --- frames out */
+/* --- writing frames */
 
 void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payload,
                      const unsigned char mask[4]) {
@@ -110,7 +110,7 @@ void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payl
         ch_buf_commit(out, payload.n);
 }
 
-/* --- frames in */
+/* --- reading frames */
 
 void ch_ws_reader_init(struct ch_ws_reader *r, ch_ws_fn *fn, void *user) {
     *r = (struct ch_ws_reader){.fn = fn, .user = user};
@@ -124,20 +124,19 @@ void ch_ws_reader_release(struct ch_ws_reader *r) {
 }
 
 static int ws_codec_broken(struct chela_error *err, const char *what) {
-    return ch_fail(err, CHELA_EPROTO, "the peer's WebSocket frames are broken: %s", what);
+    return ch_fail(err, CHELA_EPROTO, "invalid WebSocket frame from the peer: %s", what);
 }
 
 static int not_text(struct ch_ws_reader *r, struct chela_error *err) {
     r->verdict = CH_WS_NO_TEXT;
-    return ws_codec_broken(err, "a text that is not UTF-8");
+    return ws_codec_broken(err, "text is not UTF-8");
 }
 
 static bool ws_codec_is_control(unsigned opcode) {
     return opcode & 8;
 }
 
-/* Bytes of the head that is being read before its mask, as far as they say so
- * themselves. */
+/* The size of the current frame header without its mask, as far as known. */
 static unsigned bare_size(const struct ch_ws_reader *r) {
     unsigned n = r->nhead < 2 ? 0 : r->head[1] & 0x7f;
     return n == 126 ? 4 : n == 127 ? 10 : 2;
@@ -175,23 +174,24 @@ static int check_head(struct ch_ws_reader *r, struct chela_error *err) {
     bool last = r->head[0] & 0x80;
     uint64_t n = length_of(r);
     if (r->head[0] & 0x70)
-        return ws_codec_broken(err, "an extension that nobody asked for");
+        return ws_codec_broken(err, "extensions were not negotiated");
     if (r->of_client != !!(r->head[1] & 0x80))
-        return ws_codec_broken(err, r->of_client ? "no mask" : "a mask");
+        return ws_codec_broken(err, r->of_client ? "not masked" : "masked");
     if (opcode != 0 && opcode != CH_WS_TEXT && opcode != CH_WS_BINARY && opcode != CH_WS_CLOSE &&
         opcode != CH_WS_PING && opcode != CH_WS_PONG)
-        return ws_codec_broken(err, "an unknown kind");
+        return ws_codec_broken(err, "unknown opcode");
     if (ws_codec_is_control(opcode) && (!last || n > MOST_CONTROL))
-        return ws_codec_broken(err, "a control frame that is too long or in parts");
+        return ws_codec_broken(err, "control frame too long or fragmented");
     if (!ws_codec_is_control(opcode) && (opcode == 0) != (r->kind != 0))
         return ws_codec_broken(err,
-                               opcode ? "a message within a message" : "the rest of no message");
+                               opcode ? "new message inside a fragmented message" : "continuation without a message");
     if ((size == 4 && n < 126) || (size == 10 && (n <= UINT16_MAX || n > INT64_MAX)))
-        return ws_codec_broken(err, "a length in a form that it must not have");
+        return ws_codec_broken(err, "invalid encoding of the length");
     return ws_codec_is_control(opcode) ? 0 : too_big(r, n, err);
 }
 
-/* Codes that may be sent: some stand for what is not said, others mean nothing. */
+/* Codes that may be sent: some codes are reserved for local use, others are
+ * undefined. */
 static bool is_code(unsigned code) {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
            (code >= 3000 && code <= 4999);
@@ -201,9 +201,9 @@ static int check_goodbye(struct ch_ws_reader *r, struct ch_sv said, struct chela
     if (!said.n)
         return 0;
     if (said.n == 1)
-        return ws_codec_broken(err, "half a reason to close");
+        return ws_codec_broken(err, "truncated close code");
     if (!is_code((unsigned)(unsigned char)said.p[0] << 8 | (unsigned char)said.p[1]))
-        return ws_codec_broken(err, "no reason to close");
+        return ws_codec_broken(err, "invalid close code");
     return ch_utf8_valid(ch_sv(said.p + 2, said.n - 2)) ? 0 : not_text(r, err);
 }
 

@@ -1,15 +1,16 @@
 /* ws_peer.c -- see ws_peer.h.
  *
- * One timer does it all: it looks whether anything was heard since the last look,
- * asks if not, and gives up on who does not answer; once goodbye was said it is
- * how long we wait for theirs. */
+ * One timer serves three purposes. It checks whether data came since the last
+ * check and pings the client if not. It closes the connection if a ping is not
+ * answered. After a close frame was sent, it limits the wait for the client's
+ * close frame. */
 #include "net/ws_peer.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
-#define MOST_REASON 123 /* bytes beside the code of a close frame */
+#define MOST_REASON 123 /* bytes after the code of a close frame */
 #define KEY_SIZE 24     /* 16 bytes in base64 */
 
 struct ch_ws_peer {
@@ -19,9 +20,9 @@ struct ch_ws_peer {
     void *user;
     struct ch_ws_reader reader;
     struct ch_timer timer;
-    unsigned code;      /* of the goodbye; 0: none was said */
-    bool heard, pinged; /* since the timer fired last; and nothing was since then */
-    bool answered;      /* their goodbye came */
+    unsigned code;      /* code of the close frame; 0: none sent or received */
+    bool heard, pinged; /* data since the last timer; ping sent without data since */
+    bool answered;      /* the client's close frame came */
 };
 
 /* --- the request */
@@ -64,7 +65,7 @@ int ch_ws_peer_check(const struct ch_inbound *in, const char **why) {
     return 0;
 }
 
-/* Of more than one header nothing is believed. */
+/* If there is more than one header, none is used. */
 static struct ch_sv offers(const struct ch_inbound *in) {
     bool once = ch_inbound_count(in, "sec-websocket-protocol") == 1;
     return once ? ch_inbound_header(in, "sec-websocket-protocol") : ch_sv(NULL, 0);
@@ -111,13 +112,14 @@ void ch_ws_peer_close(struct ch_ws_peer *p, enum ch_ws_code code, const char *wh
     ch_timer_start(p->loop, &p->timer, CH_LIMIT_CLIENT_LINGER_MS, ws_peer_on_time);
 }
 
-/* Unless so much waits for them already: a goodbye is all that is added to it. */
+/* Send a frame unless too much data is waiting; then only a close frame is
+ * sent. */
 static int put_within(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv payload) {
     if (p->code)
         return CHELA_ESTATE;
     if (ch_exchange_lag(p->x) <= CH_LIMIT_CLIENT_BUFFER)
         return ws_peer_put(p, kind, payload);
-    ch_ws_peer_close(p, CH_WS_LATER, "you do not keep up with what you are sent");
+    ch_ws_peer_close(p, CH_WS_LATER, "client too slow: too much data waits to be sent");
     return CHELA_ELIMIT;
 }
 
@@ -129,7 +131,7 @@ int ch_ws_peer_send(struct ch_ws_peer *p, struct ch_sv text) {
     return put_within(p, CH_WS_TEXT, text);
 }
 
-/* --- time */
+/* --- timer */
 
 static void ws_peer_on_time(struct ch_timer *t) {
     struct ch_ws_peer *p = CH_CONTAINER(t, struct ch_ws_peer, timer);
@@ -138,7 +140,7 @@ static void ws_peer_on_time(struct ch_timer *t) {
         return;
     }
     if (p->pinged && !p->heard) {
-        ch_exchange_expel(p->x); /* and `gone` of the exchange tells it */
+        ch_exchange_expel(p->x); /* the exchange's `gone` notifies the owner */
         return;
     }
     p->pinged = !p->heard;
@@ -161,18 +163,18 @@ static bool ws_peer_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *u
     if (kind == CH_WS_CLOSE) {
         unsigned code = code_in(payload);
         p->answered = true;
-        if (!p->code) { /* ours is the answer: the same code */
+        if (!p->code) { /* answer with the same code */
             ws_peer_put(p, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
             p->code = code;
         }
         return false;
     }
     if (p->code)
-        return true; /* it came before they read our goodbye */
+        return true; /* sent before the client read the close frame */
     if (kind == CH_WS_TEXT)
         p->events->message(p, payload, p->user);
     else if (kind == CH_WS_BINARY)
-        ch_ws_peer_close(p, CH_WS_NO_BINARY, "messages are texts");
+        ch_ws_peer_close(p, CH_WS_NO_BINARY, "only text messages are supported");
     else if (kind == CH_WS_PING)
         put_within(p, CH_WS_PONG, payload);
     return true;
@@ -185,13 +187,13 @@ static void ws_peer_on_bytes(struct ch_exchange *x, struct ch_sv bytes, void *us
     p->heard = true;
     if (ch_ws_feed(&p->reader, bytes, &err) < 0) {
         ch_ws_peer_close(p, p->reader.verdict, err.message);
-        p->answered = true; /* what else they say is not understood */
+        p->answered = true; /* further data cannot be parsed */
     }
     if (p->answered)
         p->events->gone(p, p->code, p->user);
 }
 
-/* --- life */
+/* --- opening and closing */
 
 int ch_ws_peer_accept(struct ch_loop *loop, struct ch_exchange *x, const char *protocol,
                       const struct ch_ws_peer_events *events, void *user,

@@ -1,19 +1,19 @@
-/* box.h -- what the sandbox program was asked to do, and how it says no.
+/* box.h -- the parsed options of the sandbox program.
  *
- * Processes, from the outside in; only the last runs what a model wrote:
+ * Processes, from the outside in; only the last one runs a model's command:
  *
- *   leader   the process that the runtime started and kills: passes signals on
- *            and, at the end, dies the way the command did
- *   keeper   in a session of its own, so that killing the leader's group does
- *            not take it along: makes the box, and cleans up whatever happens
- *   init     process 1 of the box: reaps, hands SIGTERM to all; when it ends,
- *            the kernel ends everything in the box
+ *   leader   the process that the runtime starts and kills: forwards signals and
+ *            finally ends with the status or signal of the command
+ *   keeper   in its own session, so that killing the leader's group does not kill
+ *            it: creates the box and cleans up in every case
+ *   init     process 1 of the box: reaps processes and forwards SIGTERM to all;
+ *            when init ends, the kernel kills every process of the box
  *   command
  *
- * Between keeper and init stands bubblewrap, if it is used. Without namespaces
- * there is no init, and the keeper hunts down what the command left.
+ * bubblewrap, if used, runs between keeper and init. Without namespaces there
+ * is no init, and the keeper kills the processes that the command left.
  *
- * This is a program, not library code: when it cannot go on it says why in the
+ * This is a program, not library code: on failure it writes the reason to the
  * report and exits. */
 #ifndef CH_SANDBOX_BOX_H
 #define CH_SANDBOX_BOX_H
@@ -26,10 +26,11 @@
 
 enum ch_outer { CH_OUTER_BWRAP, CH_OUTER_NAMESPACES, CH_OUTER_NONE };
 
-/* Descriptors that survive an exec of our own; never one of the command. */
+/* Descriptors that survive this program's own exec; the command never gets
+ * them. */
 enum { CH_FD_REPORT = 3, CH_FD_STATUS, CH_FD_READY, CH_FD_SYSCTL, CH_FD_FIRST_FREE };
 
-#define CH_EXIT_BROKEN 125               /* the sandbox itself failed; the report says how */
+#define CH_EXIT_BROKEN 125               /* the sandbox itself failed; see the report */
 #define CH_BOX_SELF "/run/chela-sandbox" /* this program, inside bubblewrap's box */
 #define CH_BOX_TMP "/tmp"
 
@@ -38,38 +39,38 @@ struct ch_paths {
     size_t n;
 };
 
-struct ch_box_limits { /* 0: leave it as it is */
+struct ch_box_limits { /* 0: unchanged */
     uint64_t cpu_s, data, file_size, files, processes, tmp;
 };
 
 struct ch_box {
     enum ch_outer outer;
-    const char *bwrap; /* its path, with CH_OUTER_BWRAP */
-    bool inside;       /* we are init of bubblewrap's box */
+    const char *bwrap; /* path of bubblewrap, with CH_OUTER_BWRAP */
+    bool inside;       /* this process is init of bubblewrap's box */
     bool landlock, seccomp;
-    bool network;                       /* the host's; otherwise none */
+    bool network;                       /* use the host's network; otherwise none */
     bool tty;                           /* descriptor 0 becomes the controlling terminal */
-    bool strict;                        /* what cannot be protected is not run */
-    bool probe;                         /* not a command: see what holds */
-    bool trial;                         /* of the probe: everything but the exec */
-    pid_t parent;                       /* die if it is not our parent; 0: do not look */
+    bool strict;                        /* refuse to run if a path cannot be protected */
+    bool probe;                         /* no command: probe the available layers */
+    bool trial;                         /* part of the probe: every step except exec */
+    pid_t parent;                       /* required parent, die otherwise; 0: not checked */
     const char *workspace, *cwd;        /* absolute; workspace may be NULL */
     struct ch_paths writable, readable; /* absolute */
-    struct ch_paths protect;            /* absolute or below the workspace; "name?":
-                                           only if it is there */
+    struct ch_paths protect;            /* absolute or below the workspace; "name?": only if
+                                           it exists */
     struct ch_box_limits limits;
-    char **options; /* as they came, for the copy of us inside */
+    char **options; /* options as given, for the copy of this program inside */
     int noptions;
-    char **argv;     /* the command's */
-    const char *tmp; /* its private directory for temporary files */
+    char **argv;     /* argv of the command */
+    const char *tmp; /* private directory for temporary files */
 };
 
-/* A list of words for exec; ended by NULL when handed over. */
+/* A list of words for exec; NULL-terminated before use. */
 struct ch_argv {
     const char **p; /* owned array of borrowed words */
     size_t n, cap;
 };
 
-/* --- saying so (report.c) */
+/* --- errors (report.c) */
 
 #endif

@@ -1,4 +1,4 @@
-/* bwrap.c -- the view as bubblewrap's arguments. */
+/* bwrap.c -- see bwrap.h. */
 #include "sandbox/bwrap.h"
 
 #include <errno.h>
@@ -65,8 +65,8 @@ static void add_op(struct ch_argv *w, const struct ch_view_step *op) {
     }
 }
 
-/* No --new-session: init would leave the keeper's group and not hear of
- * SIGTERM. The command gets its session from init. */
+/* --new-session is not used: init would leave the keeper's group and not get
+ * SIGTERM. init creates the command's session. */
 static void add_namespaces(struct ch_argv *w, const struct ch_box *box) {
     if (!ch_is_privileged())
         ch_argv_add(w, "--unshare-user");
@@ -76,7 +76,7 @@ static void add_namespaces(struct ch_argv *w, const struct ch_box *box) {
         ch_argv_add(w, "--unshare-net");
     bwrap_add(w, "--hostname", "sandbox", NULL);
     bwrap_add(w, "--cap-drop", "ALL", NULL);
-    if (ch_is_privileged()) /* to empty the bounding set; gone before the command */
+    if (ch_is_privileged()) /* to empty the bounding set; dropped before the command runs */
         bwrap_add(w, "--cap-add", "CAP_SETPCAP", NULL);
     if (ch_needs_dac(box)) {
         bwrap_add(w, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
@@ -90,7 +90,7 @@ static const char *own_path(void) {
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
     if (n <= 0)
-        ch_die("unavailable", "the sandbox cannot find itself: %s", strerror(errno));
+        ch_die("unavailable", "the sandbox cannot find its own program: %s", strerror(errno));
     return path;
 }
 

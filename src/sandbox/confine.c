@@ -1,8 +1,8 @@
 /* confine.c -- see confine.h.
  *
- * In this order: what needs rights or files first, the filter of system calls
- * last. A layer that was asked for and does not hold ends it here: the runtime
- * promised it to somebody. */
+ * The order matters: steps that need rights or files come first, the system
+ * call filter last. If a requested layer fails, the program reports it and
+ * exits, because the runtime has promised the layer. */
 #include "sandbox/confine.h"
 
 #include <errno.h>
@@ -58,8 +58,8 @@ static void start_session(const struct ch_box *box) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The host's /dev/null is not in the box, so it could not be opened again by
- * its name, /dev/stdin; the box has its own. */
+/* Replace the host's /dev/null, which cannot be opened again inside the box by
+ * name (/dev/stdin), by the box's own. */
 static void take_own_null(void) {
     struct stat st;
 
@@ -70,7 +70,7 @@ static void take_own_null(void) {
         dup2(fd, 0);
 }
 
-/* The report has to be open until exec has succeeded. */
+/* The report must stay open until exec has succeeded. */
 static void close_others(void) {
     if (syscall(CLOSE_RANGE, 3u, ~0u, CLOSE_RANGE_ON_EXEC) == 0)
         return;
@@ -116,7 +116,7 @@ static void drop_capabilities(const struct ch_box *box) {
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     for (int cap = 0; cap < 64; cap++)
         if (cap >= 32 || !(keep >> cap & 1))
-            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* needs a right; exec cannot gain any anyhow */
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* may fail; exec gains no rights anyway */
     if (syscall(SYS_capget, &head, now) < 0)
         missing("capabilities", -errno);
     keep &= now[0].permitted;
@@ -127,10 +127,10 @@ static void drop_capabilities(const struct ch_box *box) {
         missing("no_new_privs", -errno);
 }
 
-/* --- locks */
+/* --- files and system calls */
 
-/* In a box of our own making everything that is there may be read, and only
- * what the mounts leave writable be written: the same list, once more. */
+/* In a box with mounts, allow reading everything, and writing only where the
+ * mounts are writable: the same policy as the mounts. */
 static int allow_in_box(struct ch_landlock *l, const struct ch_box *box) {
     int rc = ch_landlock_allow(l, "/", CH_MAY_READ);
 
@@ -179,7 +179,8 @@ static bool confine_is_variable(const char *entry, const char *name) {
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-/* Our own is clean already: the runtime chose every variable in it. */
+/* The environment of the command. The runtime chose every variable of the
+ * current one. */
 static char **make_environment(const struct ch_box *box) {
     struct ch_argv w = {0};
 
@@ -199,8 +200,8 @@ static const char *confine_path_of(char **env) {
     return DEFAULT_PATH;
 }
 
-/* Where the program may be, as io/spawn.c looks for it: relative entries of
- * PATH do not count. */
+/* The paths to try for the program, as in io/spawn.c: relative entries of PATH
+ * are skipped. */
 static struct ch_argv candidates(const char *name, char **env) {
     struct ch_sv rest = ch_sv_str(confine_path_of(env));
     struct ch_argv w = {0};
@@ -230,7 +231,7 @@ _Noreturn static void confine_run(const struct ch_argv *paths, char **argv, char
            strerror(error));
 }
 
-/* Nothing is allocated once memory is limited. */
+/* Nothing is allocated after the memory limit is set. */
 void ch_confine_exec(const struct ch_box *box) {
     char **env = make_environment(box);
     struct ch_argv paths = {0};

@@ -1,13 +1,14 @@
-/* confine.h -- the last steps, taken by the process that becomes the command. */
+/* confine.h -- the last steps in the process that becomes the command. */
 #ifndef CH_SANDBOX_CONFINE_H
 #define CH_SANDBOX_CONFINE_H
 #include "sandbox/box.h"
 
-/* Set limits, drop rights, lock files and system calls, and become the
- * command. Does not return: what fails is reported. */
+/* Set limits, drop rights, restrict files and system calls, and exec the
+ * command. Does not return; failures are reported. */
 _Noreturn void ch_confine_exec(const struct ch_box *box);
 
-/* The command's directory for temporary files, with a home in it. */
+/* Create the command's directory for temporary files, with a home directory in
+ * it. */
 void ch_confine_home(const struct ch_box *box);
 
 #endif

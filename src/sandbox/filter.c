@@ -1,6 +1,7 @@
-/* filter.c -- see filter.h. The program is straight-line: machine, then every
- * denied number, then the few calls whose arguments decide. Linear is fine: a
- * kernel remembers which numbers a program always allows (since 5.11). */
+/* filter.c -- see filter.h. The program is straight-line: machine check, every
+ * denied number, then the few calls whose arguments decide. Linear search is
+ * fast enough: kernels cache the numbers that a program always allows (since
+ * 5.11). */
 #include "sandbox/filter.h"
 
 #include <assert.h>
@@ -15,19 +16,20 @@
 
 #include "base/mem.h"
 
-#define X32_BIT 0x40000000u /* x86-64 with other numbers; arrives as x86-64 */
+#define X32_BIT 0x40000000u /* the x32 ABI: other numbers, reported as x86-64 */
 #define NONE (-1)
 
 enum rule {
     DENY,    /* EPERM */
-    UNKNOWN, /* ENOSYS: libc has another way */
+    UNKNOWN, /* ENOSYS: libc falls back to another call */
     IF_NAMESPACE,
     IF_TERMINAL,
     IF_PERSONALITY,
     IF_SOCKET,
 };
 
-/* Names, in the comments, as in the manual; numbers from the kernel's tables. */
+/* The comments give the names of the manual pages; the numbers are from the
+ * kernel's tables. */
 static const struct row {
     int number[CH_MACHINES]; /* x86-64, arm64 */
     enum rule rule;
@@ -56,12 +58,12 @@ static const struct row {
     {{308, 268}, DENY}, /* setns */
     {{272, 97}, DENY}, /* unshare */
     {{56, 220}, IF_NAMESPACE}, /* clone */
-    {{435, 435}, UNKNOWN}, /* clone3: its flags are in memory, out of sight */
+    {{435, 435}, UNKNOWN}, /* clone3: its flags are in memory, which a filter cannot read */
     /* the keyring belongs to the user, not to a namespace */
     {{248, 217}, DENY}, /* add_key */
     {{249, 218}, DENY}, /* request_key */
     {{250, 219}, DENY}, /* keyctl */
-    /* large and often broken */
+    /* large attack surface */
     {{321, 280}, DENY}, /* bpf */
     {{298, 241}, DENY}, /* perf_event_open */
     {{323, 282}, DENY}, /* userfaultfd */
@@ -127,14 +129,14 @@ static uint32_t filter_refusal(int errnum) {
     return SECCOMP_RET_ERRNO | (uint32_t)errnum;
 }
 
-/* If the accumulator is so, that is the verdict. */
+/* Return the verdict if the accumulator passes the test. */
 static void give_if(struct ch_filter *f, uint16_t test, uint32_t value, uint32_t verdict) {
     filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
     filter_give(f, verdict);
 }
 
-/* The low half of an argument; both machines are little-endian, and the
- * arguments looked at are 32 bits wide to the kernel as well. */
+/* Load the low half of an argument. Both machines are little-endian, and the
+ * kernel uses only 32 bits of these arguments. */
 static void load_argument(struct ch_filter *f, unsigned i) {
     filter_load(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
 }
@@ -148,7 +150,7 @@ static void judge_namespace(struct ch_filter *f) {
     filter_give(f, SECCOMP_RET_ALLOW);
 }
 
-/* Typing into a terminal on somebody's behalf. */
+/* Deny injecting input into a terminal. */
 static void judge_terminal(struct ch_filter *f) {
     load_argument(f, 1);
     give_if(f, BPF_JEQ, TIOCSTI, filter_refusal(EPERM));
@@ -156,7 +158,8 @@ static void judge_terminal(struct ch_filter *f) {
     filter_give(f, SECCOMP_RET_ALLOW);
 }
 
-/* To ask for it, or the plain one: not to switch protections off. */
+/* Allow querying and the default personality; deny the others, which switch
+ * protections off. */
 static void judge_personality(struct ch_filter *f) {
     load_argument(f, 0);
     give_if(f, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
@@ -164,8 +167,8 @@ static void judge_personality(struct ch_filter *f) {
     filter_give(f, filter_refusal(EPERM));
 }
 
-/* Others are not bound to a network namespace (vsock reaches the host of a
- * virtual machine) or are there for administrators (packet, alg). */
+/* Other families are not bound to a network namespace (vsock reaches the host
+ * of a virtual machine) or are for administrators (packet, alg). */
 static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     static const uint32_t usual[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
@@ -195,9 +198,9 @@ static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets so
     }
 }
 
-/* A call whose arguments decide: skip its judgement unless it is the one. The
- * arguments overwrite the number, which nobody needs any more: a judgement
- * always ends in a verdict. */
+/* Add the rule for a call whose arguments decide, skipped for other calls. The
+ * arguments overwrite the number in the accumulator; this is safe, since the
+ * rule always ends with a verdict. */
 static void add_judgement(struct ch_filter *f, const struct row *r, int number,
                           enum ch_sockets sockets) {
     unsigned short jump = f->n;

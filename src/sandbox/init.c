@@ -1,5 +1,5 @@
-/* init.c -- see init.h. It outlives the command by nothing: what the command
- * left running in the box ends with it. */
+/* init.c -- see init.h. init ends with the command, and the kernel then kills
+ * the processes that the command left in the box. */
 #include "sandbox/init.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "sandbox/confine.h"
 #include "sandbox/report.h"
 
-#define RESERVED_PIDS 300 /* numbers below are used once, before the first wrap */
+#define RESERVED_PIDS 300 /* lower numbers are used only before the first wrap */
 
 int ch_pipe_to(int fd) {
     int fds[2];
@@ -33,7 +33,7 @@ int ch_pipe_to(int fd) {
 
 void ch_status_write(int wait_status) {
     ssize_t n = write(CH_FD_STATUS, &wait_status, sizeof(wait_status));
-    (void)n; /* the leader is gone, and its keeper will end us */
+    (void)n; /* the leader is gone; its keeper ends this process */
 }
 
 bool ch_status_read(int fd, int *wait_status) {
@@ -54,10 +54,10 @@ void ch_null_stdio(void) {
         close(fd);
 }
 
-/* The kernel does not count root's processes (RLIMIT_NPROC), but since 6.14
- * the highest number of a process is each PID namespace's own. The directory
- * is the host's, opened before: which namespace is meant depends on who asks.
- * No error: the probe has found out whether this works. */
+/* Bound the process numbers. The kernel does not count root's processes
+ * (RLIMIT_NPROC), but since 6.14 pid_max is per PID namespace. The directory is
+ * the host's, opened earlier: the writing process determines the namespace.
+ * Errors are ignored: the probe has tested whether this works. */
 static void bound_numbers(const struct ch_box *box) {
     unsigned long long processes = box->limits.processes;
     char text[32];
@@ -83,11 +83,11 @@ static void init_wait_for_signals(sigset_t *set) {
 static void say_ready(void) {
     ssize_t n = write(CH_FD_READY, "", 1);
 
-    (void)n; /* the keeper is gone, and will take us along */
+    (void)n; /* the keeper is gone and ends this process */
     close(CH_FD_READY);
 }
 
-/* Reap whoever has ended; true if the command was among them. */
+/* Reap all ended processes; true if the command was among them. */
 static bool init_reap(pid_t command, int *status) {
     bool ended = false;
     int s;
@@ -120,7 +120,7 @@ void ch_init(const struct ch_box *box) {
     for (;;) {
         int sig = sigwaitinfo(&set, NULL);
         if (sig == SIGTERM)
-            kill(-1, SIGTERM); /* everybody in the box but us */
+            kill(-1, SIGTERM); /* every process in the box except this one */
         else if (sig == SIGCHLD && init_reap(command, &status))
             break;
     }

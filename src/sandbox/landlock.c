@@ -1,5 +1,5 @@
-/* landlock.c -- see landlock.h. The numbers are the kernel's, not its header's:
- * that of Debian 12 knows two of seven ABIs. */
+/* landlock.c -- see landlock.h. Constants are defined here, because Debian 12's
+ * kernel header has only two of seven ABIs. */
 #include "sandbox/landlock.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ int ch_landlock_begin(struct ch_landlock *l, bool no_tcp) {
     };
     if (l->abi == 0)
         return -ENOSYS;
-    /* An old kernel takes a longer struct as long as the rest is zero. */
+    /* An old kernel accepts a longer struct if the rest is zero. */
     l->fd = (int)syscall(CREATE_RULESET, &attr, sizeof(attr), 0);
     return l->fd < 0 ? -errno : 0;
 }

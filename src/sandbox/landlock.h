@@ -1,8 +1,8 @@
-/* landlock.h -- which files a command may touch, whatever the mounts say.
+/* landlock.h -- restrict file access with Landlock, independent of the mounts.
  *
- * Inside namespaces this is the second lock on the same door; where namespaces
- * are forbidden it is the only one. Newer kernels can do more; what this one
- * cannot is left out, and the ABI says what that is. */
+ * Inside namespaces Landlock is a second barrier; where namespaces are
+ * forbidden it is the only one. Features that the running kernel lacks are left
+ * out; the ABI number tells which. */
 #ifndef CH_SANDBOX_LANDLOCK_H
 #define CH_SANDBOX_LANDLOCK_H
 #include <stdbool.h>
@@ -10,27 +10,29 @@
 
 enum ch_landlock_right {
     CH_MAY_READ,  /* and execute */
-    CH_MAY_WRITE, /* and everything that makes, changes or removes */
-    CH_MAY_DEVICE /* read, write, ioctl: not make or remove */
+    CH_MAY_WRITE, /* and create, change, remove */
+    CH_MAY_DEVICE /* read, write, ioctl; not create or remove */
 };
 
 struct ch_landlock {
     int abi;
     int fd;           /* of the ruleset */
-    uint64_t handled; /* accesses to files that need a rule */
+    uint64_t handled; /* file accesses that need a rule */
 };
 
-#define CH_LANDLOCK_NEWEST 6 /* the last ABI that brought anything used here */
+#define CH_LANDLOCK_NEWEST 6 /* the last ABI with a feature used here */
 
-int ch_landlock_abi(void); /* 0: this kernel has none, or does not use it */
+int ch_landlock_abi(void); /* 0: not supported or disabled */
 
-/* no_tcp: no TCP either, where the kernel can (ABI 4). 0 or -errno. */
+/* no_tcp: also deny TCP, if the kernel supports this (ABI 4). Returns 0 or
+ * -errno. */
 int ch_landlock_begin(struct ch_landlock *l, bool no_tcp);
 
-/* A path and all below it. One that is not there is no error. */
+/* Allow access to a path and everything below it. A missing path is not an
+ * error. */
 int ch_landlock_allow(struct ch_landlock *l, const char *path, enum ch_landlock_right right);
 
-/* Hold this process and its descendants to the rules, and forget the ruleset.
+/* Apply the rules to this process and its descendants, and close the ruleset.
  * no_new_privs must be set. */
 int ch_landlock_enforce(struct ch_landlock *l);
 

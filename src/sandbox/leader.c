@@ -15,7 +15,7 @@
 #include "sandbox/report.h"
 #include "sandbox/supervisor.h"
 
-/* Numbers that mean something are taken before others are given out. */
+/* Occupy the fixed descriptor numbers before other descriptors are opened. */
 static void reserve_numbers(void) {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -25,7 +25,7 @@ static void reserve_numbers(void) {
         close(fd);
 }
 
-/* Blocked before the keeper is there, so that none is lost. */
+/* Signals are blocked before the keeper starts, so that none is lost. */
 static void leader_block_signals(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGCHLD);
@@ -33,7 +33,7 @@ static void leader_block_signals(sigset_t *set) {
     sigaddset(set, CH_SIG_STOP);
     sigaddset(set, CH_SIG_GONE);
     sigprocmask(SIG_SETMASK, set, NULL);
-    signal(SIGHUP, SIG_IGN); /* giving the terminal away brings one */
+    signal(SIGHUP, SIG_IGN); /* releasing the terminal sends SIGHUP */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -55,7 +55,7 @@ bool ch_leader_run(struct ch_box *box, int *wait_status) {
     int status = ch_pipe_to(CH_FD_STATUS);
     leader_block_signals(&set);
     if (box->tty)
-        ioctl(0, TIOCNOTTY); /* the command's session is to have it */
+        ioctl(0, TIOCNOTTY); /* the command's session gets the terminal */
     pid_t keeper = fork();
     if (keeper < 0)
         ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));

@@ -3,8 +3,8 @@
  *     chela-sandbox OPTION... -- PROGRAM ARGUMENT...
  *     chela-sandbox --probe [--bwrap=PATH]
  *
- * Started by libchela for every outside program; not for people. Its options
- * are in options.c, its parts and their order in box.h. */
+ * libchela starts this program for every external command; it is not meant for
+ * people. options.c has the options, box.h the processes and their order. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,14 +17,14 @@
 #include "sandbox/probe.h"
 #include "sandbox/report.h"
 
-/* Without a report from the runtime, stderr will have to do. */
+/* Without a report descriptor, the report goes to stderr. */
 static void open_report(void) {
     if (fcntl(CH_FD_REPORT, F_GETFD) < 0)
         dup2(2, CH_FD_REPORT);
 }
 
-/* When the runtime dies, however it dies, so do we, and all behind us. When
- * memory runs out, better this than the runtime. */
+/* Die when the runtime dies, with all child processes. When memory runs out,
+ * the kernel kills this process rather than the runtime. */
 static void tie_to_parent(const struct ch_box *box) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (box->parent && getppid() != box->parent)
@@ -33,7 +33,7 @@ static void tie_to_parent(const struct ch_box *box) {
     if (fd < 0)
         return;
     ssize_t n = write(fd, "1000", 4);
-    (void)n; /* raising it is always allowed; without it things work too */
+    (void)n; /* raising the score is always allowed and not essential */
     close(fd);
 }
 

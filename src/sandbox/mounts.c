@@ -1,9 +1,9 @@
-/* mounts.c -- namespaces and mounts without bubblewrap.
+/* mounts.c -- see mounts.h.
  *
  * The new root is built next to the old one: a tmpfs holds both, so that paths
- * of the host stay reachable under OLD whatever is mounted where, and the old
- * root is let go of at the end. Bind mounts are recursive, and made read-only
- * recursively by mount_setattr (Linux 5.12); older kernels need bubblewrap. */
+ * of the host stay reachable under OLD whatever is mounted. The old root is
+ * unmounted at the end. Bind mounts are recursive, and mount_setattr makes them
+ * read-only recursively (Linux 5.12); older kernels need bubblewrap. */
 #include "sandbox/mounts.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "sandbox/outer.h"
 #include "sandbox/report.h"
 
-#define BASE "/tmp" /* any directory that every system has */
+#define BASE "/tmp" /* any directory that exists on every system */
 #define OLD "/old"
 #define NEW "/new"
 
@@ -72,7 +72,7 @@ static void mounts_write_file(const char *path, const char *text) {
     close(fd);
 }
 
-/* The one user that we are, under the same number. */
+/* Map only the current user and group, to the same numbers. */
 static void map_user(uid_t uid, gid_t gid) {
     mounts_write_file("/proc/self/setgroups", "deny");
     mounts_write_file("/proc/self/uid_map", ch_text("%u %u 1", (unsigned)uid, (unsigned)uid));
@@ -90,7 +90,7 @@ pid_t ch_namespaces_fork(const struct ch_box *box) {
     };
     long pid = syscall(CLONE3, &args, sizeof(args));
 #ifdef SYS_clone
-    if (pid < 0 && errno == ENOSYS) /* a filter that wants to see the flags, or Linux before 5.3 */
+    if (pid < 0 && errno == ENOSYS) /* a seccomp filter, or Linux before 5.3 */
         pid = syscall(SYS_clone, args.flags | SIGCHLD, 0, 0, 0, 0);
 #endif
 
@@ -99,14 +99,14 @@ pid_t ch_namespaces_fork(const struct ch_box *box) {
     return pid < 0 ? -errno : (pid_t)pid;
 }
 
-/* A network with nobody in it but the command and its own servers. */
+/* Enable loopback: the network contains only the command and its own servers. */
 static void raise_loopback(void) {
     struct ifreq request = {.ifr_name = "lo"};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0) {
         request.ifr_flags |= IFF_UP;
-        ioctl(fd, SIOCSIFFLAGS, &request); /* nothing depends on it */
+        ioctl(fd, SIOCSIFFLAGS, &request); /* optional */
     }
     if (fd >= 0)
         close(fd);
@@ -149,7 +149,7 @@ static void make_parents(const char *path) {
     }
 }
 
-/* Something of src's kind at dst, to mount it on. */
+/* Create a file or directory at dst, of the same kind as src, as a mount point. */
 static void make_mount_point(const char *src, const char *dst) {
     struct stat st, there;
 

@@ -1,5 +1,5 @@
-/* options.c -- the command line, along one table. It is written by tool/ for
- * every command and by nobody else, so what is wrong with it is a bug. */
+/* options.c -- see options.h. Only tool/ writes the command line, so an error
+ * in it is a bug. */
 #include "sandbox/options.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static enum ch_outer outer(const char *text) {
     for (size_t i = 0; i < CH_LEN(outer_names); i++)
         if (strcmp(text, outer_names[i]) == 0)
             return (enum ch_outer)i;
-    ch_die("internal", "chela-sandbox: '%s' is no way to make a box", text);
+    ch_die("internal", "chela-sandbox: unknown kind of box '%s'", text);
 }
 
 static void options_add_path(struct ch_paths *list, const char *path) {
@@ -123,7 +123,7 @@ void ch_box_parse(struct ch_box *box, int argc, char **argv) {
         i++;
     box->argv = argv + i;
     if (!box->probe && !box->trial && i >= argc)
-        ch_die("internal", "chela-sandbox: there is no command");
+        ch_die("internal", "chela-sandbox: the command is missing");
 }
 
 /* --- words */
@@ -136,7 +136,7 @@ void ch_argv_add(struct ch_argv *w, const char *word) {
     w->p[w->n++] = word;
 }
 
-/* Texts are few and the process is short: they are kept in one list, for good. */
+/* Texts are few and the process is short-lived: they are never freed. */
 struct text {
     struct text *next;
     char *p;

@@ -1,7 +1,7 @@
-/* outer.h -- two ways to make the box: bubblewrap, or the same by ourselves.
+/* outer.h -- two ways to create the box: bubblewrap, or the program's own code.
  *
- * Bubblewrap comes first: it is small, much looked at, and on some systems the
- * one program that may make namespaces. */
+ * bubblewrap is preferred: it is small, widely reviewed, and on some systems
+ * the only program that may create namespaces. */
 #ifndef CH_SANDBOX_OUTER_H
 #define CH_SANDBOX_OUTER_H
 #include "sandbox/view.h"

@@ -1,8 +1,8 @@
 /* probe.c -- see probe.h.
  *
- * Whether a kernel has a feature says little: containers, security modules and
- * sysctls forbid what it has. So each layer is tried in a process of its own,
- * and each way to make a box by making one, with everything but the command. */
+ * A kernel feature may exist but be forbidden by containers, security modules
+ * or sysctls. So each layer is tried in its own process, and each kind of box
+ * by creating one, with every step except exec. */
 #include "sandbox/probe.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static int try_privileges(void) {
     return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : -ENOSYS;
 }
 
-/* 0 or the errno of a step, taken where it can do no harm. */
+/* Run a step in a child process; returns 0 or its errno. */
 static int in_a_child(int (*step)(void)) {
     int status;
     pid_t pid = fork();
@@ -96,12 +96,12 @@ _Noreturn static void be_trial(struct ch_box *box, int answers) {
     int status;
 
     dup2(answers, CH_FD_REPORT);
-    dup2(answers, 2); /* where bubblewrap complains */
+    dup2(answers, 2); /* stderr of bubblewrap */
     bool ok = ch_leader_run(box, &status) && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     _exit(ok ? 0 : CH_EXIT_BROKEN);
 }
 
-/* Make a box of this kind and take every step but the last in it. */
+/* Create a box of this kind and take every step in it except exec. */
 static bool try_box(const struct ch_box *given, enum ch_outer outer, struct ch_buf *answer) {
     static char *none[] = {NULL};
     int answers = memfd_create("answers", MFD_CLOEXEC), status = 0;
@@ -131,7 +131,7 @@ static bool try_box(const struct ch_box *given, enum ch_outer outer, struct ch_b
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The first line of it, without the words for programs. */
+/* The first line of the report, without its keywords. */
 static const char *probe_plain(struct ch_buf *answer) {
     static const char *const heads[] = {"error unavailable ", "bwrap: "};
     const char *text = ch_buf_str(answer);
@@ -140,7 +140,7 @@ static const char *probe_plain(struct ch_buf *answer) {
         if (strncmp(text, heads[i], strlen(heads[i])) == 0)
             text += strlen(heads[i]);
     return *text ? ch_text("%.*s", (int)strcspn(text, "\n\t"), text)
-                 : "it ended without saying why";
+                 : "the process ended without giving a reason";
 }
 
 static void probe_processes(bool boxed, bool pid_max) {

@@ -1,10 +1,10 @@
-/* probe.h -- what this machine allows, found out by doing it. */
+/* probe.h -- test which layers of the sandbox work on this machine. */
 #ifndef CH_SANDBOX_PROBE_H
 #define CH_SANDBOX_PROBE_H
 #include "sandbox/box.h"
 
-/* Print one line a layer to stdout: name, "ok" or "missing", and why, between
- * tabs. */
+/* Print one line per layer to stdout: name, "ok" or "missing", and the reason,
+ * separated by tabs. */
 void ch_probe(const struct ch_box *box);
 
 #endif

@@ -1,8 +1,8 @@
 /* process_kill.c -- see process_kill.h.
  *
- * A process that forks as fast as it is looked for cannot be caught by killing
- * alone, so all are stopped first, until a look finds no new one, and killed
- * then. */
+ * Killing alone cannot catch a process that forks continuously. So all
+ * descendants are stopped first, until a scan finds no new one, and then
+ * killed. */
 #include "sandbox/process_kill.h"
 
 #include <ctype.h>
@@ -36,8 +36,8 @@ struct table {
     size_t n, cap;
 };
 
-/* "pid (name) state ppid ... num_threads": a name may hold anything, so the
- * fields count from its last parenthesis. */
+/* "pid (name) state ppid ... num_threads". The name may contain any character,
+ * so the fields are counted from the last parenthesis. */
 static bool read_stat(const char *pid, struct process *out) {
     char path[64], text[1024];
 
@@ -84,7 +84,7 @@ static void read_table(struct table *t) {
         closedir(d);
 }
 
-/* Mark the descendants of this process; how many there are. */
+/* Mark the descendants of this process; returns their number. */
 static size_t mark_ours(struct table *t) {
     pid_t self = getpid();
     size_t found = 0;
@@ -120,7 +120,7 @@ void ch_descendants_signal(int sig) {
     ch_free(t.p);
 }
 
-/* True when there is none left. */
+/* True if no child is left. */
 static bool reap_all(void) {
     pid_t pid;
 

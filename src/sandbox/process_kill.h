@@ -1,4 +1,4 @@
-/* process_kill.h -- processes without a namespace around them. */
+/* process_kill.h -- find and kill descendants without a PID namespace. */
 #ifndef CH_SANDBOX_PROCESS_KILL_H
 #define CH_SANDBOX_PROCESS_KILL_H
 #include <stdint.h>
@@ -6,12 +6,12 @@
 /* Send a signal to every descendant. */
 void ch_descendants_signal(int sig);
 
-/* End every descendant, also those that left their parents, and reap them. The
- * caller is a subreaper: whoever loses its parent becomes its child. */
+/* Kill every descendant, including orphaned ones, and reap them. The caller
+ * must be a subreaper, so that orphans become its children. */
 void ch_descendants_end(void);
 
-/* How many processes and threads this user has now, 0 if unknown: where
- * RLIMIT_NPROC counts all of them, it has to start from there. */
+/* The number of processes and threads of this user, 0 if unknown. Where
+ * RLIMIT_NPROC counts all of them, the limit must be raised by this number. */
 uint64_t ch_tasks_of_user(void);
 
 #endif

@@ -1,11 +1,11 @@
 /* protect.c -- see protect.h.
  *
- * Commands of one workspace run at the same time, and each needs the stand-ins
- * that it found or made until its end: when a mount point is removed, by
- * anybody, its mounts go with it. So each holds a shared lock on the workspace
- * and the one that can have it alone cleans up. A stand-in is known by its
- * looks, an empty directory of a mode nobody uses, so those of a keeper that
- * was killed are found by the next. */
+ * Commands of one workspace run concurrently, and each needs its stand-ins
+ * until its end: removing a mount point removes its mounts. So each command
+ * holds a shared lock on the workspace, and the one that gets the exclusive
+ * lock cleans up. A stand-in is recognized by its form, an empty directory with
+ * an unusual mode, so that stand-ins of a killed keeper are found by the next
+ * one. */
 #include "sandbox/protect.h"
 
 #include <errno.h>
@@ -22,8 +22,7 @@
 #include "sandbox/options.h"
 #include "sandbox/report.h"
 
-/* May be searched, and holds nothing: to git, and to whoever looks for a file
- * in it, the same as an absent one. */
+/* Searchable and empty: for Git and other readers the same as an absent path. */
 #define STAND_IN_MODE 0111
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_NS 4000000
@@ -40,8 +39,8 @@ static void protect_remember(struct ch_box_guard *g, const char *path) {
     g->stand_ins.p[g->stand_ins.n++] = path;
 }
 
-/* With its mode from the first moment on: other keepers are looking. If we may
- * not make it, nor may the command. */
+/* Create the stand-in with its final mode, since other keepers scan
+ * concurrently. If this process may not create it, the command may not either. */
 static bool make_stand_in(const char *path) {
     mode_t mask = umask(0);
     int rc = mkdir(path, STAND_IN_MODE);
@@ -55,8 +54,8 @@ static void make_read_only(struct ch_box_view *view, const char *path) {
     ch_view_add(view, CH_STEP_RO, path, path);
 }
 
-/* A link cannot be a mount point, so it can be replaced. What it leads to is
- * protected, if it is there. */
+/* A symbolic link cannot be a mount point, so the command can replace it. Its
+ * target is protected, if it exists. */
 static void protect_link(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path) {
     const char *real = ch_real_path(path);
@@ -67,7 +66,7 @@ static void protect_link(struct ch_box_guard *g, struct ch_box_view *view, const
         make_read_only(view, real);
 }
 
-/* One component of a protected path. True: it is a directory, go on below. */
+/* Protect one component of a path. True: it is a directory, continue below it. */
 static bool protect_step(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path, bool last) {
     struct stat st;
@@ -94,7 +93,7 @@ static bool protect_step(struct ch_box_guard *g, struct ch_box_view *view, const
     return true;
 }
 
-/* "name?": only if it is there now. */
+/* Remove the mark of "name?"; returns "" if that path does not exist. */
 static const char *without_mark(const char *root, const char *rel) {
     size_t n = strlen(rel);
     struct stat st;
@@ -127,7 +126,7 @@ static const char *protect_below_in_sandbox(const char *root, const char *path) 
     return n && strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* An absolute path matters where something writable holds it. */
+/* Protect an absolute path if it is inside a writable directory. */
 static void protect_absolute(struct ch_box_guard *g, struct ch_box_view *view,
                              const struct ch_box *box, const char *path) {
     const char *rel = protect_below_in_sandbox(box->workspace, path);
@@ -141,7 +140,8 @@ static void protect_absolute(struct ch_box_guard *g, struct ch_box_view *view,
             protect_below(g, view, box, box->writable.p[i], rel);
 }
 
-/* Another program's lock on the directory must not keep a command waiting. */
+/* Does not wait: another program's lock on the directory must not delay a
+ * command. */
 static void take_lock(struct ch_box_guard *g, const char *workspace) {
     g->lock = workspace ? open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (int i = 0; g->lock >= 0 && i < LOCK_TRIES; i++) {
@@ -167,7 +167,8 @@ const char *ch_guard_set(struct ch_box_guard *g, struct ch_box_view *view,
     return box->strict ? g->refused : NULL;
 }
 
-/* Two that end at once both let go first, so that one of them gets it. */
+/* Two commands that end at once both release the shared lock first, so that one
+ * gets the exclusive lock. */
 static bool protect_is_alone(struct ch_box_guard *g) {
     if (g->lock < 0)
         return true;

@@ -1,6 +1,5 @@
-/* report.c -- lines for the runtime, on a descriptor the command never has:
- * "error KIND MESSAGE" and "note MESSAGE". A line is written at once, in one
- * piece, from whatever process of ours it comes. */
+/* report.c -- see report.h. Each line is written with one write call, from any
+ * process of the sandbox. */
 #include "sandbox/report.h"
 
 #include <stdarg.h>
@@ -10,7 +9,7 @@
 #include "base/mem.h"
 #include "sandbox/box.h"
 
-#define LINE_BYTES 2000 /* what is longer is cut; nothing is allocated here */
+#define LINE_BYTES 2000 /* longer lines are truncated; nothing is allocated */
 
 static void report_say(const char *head, const char *kind, const char *fmt, va_list ap) {
     char line[LINE_BYTES];
@@ -23,7 +22,7 @@ static void report_say(const char *head, const char *kind, const char *fmt, va_l
             line[i] = ' ';
     line[len] = '\n';
     ssize_t done = write(CH_FD_REPORT, line, len + 1);
-    (void)done; /* nobody listens: nothing can be said about it */
+    (void)done; /* a failure cannot be reported */
 }
 
 void ch_note(const char *fmt, ...) {

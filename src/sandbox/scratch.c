@@ -1,6 +1,6 @@
 /* scratch.c -- see scratch.h. The command may have left directories a million
- * levels deep: removal is no recursion. It moves what it finds in a directory
- * of the top up to the top, under a new name, until nothing is left. */
+ * levels deep, so removal does not recurse. It moves nested directories to the
+ * top level under new names until none is left. */
 #include "sandbox/scratch.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ static bool is_dot(const char *name) {
 }
 
 static DIR *open_directory(int at, const char *name) {
-    fchmodat(at, name, 0700, 0); /* the owner may have taken its own rights */
+    fchmodat(at, name, 0700, 0); /* the command may have removed its own rights */
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
@@ -41,7 +41,8 @@ static DIR *open_directory(int at, const char *name) {
     return d;
 }
 
-/* Empty the directory `name` of the top, moving its directories there. */
+/* Empty the top-level directory `name`, moving its subdirectories to the top
+ * level. */
 static void flatten(int top, const char *name, unsigned long *fresh) {
     DIR *d = open_directory(top, name);
     char moved[32];
@@ -58,7 +59,7 @@ static void flatten(int top, const char *name, unsigned long *fresh) {
     unlinkat(top, name, AT_REMOVEDIR);
 }
 
-/* True if there was anything. */
+/* True if there was any entry. */
 static bool scratch_sweep(const char *path, unsigned long *fresh) {
     DIR *top = open_directory(AT_FDCWD, path);
     bool any = false;

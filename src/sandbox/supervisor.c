@@ -1,7 +1,7 @@
 /* supervisor.c -- see supervisor.h.
  *
- * It is a subreaper: should bubblewrap be killed, its init becomes ours, and
- * waiting until there is no child left means that the box is empty. */
+ * The keeper is a subreaper: if bubblewrap is killed, its init becomes a child
+ * of the keeper. When no child is left, the box is empty. */
 #include "sandbox/supervisor.h"
 
 #include <errno.h>
@@ -33,14 +33,14 @@ struct keeper {
     struct ch_box_guard guard;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
-    int ready;           /* readable once init is; -1: it is, or there is none */
-    bool stopping;       /* asked to end, and init was not ready */
-    bool gone;           /* the leader is: everything ends now */
+    int ready;           /* readable when init is ready; -1: ready, or no init */
+    bool stopping;       /* asked to terminate before init was ready */
+    bool gone;           /* the leader is gone: kill everything now */
 };
 
 #define READY_POLL_NS 5000000
 
-/* --- before */
+/* --- preparation */
 
 static void become_keeper(pid_t leader) {
     setsid();
@@ -48,11 +48,11 @@ static void become_keeper(pid_t leader) {
     if (getppid() != leader)
         _exit(0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signal(SIGTERM, SIG_IGN); /* sent to our group; bubblewrap inherits it */
+    signal(SIGTERM, SIG_IGN); /* sent to the whole group; bubblewrap inherits this */
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Since 5.14 a user namespace counts its own processes. */
+/* Since Linux 5.14 a user namespace counts its own processes. */
 static bool counts_per_namespace(void) {
     struct utsname u;
 
@@ -70,7 +70,7 @@ static bool is_setuid(const char *path) {
     return stat(path, &st) == 0 && (st.st_mode & S_ISUID);
 }
 
-/* Where all processes of the user count, those that are there already must. */
+/* Where the limit counts all processes of the user, add the existing ones. */
 static void raise_process_limit(struct ch_box *box) {
     bool own_count = box->outer != CH_OUTER_NONE && counts_per_namespace() &&
                      !(box->bwrap && is_setuid(box->bwrap));
@@ -79,7 +79,7 @@ static void raise_process_limit(struct ch_box *box) {
         box->limits.processes += ch_tasks_of_user();
 }
 
-/* For init, if it is root: see bound_numbers there. */
+/* For init, if it is root: see bound_numbers in init.c. */
 static void open_sysctl(void) {
     int fd = geteuid() == 0 ? open("/proc/sys/kernel", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
@@ -154,7 +154,7 @@ static void supervisor_start(struct keeper *k) {
     close(CH_FD_READY);
 }
 
-/* --- until the end */
+/* --- waiting for the end */
 
 static bool init_is_ready(struct keeper *k) {
     struct pollfd p = {.fd = k->ready, .events = POLLIN};
@@ -166,7 +166,7 @@ static bool init_is_ready(struct keeper *k) {
     return k->ready < 0;
 }
 
-/* Nobody would hear it before init is there. */
+/* Before init is ready SIGTERM would have no effect: remember it. */
 static void ask_to_end(struct keeper *k) {
     k->stopping = !init_is_ready(k);
     if (k->stopping)
@@ -174,10 +174,10 @@ static void ask_to_end(struct keeper *k) {
     if (k->box->outer == CH_OUTER_NONE)
         ch_descendants_signal(SIGTERM);
     else
-        kill(0, SIGTERM); /* init is in our group, and hands it on */
+        kill(0, SIGTERM); /* init is in this group and forwards it */
 }
 
-/* Collect who has ended; true when the child is among them. */
+/* Reap ended processes; true if the child is among them. */
 static bool child_ended(const struct keeper *k) {
     bool ended = false;
     int status;
@@ -218,8 +218,8 @@ static void supervisor_watch(struct keeper *k) {
     }
 }
 
-/* Bubblewrap that is killed as it starts leaves an init which does not know of
- * it yet, and which is ours now: without a leader it has to be ended. */
+/* A bubblewrap that is killed while starting may leave an init that has not
+ * noticed and is now a child of the keeper. Without the leader, kill that init. */
 static void wait_until_empty(struct keeper *k) {
     struct timespec soon = {.tv_nsec = READY_POLL_NS};
     sigset_t set = wakers();

@@ -1,12 +1,13 @@
-/* supervisor.h -- makes the box, sees to its end, and cleans up. */
+/* supervisor.h -- the keeper: creates the box, waits for its end, and cleans
+ * up. */
 #ifndef CH_SANDBOX_SUPERVISOR_H
 #define CH_SANDBOX_SUPERVISOR_H
 #include "sandbox/box.h"
 
-#define CH_SIG_STOP SIGUSR2 /* from the leader: ask the command to end */
-#define CH_SIG_GONE SIGUSR1 /* the leader is gone: end it now */
+#define CH_SIG_STOP SIGUSR2 /* from the leader: terminate the command */
+#define CH_SIG_GONE SIGUSR1 /* the leader is gone: kill the box now */
 
-/* In a child of the leader, with both signals and SIGCHLD blocked. */
+/* Runs in a child of the leader, with both signals and SIGCHLD blocked. */
 _Noreturn void ch_keeper(struct ch_box *box, pid_t leader);
 
 #endif

@@ -1,8 +1,9 @@
 /* view.c -- see view.h.
  *
- * What can be read is a short list, not everything: a home directory holds keys
- * and a /var other people's mail. Of /etc, which programs need, the files that
- * hold secrets are hidden; that matters where we are root. */
+ * Readable paths are a short list, not the whole system: a home directory
+ * contains keys, /var contains other people's mail. In /etc, which programs
+ * need, files with secrets are hidden; this matters if the sandbox runs as
+ * root. */
 #include "sandbox/view.h"
 
 #include <dirent.h>
@@ -57,7 +58,7 @@ void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *s
 
 /* --- the view */
 
-/* /bin is a link into /usr on most systems, and stays one. */
+/* /bin is a link into /usr on most systems; the box keeps the link. */
 static void add_system(struct ch_box_view *view, const char *path) {
     char target[PATH_MAX];
     struct stat st;
@@ -73,8 +74,8 @@ static void add_system(struct ch_box_view *view, const char *path) {
         ch_view_add(view, CH_STEP_SYMLINK, ch_text("%.*s", (int)n, target), path);
 }
 
-/* Links are left: what they lead to is hidden under its own name, or not in
- * the box at all. */
+/* Links are skipped: their target is hidden under its own name, or is not in
+ * the box. */
 static void hide(struct ch_box_view *view, const char *path) {
     struct stat st;
 
@@ -83,7 +84,8 @@ static void hide(struct ch_box_view *view, const char *path) {
     ch_view_add(view, S_ISDIR(st.st_mode) ? CH_STEP_HIDE_DIR : CH_STEP_HIDE_FILE, NULL, path);
 }
 
-/* With the host's network its resolver comes along, often a link into /run. */
+/* With the host's network, add the resolver configuration, often a link into
+ * /run. */
 static void add_resolver(struct ch_box_view *view) {
     const char *real = ch_real_path("/etc/resolv.conf");
 
@@ -91,7 +93,7 @@ static void add_resolver(struct ch_box_view *view) {
         ch_view_add(view, CH_STEP_RO, real, real);
 }
 
-/* Shorter paths first, so that none is mounted over what lies in it. */
+/* Shorter paths first, so that no mount covers an earlier one inside it. */
 static int by_length(const void *a, const void *b) {
     size_t x = strlen(((const struct ch_view_step *)a)->dst),
            y = strlen(((const struct ch_view_step *)b)->dst);
@@ -137,7 +139,7 @@ void ch_view_seal(struct ch_box_view *view) {
     ch_view_add(view, CH_STEP_SEAL, NULL, "/");
 }
 
-/* --- the view as rules */
+/* --- the view as Landlock rules */
 
 static bool is_below(const char *path, const char *dir) {
     size_t n = strlen(dir);
@@ -159,9 +161,9 @@ static bool holds_secrets(const char *path) {
     return false;
 }
 
-/* A rule holds for all below it and nothing can be taken out again, so where
- * there is a secret below, its neighbours are allowed one by one. As deep as
- * the list of secrets, no deeper. */
+/* A rule covers everything below its path and has no exceptions. So where a
+ * secret is below, its siblings are allowed one by one, as deep as the list of
+ * secrets. */
 static int allow_reading(struct ch_landlock *l, const char *path) {
     int rc = 0;
 

@@ -1,23 +1,23 @@
 /* view.h -- the file system of the box as a list of steps.
  *
- * Made once, from the host's view; carried out by bubblewrap (bwrap.c) or by
- * ourselves (mounts.c), so that both give the same box. */
+ * The list is made once, from the host's file system. bubblewrap (bwrap.c) or
+ * this program (mounts.c) carries it out, so that both give the same box. */
 #ifndef CH_SANDBOX_VIEW_H
 #define CH_SANDBOX_VIEW_H
 #include "sandbox/box.h"
 #include "sandbox/landlock.h"
 
 enum ch_step_kind {
-    CH_STEP_RO, /* src of the host at dst, and what is mounted below it */
+    CH_STEP_RO, /* the host's src at dst, including mounts below it */
     CH_STEP_RW,
     CH_STEP_SYMLINK, /* dst -> src */
     CH_STEP_DIR,
-    CH_STEP_TMPFS, /* empty, for everybody, of size */
+    CH_STEP_TMPFS, /* empty, writable for all, of `size` bytes */
     CH_STEP_PROC,
-    CH_STEP_DEV,       /* the few devices that programs need; terminals; shm */
-    CH_STEP_HIDE_FILE, /* nothing to read here */
+    CH_STEP_DEV,       /* common devices, terminals and shm */
+    CH_STEP_HIDE_FILE, /* hide the contents of a file */
     CH_STEP_HIDE_DIR,
-    CH_STEP_SEAL, /* dst itself becomes read-only, not what is mounted below */
+    CH_STEP_SEAL, /* make dst itself read-only, not the mounts below it */
 };
 
 struct ch_view_step {
@@ -31,20 +31,22 @@ struct ch_box_view {
     size_t n, cap;
 };
 
-/* Add a step. A second RO or RW for the same dst changes the first: mounting
- * over it would uncover what is mounted below. */
+/* Add a step. A second RO or RW step for the same dst changes the first:
+ * another mount would uncover the mounts below. */
 void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *src,
                  const char *dst);
 
 /* The RO or RW step for dst, or NULL. */
 struct ch_view_step *ch_view_find(const struct ch_box_view *view, const char *dst);
 
-/* The system, read-only; a private /tmp, /dev, /proc; the workspace and other
- * writable paths. Protected paths and the seal come after it. */
+/* Build the view: the system read-only; a private /tmp, /dev and /proc; the
+ * workspace and other writable paths. The steps for protected paths and the
+ * seal follow later. */
 void ch_view_make(struct ch_box_view *view, const struct ch_box *box);
 void ch_view_seal(struct ch_box_view *view);
 
-/* For a box without mounts: the same view as rules. 0 or -errno. */
+/* For a box without mounts: the same view as Landlock rules. Returns 0 or
+ * -errno. */
 int ch_view_allow(struct ch_landlock *l, const struct ch_box *box);
 
 #endif

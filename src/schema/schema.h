@@ -1,17 +1,17 @@
-/* schema.h -- JSON Schema: the contract between a model and a tool.
+/* schema.h -- compile JSON Schemas and validate values.
  *
- * A schema is compiled once and run many times over values as the reader made
- * them (json.h). Draft 2020-12, complete; draft 2019-09 and draft 7 where
- * `$schema` says so. References are resolved among the documents that are
- * given; nothing is ever fetched. Numbers are compared as text, so 2^63 and
- * 0.1 mean what they say. Time, depth and memory of a run are bounded
- * (limits.h); a run that reaches a bound counts as invalid and says so.
+ * A schema is compiled once and run many times over values of json.h. Draft
+ * 2020-12 is complete; draft 2019-09 and draft 7 apply where `$schema` says so.
+ * References are resolved only among the given documents; nothing is ever
+ * fetched. Numbers are compared by their text, so 2^63 and 0.1 are exact. Time,
+ * depth and memory of a run are bounded (limits.h); a run that reaches a bound
+ * counts as invalid and reports the bound.
  *
- * Of members with one name each must be valid: whoever reads the value may
- * take the first or the last.
+ * Of members with the same name each must be valid, since a reader of the value
+ * may take the first or the last.
  *
- * A compiled schema owns all it needs. It is used by one thread at a time,
- * because the room that patterns match in is part of it. */
+ * A compiled schema owns all its memory. One thread at a time may use it,
+ * because its patterns share matching memory. */
 #ifndef CH_SCHEMA_SCHEMA_H
 #define CH_SCHEMA_SCHEMA_H
 #include "base/arena.h"
@@ -21,77 +21,78 @@
 
 struct ch_schema;
 
-/* Put the text of the document `uri` (absolute, without fragment) into *text.
- * CHELA_ENOENT if there is none; any other failure ends the compilation. */
+/* Return the text of the document `uri` (absolute, without fragment) in *text.
+ * CHELA_ENOENT if there is no such document; any other failure ends the
+ * compilation. */
 typedef int ch_schema_load_fn(void *user, struct ch_sv uri, struct ch_buf *text,
                               struct chela_error *err);
 
 struct ch_schema_opts {
-    struct ch_sv uri;        /* the schema's own address, unless its $id says; may be empty */
-    enum ch_draft draft;     /* where no $schema says; 0: CH_DRAFT_2020 */
-    bool assert_format;      /* `format` is checked, not only noted */
-    ch_schema_load_fn *load; /* other documents; NULL: there are none */
+    struct ch_sv uri;        /* the schema's address, unless it has an $id; may be empty */
+    enum ch_draft draft;     /* used without $schema; 0: CH_DRAFT_2020 */
+    bool assert_format;      /* validate `format` instead of ignoring it */
+    ch_schema_load_fn *load; /* loads other documents; NULL: there are none */
     void *user;              /* for load */
 };
 
-/* Compile root, which is copied. opts may be NULL. CHELA_EINVAL with the place
- * and the reason when it is no schema, CHELA_ENOENT with the URI of a document
- * that is not known, CHELA_ELIMIT past a limit. */
+/* Compile root, which is copied. opts may be NULL. CHELA_EINVAL: not a valid
+ * schema; the message names the place and the reason. CHELA_ENOENT: unknown
+ * document; the message names its URI. CHELA_ELIMIT: a limit is exceeded. */
 int ch_schema_new(const struct ch_json *root, const struct ch_schema_opts *opts,
                   struct ch_schema **out, struct chela_error *err);
-/* The same from text. Errors of the text itself are CHELA_EPARSE. */
+/* As ch_schema_new, from text. CHELA_EPARSE: the text is not valid JSON. */
 int ch_schema_parse(struct ch_sv text, const struct ch_schema_opts *opts, struct ch_schema **out,
                     struct chela_error *err);
 void ch_schema_free(struct ch_schema *s);
 CH_DEFINE_AUTO(ch_schema)
 
-/* The quick question. Allocates nothing unless the schema asks for uniqueItems
- * or unevaluated* of something large. */
+/* Whether v is valid, without details. Allocates memory only for uniqueItems or
+ * unevaluated* on large values. */
 bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v);
 
-/* What is wrong, in words for a model. */
+/* A violation, worded for a model. */
 struct ch_violation {
-    const struct ch_json *at;        /* the value, in the tree that was checked */
-    struct ch_sv path;               /* its JSON Pointer, "/edits/0/path" */
-    struct ch_sv schema;             /* what demands it: "#/properties/edits/minItems" */
+    const struct ch_json *at;        /* the value, in the tree that was validated */
+    struct ch_sv path;               /* the value's JSON Pointer, "/edits/0/path" */
+    struct ch_sv schema;             /* the violated keyword: "#/properties/edits/minItems" */
     enum ch_keyword keyword;         /* CH_KW_NONE: a bound of the run */
     struct ch_sv expected, received; /* "a string"; "number 5" */
     struct ch_sv message;            /* "path must be a string, got number 5" */
-    unsigned char want;              /* types that would do, bits by enum ch_json_type; 0: no
-                                        matter of type */
-    bool want_integer;               /* of numbers only whole ones */
+    unsigned char want;              /* accepted types, bits by enum ch_json_type; 0: the type
+                                        is not the problem */
+    bool want_integer;               /* accepted numbers must be integers */
     bool unknown_key;                /* `at` is a member that is not allowed */
     bool missing_key;                /* `at` lacks a member */
 };
 
 struct ch_violations {
-    struct ch_violation *list; /* in the arena, document order not promised */
+    struct ch_violation *list; /* in the arena, in no particular order */
     size_t n;                  /* at most CH_LIMIT_VIOLATIONS */
-    size_t total;              /* how many there were */
+    size_t total;              /* number of violations found */
 };
 
-/* Every violation; all texts are put into arena, values stay v's. Returns 0
- * when v is valid, CHELA_EINVAL when it is not, CHELA_ELIMIT when the run was
- * given up; list is filled in the last two cases. */
+/* Collect all violations. All texts are put into the arena; values point into
+ * v. Returns 0 if v is valid, CHELA_EINVAL if not, CHELA_ELIMIT if the run
+ * reached a bound; list is filled in the last two cases. */
 int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_arena *arena,
                     struct ch_violations *out);
 
-/* The messages as one text, a line each, the model's feedback. */
+/* Append the messages, one per line: the feedback for the model. */
 void ch_violations_text(const struct ch_violations *v, struct ch_buf *out);
-/* One violation as a JSON object: path, schema, keyword, expected, received,
- * message. */
+/* Append one violation as a JSON object: path, schema, keyword, expected,
+ * received, message. */
 void ch_violation_json(const struct ch_violation *v, struct ch_buf *out);
 
-/* --- coercion: what a weak model meant ----------------------------------- */
+/* --- coercion: correct typical mistakes of weak models --------------------- */
 
 enum ch_coerce {
-    CH_COERCE_DROP_UNKNOWN = 1, /* keys the schema does not allow are left out */
-    CH_COERCE_DROP_NULL = 2,    /* null where an optional key must not be: left out, as
-                                   strict modes make models send it */
+    CH_COERCE_DROP_UNKNOWN = 1, /* drop keys that the schema does not allow */
+    CH_COERCE_DROP_NULL = 2,    /* drop null values of optional keys that do not accept null;
+                                   strict modes make models send them */
 };
 
 struct ch_schema_change {
-    struct ch_sv path, from, to; /* `to` empty: left out */
+    struct ch_sv path, from, to; /* `to` empty: the value was dropped */
     struct ch_sv what;           /* "string to integer", "key dropped" */
 };
 
@@ -100,12 +101,13 @@ struct ch_changes {
     size_t n; /* at most CH_LIMIT_COERCIONS */
 };
 
-/* Correct only what is invalid and only where the schema wants exactly one
- * other type: "5" for an integer, 5 for a string, "true", "null", JSON written
- * into a string, one value where a list of such values is wanted. What cannot
- * be corrected stays as it is. *out is v itself and *text {NULL,0} when nothing
- * changed, else a tree in the arena and its text, NUL-terminated. Returns what ch_schema_check says
- * of *out, whose violations are in *left. */
+/* Correct only invalid values, and only where the schema accepts exactly one
+ * other type: "5" for an integer, 5 for a string, "true", "null", JSON inside a
+ * string, a single value where an array of such values is expected. Other
+ * invalid values stay unchanged. If nothing changed, *out is v and *text is
+ * {NULL,0}; otherwise *out is a tree in the arena and *text its NUL-terminated
+ * text. Returns the result of ch_schema_check for *out, whose violations are in
+ * *left. */
 int ch_schema_coerce(struct ch_schema *s, const struct ch_json *v, unsigned flags,
                      struct ch_arena *arena, const struct ch_json **out, struct ch_sv *text,
                      struct ch_changes *changes, struct ch_violations *left);

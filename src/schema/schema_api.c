@@ -1,4 +1,4 @@
-/* schema_api.c -- the public face of JSON Schema: texts in, texts out. */
+/* schema_api.c -- the public functions for JSON Schema; see chela/schema.h. */
 #include "chela/schema.h"
 
 #include "base/error.h"

@@ -1,13 +1,13 @@
 /* schema_clean.c -- see schema_clean.h.
  *
- * What is written is never one schema object as it stands but a *view*: all
- * the objects that speak about one value, because allOf is merged and, for
- * some vendors, $ref is put in place. A keyword of a view is that of the first
- * object that has it; properties and required names are those of all.
+ * The output is not written object by object but from a *view*: all schema
+ * objects that apply to one value, because allOf is merged and, for some
+ * vendors, $ref is inlined. A keyword of a view is taken from the first object
+ * that has it; properties and required names are combined from all.
  *
- * Each vendor is a row: the keywords it takes, and how it says the rest.
- * Recursion follows the nesting of what is written, bounded by DEEPEST; a
- * reference that leads back into itself is cut there. */
+ * Each vendor is a row: its supported keywords, and how it expresses the rest.
+ * Recursion follows the nesting of the output, bounded by DEEPEST; a reference
+ * that leads back into itself is cut there. */
 #include "schema/schema_clean.h"
 
 #include "base/error.h"
@@ -21,15 +21,15 @@
 
 #define DEEPEST 32
 #define MOST_PARTS 32
-#define MOST_NODES 20000 /* far more than any vendor takes */
+#define MOST_NODES 20000 /* far above every vendor's limit */
 
 struct vendor {
     const char *name;
-    const char *keywords; /* scalars that are copied, between spaces */
-    const char *formats;  /* of strings */
+    const char *keywords; /* copied scalar keywords, separated by spaces */
+    const char *formats;  /* supported string formats */
     bool references;      /* $ref and $defs are understood */
-    bool nullable;        /* null is said by "nullable": true */
-    bool string_enums;    /* values of an enum are strings */
+    bool nullable;        /* null is expressed by "nullable": true */
+    bool string_enums;    /* values of an enum must be strings */
     bool strict;          /* all members required, no others allowed */
     bool maps;            /* additionalProperties may be a schema */
     bool tuples;          /* prefixItems */
@@ -72,7 +72,7 @@ static const struct vendor vendors[] = {
         },
 };
 
-/* All schema objects that speak about one value. */
+/* All schema objects that apply to one value. */
 struct view {
     const struct ch_json *part[MOST_PARTS];
     struct ch_resource *resource[MOST_PARTS];
@@ -85,11 +85,11 @@ struct cleaner {
     struct ch_jw w;
     struct ch_buf *notes; /* may be NULL */
     struct chela_error *err;
-    const struct ch_json *inside[DEEPEST * MOST_PARTS]; /* what is being written */
+    const struct ch_json *inside[DEEPEST * MOST_PARTS]; /* schemas being written, outermost first */
     size_t ninside, depth;
 };
 
-/* What stands for a schema that would have to contain itself. */
+/* Replaces a schema that would have to contain itself. */
 static const struct ch_json some_object[] = {
     {.type = CH_JSON_OBJECT, .n = 1, .nodes = 3},
     {.type = CH_JSON_STRING, .flags = CH_JSON_PLAIN, .n = 4, .s = "type"},
@@ -106,7 +106,7 @@ bool ch_clean_find(struct ch_sv name, enum ch_clean *out) {
     return false;
 }
 
-/* Is the word one of those between spaces? */
+/* Whether the space-separated list contains the word. */
 static bool schema_clean_listed(const char *list, struct ch_sv word) {
     for (const char *at = list; (at = strchr(at, ' ')) && at[1]; at++)
         if (strcspn(at + 1, " ") == word.n && memcmp(at + 1, word.p, word.n) == 0)
@@ -120,7 +120,7 @@ static void schema_clean_add_path(struct cleaner *c, const struct ch_json *at, s
             ch_json_pointer_to(d->root, at, out);
 }
 
-/* A line that is not there yet: merging looks at some schemas twice. */
+/* Append a note once: merging visits some schemas twice. */
 CHELA_PRINTF(3, 4)
 static void schema_clean_note(struct cleaner *c, const struct ch_json *at, const char *fmt, ...) {
     CH_BUF_AUTO line = {0};
@@ -140,7 +140,7 @@ static void schema_clean_note(struct cleaner *c, const struct ch_json *at, const
 static int schema_clean_refuse(struct cleaner *c, const struct ch_json *at, const char *why) {
     CH_BUF_AUTO path = {0};
     schema_clean_add_path(c, at, &path);
-    return ch_fail(c->err, CHELA_EINVAL, "%s cannot say this: %s: %s", c->vendor->name,
+    return ch_fail(c->err, CHELA_EINVAL, "%s cannot express this: %s: %s", c->vendor->name,
                    path.n ? ch_buf_str(&path) : "#", why);
 }
 
@@ -173,7 +173,7 @@ static int gather_reference(struct cleaner *c, struct view *v, const struct ch_j
     return schema_clean_gather(c, v, target.at, target.resource, depth + 1);
 }
 
-/* Add the object, and those it refers to for the same value. */
+/* Add the object to the view, and the objects it refers to for the same value. */
 static int schema_clean_gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
                                struct ch_resource *r, unsigned depth) {
     if (schema->type != CH_JSON_OBJECT)
@@ -182,7 +182,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
         if (v->part[i] == schema)
             return 0;
     if (v->n == MOST_PARTS || depth > DEEPEST)
-        return ch_fail(c->err, CHELA_ELIMIT, "too many schemas speak about one value");
+        return ch_fail(c->err, CHELA_ELIMIT, "too many schemas apply to one value");
     v->part[v->n] = schema;
     v->resource[v->n++] = r;
     const struct ch_json *ref = ch_json_get(schema, "$ref");
@@ -193,7 +193,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
     return rc;
 }
 
-/* Types that all parts allow, and whether numbers must be whole. */
+/* The types that all parts allow; *integer: numbers must be integers. */
 static unsigned types_of(const struct view *v, bool *integer) {
     unsigned types = CH_BIT_ALL;
     *integer = false;
@@ -225,7 +225,7 @@ static void schema_clean_write_type(struct cleaner *c, unsigned types, bool inte
         ch_jw_end(&c->w, ']');
 }
 
-/* One value of an enum, as the vendor wants them. */
+/* Write one value of an enum as the vendor expects it. */
 static void write_choice(struct cleaner *c, const struct ch_json *e) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
@@ -237,8 +237,8 @@ static void write_choice(struct cleaner *c, const struct ch_json *e) {
     ch_jw_str(&c->w, ch_buf_sv(&text));
 }
 
-/* The values that are allowed: enum, const, or alternatives that are all one
- * or the other. */
+/* The allowed values: from enum, from const, or from alternatives that all are
+ * enum or const. */
 struct choices {
     const struct ch_json *list; /* an array of values, or of schemas */
     const struct ch_json *one;  /* const */
@@ -292,7 +292,7 @@ static void write_one_choice(void *user, const struct ch_json *value) {
     struct cleaner *c = user;
     bool empty = value->type == CH_JSON_STRING && value->n == 0;
     if (value->type == CH_JSON_NULL || (empty && c->vendor->nullable))
-        return; /* null comes last, or is said elsewhere; "" is refused */
+        return; /* null is written elsewhere; "" is rejected by vendors */
     write_choice(c, value);
 }
 
@@ -307,7 +307,7 @@ static void write_choices(struct cleaner *c, const struct choices *from, bool nu
 
 /* --- keywords -------------------------------------------------------------------- */
 
-/* Keywords that are dealt with by name, or that nobody misses. */
+/* Keywords that have their own code, or that may be dropped silently. */
 static bool is_handled(struct ch_sv k) {
     return schema_clean_listed(
         " $schema $id $ref $defs definitions $anchor $comment $dynamicAnchor type enum "
@@ -333,7 +333,7 @@ static void copy_keyword(struct cleaner *c, const struct view *v, size_t part,
     struct ch_sv k = ch_json_str(name);
     for (size_t i = 0; i < part; i++)
         if (ch_json_get_sv(v->part[i], k))
-            return; /* an earlier part has said it */
+            return; /* an earlier part has written it */
     bool understood = !c->vendor->strict || !ch_sv_is(k, "pattern") || !looks_around(value);
     if (schema_clean_listed(c->vendor->keywords, k) && understood) {
         ch_jw_key_sv(&c->w, k);
@@ -362,7 +362,7 @@ static void write_format(struct cleaner *c, const struct view *v, unsigned types
         schema_clean_note(c, format, "format '%.*s' left out", CH_SV_FMT(ch_json_str(format)));
 }
 
-/* Of whole numbers an exclusive bound is the next inclusive one. */
+/* For integers, an exclusive bound is written as the next inclusive one. */
 static void write_exclusive(struct cleaner *c, const struct view *v, bool integer,
                             const char *keyword, const char *inclusive, int step) {
     const struct ch_json *bound = schema_clean_get(v, keyword);
@@ -454,7 +454,7 @@ static void schema_clean_write_required(struct cleaner *c, const struct view *v)
         ch_jw_end(&c->w, ']');
 }
 
-/* A property of all parts that speak of it. */
+/* Write a property, combined from all parts that define it. */
 static int write_member_named(struct cleaner *c, const struct view *v, const struct ch_json *name,
                               bool optional) {
     const struct ch_json *only = NULL;
@@ -504,7 +504,7 @@ static int schema_clean_write_object(struct cleaner *c, const struct view *v) {
     return 0;
 }
 
-/* The alternatives of a tuple's places, as one kind of items. */
+/* Write the element schemas of a tuple as alternatives of one `items`. */
 static int write_places(struct cleaner *c, const struct ch_json *places, struct ch_resource *r) {
     int rc = 0;
     schema_clean_note(c, places, "places of a tuple became alternatives");
@@ -559,7 +559,7 @@ static bool is_null(const struct ch_json *schema) {
            ch_json_is(ch_json_get(schema, "const"), CH_JSON_NULL);
 }
 
-/* The resource of the part that has these alternatives. */
+/* The resource of the part that contains these alternatives. */
 static struct ch_resource *schema_clean_owner_of(const struct view *v,
                                                  const struct ch_json *alternatives) {
     for (size_t i = 0; i < v->n; i++)
@@ -569,7 +569,7 @@ static struct ch_resource *schema_clean_owner_of(const struct view *v,
     return v->resource[0];
 }
 
-/* anyOf, without the alternative that is null. */
+/* Write anyOf without the null alternative. */
 static int write_alternatives(struct cleaner *c, const struct view *v,
                               const struct ch_json *alternatives, bool null) {
     struct ch_resource *r = schema_clean_owner_of(v, alternatives);
@@ -585,7 +585,8 @@ static int write_alternatives(struct cleaner *c, const struct view *v,
     return rc;
 }
 
-/* Several types are alternatives where a type is one word. */
+/* Write several types as alternatives, for vendors whose `type` is a single
+ * name. */
 static int write_types(struct cleaner *c, const struct view *v, unsigned types, bool integer) {
     int rc = 0;
     ch_jw_key(&c->w, "anyOf");
@@ -607,7 +608,7 @@ static int write_types(struct cleaner *c, const struct view *v, unsigned types, 
 
 /* --- one schema ---------------------------------------------------------------------- */
 
-/* What the keywords imply when no type is named. */
+/* The types that the keywords imply without `type`. */
 static unsigned implied_types(const struct view *v, const struct choices *choices, bool *integer) {
     struct kinds kinds = {0};
     each_choice(choices, collect_type, &kinds);
@@ -661,7 +662,7 @@ static const struct ch_json *filled_list(const struct ch_json *v) {
     return ch_json_is(v, CH_JSON_ARRAY) && v->n ? v : NULL;
 }
 
-/* The alternatives of the parts from `first` on. */
+/* The alternatives of the first part from `first` on that has any. */
 static const struct ch_json *alternatives_of(const struct view *v, size_t first) {
     for (size_t i = first; i < v->n; i++) {
         const struct ch_json *any = filled_list(ch_json_get(v->part[i], "anyOf"));
@@ -672,8 +673,8 @@ static const struct ch_json *alternatives_of(const struct view *v, size_t first)
     return NULL;
 }
 
-/* Take null out of the alternatives. If one is left it is no alternative, but
- * one more part, which may have alternatives of its own. */
+/* Remove null from the alternatives. A single remaining alternative becomes one
+ * more part of the view, which may have alternatives of its own. */
 static int reduce(struct cleaner *c, struct view *v, const struct ch_json **alternatives,
                   bool *null) {
     while (*alternatives) {
@@ -733,7 +734,7 @@ static int write_parts(struct cleaner *c, struct view *v, bool null) {
     return rc;
 }
 
-/* null: the value may be null besides. */
+/* null: the value may also be null. */
 static int write_view(struct cleaner *c, struct view *v, bool null) {
     size_t before = c->ninside;
     if (v->n == 0)
@@ -749,7 +750,7 @@ static int write_view(struct cleaner *c, struct view *v, bool null) {
     return c->w.out->overflow ? ch_fail(c->err, CHELA_ELIMIT, "the schema is too large") : rc;
 }
 
-/* "#/definitions/a" is "#/$defs/a" in what is written. */
+/* Write a reference; "#/definitions/a" becomes "#/$defs/a". */
 static void write_reference(struct cleaner *c, struct ch_sv ref) {
     CH_BUF_AUTO text = {0};
     static const char old[] = "#/definitions/";
@@ -762,7 +763,7 @@ static void write_reference(struct cleaner *c, struct ch_sv ref) {
     ch_jw_str(&c->w, ch_buf_sv(&text));
 }
 
-/* A reference that can stay one: into this document's definitions. */
+/* Whether a reference can stay: it leads into this document's definitions. */
 static bool stays(const struct cleaner *c, const struct ch_json *ref) {
     struct ch_sv s = ch_json_str(ref);
     return c->vendor->references &&
@@ -802,7 +803,7 @@ static int schema_clean_write_schema(struct cleaner *c, const struct ch_json *sc
     return rc < 0 ? rc : write_view(c, &v, null);
 }
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- the whole schema ------------------------------------------------------------- */
 
 static int write_definitions(struct cleaner *c, const struct ch_json *root, struct ch_resource *r) {
     static const char *const keys[] = {"$defs", "definitions"};
@@ -825,7 +826,7 @@ static int write_definitions(struct cleaner *c, const struct ch_json *root, stru
     return 0;
 }
 
-/* The outermost object holds the definitions, too. */
+/* The outermost object also holds the definitions. */
 static int write_root(struct cleaner *c, const struct ch_json *root, struct ch_resource *r) {
     struct view v = {.n = 0};
     if (c->vendor->strict && (ch_json_get(root, "anyOf") || ch_json_get(root, "oneOf")))

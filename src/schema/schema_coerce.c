@@ -1,14 +1,14 @@
-/* schema_coerce.c -- correcting the slips of weak models.
+/* schema_coerce.c -- correct typical mistakes of weak models.
  *
- * The report of a run drives everything: only what is invalid is touched, and
- * only where the schema says which other types would do. In rounds, because
- * JSON unpacked from a string may hold slips of its own:
+ * The report of a run drives the coercion: only invalid values change, and only
+ * where the schema accepts another type. The coercion works in rounds, because
+ * JSON unpacked from a string may contain mistakes of its own:
  *
- *   check -> plan (one correction for a value at most) -> write -> read -> ...
+ *   check -> plan (at most one correction per value) -> write -> read -> ...
  *
- * Corrections that fix the type for certain are made together. Those that are
- * a guess (a list around one value, leaving out a null) are tried one at a
- * time and kept only if fewer violations are left than before. */
+ * Corrections that certainly fix the type are applied together. Guesses
+ * (wrapping a value in an array, dropping a null) are tried one at a time and
+ * kept only if they reduce the number of violations. */
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -22,10 +22,10 @@
 #define ROUNDS 24
 #define SHOWN 200 /* bytes of a value in the list of changes */
 
-/* One value to be written differently. */
+/* A value to be replaced. */
 struct fix {
     const struct ch_json *at; /* NULL: none */
-    struct ch_sv text;        /* p NULL: the member is left out */
+    struct ch_sv text;        /* new text; p NULL: drop the member */
     const char *what;
 };
 
@@ -34,18 +34,18 @@ struct coercion {
     struct ch_arena *arena;
     unsigned flags;
     const struct ch_json *value;
-    struct ch_sv text; /* of value, once it was changed */
+    struct ch_sv text; /* text of value; empty if unchanged */
     struct ch_violations *left;
     int verdict;
-    int64_t fuel; /* what all checks together may still take */
+    int64_t fuel; /* fuel left for all checks together */
     struct fix fixes[CH_LIMIT_COERCIONS];
     size_t n;
     struct ch_changes *changes;
 };
 
-/* --- what a value could be instead ------------------------------------------- */
+/* --- possible replacements --------------------------------------------------- */
 
-/* What Python's str() makes of them. */
+/* Convert the output of Python's str() to JSON. */
 static struct ch_sv from_python(struct ch_sv s) {
     static const char *const words[][2] = {
         {"True", "true"},   {"False", "false"}, {"TRUE", "true"},
@@ -73,7 +73,7 @@ static const char *name_change(const struct ch_json *to) {
     }
 }
 
-/* The string says, as JSON, a value of a wanted type. */
+/* Whether the string contains JSON of a wanted type. */
 static bool unpack(struct coercion *c, const struct ch_violation *v, struct fix *fix) {
     struct ch_sv s = from_python(ch_sv_trim(ch_json_str(v->at)));
     const struct ch_json *inner;
@@ -97,7 +97,7 @@ static struct ch_sv written(struct coercion *c, const struct ch_json *v, const c
     return ch_arena_sv(c->arena, ch_buf_sv(&text));
 }
 
-/* A correction after which the type is certainly right. */
+/* Plan a correction that certainly fixes the type. */
 static bool plan_certain(struct coercion *c, const struct ch_violation *v, struct fix *fix) {
     enum ch_json_type type = (enum ch_json_type)v->at->type;
     if (v->unknown_key && c->flags & CH_COERCE_DROP_UNKNOWN) {
@@ -114,7 +114,7 @@ static bool plan_certain(struct coercion *c, const struct ch_violation *v, struc
     return true;
 }
 
-/* An object's member, not an element, nor the whole? */
+/* Whether v is a member of an object, not an element or the root. */
 static bool is_member(const struct ch_json *root, const struct ch_json *at) {
     const struct ch_json *name = NULL;
     size_t i;
@@ -123,7 +123,7 @@ static bool is_member(const struct ch_json *root, const struct ch_json *at) {
     return name != NULL;
 }
 
-/* A correction that may turn out to be none. */
+/* Plan a correction that may not help. */
 static bool plan_guess(struct coercion *c, const struct ch_violation *v, struct fix *fix) {
     bool list = (v->want & ~CH_BIT_NULL) == CH_BIT_ARRAY && v->at->type != CH_JSON_ARRAY;
     bool null = v->at->type == CH_JSON_NULL && c->flags & CH_COERCE_DROP_NULL;
@@ -144,15 +144,15 @@ struct writing {
     const struct fix *next, *end; /* in document order */
 };
 
-/* The correction of exactly this node, if there is one; those inside what was
- * left out or replaced are passed over. */
+/* The correction of exactly this node, or NULL. Skips corrections inside
+ * dropped or replaced values. */
 static const struct fix *fix_of(struct writing *w, const struct ch_json *v) {
     while (w->next < w->end && w->next->at < v)
         w->next++;
     return w->next < w->end && w->next->at == v ? w->next : NULL;
 }
 
-/* Recursion ends with the reader's depth. */
+/* The reader's depth limit bounds the recursion. */
 static void write_fixed(struct writing *w, const struct ch_json *v) {
     const struct fix *fix = fix_of(w, v);
     bool untouched = w->next == w->end || w->next->at >= ch_json_next(v);
@@ -183,7 +183,7 @@ static int schema_coerce_by_place(const void *pa, const void *pb) {
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* The value with corrections made, as a new tree. */
+/* Apply the corrections; returns a new tree. */
 static const struct ch_json *schema_coerce_apply(struct coercion *c, struct fix *fixes, size_t n,
                                                  struct ch_sv *text) {
     CH_BUF_AUTO out = {.max = CH_LIMIT_JSON_TEXT};
@@ -195,7 +195,7 @@ static const struct ch_json *schema_coerce_apply(struct coercion *c, struct fix 
         return NULL;
     *text = ch_arena_sv(c->arena, ch_buf_sv(&out));
     if (ch_json_parse(c->arena, *text, CH_JSON_STRICT, &value, NULL, NULL) < 0)
-        return NULL; /* unpacked too deep */
+        return NULL; /* unpacked JSON is too deep */
     return value;
 }
 
@@ -229,7 +229,7 @@ static int schema_coerce_check(struct coercion *c, const struct ch_json *v,
     return verdict;
 }
 
-/* All that several violations of one value agree upon. */
+/* The constraints common to all violations of one value. */
 static struct ch_violation merged(const struct coercion *c, size_t i) {
     struct ch_violation v = c->left->list[i];
     for (size_t k = 0; k < c->left->n; k++) {

@@ -1,17 +1,15 @@
-/* schema_compile.c -- from schema documents to a program.
+/* schema_compile.c -- compile schema documents to a program.
  *
- *   reach    from the root along keywords and references: every subschema
- *            that can matter becomes a part; documents are loaded on the way
- *   compile  part by part; a subschema that looks at the same value as the
- *            one around it (allOf, $ref, ...) is compiled first, so that its
- *            checks can be taken over, and so that a circle of them, which
- *            would never end, is noticed
- *   anchor   give the resources' dynamic anchors their compiled subschemas
+ *   reach    follow keywords and references from the root: every reachable
+ *            subschema becomes a part; documents are loaded on the way
+ *   compile  part by part; a subschema that applies to the same value as its
+ *            parent (allOf, $ref, ...) is compiled first, so that its checks can
+ *            be reused and endless cycles are detected
+ *   anchor   assign compiled subschemas to the resources' dynamic anchors
  *
- * Between reach and compile it is known whether anything is `unevaluated` and
- * whether anything needs the dynamic scope; a schema without them pays for
- * neither. Compiling recurses only along subschemas of one value, and
- * CH_LIMIT_SCHEMA_NESTING bounds that. */
+ * After reach it is known whether `unevaluated*` or the dynamic scope is used;
+ * a schema without them does not pay for them. Compiling recurses only through
+ * subschemas of one value, bounded by CH_LIMIT_SCHEMA_NESTING. */
 #include "schema/schema_compile.h"
 
 #include <stdarg.h>
@@ -29,7 +27,7 @@ static struct ch_part *part_at(struct ch_compiler *c, const struct ch_document *
     return part ? &c->parts[part - 1] : NULL;
 }
 
-/* Make the schema a part, unless it is one. */
+/* Make the schema a part, unless it already is one. */
 static void want(struct ch_compiler *c, const struct ch_json *at, const struct ch_document *d) {
     struct ch_schema_place *place = ch_place_of(d, at);
     if (place->part || !place->resource)
@@ -98,7 +96,7 @@ static int schema_compile_resolve(struct ch_compiler *c, struct ch_part *p, enum
     return 0;
 }
 
-/* The part's references; it may move while others are added. */
+/* Reach the part's references. Parts move while others are added. */
 static int reach_references(struct ch_compiler *c, size_t i) {
     struct ch_part p = c->parts[i];
     const struct ch_dialect *d = &p.resource->dialect;
@@ -118,7 +116,8 @@ static int reach_references(struct ch_compiler *c, size_t i) {
     return 0;
 }
 
-/* Definitions are reached by reference alone, contents are not looked into. */
+/* Definitions are reached only by reference; contents (contentSchema) are not
+ * followed. */
 static bool leads_on(enum ch_keyword k) {
     return k != CH_KW_DEFS && k != CH_KW_DEFINITIONS && k != CH_KW_CONTENT_SCHEMA;
 }
@@ -143,7 +142,8 @@ static int reach_part(struct ch_compiler *c, size_t i) {
     return 0;
 }
 
-/* Any of the anchors with a name that is referred to may be the target. */
+/* Reach all anchors whose name is referenced dynamically: any of them may be
+ * the target. */
 static void want_anchors(struct ch_compiler *c) {
     for (struct ch_resource *r = c->dynamic ? c->sources.resources : NULL; r; r = r->next)
         for (struct ch_anchor *a = r->entered ? r->dynamic : NULL; a; a = a->next)
@@ -182,8 +182,8 @@ int ch_builder_fail(struct ch_builder *b, enum ch_keyword k, int code, const cha
     return ch_fail(b->c->err, code, "%s: %s", ch_buf_str(&where), ch_buf_str(&why));
 }
 
-/* From another resource the subschema is entered through a door, so that the
- * run knows the way it came. */
+/* A subschema of another resource is entered through a door, so that the run
+ * knows the dynamic scope. */
 static const struct ch_sub *schema_compile_enter(struct ch_compiler *c,
                                                  const struct ch_resource *from,
                                                  struct ch_part *p) {
@@ -222,7 +222,7 @@ static int compile_same(struct ch_builder *b, enum ch_keyword k, struct ch_part 
     struct ch_compiler *c = b->c;
     size_t i = (size_t)(p - c->parts);
     if (p->state == CH_PART_OPEN)
-        return ch_builder_fail(b, k, CHELA_EINVAL, "leads back to itself without end");
+        return ch_builder_fail(b, k, CHELA_EINVAL, "refers to itself endlessly");
     if (c->open >= CH_LIMIT_SCHEMA_NESTING)
         return ch_builder_fail(b, k, CHELA_ELIMIT, "more than %d subschemas for one value",
                                CH_LIMIT_SCHEMA_NESTING);
@@ -251,7 +251,7 @@ static const struct ch_op wrong_type[] = {{.code = CH_OP_TYPE, .keyword = CH_KW_
                                           {.code = CH_OP_END}};
 static const struct ch_op nothing[] = {{.code = CH_OP_FALSE}, {.code = CH_OP_END}};
 
-/* Are values of the two types checked alike? */
+/* Whether values of the two types have the same checks. */
 static bool alike(const struct ch_builder *b, unsigned t, unsigned u) {
     for (size_t i = 0; i < b->n; i++)
         if ((b->ops[i].types >> t & 1) != (b->ops[i].types >> u & 1))
@@ -273,7 +273,8 @@ static const struct ch_op *list_for(struct ch_builder *b, unsigned type) {
     return list;
 }
 
-/* What only refers to another subschema is that subschema. */
+/* Whether the subschema only refers to another subschema, and can be replaced
+ * by it. */
 static bool is_alias(const struct ch_builder *b) {
     return b->n == 1 && b->ops[0].op.code == CH_OP_ALL && b->sub->types == CH_BIT_ALL &&
            b->ops[0].types == ch_sub_concerned(b->ops[0].op.sub);
@@ -364,7 +365,7 @@ static int schema_compile_build(struct ch_compiler *c, const struct ch_json *roo
     return 0;
 }
 
-/* root is in s's arena. Takes s. */
+/* root is in s's arena. Takes ownership of s. */
 static int compile_schema(struct ch_schema *s, const struct ch_json *root,
                           const struct ch_schema_opts *opts, struct ch_schema **out,
                           struct chela_error *err) {

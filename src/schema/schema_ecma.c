@@ -1,12 +1,11 @@
 /* schema_ecma.c -- see schema_ecma.h.
  *
- * One pass, no recursion: groups are counted, not nested in calls. A first
- * look collects the names of groups, because \k<name> may precede its group.
- * Names do not reach PCRE2, whose rules for them differ: groups are referred
- * to by number.
+ * One pass without recursion: groups are counted. A first pass collects the
+ * names of groups, because \k<name> may precede its group. Names are not passed
+ * to PCRE2, whose rules for names differ: groups are referenced by number.
  *
- * Character classes (\s, the dot, negations) are written out as ranges; \d,
- * \w and \b are the same ASCII sets in both, since PCRE2 runs without UCP. */
+ * Character classes (\s, the dot, negations) are written as ranges; \d, \w and
+ * \b are the same ASCII sets in both dialects, since PCRE2 runs without UCP. */
 #include "schema/schema_ecma.h"
 
 #include "base/limits.h"
@@ -27,7 +26,7 @@
 struct ecma {
     const char *at, *end;
     struct ch_buf *out;
-    const char *why; /* a literal; NULL: all is well */
+    const char *why; /* a string literal; NULL: no error */
     unsigned groups, open;
     struct {
         struct ch_sv name;
@@ -73,8 +72,8 @@ static int schema_ecma_hex(char c) {
 
 /* --- characters ----------------------------------------------------------- */
 
-/* A character that stands for itself, also inside a class. Surrogates do not
- * occur in UTF-8, so nothing can match them. */
+/* Write a literal character, also inside a class. UTF-8 has no surrogates, so
+ * nothing can match them. */
 static void schema_ecma_put_char(struct ecma *e, uint32_t cp) {
     if (cp < 0x80 && (schema_ecma_is_letter((char)cp) || schema_ecma_is_digit((char)cp)))
         ch_buf_addc(e->out, (char)cp);
@@ -118,7 +117,7 @@ static bool read_unicode(struct ecma *e, uint32_t *cp) {
     if ((*cp & 0xfc00) != 0xd800 || !schema_ecma_accept(e, "\\u"))
         return true;
     if (!read_hex(e, 4, &low) || (low & 0xfc00) != 0xdc00) {
-        e->why = NULL; /* no pair: what follows is an escape of its own */
+        e->why = NULL; /* not a pair: the second escape is separate */
         e->at = behind;
         return true;
     }
@@ -126,7 +125,7 @@ static bool read_unicode(struct ecma *e, uint32_t *cp) {
     return true;
 }
 
-/* The escape behind a backslash, where it is one character. */
+/* Read an escape that stands for one character; the backslash was passed. */
 static bool read_char_escape(struct ecma *e, uint32_t *cp) {
     char c = *e->at++;
     switch (c) {
@@ -168,7 +167,7 @@ static bool read_char_escape(struct ecma *e, uint32_t *cp) {
 
 /* --- classes of characters ------------------------------------------------ */
 
-/* The general categories by their long names; PCRE2 knows the short ones. */
+/* The general categories by long name; PCRE2 knows only the short names. */
 static const struct {
     const char *name, *category;
 } categories[] = {
@@ -231,7 +230,7 @@ static bool is_property_name(struct ch_sv s) {
     return s.n > 0;
 }
 
-/* {Letter}, {Script=Greek} behind \p or \P. */
+/* Read {Letter} or {Script=Greek} after \p or \P. */
 static bool read_property(struct ecma *e, char letter) {
     const char *close = more(e) ? memchr(e->at, '}', (size_t)(e->end - e->at)) : NULL;
     if (!schema_ecma_accept(e, "{") || !close)
@@ -253,8 +252,8 @@ static bool read_property(struct ecma *e, char letter) {
     return true;
 }
 
-/* \d \w \s \p and their opposites, as members of a class; false if the escape
- * is none of them. */
+/* Write \d \w \s \p and their negations as members of a class; false for any
+ * other escape. */
 static bool put_class_escape(struct ecma *e) {
     char c = schema_ecma_peek(e, 0);
     switch (c) {
@@ -282,7 +281,8 @@ static bool put_class_escape(struct ecma *e) {
     return true;
 }
 
-/* One member of [...]: a character into *cp, or a set, written at once. */
+/* Read one member of [...]: a character into *cp, or a set, which is written at
+ * once. */
 static bool schema_ecma_read_member(struct ecma *e, uint32_t *cp, bool *set) {
     *set = false;
     if (*e->at != '\\') {
@@ -302,7 +302,7 @@ static bool schema_ecma_read_member(struct ecma *e, uint32_t *cp, bool *set) {
     return read_char_escape(e, cp);
 }
 
-/* The member that was read, or the range it begins. */
+/* Write the member that was read, or the range it begins. */
 static bool put_member(struct ecma *e, uint32_t from) {
     uint32_t to;
     bool set;
@@ -315,7 +315,7 @@ static bool put_member(struct ecma *e, uint32_t from) {
     e->at++;
     if (!schema_ecma_read_member(e, &to, &set))
         return false;
-    if (set) { /* [a-\d]: three members, the last of them is written */
+    if (set) { /* [a-\d]: three members, the last already written */
         schema_ecma_put_char(e, from);
         schema_ecma_put_char(e, '-');
         return true;
@@ -359,7 +359,7 @@ static bool schema_ecma_is_name_char(char c) {
            (c & 0x80);
 }
 
-/* name> behind a "<". */
+/* Read "name>" after "<". */
 static bool schema_ecma_read_name(struct ecma *e, struct ch_sv *name) {
     const char *start = e->at;
     while (more(e) && schema_ecma_is_name_char(*e->at))
@@ -377,7 +377,7 @@ static unsigned schema_ecma_number_of(const struct ecma *e, struct ch_sv name) {
     return 0;
 }
 
-/* A first look: how many groups there are, and their names. */
+/* First pass: count the groups and collect their names. */
 static bool collect_groups(struct ecma *e) {
     struct ecma look = *e;
     bool in_class = false;
@@ -436,7 +436,7 @@ static bool schema_ecma_read_count(struct ecma *e, size_t *ahead, unsigned long 
     return *ahead > start;
 }
 
-/* The length of the quantifier {n}, {n,} or {n,m} that begins here, or 0. */
+/* Length of the quantifier {n}, {n,} or {n,m} at the current position, or 0. */
 static size_t braces(struct ecma *e) {
     unsigned long least, most;
     size_t ahead = 1;
@@ -450,7 +450,7 @@ static size_t braces(struct ecma *e) {
     return schema_ecma_peek(e, ahead) == '}' ? ahead + 1 : 0;
 }
 
-/* A quantifier, if one begins here. */
+/* Write the quantifier at the current position, if there is one. */
 static bool put_quantifier(struct ecma *e) {
     char c = schema_ecma_peek(e, 0);
     size_t n = c == '*' || c == '+' || c == '?' ? 1 : braces(e);
@@ -474,7 +474,7 @@ static bool put_back_reference(struct ecma *e, unsigned long number) {
 
 /* --- terms ---------------------------------------------------------------- */
 
-/* After a backslash outside a class. *assertion: nothing to repeat. */
+/* After a backslash outside a class. *assertion: the escape cannot be repeated. */
 static bool schema_ecma_put_escape(struct ecma *e, bool *assertion) {
     uint32_t cp;
     size_t ahead = 0;
@@ -524,7 +524,7 @@ static bool put_literal(struct ecma *e) {
     return true;
 }
 
-/* One term without its quantifier. *repeatable: a quantifier may follow. */
+/* Write one term without its quantifier. *repeatable: a quantifier may follow. */
 static bool put_term(struct ecma *e, bool *repeatable) {
     bool assertion = false, ok = true;
     *repeatable = true;

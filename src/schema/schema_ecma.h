@@ -1,18 +1,18 @@
-/* schema_ecma.h -- regular expressions of JSON Schema in the words of PCRE2.
+/* schema_ecma.h -- translate regular expressions of JSON Schema to PCRE2.
  *
- * `pattern` is written in the dialect of ECMA-262 with its Unicode flag. It is
- * read here in full, so that what ECMA-262 refuses is refused and nothing of
- * Perl (verbs, recursion, possessive quantifiers) gets through, and written
- * again as a PCRE2 pattern of the same meaning. More lenient than the
- * Unicode flag in two points that real schemas need: any punctuation may be
- * escaped, and ] } { may stand for themselves where they mean nothing. */
+ * `pattern` uses the ECMA-262 dialect with the Unicode flag. The whole pattern
+ * is parsed here, so that patterns invalid in ECMA-262 are rejected and Perl
+ * features (verbs, recursion, possessive quantifiers) cannot pass. The result
+ * is a PCRE2 pattern of the same meaning. Two exceptions from the Unicode flag,
+ * which real schemas need: any punctuation may be escaped, and ] } { may be
+ * literal where they have no meaning. */
 #ifndef CH_SCHEMA_SCHEMA_ECMA_H
 #define CH_SCHEMA_SCHEMA_ECMA_H
 #include "base/buf.h"
 #include "base/sv.h"
 
-/* Append the translation to out. Returns NULL, or why the pattern is none (a
- * literal); *at (may be NULL) is then the offset in bytes. */
+/* Append the translation to out. Returns NULL, or the reason why the pattern is
+ * invalid (a string literal); *at (may be NULL) is then the byte offset. */
 const char *ch_ecma_translate(struct ch_sv pattern, struct ch_buf *out, size_t *at);
 
 #endif

@@ -1,9 +1,9 @@
-/* schema_emit.c -- one keyword after the other, turned into checks.
+/* schema_emit.c -- turn the keywords of a subschema into checks.
  *
- * Each function looks at the keywords it knows, refuses values they must not
- * have, and adds checks for the types of values they concern. Cheap checks
- * come first, subschemas of the same value after them, and what has to see the
- * results of all others (unevaluated*) last. */
+ * Each function handles some keywords: it rejects invalid values of the
+ * keywords and adds checks for the types of values they apply to. Cheap checks
+ * come first, then subschemas of the same value, and last the checks that need
+ * the results of all others (unevaluated*). */
 #include "schema/schema_emit.h"
 
 #include "base/limits.h"
@@ -88,7 +88,7 @@ static int schema_emit_bound(struct ch_builder *b, enum ch_keyword k, const stru
     return *out && (*out)->type != CH_JSON_NUMBER ? must(b, k, "a number") : 0;
 }
 
-/* A bound for short integers, moved by `step` if it is exclusive. */
+/* A bound for short integers; an exclusive bound moves by `step`. */
 static bool schema_emit_whole(const struct ch_json *v, int64_t step, int64_t *out) {
     return ch_json_as_int(v, out) && !__builtin_add_overflow(*out, step, out);
 }
@@ -141,7 +141,7 @@ static int emit_multiple(struct ch_builder *b) {
     return 0;
 }
 
-/* Counts that no value reaches are all the same. */
+/* Read a count. Counts beyond any possible value are clamped. */
 static int schema_emit_count(struct ch_builder *b, enum ch_keyword k, uint64_t *out) {
     const struct ch_json *v = b->kw[k];
     int64_t n;
@@ -206,13 +206,13 @@ static int emit_format(struct ch_builder *b) {
 
 /* --- enum and const --------------------------------------------------------- */
 
-/* list: the n values, in a row. */
+/* list: the n values, as adjacent nodes. */
 static void schema_emit_add_choices(struct ch_builder *b, enum ch_keyword k,
                                     const struct ch_json *keyword, const struct ch_json *first,
                                     size_t n) {
     struct ch_choices *c = ch_arena_zalloc(arena_of(b), sizeof(*c) + n * sizeof(c->others[0]));
     CH_AUTOFREE struct ch_sv *strings = ch_malloc((n + 1) * sizeof(strings[0]));
-    unsigned settled = 0; /* null, true and false need no check if they are there */
+    unsigned settled = 0; /* null, true and false need no check if they are listed */
     size_t ns = 0;
     for (const struct ch_json *e = first; n > 0; n--, e = ch_json_next(e)) {
         if (e->type == CH_JSON_STRING)
@@ -247,8 +247,8 @@ static int schema_emit_child(struct ch_builder *b, enum ch_keyword k, const stru
     return *out ? 0 : must(b, k, "a schema: an object or a boolean");
 }
 
-/* A subschema for everything else; `true` is worth mentioning only when what
- * it evaluates is asked for. */
+/* Compile the subschema for all remaining values. `true` needs a check only if
+ * evaluated members are tracked. */
 static int schema_emit_rest(struct ch_builder *b, enum ch_keyword k, const struct ch_sub **out) {
     const struct ch_json *v = b->kw[k];
     *out = NULL;
@@ -340,7 +340,7 @@ static struct ch_name *schema_emit_name_in(struct ch_names *names, const struct 
     return (struct ch_name *)ch_names_find(names, NULL, name->s, name->n);
 }
 
-/* The properties, then the required names that are none of them. */
+/* The properties, followed by the required names that are not properties. */
 static struct ch_names *collect_names(struct ch_builder *b) {
     const struct ch_json *properties = b->kw[CH_KW_PROPERTIES], *required = b->kw[CH_KW_REQUIRED];
     size_t np = properties ? properties->n : 0, n = 0;
@@ -388,7 +388,7 @@ static int fill_members(struct ch_builder *b, struct ch_members *m) {
     struct ch_names *names = collect_names(b);
     if (names->n == 0)
         return 0;
-    size_t n = 0; /* indexes are not dense when a name is given twice */
+    size_t n = 0; /* indexes have gaps if a name occurs twice */
     for (const struct ch_name *at = names->first; at; at = at->next)
         n = at->index + 1;
     struct ch_schema_member *list = ch_arena_alloc(arena_of(b), n * sizeof(*list));
@@ -497,7 +497,7 @@ static int emit_object(struct ch_builder *b) {
 
 /* --- subschemas of the same value ---------------------------------------------- */
 
-/* Types of which the subschema has nothing to say are left out. */
+/* Add a subschema of the same value, except for types that it does not check. */
 static void add_same(struct ch_builder *b, enum ch_keyword k, const struct ch_sub *sub) {
     unsigned types = ch_sub_concerned(sub);
     if (types)
@@ -545,8 +545,8 @@ static int emit_all_of(struct ch_builder *b) {
     return 0;
 }
 
-/* The alternatives that values of the type can meet, and whether one of them
- * is met by all. */
+/* The alternatives that values of the type can satisfy. *free: one of them
+ * accepts all such values. */
 static const struct ch_subs *alternatives(struct ch_builder *b, const struct ch_subs *all,
                                           unsigned type, bool *free) {
     struct ch_subs *some =
@@ -561,12 +561,13 @@ static const struct ch_subs *alternatives(struct ch_builder *b, const struct ch_
     return some;
 }
 
-/* anyOf and oneOf, reduced for each type of value to what is left of them: all
- * alternatives when none is possible, so that the message can name them; the
- * one that is possible, as if it stood alone; or no check at all. */
+/* Add anyOf or oneOf, reduced for each type of value. If no alternative is
+ * possible, all stay, so that the message can name them. A single possible
+ * alternative is checked directly. If an alternative accepts everything, there
+ * is no check. */
 static void add_choice(struct ch_builder *b, enum ch_op_code code, enum ch_keyword k,
                        const struct ch_subs *all) {
-    unsigned same = 0; /* types that all alternatives must be tried for */
+    unsigned same = 0; /* types for which all alternatives must be tried */
     for (unsigned t = 0; t < CH_TYPES; t++) {
         bool free;
         const struct ch_subs *some = alternatives(b, all, t, &free);
@@ -648,7 +649,7 @@ static int emit_same(struct ch_builder *b) {
     return rc == 0 ? emit_if(b) : rc;
 }
 
-/* --- what is left over ---------------------------------------------------------- */
+/* --- unevaluated ------------------------------------------------------------------ */
 
 static int emit_unevaluated(struct ch_builder *b) {
     static const struct {
@@ -667,7 +668,7 @@ static int emit_unevaluated(struct ch_builder *b) {
     return 0;
 }
 
-/* Noting what is evaluated begins before all other checks. */
+/* Start tracking evaluated members before all other checks. */
 static void begin_tracking(struct ch_builder *b) {
     unsigned types = 0;
     types |= b->kw[CH_KW_UNEVALUATED_PROPERTIES] ? CH_BIT_OBJECT : 0;

@@ -1,6 +1,5 @@
-/* schema_format.c -- the formats that need nothing but a look at the text, and
- * the table of all. Dates and times are those of RFC 3339, addresses those of
- * RFC 5321. */
+/* schema_format.c -- formats that need only the text, and the table of all
+ * formats. Dates and times follow RFC 3339, mail addresses RFC 5321. */
 #include "schema/schema_format.h"
 
 #include "base/mem.h"
@@ -62,7 +61,7 @@ static bool eat_date(struct ch_sv *s) {
     return day >= 1 && day <= days[month - 1] && (month != 2 || day < 29 || leap);
 }
 
-/* Z or +hh:mm; *minutes: what to take off to get UTC. */
+/* Read Z or +hh:mm; *minutes is the offset to subtract to get UTC. */
 static bool eat_offset(struct ch_sv *s, int *minutes) {
     *minutes = 0;
     if (schema_format_eat(s, 'Z') || schema_format_eat(s, 'z'))
@@ -74,7 +73,7 @@ static bool eat_offset(struct ch_sv *s, int *minutes) {
     return hour <= 23 && minute >= 0 && minute <= 59;
 }
 
-/* A leap second is the last of a day in UTC. */
+/* A leap second must be the last second of a day in UTC. */
 static bool eat_time(struct ch_sv *s) {
     int offset;
     int hour = eat_number(s, 2);
@@ -105,7 +104,7 @@ static bool is_date_time(struct ch_sv s, struct ch_patterns *room) {
            eat_time(&s) && s.n == 0;
 }
 
-/* Amounts whose units follow each other without a gap: 1Y2M, not 1Y2D. */
+/* Read amounts whose units are adjacent in `units`: 1Y2M, not 1Y2D. */
 static bool eat_amounts(struct ch_sv *s, const char *units) {
     const char *next = NULL;
     while (s->n && schema_format_is_digit(s->p[0])) {
@@ -154,7 +153,8 @@ static bool is_group(struct ch_sv s) {
     return s.n >= 1 && s.n <= 4;
 }
 
-/* Groups of 16 bits between colons, or -1; an IPv4 address may be the end. */
+/* The number of 16-bit groups between colons, or -1; the last may be an IPv4
+ * address. */
 static int count_groups(struct ch_sv s, bool last) {
     int n = 0;
     if (s.n == 0)
@@ -195,7 +195,8 @@ static bool is_atext(char c) {
            (c && strchr("!#$%&'*+-/=?^_`{|}~", c));
 }
 
-/* a.b.c; characters beyond ASCII are letters too if wide. */
+/* Whether s has the form a.b.c. With wide, characters beyond ASCII count as
+ * letters. */
 static bool is_dot_string(struct ch_sv s, bool wide) {
     for (struct ch_sv rest = s; rest.p;) {
         struct ch_sv atom = ch_sv_split(&rest, '.');
@@ -208,7 +209,7 @@ static bool is_dot_string(struct ch_sv s, bool wide) {
     return true;
 }
 
-/* "a b", with its quotes. */
+/* Whether s is a quoted string such as "a b", including the quotes. */
 static bool is_quoted_string(struct ch_sv s, bool wide) {
     if (s.n < 2 || s.p[0] != '"' || s.p[s.n - 1] != '"')
         return false;
@@ -224,8 +225,9 @@ static bool is_quoted_string(struct ch_sv s, bool wide) {
     return true;
 }
 
-/* Labels of letters, digits and hyphens, where anything beyond ASCII is a
- * letter: domains of mail need not be in the form that DNS looks up. */
+/* Whether s consists of labels of letters, digits and hyphens. Characters
+ * beyond ASCII count as letters: mail domains need not be in the form used by
+ * DNS. */
 static bool is_wide_domain(struct ch_sv s) {
     for (struct ch_sv rest = s; rest.p;) {
         struct ch_sv label = ch_sv_split(&rest, '.');

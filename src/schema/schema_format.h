@@ -1,19 +1,19 @@
-/* schema_format.h -- the values of `format` that can be checked. */
+/* schema_format.h -- the values of `format` that are validated. */
 #ifndef CH_SCHEMA_SCHEMA_FORMAT_H
 #define CH_SCHEMA_SCHEMA_FORMAT_H
 #include "schema/schema_pattern.h"
 
 struct ch_format {
     const char *name;
-    /* text is valid UTF-8. room: where compiled expressions may be kept. */
+    /* text is valid UTF-8. room: cache for compiled expressions. */
     bool (*check)(struct ch_sv text, struct ch_patterns *room);
     const char *example;
 };
 
-/* NULL for a name that is not known: such a format allows everything. */
+/* NULL for an unknown name: such a format accepts every value. */
 const struct ch_format *ch_format_find(struct ch_sv name);
 
-/* Shared by the files of formats. */
+/* Functions shared by the schema_format_*.c files. */
 bool ch_format_ipv4(struct ch_sv s);
 bool ch_format_ipv6(struct ch_sv s);
 

@@ -1,13 +1,14 @@
-/* schema_format_host.c -- names of hosts, international ones included.
+/* schema_format_host.c -- validate host names, including internationalized
+ * ones.
  *
- * A name is valid when each label is: letters, digits and hyphens (RFC 1123),
- * or, for international names, characters that IDNA 2008 allows, in the
- * contexts it allows them (RFC 5892) and written in one direction (RFC 5893).
- * A label that begins with xn-- is decoded (RFC 3492) and judged by what it
- * stands for.
+ * A name is valid if each label is valid. A label has letters, digits and
+ * hyphens (RFC 1123). Labels of internationalized names have characters that
+ * IDNA 2008 allows, in the contexts it allows (RFC 5892), written in one
+ * direction (RFC 5893). A label that begins with xn-- is decoded (RFC 3492) and
+ * its decoded form is checked.
  *
- * Properties of characters come from PCRE2's tables. Two that it does not have
- * are approximated: stability under NFKC by leaving out the blocks of
+ * Character properties come from PCRE2's tables. Two properties that PCRE2
+ * lacks are approximated: stability under NFKC by excluding the blocks of
  * compatibility characters, and the joining types of letters by the scripts
  * that join. */
 #include "schema/schema_format_host.h"
@@ -42,7 +43,7 @@ static int schema_format_host_digit_of(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (c | 0x20) - 'a' : -1;
 }
 
-/* One number of the encoded part, added to *i. */
+/* Decode one number of the encoded part and add it to *i. */
 static bool decode_number(const char **at, const char *end, uint32_t bias, uint32_t *i) {
     uint32_t weight = 1;
     for (uint32_t k = BASE;; k += BASE) {
@@ -59,7 +60,8 @@ static bool decode_number(const char **at, const char *end, uint32_t bias, uint3
     }
 }
 
-/* Code points of s (what follows xn--), or 0 when it is none. */
+/* Decode s (the text after xn--) to code points; returns their number, 0 if
+ * invalid. */
 static size_t punycode_decode(struct ch_sv s, uint32_t out[MOST_LABEL]) {
     const char *dash = s.n ? memrchr(s.p, '-', s.n) : NULL, *at = dash ? dash + 1 : s.p;
     uint32_t n = FIRST, i = 0, bias = BIAS;
@@ -104,7 +106,7 @@ static uint32_t next_point(const uint32_t *cps, size_t n, uint32_t from) {
     return least;
 }
 
-/* n is small: labels are. */
+/* Quadratic, but labels are short. */
 static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
     uint32_t point = FIRST, delta = 0, bias = BIAS;
     for (size_t i = 0; i < n; i++)
@@ -133,8 +135,8 @@ static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
 
 /* --- labels ------------------------------------------------------------------------ */
 
-/* Letters, marks and digits that are stable and not left out by name, and what
- * is let in by name, some of it in a context only. */
+/* Letters, marks and digits that are stable and not excluded by name, and
+ * characters allowed by name, some only in a context. */
 #define LABEL                                                                        \
     "^(?!\\p{M})(?:[-a-z0-9\\x{df}\\x{3c2}\\x{6fd}\\x{6fe}\\x{f0b}\\x{3007}"         \
     "\\x{b7}\\x{375}\\x{5f3}\\x{5f4}\\x{30fb}\\x{200c}\\x{200d}]|"                   \
@@ -164,9 +166,9 @@ static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
     "\\x{688}-\\x{699}\\x{6c0}\\x{6c3}-\\x{6cb}\\x{6cd}\\x{6cf}\\x{6d2}\\x{6d3}\\x{6d5}" \
     "\\x{6ee}\\x{6ef}]"
 
-/* Characters out of their context. The zero width non-joiner must follow a
- * virama or stand between letters that join; \K and alternation cannot look
- * back over marks, so what is in order is consumed first. */
+/* Characters outside their allowed context. The zero width non-joiner must
+ * follow a virama or be between letters that join. \K and alternation cannot
+ * look back over marks, so valid text is consumed first. */
 #define ASTRAY                                                                                   \
     "(?<!l)\\x{b7}|\\x{b7}(?!l)|\\x{375}(?!\\p{sc:Greek})|(?<!\\p{sc:Hebrew})[\\x{5f3}\\x{5f4}]" \
     "|^(?=.*\\x{30fb})(?!.*" KANA_OR_HAN ")"                                                     \
@@ -212,7 +214,7 @@ static bool is_encoded(struct ch_sv s) {
     return s.n >= 4 && ch_sv_eq_nocase(ch_sv(s.p, 4), CH_SV("xn--"));
 }
 
-/* A label in its Unicode form. */
+/* Check a label in its Unicode form. */
 static bool is_wide_label(struct ch_sv s, struct ch_patterns *room) {
     if (s.n == 0 || s.p[0] == '-' || s.p[s.n - 1] == '-')
         return false;
@@ -233,8 +235,8 @@ static size_t code_points(struct ch_sv s, uint32_t out[MOST_LABEL]) {
     return n;
 }
 
-/* What an xn-- label stands for, appended to wide; it must be the one way to
- * write it, and need it. */
+/* Append the decoded form of an xn-- label to wide. False unless the label is
+ * the canonical encoding and needs encoding. */
 static bool decode_label(struct ch_sv s, struct ch_buf *wide) {
     uint32_t cps[MOST_LABEL];
     CH_BUF_AUTO again = {0};
@@ -250,7 +252,7 @@ static bool decode_label(struct ch_sv s, struct ch_buf *wide) {
     return ch_sv_eq_nocase(ch_buf_sv(&again), encoded);
 }
 
-/* The length of the label on the wire. */
+/* The length of the label in DNS messages. */
 static size_t wire_length(struct ch_sv s) {
     uint32_t cps[MOST_LABEL];
     CH_BUF_AUTO encoded = {0};
@@ -261,7 +263,7 @@ static size_t wire_length(struct ch_sv s) {
     return encoded.n + 4;
 }
 
-/* One label; its Unicode form is appended to wide. */
+/* Check one label; its Unicode form is appended to wide. */
 static bool check_label(struct ch_sv s, bool international, struct ch_buf *wide,
                         struct ch_patterns *room) {
     size_t before = wide->n;
@@ -276,7 +278,7 @@ static bool check_label(struct ch_sv s, bool international, struct ch_buf *wide,
     return international && is_wide_label(s, room) && wire_length(s) <= MOST_LABEL;
 }
 
-/* Cut a label off; IDNA knows four kinds of dots. */
+/* Cut off the first label; IDNA has four kinds of dots. */
 static struct ch_sv cut_label(struct ch_sv *rest, bool international) {
     static const char *const dots[] = {"\xe3\x80\x82", "\xef\xbc\x8e", "\xef\xbd\xa1"};
     for (size_t i = 0; i < rest->n; i++) {
@@ -295,7 +297,8 @@ static struct ch_sv cut_label(struct ch_sv *rest, bool international) {
     return label;
 }
 
-/* Once one label is written from right to left, all must keep the rules. */
+/* If one label is written from right to left, all labels must follow the rules
+ * of RFC 5893. */
 static bool check_direction(struct ch_sv name, struct ch_patterns *room) {
     if (schema_format_host_is_ascii(name) || !schema_format_host_matches(room, BIDI_ANY, name))
         return true;

@@ -1,4 +1,5 @@
-/* schema_format_host.h -- names of hosts, international ones included. */
+/* schema_format_host.h -- validate host names, including internationalized
+ * ones. */
 #ifndef CH_SCHEMA_SCHEMA_FORMAT_HOST_H
 #define CH_SCHEMA_SCHEMA_FORMAT_HOST_H
 #include "schema/schema_format.h"

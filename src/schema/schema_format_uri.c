@@ -1,5 +1,4 @@
-/* schema_format_uri.c -- URIs (RFC 3986), IRIs (RFC 3987) and URI templates
- * (RFC 6570), by their grammar alone. */
+/* schema_format_uri.c -- see schema_format_uri.h. */
 #include "schema/schema_format_uri.h"
 
 #include "base/mem.h"
@@ -37,10 +36,10 @@ static bool is_noncharacter(uint32_t cp) {
     return (cp & 0xfffe) == 0xfffe || (cp >= 0xfdd0 && cp <= 0xfdef);
 }
 
-/* Which characters beyond ASCII may stand for themselves. */
+/* Which characters beyond ASCII need no escape. */
 enum wide { NARROW, WIDE, WIDE_PRIVATE };
 
-/* Every character of s is unreserved, escaped, one of `also`, or wide. */
+/* Whether every character of s is unreserved, escaped, in `also`, or wide. */
 static bool all_of(struct ch_sv s, const char *also, enum wide wide) {
     for (size_t i = 0; i < s.n;) {
         uint32_t cp;
@@ -102,14 +101,15 @@ static bool is_authority(struct ch_sv s, enum wide wide) {
     return all_of(host, SUB_DELIMS, wide) && all_digits(port);
 }
 
-/* Cut what follows the first `mark` off *s; p NULL if there is none. */
+/* Cut off the text after the first `mark` in *s and return it; p NULL if there
+ * is no mark. */
 static struct ch_sv schema_format_uri_cut(struct ch_sv *s, char mark) {
     struct ch_sv rest = *s;
     *s = ch_sv_split(&rest, mark);
     return rest;
 }
 
-/* The length of "scheme:", 0 without one. */
+/* The length of "scheme:"; 0 if absent. */
 static size_t scheme_length(struct ch_sv s) {
     size_t n = 0;
     while (n < s.n && (schema_format_uri_is_alpha(s.p[n]) || schema_format_uri_is_digit(s.p[n]) ||
@@ -118,7 +118,8 @@ static size_t scheme_length(struct ch_sv s) {
     return n && n < s.n && s.p[n] == ':' && schema_format_uri_is_alpha(s.p[0]) ? n + 1 : 0;
 }
 
-/* A colon in the first segment of a relative path would look like a scheme. */
+/* Check a path. A colon in the first segment of a relative path would look like
+ * a scheme. */
 static bool schema_format_uri_is_path(struct ch_sv s, bool relative, enum wide wide) {
     struct ch_sv rest = s, first = ch_sv_split(&rest, '/');
     if (relative && first.n && memchr(first.p, ':', first.n))
@@ -167,7 +168,7 @@ bool ch_format_iri_reference(struct ch_sv s, struct ch_patterns *room) {
 
 /* --- templates ---------------------------------------------------------------- */
 
-/* a.b, where %41 is a letter. */
+/* Whether s is a variable name such as a.b; %41 counts as a letter. */
 static bool is_variable_name(struct ch_sv s) {
     for (struct ch_sv rest = s; rest.p;) {
         struct ch_sv part = ch_sv_split(&rest, '.');
@@ -189,7 +190,7 @@ static bool schema_format_uri_is_variable(struct ch_sv s) {
     return is_variable_name(name);
 }
 
-/* What stands between braces. */
+/* Whether s is a valid expression (the text between braces). */
 static bool is_expression(struct ch_sv s) {
     if (s.n && schema_format_uri_is_one_of(s.p[0], "+#./;?&=,!@|"))
         s = ch_sv(s.p + 1, s.n - 1);

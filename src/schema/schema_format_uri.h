@@ -1,5 +1,5 @@
-/* schema_format_uri.h -- URIs (RFC 3986), IRIs (RFC 3987) and URI templates (RFC 6570),
- * by their grammar alone. */
+/* schema_format_uri.h -- validate URIs (RFC 3986), IRIs (RFC 3987) and URI
+ * templates (RFC 6570) by their grammar. */
 #ifndef CH_SCHEMA_SCHEMA_FORMAT_URI_H
 #define CH_SCHEMA_SCHEMA_FORMAT_URI_H
 #include "schema/schema_format.h"

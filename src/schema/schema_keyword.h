@@ -1,8 +1,8 @@
-/* schema_keyword.h -- the keywords of JSON Schema, once.
+/* schema_keyword.h -- the table of JSON Schema keywords.
  *
- * One table says of each keyword where it is known, which vocabulary it
- * belongs to, and where in its value there are further schemas. Looking for
- * identifiers, compiling, cleaning and checking all read it. */
+ * For each keyword the table gives the drafts that define it, its vocabulary,
+ * and where its value contains schemas. Indexing, compiling, cleaning and
+ * checking all use this table. */
 #ifndef CH_SCHEMA_SCHEMA_KEYWORD_H
 #define CH_SCHEMA_SCHEMA_KEYWORD_H
 #include <stdbool.h>
@@ -28,14 +28,14 @@ enum ch_vocabulary {
     CH_VOCAB_ALL = 63,
 };
 
-/* Where a keyword's value holds schemas. */
+/* Where a keyword's value contains schemas. */
 enum ch_operand {
     CH_SHAPE_NONE,
     CH_SHAPE_ONE,
     CH_SHAPE_LIST,
-    CH_SHAPE_EITHER, /* one or a list */
-    CH_SHAPE_MAP,    /* the values of an object */
-    CH_SHAPE_DEPENDS /* the same, but lists of names may stand among them */
+    CH_SHAPE_EITHER, /* one schema or a list */
+    CH_SHAPE_MAP,    /* the values of an object are schemas */
+    CH_SHAPE_DEPENDS /* as CH_SHAPE_MAP, but lists of names may be among the values */
 };
 
 /* X(id, name, drafts, vocabulary, shape). */
@@ -118,7 +118,7 @@ struct ch_keyword_info {
 
 extern const struct ch_keyword_info ch_keywords[CH_KW_COUNT];
 
-/* CH_KW_NONE for a name that is no keyword of any draft. */
+/* CH_KW_NONE if no draft defines the name. */
 enum ch_keyword ch_keyword_find(struct ch_sv name);
 
 static inline const char *ch_keyword_name(enum ch_keyword k) {

@@ -1,9 +1,9 @@
 /* schema_lint.c -- see schema_lint.h.
  *
- * Rules about people and models (too many parameters, too deep, no word about
- * what a parameter is for) and a table of keywords that some vendor refuses,
- * each with the vendors' names. A keyword is reported once, where it is first
- * met. Recursion follows the schema's own nesting, not its references. */
+ * Rules for people and models (too many parameters, too deep, undescribed
+ * parameters) and a table of keywords that some vendors reject, with the
+ * vendors' names. A keyword is reported once, at its first occurrence.
+ * Recursion follows the schema's own nesting, not its references. */
 #include "schema/schema_lint.h"
 
 #include <stdarg.h>
@@ -16,12 +16,12 @@
 #include "json/value.h"
 
 #define MANY_PARAMETERS 10
-#define DEEP 3          /* objects inside objects */
-#define SHORT_WORDS 10  /* characters of a description that says little */
-#define LONG_WORDS 1024 /* what OpenAI takes at most */
+#define DEEP 3          /* nested objects */
+#define SHORT_WORDS 10  /* characters of a description that is too short */
+#define LONG_WORDS 1024 /* OpenAI's maximum */
 #define MOST_NODES 20000
 
-/* Who refuses the keyword: outright, or in its strict mode. */
+/* Vendors that reject the keyword, always or in strict mode. */
 static const struct {
     const char *keyword, *vendors;
 } refused[] = {
@@ -101,7 +101,7 @@ static bool schema_lint_is_name(struct ch_sv s, const char *also, size_t most) {
     return s.n > 0 && s.n <= most;
 }
 
-/* The letters and digits of a text, lower case. */
+/* The letters and digits of a text, in lower case. */
 static struct ch_sv essence(struct ch_arena *a, struct ch_sv s) {
     char *p = ch_arena_bytes(a, s.n);
     size_t n = 0;
@@ -115,7 +115,7 @@ static struct ch_sv essence(struct ch_arena *a, struct ch_sv s) {
     return ch_sv(p, n);
 }
 
-/* Says no more than the name, with or without an article. */
+/* Whether the description only repeats the name, with or without an article. */
 static bool repeats_name(struct linter *l, struct ch_sv name, struct ch_sv words) {
     struct ch_sv a = essence(l->arena, name), b = essence(l->arena, words);
     static const char *const fill[] = {"the", "a", "an"};
@@ -224,7 +224,7 @@ static void lint_inside(struct linter *l, enum ch_keyword k, const struct ch_jso
         lint_schema(l, e, objects);
 }
 
-/* objects: how many are around the value. */
+/* objects: number of objects around the value. */
 static void lint_schema(struct linter *l, const struct ch_json *v, unsigned objects) {
     bool whole;
     unsigned types = ch_type_bits(ch_json_get(v, "type"), &whole);
@@ -265,11 +265,11 @@ void ch_schema_lint(struct ch_sv name, struct ch_sv description, const struct ch
     if (name.p || description.p)
         lint_tool(&l, name, description);
     if (!schema)
-        return; /* a tool without arguments */
+        return; /* the tool has no arguments */
     lint_root(&l, schema);
     if (ch_json_next(schema) - schema > MOST_NODES)
         schema_lint_add(&l, "error", "size", schema, "all",
-                        "the schema is larger than any vendor takes");
+                        "the schema is larger than any vendor accepts");
     else
         lint_schema(&l, schema, 0);
 }

@@ -1,8 +1,8 @@
-/* schema_meta.c -- the schemas of schemas that are built in.
+/* schema_meta.c -- the built-in meta-schemas.
  *
- * Draft 2020-12 with all its vocabularies, and draft 7, reduced to what they
- * assert. They are read only when a schema refers to them. Written with
- * single quotes for the eye; no text in them has one. */
+ * Draft 2020-12 with all its vocabularies, and draft 7, reduced to their
+ * assertions. They are parsed only when a schema refers to them. Single quotes
+ * replace double quotes for readability; no text contains a single quote. */
 #include "schema/schema_meta.h"
 
 #include "schema/schema_source.h"

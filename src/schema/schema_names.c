@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 
-#define TRIES 32 /* multipliers for one size */
+#define TRIES 32 /* multipliers tried for one size */
 
-/* Names that share a slot, given a multiplier. */
+/* The number of names that share a slot with another name under a multiplier. */
 static size_t collisions(const struct ch_name *names, size_t n, uint64_t multiplier, unsigned shift,
                          unsigned char *used) {
     size_t count = 0;
@@ -18,7 +18,8 @@ static size_t collisions(const struct ch_name *names, size_t n, uint64_t multipl
     return count;
 }
 
-/* Small sets get a multiplier without collisions, large ones a decent one. */
+/* Search a multiplier: without collisions for small sets, with few collisions
+ * for large ones. */
 static uint64_t schema_names_search(const struct ch_name *names, size_t n, unsigned shift) {
     uint64_t candidate = UINT64_C(0x9e3779b97f4a7c15), best = candidate;
     size_t least = SIZE_MAX;
@@ -64,7 +65,8 @@ static void link_names(struct ch_names *set, const struct ch_name *list, size_t 
     }
 }
 
-/* A cluster may run past the last slot, by n at most, and a free one ends it. */
+/* A cluster may extend past the last slot by at most n slots, and a free slot
+ * ends it. */
 struct ch_names *ch_names_new(struct ch_arena *a, const struct ch_sv *names, size_t n) {
     unsigned shift = shift_for(n);
     size_t slots = ((size_t)1 << (64 - shift)) + n + 1;

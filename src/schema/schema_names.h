@@ -1,13 +1,13 @@
-/* schema_names.h -- a fixed set of names, found fast.
+/* schema_names.h -- a fixed set of names with fast lookup.
  *
- * A name is reduced to its length and its first and last eight bytes, which
- * is all of it up to sixteen bytes; so looking one up is a multiplication, a
- * load and three comparisons. When the set is made, a multiplier is searched
- * that keeps the names apart.
+ * A name is reduced to its length and its first and last eight bytes, which are
+ * the whole name up to sixteen bytes. A lookup is a multiplication, a load and
+ * three comparisons. When the set is built, a multiplier is searched that
+ * avoids collisions.
  *
- * Members mostly come in the order the schema lists them. Who walks over an
- * object tries the successor of the last name first: a comparison that the
- * processor expects to succeed costs less than a table. */
+ * Members mostly come in the order in which the schema lists them. A walk over
+ * an object therefore tries the successor of the last name first: a
+ * well-predicted comparison costs less than a table lookup. */
 #ifndef CH_SCHEMA_SCHEMA_NAMES_H
 #define CH_SCHEMA_SCHEMA_NAMES_H
 #include <stdint.h>
@@ -16,12 +16,12 @@
 #include "base/word.h"
 
 struct ch_name {
-    uint64_t head, tail; /* the first and last eight bytes; tail 0 below nine */
+    uint64_t head, tail; /* first and last eight bytes; tail 0 below nine bytes */
     const char *s;       /* borrowed; NULL: a free slot */
     uint32_t n;
-    uint32_t index;             /* in the order they were given */
-    const struct ch_name *next; /* the one given after it, or NULL */
-    const struct ch_sub *sub;   /* what the owner of the set keeps with it */
+    uint32_t index;             /* position in the given order */
+    const struct ch_name *next; /* the next name in the given order, or NULL */
+    const struct ch_sub *sub;   /* data of the set's owner */
     uint64_t required;
 };
 
@@ -29,12 +29,13 @@ struct ch_names {
     uint64_t multiplier;
     unsigned shift;
     uint32_t n;                  /* distinct names */
-    const struct ch_name *first; /* NULL: there is none */
-    /* 2^(64 - shift) slots and the room a cluster at the end needs. */
+    const struct ch_name *first; /* NULL: the set is empty */
+    /* 2^(64 - shift) slots, plus room for a cluster that runs past the end. */
     struct ch_name slots[];
 };
 
-/* names[i] gets index i; of equal names the last counts. All are borrowed. */
+/* names[i] gets index i; of equal names the last one counts. All names are
+ * borrowed. */
 struct ch_names *ch_names_new(struct ch_arena *a, const struct ch_sv *names, size_t n);
 
 static inline void ch_name_words(const char *s, size_t n, uint64_t *head, uint64_t *tail) {
@@ -47,7 +48,7 @@ static inline void ch_name_words(const char *s, size_t n, uint64_t *head, uint64
     }
 }
 
-/* The last bytes are turned, so that "a…b" and "b…a" differ. */
+/* The last bytes are rotated, so that "a…b" and "b…a" differ. */
 static inline uint64_t ch_name_hash(uint64_t head, uint64_t tail, size_t n, uint64_t multiplier) {
     return (head ^ (tail << 23 | tail >> 41) ^ n) * multiplier;
 }
@@ -58,7 +59,8 @@ static inline bool ch_name_is(const struct ch_name *name, uint64_t head, uint64_
            (n <= 16 || memcmp(name->s + 8, s + 8, n - 16) == 0);
 }
 
-/* NULL if s is none of them. guess (may be NULL) is tried first. */
+/* Look up s; NULL if s is not in the set. guess (may be NULL) is compared
+ * first. */
 __attribute__((always_inline)) static inline const struct ch_name *ch_names_find(
     const struct ch_names *names, const struct ch_name *guess, const char *s, size_t n) {
     uint64_t head, tail;

@@ -22,8 +22,8 @@ struct ch_pattern {
     pcre2_match_data *data;
     pcre2_match_context *match; /* borrowed from ch_patterns */
     unsigned uses;
-    bool fast;   /* machine code is there */
-    bool native; /* source is PCRE2's language */
+    bool fast;   /* machine code is available */
+    bool native; /* source is PCRE2 syntax */
 };
 
 static void *schema_pattern_take(size_t n, void *user) {
@@ -124,13 +124,14 @@ int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch
     schema_pattern_open_contexts(p);
     pcre2_code *code = schema_pattern_compile(p, source, reason);
     if (!code)
-        return CHELA_EINVAL; /* tables older than ours */
+        return CHELA_EINVAL; /* PCRE2's tables are older than ours */
     *out = schema_pattern_keep(p, source, code);
     (*out)->native = true;
     return 0;
 }
 
-/* Machine code has a small stack of its own; past it, start again without. */
+/* Match with machine code, which has a small stack of its own; on overflow
+ * match again without it. */
 static int match_fast(struct ch_pattern *p, struct ch_sv text) {
     int rc = pcre2_jit_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK, p->data,
                              p->match);

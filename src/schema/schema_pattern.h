@@ -1,9 +1,9 @@
-/* schema_pattern.h -- compiled regular expressions; the home of PCRE2.
+/* schema_pattern.h -- compiled regular expressions (PCRE2).
  *
- * Matching is bounded in steps, depth and memory (limits.h). A pattern that is
- * used again and again is turned into machine code on the way, where the
- * library and the system can; who compiles a thousand tools pays nothing for
- * it. */
+ * Matching is bounded in steps, depth and memory (limits.h). Frequently used
+ * patterns are compiled to machine code where the library and the system
+ * support it; rarely used ones are not, so compiling a thousand tools stays
+ * cheap. */
 #ifndef CH_SCHEMA_SCHEMA_PATTERN_H
 #define CH_SCHEMA_SCHEMA_PATTERN_H
 #include "base/arena.h"
@@ -12,7 +12,7 @@
 
 struct ch_pattern;
 
-/* The patterns of one schema and the room they match in. */
+/* The patterns of one schema and their matching memory. */
 struct ch_patterns {
     struct ch_pattern *list; /* owned */
     size_t n;
@@ -21,16 +21,17 @@ struct ch_patterns {
 
 void ch_patterns_release(struct ch_patterns *p);
 
-/* The same source gives the same pattern. Kept until release. CHELA_EINVAL
- * with the reason when it is none. */
+/* Compile source, or return the pattern compiled from the same source before.
+ * Patterns live until release. CHELA_EINVAL: invalid pattern; err has the
+ * reason. */
 int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
                     struct chela_error *err);
 
-/* The same for an expression of ours in PCRE2's own words. */
+/* As ch_patterns_add, for an internal expression in PCRE2 syntax. */
 int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out);
 
-/* Does it occur in text, which is valid UTF-8? Negative: given up
- * (CHELA_ELIMIT). */
+/* Whether the pattern matches anywhere in text, which is valid UTF-8. Negative:
+ * the bounds were exceeded (CHELA_ELIMIT). */
 int ch_pattern_match(struct ch_pattern *p, struct ch_sv text);
 
 struct ch_sv ch_pattern_source(const struct ch_pattern *p);

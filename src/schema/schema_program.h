@@ -1,14 +1,13 @@
-/* schema_program.h -- what a schema is compiled to; shared by the files that
- * make, run and explain it.
+/* schema_program.h -- the compiled form of a schema, shared by the files that
+ * build, run and explain it.
  *
- * Every subschema becomes a struct ch_sub: for each type a value can have, a
- * list of checks (NULL: any such value will do). So nothing is asked twice,
- * and most answers are one load: {"type": "string"} has no checks for strings
- * and one that fails for everything else. Subschemas that look at the same
- * value (allOf, $ref, if ...) are known to be free of circles, except through
- * $dynamicRef.
+ * Every subschema becomes a struct ch_sub: for each type of value, a list of
+ * checks (NULL: every value of that type is valid). So no check runs twice, and
+ * most answers are one load: {"type": "string"} has no checks for strings and a
+ * failing one for every other type. Subschemas that apply to the same value
+ * (allOf, $ref, if ...) contain no cycles, except through $dynamicRef.
  *
- * All of it is in the schema's arena and never changes after compilation. */
+ * Everything is in the schema's arena and never changes after compilation. */
 #ifndef CH_SCHEMA_SCHEMA_PROGRAM_H
 #define CH_SCHEMA_SCHEMA_PROGRAM_H
 #include "schema/schema.h"
@@ -33,7 +32,7 @@ enum {
 enum ch_op_code {
     CH_OP_END,
     CH_OP_TYPE,     /* fails: the type is not allowed */
-    CH_OP_FALSE,    /* fails: nothing is */
+    CH_OP_FALSE,    /* fails: no value is allowed */
     CH_OP_INTEGER,  /* no fraction */
     CH_OP_RANGE,    /* range */
     CH_OP_MULTIPLE, /* value */
@@ -47,22 +46,22 @@ enum ch_op_code {
     CH_OP_UNIQUE,
     CH_OP_SIZE,        /* least, most: members */
     CH_OP_MEMBERS,     /* members */
-    CH_OP_NEEDS,       /* needs: a member that asks for others */
-    CH_OP_WITH,        /* needs: a member that brings a subschema */
-    CH_OP_ALL,         /* sub: must hold as well */
+    CH_OP_NEEDS,       /* needs: a member that requires other members */
+    CH_OP_WITH,        /* needs: a member that applies a subschema */
+    CH_OP_ALL,         /* sub: must be valid too */
     CH_OP_ANY,         /* subs */
     CH_OP_ONE,         /* subs */
     CH_OP_NOT,         /* sub */
     CH_OP_IF,          /* subs: if, then, else; the last two may be NULL */
-    CH_OP_SCOPE,       /* door: the same, entering a resource */
+    CH_OP_SCOPE,       /* door: as CH_OP_ALL, entering another resource */
     CH_OP_DYNAMIC,     /* dynamic */
-    CH_OP_TRACK,       /* from here on, note what is evaluated */
-    CH_OP_UNEVALUATED, /* sub: for what was not */
+    CH_OP_TRACK,       /* from here on, record evaluated members */
+    CH_OP_UNEVALUATED, /* sub: for the members that were not evaluated */
 };
 
 struct ch_op {
     uint16_t code;    /* enum ch_op_code */
-    uint16_t keyword; /* enum ch_keyword: what to blame */
+    uint16_t keyword; /* enum ch_keyword to report */
     uint32_t least;
     union {
         uint64_t most;
@@ -84,8 +83,8 @@ struct ch_op {
 
 struct ch_sub {
     const struct ch_op *checks[CH_TYPES]; /* by type of value; ended by CH_OP_END */
-    uint8_t types;                        /* that `type` allows */
-    bool integer;                         /* of numbers only whole ones */
+    uint8_t types;                        /* types that `type` allows */
+    bool integer;                         /* numbers must be integers */
     const struct ch_json *at;             /* the schema, for messages */
     const struct ch_document *document;
 };
@@ -95,10 +94,10 @@ struct ch_subs {
     const struct ch_sub *list[];
 };
 
-/* All four bounds. What is a short integer is compared with least and most,
- * into which the exclusive bounds went too; anything else as text. */
+/* The four bounds of a number. Short integers are compared with least and most,
+ * which include the exclusive bounds; other numbers are compared as text. */
 struct ch_range {
-    bool quick; /* least and most say it all for short integers */
+    bool quick; /* least and most are complete for short integers */
     int64_t least, most;
     const struct ch_json *minimum, *maximum, *above, *below; /* NULL: no bound */
 };
@@ -108,7 +107,7 @@ struct ch_choices {
     const struct ch_names *strings;
     const struct ch_json *list; /* the keyword's value, for messages */
     size_t n;
-    const struct ch_json *others[]; /* what is no string */
+    const struct ch_json *others[]; /* values that are not strings */
 };
 
 struct ch_items {
@@ -120,13 +119,13 @@ struct ch_items {
 struct ch_contains {
     const struct ch_sub *sub;
     uint64_t least, most;
-    bool marks; /* what it finds counts as evaluated */
+    bool marks; /* elements that match count as evaluated */
 };
 
-/* More about a name; the name itself keeps the subschema (NULL: anything) and
- * the bit among the first 64 required names. */
+/* Data of a member name. The name itself holds the subschema (NULL: any value)
+ * and the bit among the first 64 required names. */
 struct ch_schema_member {
-    uint32_t order; /* its place among the required names */
+    uint32_t order; /* position among the required names */
     bool declared;  /* in `properties` */
 };
 #define CH_NOT_REQUIRED UINT32_MAX
@@ -136,7 +135,7 @@ struct ch_matching {
     const struct ch_sub *sub;
 };
 
-/* All that is said about an object's members, in one walk over them. */
+/* All constraints on an object's members, checked in one walk over them. */
 struct ch_members {
     const struct ch_names *names;       /* NULL: no member is named */
     const struct ch_schema_member *list; /* by the names' index */
@@ -146,7 +145,7 @@ struct ch_members {
     const struct ch_matching *matching; /* patternProperties */
     const struct ch_sub *rest;          /* additionalProperties; NULL: anything */
     const struct ch_sub *each_name;     /* propertyNames; NULL: any */
-    bool simple;                        /* up to 64 required names, neither of the last two */
+    bool simple;                        /* up to 64 required names, neither rest nor each_name */
 };
 
 struct ch_needs {
@@ -163,7 +162,7 @@ struct ch_schema_entry {
 
 struct ch_dynamic {
     unsigned name;
-    const struct ch_sub *otherwise; /* what the reference meant at first sight */
+    const struct ch_sub *otherwise; /* static target of the reference */
 };
 
 struct ch_schema {
@@ -171,16 +170,16 @@ struct ch_schema {
     struct ch_patterns patterns;
     const struct ch_sub *root;
     const struct ch_resource *resource; /* the outermost */
-    const struct ch_document *document; /* where the schema itself is */
-    int64_t spent;                      /* fuel that the last report took */
+    const struct ch_document *document; /* the document with the schema itself */
+    int64_t spent;                      /* fuel used by the last report */
 };
 
-/* A check that no value of that type passes? */
+/* Whether no value of the type passes the check. */
 static inline bool ch_op_refuses(const struct ch_op *op) {
     return op && (op->code == CH_OP_TYPE || op->code == CH_OP_FALSE);
 }
 
-/* The types of values that are checked at all. */
+/* The types of values that have checks. */
 static inline unsigned ch_sub_concerned(const struct ch_sub *sub) {
     unsigned types = 0;
     for (unsigned t = 0; t < CH_TYPES; t++)

@@ -1,9 +1,10 @@
-/* schema_report.c -- what is wrong, in words a model can act on.
+/* schema_report.c -- describe violations in words that a model can act on.
  *
- * Each finding of a run becomes one violation: where (a JSON Pointer for
- * programs, edits[0].path for readers), what the schema wants, what it got,
- * and a sentence that says all of it. Names that are allowed are listed, a
- * misspelt one is guessed at. Texts are short whatever the value holds. */
+ * Each finding of a run becomes one violation: the place (a JSON Pointer for
+ * programs, edits[0].path for readers), what the schema expects, what it
+ * received, and a sentence with all of this. The message lists allowed names
+ * and suggests the nearest one for a misspelt name. Messages are short whatever
+ * the value contains. */
 #include "schema/schema_report.h"
 
 #include "base/limits.h"
@@ -15,13 +16,13 @@
 #include "json/value.h"
 #include "json/writer.h"
 
-#define SHOWN_TEXT 60   /* bytes of a string or number */
-#define SHOWN_VALUES 20 /* of an enum */
-#define SHOWN_NAMES 30  /* keys that are allowed */
-#define SHOWN_LIST 1200 /* bytes of either */
-#define COMPARED 256    /* names that a misspelt one is compared with */
+#define SHOWN_TEXT 60   /* bytes shown of a string or number */
+#define SHOWN_VALUES 20 /* values shown of an enum */
+#define SHOWN_NAMES 30  /* allowed keys shown */
+#define SHOWN_LIST 1200 /* bytes shown of either list */
+#define COMPARED 256    /* names compared with a misspelt name */
 
-/* --- values in words ------------------------------------------------------- */
+/* --- describing values ----------------------------------------------------- */
 
 static void schema_report_add_cut(struct ch_buf *out, struct ch_sv s) {
     struct ch_sv head = ch_utf8_cut(s, SHOWN_TEXT);
@@ -35,11 +36,11 @@ static void schema_report_add_quoted(struct ch_buf *out, struct ch_sv s) {
     ch_json_quote(out, head);
     if (head.n == s.n)
         return;
-    out->n--; /* the mark goes inside the quotes */
+    out->n--; /* the ellipsis goes inside the quotes */
     ch_buf_add_str(out, "\xe2\x80\xa6\"");
 }
 
-/* A key, in the quotes of a sentence. */
+/* Add a key in quotes. */
 static void schema_report_add_name(struct ch_buf *out, struct ch_sv name) {
     ch_buf_addc(out, '\'');
     size_t before = out->n;
@@ -117,7 +118,8 @@ static void add_types(struct ch_buf *out, unsigned types, bool integer) {
     }
 }
 
-/* edits[0].path; the value itself has no name, and a name is called one. */
+/* Add a place such as edits[0].path; "the value" for the root, "the key NAME"
+ * for a key. */
 static void schema_report_add_place(struct ch_buf *out, const struct ch_json *root,
                                     const struct ch_json *at) {
     const struct ch_json *name = NULL;
@@ -147,12 +149,12 @@ static void schema_report_add_place(struct ch_buf *out, const struct ch_json *ro
         ch_buf_addf(out, " in %s", ch_buf_str(&within));
 }
 
-/* --- what is expected -------------------------------------------------------- */
+/* --- describing expectations ------------------------------------------------- */
 
 /* The parts of a violation's sentence: PLACE SAYS, got RECEIVED. */
 struct words {
     struct ch_buf expected; /* "a string" */
-    struct ch_buf says;     /* "must be a string"; empty: made from expected */
+    struct ch_buf says;     /* "must be a string"; empty: built from expected */
     bool whole;             /* says is the whole sentence */
 };
 
@@ -205,7 +207,7 @@ static void say_bound(const struct ch_schema_finding *f, struct words *w, const 
     schema_report_add_value(&w->expected, f->other);
 }
 
-/* The type a member must have, if that is known. */
+/* The type that a member must have, if known. */
 static unsigned type_of_member(const struct ch_schema_finding *f, bool *integer) {
     const struct ch_members *m = f->op->code == CH_OP_MEMBERS ? f->op->members : NULL;
     const struct ch_name *name =
@@ -242,12 +244,12 @@ static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, 
     w->whole = true;
 }
 
-/* The keys that are allowed, those of subschemas for the same object included
- * where they count. */
+/* The allowed keys, including those of subschemas for the same object where
+ * they count. */
 struct allowed {
     struct ch_buf *out;
     struct ch_nearest near;
-    size_t n, left; /* subschemas that may still be looked into */
+    size_t n, left; /* names so far; subschemas that may still be visited */
 };
 
 static void allow_names(struct allowed *a, const struct ch_names *names,
@@ -288,7 +290,7 @@ static void allow_from(struct allowed *a, const struct ch_sub *sub, bool deep, u
     }
 }
 
-/* The object a member's name is in. */
+/* The object that contains a member's name. */
 static const struct ch_json *object_of(const struct ch_json *root, const struct ch_json *key) {
     const struct ch_json *object = root, *name = NULL;
     size_t i;
@@ -326,7 +328,7 @@ static void say_surplus(const struct ch_schema_finding *f, struct words *w) {
     ch_buf_addf(&w->says, "is one too many (%s)", ch_buf_str(&w->expected));
 }
 
-/* Types that some alternative would accept. */
+/* The types that some alternative accepts. */
 static unsigned schema_report_accepted(const struct ch_subs *subs, bool *integer) {
     unsigned types = 0;
     *integer = true;
@@ -392,7 +394,7 @@ static void say_contains(const struct ch_schema_finding *f, struct words *w) {
                 (unsigned long long)f->have);
 }
 
-/* What `not` forbids, if it is short enough to show. */
+/* Say what `not` forbids, if it is short enough to show. */
 static void say_not(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *forbidden = ch_json_get(f->sub->at, "not");
     CH_BUF_AUTO text = {0};
@@ -500,7 +502,7 @@ static unsigned types_of_choices(const struct ch_schema_finding *f) {
     return types;
 }
 
-/* Which other types would do, when it is the type that is wrong. */
+/* Record the accepted types, if the type is the problem. */
 static void note_wanted(const struct ch_schema_finding *f, struct ch_violation *v) {
     unsigned types = 0;
     bool integer = false;
@@ -580,7 +582,7 @@ static void add_violation(struct ch_report *r, const struct ch_schema_finding *f
     ch_buf_release(&w.says);
 }
 
-/* A wrong constant means that another alternative was chosen. */
+/* A wrong constant means that another alternative was intended. */
 void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
     r->count += f->keyword == CH_KW_CONST ? 8 : 1;
     if (r->counting)
@@ -590,7 +592,7 @@ void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
         add_violation(r, f);
 }
 
-/* --- for others ----------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------- */
 
 void ch_violations_text(const struct ch_violations *v, struct ch_buf *out) {
     for (size_t i = 0; i < v->n; i++) {

@@ -1,4 +1,4 @@
-/* schema_report.h -- what is wrong, in words a model can act on. */
+/* schema_report.h -- describe violations in words that a model can act on. */
 #ifndef CH_SCHEMA_SCHEMA_REPORT_H
 #define CH_SCHEMA_SCHEMA_REPORT_H
 #include "schema/schema_run.h"

@@ -1,19 +1,19 @@
-/* schema_run.c -- running a compiled schema over a value.
+/* schema_run.c -- run a compiled schema over a value.
  *
- * One interpreter answers both questions. Asked for a verdict, it stops at the
- * first check that fails; asked for a report (r->report is set), it notes each
- * and goes on. So the two cannot disagree. What a subschema of anyOf, not or
- * if says is always a verdict.
+ * One interpreter serves two modes. For a verdict it stops at the first failed
+ * check; for a report (r->report is set) it records each failed check and
+ * continues. The two therefore cannot disagree. Subschemas of anyOf, not and if
+ * always run in verdict mode.
  *
- * Nothing keeps track of where in the value a check happens: nodes know their
- * place, and the report finds the path when it needs one.
+ * The run does not track the position in the value: nodes know their place, and
+ * the report computes the path when needed.
  *
- * `unevaluated*` asks which members or elements the checks before it looked
- * at. Only then there is a struct track, handed down to the subschemas of the
- * same value; an alternative that does not hold leaves no marks.
+ * `unevaluated*` depends on which members or elements earlier checks evaluated.
+ * Only then a struct track exists and is passed to the subschemas of the same
+ * value; an alternative that fails leaves no marks.
  *
- * Bounds: `depth` counts nested subschemas, `fuel` all of them. When either is
- * used up the run ends as invalid. */
+ * Bounds: `depth` counts nested subschemas, `fuel` counts all of them. When
+ * either is exhausted, the run ends as invalid. */
 #include "schema/schema_run.h"
 
 #include "base/limits.h"
@@ -23,8 +23,8 @@
 #include "schema/schema_report.h"
 #include "schema/schema_unique.h"
 
-#define SMALL_TRACK 4     /* words of marks that need no allocation */
-#define SMALL_REQUIRED 16 /* the same for required names */
+#define SMALL_TRACK 4     /* words of marks without allocation */
+#define SMALL_REQUIRED 16 /* required names without allocation */
 #define PATTERN_COST 32   /* fuel for one match */
 
 struct scope {
@@ -34,13 +34,13 @@ struct scope {
 
 struct run {
     struct ch_schema *schema;
-    struct ch_report *report; /* NULL: a verdict is enough */
+    struct ch_report *report; /* NULL: verdict mode */
     const struct scope *scope;
     int64_t fuel;
     bool given_up;
 };
 
-/* Which members or elements of one value were evaluated. */
+/* Which members or elements of one value are evaluated. */
 struct track {
     uint64_t *bits; /* small, or owned */
     size_t words;
@@ -50,14 +50,14 @@ struct track {
 static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                            const struct ch_json *v, struct track *t, unsigned depth);
 
-/* The subschema holds for a value of any type. */
+/* Whether the subschema accepts v, of any type. */
 static inline bool schema_run_holds(struct run *r, const struct ch_sub *sub,
                                     const struct ch_json *v, struct track *t, unsigned depth) {
     const struct ch_op *checks = sub->checks[v->type];
     return !checks || schema_run_run(r, sub, checks, v, t, depth + 1);
 }
 
-/* The same as a verdict, also while a report is made. */
+/* Verdict mode, also during a report. */
 static bool holds_quietly(struct run *r, const struct ch_sub *sub, const struct ch_json *v,
                           struct track *t, unsigned depth) {
     struct ch_report *report = r->report;
@@ -118,7 +118,7 @@ static bool schema_run_marked(const struct track *t, size_t i) {
     return t->bits[i / 64] >> i % 64 & 1;
 }
 
-/* An alternative: its marks count only if it holds. */
+/* Run an alternative: its marks count only if it succeeds. */
 static bool try_tracked(struct run *r, const struct ch_sub *sub, const struct ch_json *v,
                         struct track *t, unsigned depth) {
     struct track mine;
@@ -138,7 +138,7 @@ static inline bool try(struct run *r, const struct ch_sub *sub, const struct ch_
 
 /* --- numbers and strings ------------------------------------------------------ */
 
-/* One bound, as exact as numbers are written. */
+/* Check one bound exactly. */
 static bool schema_run_within(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                               const struct ch_json *v, enum ch_keyword k,
                               const struct ch_json *bound) {
@@ -300,7 +300,7 @@ static bool run_unique(struct run *r, const struct ch_sub *sub, const struct ch_
 
 /* --- objects ------------------------------------------------------------------- */
 
-/* Members with one name are one member. */
+/* Members with the same name count once. */
 __attribute__((noinline)) static size_t count_names(const struct ch_json *v) {
     CH_AUTOFREE const struct ch_json **keys = ch_json_sorted_keys(v);
     size_t n = v->n > 0;
@@ -321,7 +321,7 @@ static bool size_fits(struct run *r, const struct ch_sub *sub, const struct ch_o
                 .want = few ? op->least : op->most);
 }
 
-/* A member's value, or the refusal of the member. */
+/* Check a member's value, or reject the member. */
 static inline bool run_member(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                               const struct ch_sub *s, const struct ch_json *value, unsigned depth) {
     const struct ch_op *checks = s->checks[value->type];
@@ -333,7 +333,7 @@ static inline bool run_member(struct run *r, const struct ch_sub *sub, const str
     return schema_run_run(r, s, checks, value, NULL, depth + 1);
 }
 
-/* Required names of one object that were seen. */
+/* The required names seen in one object. */
 struct seen {
     uint64_t *bits, small[SMALL_REQUIRED];
     size_t n;
@@ -381,7 +381,7 @@ __attribute__((cold, noinline)) static bool tell_missing(struct run *r, const st
     return false;
 }
 
-/* What nearly every object is checked for: named members, some required. */
+/* The common case: named members, some of them required. */
 static bool run_simple_members(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                                const struct ch_json *v, unsigned depth) {
     const struct ch_members *m = op->members;
@@ -407,7 +407,7 @@ static bool run_simple_members(struct run *r, const struct ch_sub *sub, const st
     return missing ? tell_missing(r, sub, op, v) : ok;
 }
 
-/* One member, whatever may be said about it. *known: by name or pattern. */
+/* Check one member in the general case. *known: matched by name or pattern. */
 static bool run_any_member(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                            const struct ch_json *k, struct seen *seen, bool *known,
                            unsigned depth) {
@@ -483,7 +483,7 @@ static bool run_needs(struct run *r, const struct ch_sub *sub, const struct ch_o
 
 /* --- alternatives ---------------------------------------------------------------- */
 
-/* How far the value is from meeting the subschema: its violations. */
+/* How far v is from satisfying the subschema: the number of violations. */
 static size_t distance(struct run *r, const struct ch_sub *sub, const struct ch_json *v,
                        unsigned depth) {
     struct ch_report count = *r->report, *report = r->report;
@@ -495,8 +495,9 @@ static size_t distance(struct run *r, const struct ch_sub *sub, const struct ch_
     return count.count;
 }
 
-/* No alternative holds: say so, and what keeps the closest from holding. Its
- * marks are kept, so that its members are not called unknown besides. */
+/* No alternative succeeds: report this, and the violations of the closest
+ * alternative. Its marks are kept, so that its members are not also reported as
+ * unknown. */
 __attribute__((cold, noinline)) static bool schema_run_explain(struct run *r,
                                                                const struct ch_sub *sub,
                                                                const struct ch_op *op,
@@ -547,7 +548,7 @@ static bool schema_run_one(struct run *r, const struct ch_sub *sub, const struct
     return TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword, .have = held, .want = n);
 }
 
-/* A subschema that comes with a member. */
+/* Apply the subschema that a member requires. */
 static bool run_with(struct run *r, const struct ch_op *op, const struct ch_json *v,
                      struct track *t, unsigned depth) {
     r->fuel -= v->n / 16;
@@ -561,7 +562,7 @@ static bool run_if(struct run *r, const struct ch_op *op, const struct ch_json *
     return !next || schema_run_holds(r, next, v, t, depth);
 }
 
-/* --- references and leftovers ------------------------------------------------------ */
+/* --- references and unevaluated --------------------------------------------------- */
 
 static bool run_in_scope(struct run *r, const struct ch_op *op, const struct ch_json *v,
                          struct track *t, unsigned depth) {
@@ -572,7 +573,7 @@ static bool run_in_scope(struct run *r, const struct ch_op *op, const struct ch_
     return held;
 }
 
-/* The outermost resource that has the anchor decides. */
+/* The outermost resource that has the anchor is the target. */
 static bool run_dynamic(struct run *r, const struct ch_op *op, const struct ch_json *v,
                         struct track *t, unsigned depth) {
     const struct ch_sub *target = op->dynamic->otherwise;
@@ -724,7 +725,7 @@ bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v) {
     return schema_run_run(&r, s->root, checks, v, NULL, 1) && !r.given_up && r.fuel >= 0;
 }
 
-/* A report looks at alternatives more often than a verdict does. */
+/* A report runs alternatives more often than a verdict and gets more fuel. */
 int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_arena *arena,
                     struct ch_violations *out) {
     *out = (struct ch_violations){0};

@@ -1,13 +1,13 @@
 /* schema_source.c -- see schema_source.h.
  *
- * All addresses of a schema (resources and their anchors) are in one small
- * hash table under their full text, so resolving a reference is: make it
- * absolute, cut the fragment, find the resource (or load its document), then
- * follow the fragment: a JSON Pointer from the resource's root, or the name of
- * an anchor.
+ * All addresses (resources and their anchors) are in one small hash table under
+ * their full text. Resolving a reference: make it absolute, cut the fragment,
+ * find the resource (or load its document), then follow the fragment. The
+ * fragment is a JSON Pointer from the resource's root, or the name of an
+ * anchor.
  *
- * Indexing recurses along nested schemas, which the JSON reader's depth limit
- * bounds. */
+ * Indexing recurses through nested schemas; the JSON reader's depth limit
+ * bounds the recursion. */
 #include "schema/schema_source.h"
 
 #include "base/error.h"
@@ -18,11 +18,11 @@
 #include "schema/schema_meta.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
-#define MOST_ANCHORS 1024 /* names of dynamic anchors */
+#define MOST_ANCHORS 1024 /* distinct names of dynamic anchors */
 
 struct ch_name_entry {
     struct ch_name_entry *next;
-    struct ch_sv uri; /* full, with fragment if it is an anchor */
+    struct ch_sv uri; /* complete; has a fragment if it is an anchor */
     struct ch_resource *resource;
     const struct ch_json *at;
     bool dynamic;
@@ -63,7 +63,7 @@ static struct ch_name_entry *schema_source_find(struct ch_sources *s, struct ch_
     return e;
 }
 
-/* Of two schemas with one address the first keeps it. */
+/* If two schemas have the same address, the first keeps it. */
 static void schema_source_add_name(struct ch_sources *s, struct ch_sv uri, struct ch_resource *r,
                                    const struct ch_json *at, bool dynamic) {
     struct ch_name_entry *known = schema_source_find(s, uri);
@@ -121,7 +121,7 @@ static const struct {
     unsigned bits;
 } vocabularies[] = {
     {"core", CH_VOCAB_CORE},
-    {"applicator", CH_VOCAB_APPLICATOR | CH_VOCAB_UNEVALUATED}, /* one in 2019-09 */
+    {"applicator", CH_VOCAB_APPLICATOR | CH_VOCAB_UNEVALUATED}, /* one vocabulary in 2019-09 */
     {"unevaluated", CH_VOCAB_UNEVALUATED},
     {"validation", CH_VOCAB_VALIDATION},
     {"format", CH_VOCAB_FORMAT},
@@ -148,7 +148,7 @@ static int add_vocabulary(struct ch_sources *s, struct ch_sv uri, bool required,
                    CH_SV_FMT(uri));
 }
 
-/* What schemas written for the meta-schema r may use. */
+/* The dialect of schemas written for the meta-schema r. */
 static int dialect_from(struct ch_sources *s, const struct ch_resource *r, struct ch_dialect *d) {
     const struct ch_json *list = ch_json_get(r->root, "$vocabulary");
     bool assert_format = d->assert_format;
@@ -168,7 +168,7 @@ static int dialect_from(struct ch_sources *s, const struct ch_resource *r, struc
 static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch_dialect *d,
                          struct ch_resource **out);
 
-/* *d is what to assume, and gets what $schema says. */
+/* *d is the default dialect and receives the one that $schema names. */
 static int choose_dialect(struct ch_sources *s, const struct ch_json *root, struct ch_dialect *d) {
     struct ch_sv uri = ch_json_get_str(root, "$schema");
     struct ch_resource *meta;
@@ -235,8 +235,8 @@ static int index_keyword(struct ch_sources *s, struct ch_document *doc, enum ch_
     return 0;
 }
 
-/* The schema's own address, {NULL,0} if it has none. In draft 7 a $ref hides
- * all its siblings. */
+/* The schema's $id, {NULL,0} if it has none. In draft 7 a $ref hides all its
+ * siblings. */
 static struct ch_sv schema_source_id_of(const struct ch_json *v, enum ch_draft draft) {
     if (draft == CH_DRAFT_7 && ch_json_is(ch_json_get(v, "$ref"), CH_JSON_STRING))
         return ch_sv(NULL, 0);
@@ -264,7 +264,7 @@ static int new_resource(struct ch_sources *s, struct ch_document *doc, const str
     return 0;
 }
 
-/* A schema with an address of its own, which is more than a fragment. */
+/* Whether v is a resource: it has an $id that is more than a fragment. */
 static bool begins_resource(const struct ch_json *v, const struct ch_resource *r) {
     struct ch_sv id = schema_source_id_of(v, r->dialect.draft);
     ch_uri_cut_fragment(&id);
@@ -373,7 +373,7 @@ static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch
     return 0;
 }
 
-/* Follow a JSON Pointer; an address met on the way changes the resource. */
+/* Follow a JSON Pointer; an $id on the way changes the resource. */
 static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv pointer,
                                 struct ch_schema_target *out) {
     const struct ch_json *at = r->root;

@@ -1,11 +1,11 @@
-/* schema_source.h -- documents, the schemas inside them, and who they are.
+/* schema_source.h -- schema documents, the schemas inside them, and their
+ * addresses.
  *
  * A document is one JSON text. A *resource* is a schema with an address: a
- * document's root, or a schema inside it with an `$id`. Every place in a
- * document that holds a schema is indexed, so that `$id` and anchors count
- * there and nowhere else (not inside `enum`, not in unknown keywords).
- * Addresses lead to places; documents come from the caller or are the
- * meta-schemas that are built in. */
+ * document's root, or a schema inside it with an `$id`. Every schema of a
+ * document is indexed, so that `$id` and anchors count only inside schemas (not
+ * inside `enum` or unknown keywords). Documents come from the caller or are
+ * built-in meta-schemas. */
 #ifndef CH_SCHEMA_SCHEMA_SOURCE_H
 #define CH_SCHEMA_SCHEMA_SOURCE_H
 #include "schema/schema.h"
@@ -19,17 +19,18 @@ struct ch_dialect {
 
 struct ch_document {
     struct ch_document *next;
-    struct ch_sv uri; /* where it was found */
+    struct ch_sv uri; /* address under which it was loaded */
     const struct ch_json *root;
     struct ch_schema_place *places; /* one for each node of root */
 };
 
-/* A schema's dynamic anchors, which a run looks for from outside in. */
+/* A dynamic anchor of a schema. A run searches dynamic anchors from the
+ * outermost resource inwards. */
 struct ch_anchor {
     struct ch_anchor *next;
     unsigned name; /* ch_sources_intern */
     const struct ch_json *at;
-    const struct ch_sub *sub; /* the compiler's: how to enter it; NULL: never needed */
+    const struct ch_sub *sub; /* set by the compiler: the entry; NULL: not needed */
 };
 
 struct ch_resource {
@@ -39,44 +40,44 @@ struct ch_resource {
     struct ch_document *document;
     struct ch_dialect dialect;
     struct ch_anchor *dynamic;
-    bool entered; /* the compiler's: some part of it is in the program */
+    bool entered; /* set by the compiler: a part of it is in the program */
 };
 
 struct ch_schema_place {
-    struct ch_resource *resource; /* NULL: no schema is known to be here */
-    uint32_t part;                /* the compiler's, plus one */
+    struct ch_resource *resource; /* NULL: no known schema here */
+    uint32_t part;                /* set by the compiler: index + 1 of the part */
 };
 
-/* A schema found by its address. */
+/* The schema that an address leads to. */
 struct ch_schema_target {
     const struct ch_json *at;
     struct ch_resource *resource;
-    bool dynamic;        /* reached by the name of a dynamic anchor */
-    struct ch_sv anchor; /* that name */
+    bool dynamic;        /* reached through the name of a dynamic anchor */
+    struct ch_sv anchor; /* name of that anchor */
 };
 
 struct ch_sources {
-    struct ch_arena *arena; /* of the schema being compiled */
+    struct ch_arena *arena; /* arena of the schema being compiled */
     const struct ch_schema_opts *opts;
     struct chela_error *err;
     struct ch_document *documents;
     struct ch_resource *resources;
     struct ch_name_entry *buckets[256]; /* full addresses */
-    struct ch_sv *names;                /* of dynamic anchors, interned; owned */
+    struct ch_sv *names;                /* interned names of dynamic anchors; owned */
     size_t nnames, ndocuments, nplaces;
-    unsigned meta_chain; /* meta-schemas being looked up */
+    unsigned meta_chain; /* nested lookups of meta-schemas */
 };
 
 void ch_sources_init(struct ch_sources *s, struct ch_arena *arena,
                      const struct ch_schema_opts *opts, struct chela_error *err);
 void ch_sources_release(struct ch_sources *s);
 
-/* Add and index a document; root lives as long as the arena. The dialect is
- * the one to assume where no $schema speaks. */
+/* Add and index a document; root lives as long as the arena. The dialect
+ * applies unless the document has a $schema. */
 int ch_sources_add(struct ch_sources *s, struct ch_sv uri, const struct ch_json *root,
                    const struct ch_dialect *dialect, struct ch_resource **out);
 
-/* What `ref` means inside resource `from`. */
+/* Resolve the reference `ref` of resource `from`. */
 int ch_sources_resolve(struct ch_sources *s, struct ch_resource *from, struct ch_sv ref,
                        struct ch_schema_target *out);
 
@@ -85,7 +86,7 @@ static inline struct ch_schema_place *ch_place_of(const struct ch_document *d,
     return &d->places[at - d->root];
 }
 
-/* Does the dialect know the keyword? */
+/* Whether the dialect defines the keyword. */
 static inline bool ch_dialect_has(const struct ch_dialect *d, enum ch_keyword k) {
     return (ch_keywords[k].drafts & d->draft) && (ch_keywords[k].vocabulary & d->vocabularies);
 }

@@ -1,8 +1,8 @@
-/* schema_unique.c -- are the elements of an array all different?
+/* schema_unique.c -- check that the elements of an array are distinct.
  *
- * Few elements are compared each with each. Many are put in order of a hash
- * that equal values share, and only neighbours with the same hash are
- * compared; who makes them all collide runs out of fuel. */
+ * Few elements are compared pairwise. Many are sorted by a hash that equal
+ * values share, and only neighbours with the same hash are compared. Input made
+ * to collide exhausts the fuel. */
 #include "schema/schema_unique.h"
 
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static uint64_t hash_member(const struct ch_json *name) {
     return schema_unique_mix(hash_string(name) ^ 7 * hash_value(name + 1));
 }
 
-/* The sum over members, so that their order does not count; of members with
- * one name the last is the member. */
+/* The sum over members, so that their order does not matter; of members with
+ * the same name the last one counts. */
 static uint64_t hash_object(const struct ch_json *v) {
     CH_AUTOFREE const struct ch_json **names = ch_json_sorted_keys(v);
     uint64_t h = CH_JSON_OBJECT;
@@ -51,7 +51,8 @@ static uint64_t hash_object(const struct ch_json *v) {
     return schema_unique_mix(h);
 }
 
-/* The same for equal values. Recursion ends with the reader's depth. */
+/* Equal values have equal hashes. The reader's depth limit bounds the
+ * recursion. */
 static uint64_t hash_value(const struct ch_json *v) {
     uint64_t h = v->type;
     switch ((enum ch_json_type)v->type) {
@@ -70,7 +71,7 @@ static uint64_t hash_value(const struct ch_json *v) {
     }
 }
 
-/* What a comparison may cost: the nodes and, roughly, the text of both. */
+/* The cost of a comparison: the nodes and, roughly, the text of both values. */
 static int64_t schema_unique_cost(const struct ch_json *v) {
     bool text = v->type == CH_JSON_STRING || v->type == CH_JSON_NUMBER;
     return 1 + (text ? v->n / 64 : ch_json_next(v) - v);

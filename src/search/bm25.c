@@ -1,10 +1,10 @@
 /* bm25.c -- see bm25.h.
  *
- * An entry is a term in a document, with how often it stands in each field.
- * Entries are sorted, not hashed: what tools say of themselves comes from
- * outside, and no choice of words makes sorting slow. New entries are sorted
- * alone and merged; then everything that depends on averages (how common a
- * term is, how long a field usually is) is computed anew, in one pass. */
+ * An entry is a term in a document with its number of occurrences in each
+ * field. Entries are sorted rather than hashed: the texts come from outside,
+ * and no choice of words makes sorting slow. New entries are sorted separately
+ * and merged. Values that depend on averages (document frequency, average field
+ * length) are then recomputed in one pass. */
 #include "search/bm25.h"
 
 #include <math.h>
@@ -30,19 +30,19 @@ struct ch_bm25_term {
     float rarity;    /* inverse document frequency */
 };
 
-/* Found on several public sets of function descriptions; all are flat optima,
- * so none is worth a setting. */
+/* Parameters tuned on several public sets of function descriptions. The optima
+ * are flat, so none of the parameters is a setting. */
 static const struct {
-    float weight, normal; /* how much of the field's length is taken out: b */
+    float weight, normal; /* normal: share of the length normalization, b */
 } fields[CH_FIELDS] = {
     [CH_FIELD_NAME] = {2, .3f},         [CH_FIELD_DESCRIPTION] = {1, .6f},
     [CH_FIELD_PARAMETERS] = {.7f, .6f}, [CH_FIELD_PARAMETER_TEXTS] = {.3f, .6f},
     [CH_FIELD_VALUES] = {.2f, .6f},     [CH_FIELD_JOINED] = {1, .6f},
 };
 static const float saturation = 1.2f;     /* k1 */
-static const float repetition = .3f;      /* a word said n times counts n to this */
-static const float joined_weight = .3f;   /* of two words in a row, beside the words */
-static const float sentence_weight = .3f; /* of the best sentence, beside the whole */
+static const float repetition = .3f;      /* n occurrences count n to the power of this */
+static const float joined_weight = .3f;   /* weight of word pairs */
+static const float sentence_weight = .3f; /* weight of the best sentence */
 
 /* --- adding ------------------------------------------------------------------------ */
 
@@ -97,7 +97,7 @@ static int bm25_by_term(const void *a, const void *b) {
     return x->doc < y->doc ? -1 : x->doc > y->doc;
 }
 
-/* Make one entry of those that have term and document in common. */
+/* Merge entries with the same term and document; returns the new number. */
 static size_t bm25_fold(struct ch_bm25_entry *e, size_t n) {
     size_t kept = 0;
 
@@ -126,9 +126,9 @@ static void bm25_merge(struct ch_bm25 *ix) {
     ix->nfresh = 0;
 }
 
-/* --- weighing ------------------------------------------------------------------------- */
+/* --- weights ---------------------------------------------------------------------- */
 
-/* What 1 occurrence in a field of this document counts. */
+/* The weight of one occurrence in each field of a document. */
 struct share {
     float of[CH_FIELDS];
 };
@@ -194,19 +194,19 @@ void ch_bm25_settle(struct ch_bm25 *ix) {
         ch_thesaurus_init(&ix->thesaurus);
 }
 
-/* --- asking ---------------------------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------------------- */
 
-/* A term that is looked for, and what it counts. */
+/* A term of the query and its weight. */
 struct wanted {
     uint64_t id;
     float weight;
-    float rarity; /* bound for a related term: it tells no more than the word it stands for */
+    float rarity; /* upper bound for a related term: no rarer than the word it replaces */
 };
 
 struct query {
     struct ch_bm25 *ix;
     struct ch_arena arena;
-    float *scores; /* of the sentence or text in hand */
+    float *scores; /* scores of the current sentence or text */
 };
 
 static const struct ch_bm25_term *find_term(const struct ch_bm25 *ix, uint64_t id) {
@@ -226,10 +226,11 @@ static int by_id(const void *a, const void *b) {
     const struct wanted *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
-    return x->weight > y->weight ? -1 : x->weight < y->weight; /* the heavier first */
+    return x->weight > y->weight ? -1 : x->weight < y->weight; /* descending weight */
 }
 
-/* The distinct terms among these, weighted by how often they are there. */
+/* Collect the distinct terms, weighted by their number of occurrences; returns
+ * how many. */
 static size_t distinct(const struct ch_search_term *terms, size_t n, struct wanted *out) {
     size_t kept = 0;
 
@@ -273,7 +274,7 @@ static bool includes(const struct wanted *list, size_t n, uint64_t id) {
     return low < n && list[low].id == id;
 }
 
-/* Words related to the wanted ones, each once, at its best weight. */
+/* Add terms related to the wanted ones, each once, with its highest weight. */
 static void count_related(struct query *q, const struct wanted *list, size_t n) {
     const struct ch_thesaurus *th = &q->ix->thesaurus;
     size_t room = 0, found = 0, related;
@@ -298,7 +299,7 @@ static void count_related(struct query *q, const struct wanted *list, size_t n) 
             count_in(q, &more[i]);
 }
 
-/* Scores for these terms; returns the best. */
+/* Compute the scores for these terms; returns the highest. */
 static float bm25_rank(struct query *q, const struct ch_search_term *terms, size_t n) {
     struct wanted *list = ch_arena_alloc(&q->arena, (n + 1) * sizeof(*list));
     float best = 0;
@@ -313,7 +314,7 @@ static float bm25_rank(struct query *q, const struct ch_search_term *terms, size
     return best;
 }
 
-/* Each document's place in the sentence that it suits best, 0 to 1. */
+/* For each document, its relative score (0 to 1) in its best-matching sentence. */
 static void rank_sentences(struct query *q, float *best) {
     const struct ch_terms *w = &q->ix->words;
 

@@ -1,15 +1,15 @@
-/* bm25.h -- ranking tools by the words they share with a request.
+/* bm25.h -- rank tools by the words they share with a request.
  *
- * BM25 over fields: a word counts the more, the rarer it is among the tools
- * and the more telling the field it stands in; a field that says much says
- * less with each word. Documents are numbered from 0 in the order they are
- * added and never change, so an index grows with its registry.
+ * BM25 over fields. A word counts more the rarer it is among the tools and the
+ * higher the weight of its field; in a long field each word counts less.
+ * Documents are numbered from 0 in the order they are added and never change,
+ * so an index can grow with its registry.
  *
- * A request often asks for several things. So each sentence of it is ranked by
- * itself as well, and a tool is worth what it is worth to the whole, plus what
- * it is worth to the sentence that it suits best.
+ * A request often asks for several things, so each sentence is also ranked
+ * separately. A tool's score is its score for the whole request plus a share of
+ * its score for the best-matching sentence.
  *
- * Scores are all there is: nothing is offered, removed or cut off here. */
+ * This module only computes scores. It does not select or remove tools. */
 #ifndef CH_SEARCH_BM25_H
 #define CH_SEARCH_BM25_H
 #include <stdbool.h>
@@ -20,10 +20,10 @@
 enum ch_field {
     CH_FIELD_NAME,
     CH_FIELD_DESCRIPTION,
-    CH_FIELD_PARAMETERS, /* their names */
+    CH_FIELD_PARAMETERS, /* names of the parameters */
     CH_FIELD_PARAMETER_TEXTS,
-    CH_FIELD_VALUES, /* that parameters may have */
-    CH_FIELD_JOINED, /* pairs of words of name and description; filled by itself */
+    CH_FIELD_VALUES, /* values that parameters may have */
+    CH_FIELD_JOINED, /* word pairs of name and description; filled automatically */
     CH_FIELDS
 };
 
@@ -33,7 +33,7 @@ struct ch_bm25_term;
 
 struct ch_bm25 { /* zeroed: empty */
     struct ch_bm25_entry *entries; /* owned; sorted by term, then document */
-    size_t nentries, nfresh, cap;  /* fresh ones, not sorted yet, come last */
+    size_t nentries, nfresh, cap;  /* entries in total, unsorted ones at the end, room */
     struct ch_bm25_doc *docs;      /* owned */
     size_t ndocs, docs_cap;
     struct ch_bm25_term *terms; /* owned; one for each term of entries */
@@ -44,15 +44,14 @@ struct ch_bm25 { /* zeroed: empty */
 
 void ch_bm25_release(struct ch_bm25 *ix);
 
-/* Begin the next document; the texts that follow are its. */
+/* Begin the next document. The texts added after this call belong to it. */
 void ch_bm25_begin(struct ch_bm25 *ix);
 void ch_bm25_text(struct ch_bm25 *ix, enum ch_field field, struct ch_sv text);
 
-/* After the last document of a batch, before the next query. */
+/* Call after the last document of a batch, before the next query. */
 void ch_bm25_settle(struct ch_bm25 *ix);
 
-/* How well each of ix->ndocs documents suits a request; 0: not at all. scores
- * has room for them. */
+/* Write the score of each of the ix->ndocs documents to scores; 0: no match. */
 void ch_bm25_score(struct ch_bm25 *ix, struct ch_sv query, float *scores);
 
 #endif

@@ -1,8 +1,8 @@
-/* stem.c -- see stem.h. The steps have the numbers of the paper.
+/* stem.c -- see stem.h. The steps are numbered as in the paper.
  *
- * A word is looked at as [C](VC)^m[V], where C and V are runs of consonants
- * and of vowels; m is its measure. Most endings go only if the measure of what
- * stays is large enough, so "relational" is cut and "rational" is not. */
+ * A word has the form [C](VC)^m[V], where C and V are runs of consonants and of
+ * vowels; m is the word's measure. Most endings are removed only if the measure
+ * of the rest is large enough: "relational" is shortened and "rational" is not. */
 #include "search/stem.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct word {
     size_t n;
 };
 
-/* y is a vowel after a consonant. */
+/* y is a vowel if it follows a consonant. */
 static bool is_vowel(const char *p, size_t i) {
     bool y_is_vowel = false;
 
@@ -48,14 +48,14 @@ static bool ends_double(const struct word *w) {
     return w->n > 1 && w->p[w->n - 1] == w->p[w->n - 2] && !is_vowel(w->p, w->n - 1);
 }
 
-/* consonant, vowel, consonant other than w, x, y: as in "hop", which has lost
- * an e */
+/* Whether the word ends in consonant, vowel, consonant other than w, x, y, as
+ * in "hop": such a stem may have lost an e. */
 static bool ends_short(const char *p, size_t n) {
     return n > 2 && !is_vowel(p, n - 1) && is_vowel(p, n - 2) && !is_vowel(p, n - 3) &&
            !memchr("wxy", p[n - 1], 3);
 }
 
-/* Most words do not have the ending: their last letter tells. */
+/* Compares the last letter first, since most words do not have the ending. */
 static inline bool stem_ends_with(const struct word *w, const char *suffix, size_t n) {
     return w->n > n && w->p[w->n - 1] == suffix[n - 1] && memcmp(w->p + w->n - n, suffix, n) == 0;
 }
@@ -71,7 +71,7 @@ struct rule {
 #define RULE(suffix, by) \
     { suffix, by, sizeof(suffix) - 1, sizeof(by) - 1 }
 
-/* Apply the first rule that fits, if the measure of what stays is above m. */
+/* Apply the first rule that matches, if the measure of the rest is above m. */
 static void stem_apply(struct word *w, const struct rule *rules, size_t n, unsigned m) {
     for (size_t i = 0; i < n; i++) {
         const struct rule *r = &rules[i];
@@ -93,7 +93,7 @@ static void step_1a(struct word *w) {
         w->n--;
 }
 
-/* -ed and -ing; the e that they had taken comes back */
+/* Remove -ed and -ing, and restore an e that the ending replaced. */
 static void step_1b(struct word *w) {
     if (stem_ends(w, "eed")) {
         w->n -= stem_measure(w->p, w->n - 3) > 0;

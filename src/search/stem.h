@@ -1,12 +1,12 @@
-/* stem.h -- an English word without its endings: M. F. Porter's algorithm of
- * 1980, with the two changes he made to it later. "calculating" and
- * "calculation" become the same word, which need not be a word of English. */
+/* stem.h -- reduce an English word to its stem: M. F. Porter's algorithm of
+ * 1980 with his two later changes. "calculating" and "calculation" get the same
+ * stem, which need not be an English word. */
 #ifndef CH_SEARCH_STEM_H
 #define CH_SEARCH_STEM_H
 #include <stddef.h>
 
-/* Shorten a word of lower-case ASCII letters in place; returns its new length,
- * which is never more than n. */
+/* Stem a word of lower-case ASCII letters in place; returns the new length, at
+ * most n. */
 size_t ch_stem(char *word, size_t n);
 
 #endif

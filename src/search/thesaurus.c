@@ -1,7 +1,9 @@
-/* thesaurus.c -- see thesaurus.h. The words are in thesaurus.txt, inside the library.
+/* thesaurus.c -- see thesaurus.h. The library contains the word list
+ * thesaurus.txt.
  *
  * Relations hold between single terms (tokenize.h). A word of several Han
- * characters is known by its last pair of them, which tells most. */
+ * characters is represented by its last pair of characters, the most specific
+ * one. */
 #include "search/thesaurus.h"
 
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 extern const char ch_thesaurus_text[], ch_thesaurus_text_end[];
 
-/* The path is relative to where make runs. */
+/* The path is relative to the directory in which make runs. */
 __asm__(".pushsection .rodata\n"
         ".global ch_thesaurus_text\n"
         ".hidden ch_thesaurus_text\n"

@@ -1,9 +1,9 @@
 /* tokenize.c -- see tokenize.h.
  *
- * One pass over the characters. Each has a class; a word ends where the class
- * says so (a separator, a digit after a letter) or where the case does ("aB",
- * "ABc"). Nothing is kept of the text but a word in the making and the one
- * before it, each cut to WORD_MAX bytes: what is longer is no word. */
+ * One pass over the characters. Each character has a class. A word ends at a
+ * change of class (a separator, a digit after a letter) or of letter case
+ * ("aB", "ABc"). The reader keeps only the current and the previous word, each
+ * up to WORD_MAX bytes; longer words are ignored. */
 #include "search/tokenize.h"
 
 #include <stdlib.h>
@@ -17,12 +17,12 @@ enum { WORD_MAX = 32, COMPOUND_MAX = 16 };
 enum glyph {
     SEPARATOR,
     APOSTROPHE,
-    END, /* of a sentence */
+    END, /* end of a sentence */
     LOWER,
     UPPER,
     DIGIT,
     HAN,
-    DENSE /* of another script that is written without spaces */
+    DENSE /* another script that is written without spaces */
 };
 
 struct text {
@@ -34,14 +34,14 @@ struct reader {
     struct ch_terms *out;
     size_t max;
     uint32_t sentence;
-    struct text word, last; /* last.n 0: no word before this one in the sentence */
-    struct text compound;   /* all since the last separator */
+    struct text word, last; /* last.n 0: no previous word in the sentence */
+    struct text compound;   /* all characters since the last separator */
     unsigned parts;         /* of it */
     bool after_apostrophe;
-    bool ascii;    /* the word: endings are English ones */
-    char dense[4]; /* the neighbour before, UTF-8; ndense 0: none */
+    bool ascii;    /* the word is ASCII: English endings apply */
+    char dense[4]; /* previous neighbour, UTF-8; ndense 0: none */
     size_t ndense;
-    bool dense_alone; /* ...and it has given no term yet */
+    bool dense_alone; /* the previous neighbour has given no term yet */
 };
 
 /* --- characters ---------------------------------------------------------------- */
@@ -93,8 +93,8 @@ static enum glyph wide_class(uint32_t c) {
     return LOWER;
 }
 
-/* The class of a character, which is replaced by its plain lower-case form.
- * Only ASCII has capitals that part words. */
+/* Return the class of a character and replace *c by its plain lower-case form.
+ * Only ASCII capitals separate words. */
 static enum glyph classify(uint32_t *c) {
     if (tokenize_between(*c, 0xff01, 0xff5e))
         *c -= 0xff01 - '!'; /* a full-width form */
@@ -139,7 +139,7 @@ static void tokenize_emit(struct reader *r, enum ch_term_kind kind, const char *
     w->list[w->n++] = (struct ch_search_term){hash(p, n), r->sentence, kind};
 }
 
-/* "analyse" is spelt "analyze". */
+/* Normalize spelling: "analyse" becomes "analyze". */
 static void respell(char *p, size_t n) {
     static const char *const endings[] = {"isation", "ising", "ised", "ise", "yse", "ysing"};
 
@@ -165,7 +165,7 @@ static bool tokenize_append(struct text *t, const char *p, size_t n) {
 
 /* --- words ----------------------------------------------------------------------- */
 
-/* Words of English that say nothing about what is wanted. Sorted. */
+/* English stop words. Sorted. */
 static const char *const empty_words[] = {
     "a",    "about",  "all",   "also", "am",    "an",    "and",   "any",  "are",  "as",    "at",
     "be",   "been",   "but",   "by",   "can",   "could", "did",   "do",   "does", "for",   "from",
@@ -178,7 +178,7 @@ static const char *const empty_words[] = {
     "with", "would",  "you",   "your", "yours",
 };
 
-/* What a new request within a request often begins with. */
+/* Words that often begin a new request within a request. */
 static const char *const turns[] = {"also", "then"};
 
 static int tokenize_compare(const void *key, const void *entry) {
@@ -193,7 +193,7 @@ static bool tokenize_listed(const struct text *t, const char *const *list, size_
     return bsearch(t, list, n, sizeof(*list), tokenize_compare) != NULL;
 }
 
-/* What is left of "what's", "don't", "we'll" after the apostrophe. */
+/* Whether t is the rest of "what's", "don't" or "we'll" after the apostrophe. */
 static bool is_clitic(const struct text *t) {
     static const char *const clitics[] = {"d", "ll", "m", "re", "s", "t", "ve"};
     return tokenize_listed(t, clitics, CH_LEN(clitics));
@@ -225,7 +225,8 @@ static void tokenize_end_word(struct reader *r) {
     r->last = w;
 }
 
-/* The whole of "GitHub" or "ec2": others write it in one piece. */
+/* Add a whole compound such as "GitHub" or "ec2", since other texts write it as
+ * one word. */
 static void end_compound(struct reader *r) {
     tokenize_end_word(r);
     if (r->parts > 1 && r->compound.n <= COMPOUND_MAX)
@@ -276,7 +277,7 @@ static void end_sentence(struct reader *r) {
     r->sentence++;
 }
 
-/* The class of the next character; separators where the text ends. */
+/* The class of the next character; a separator at the end of the text. */
 static enum glyph tokenize_peek(struct ch_sv rest) {
     uint32_t c;
     return ch_utf8_next(rest, &c) ? classify(&c) : SEPARATOR;

@@ -1,13 +1,14 @@
-/* tokenize.h -- a text as the terms by which tools and requests are compared.
+/* tokenize.h -- split a text into the terms by which tools and requests are
+ * compared.
  *
- * Words are found in prose and in identifiers alike: "getHTTPHeaders",
- * "get_http_headers" and "get HTTP headers" give the same ones. They are folded
- * to lower case without accents, English words lose their endings (stem.h),
- * and words that say nothing ("the", "please") are left out. Scripts written
- * without spaces have no words to be found that easily: there, each pair of
- * neighbouring characters is a term, and each Han character besides.
+ * Words are found in prose and in identifiers: "getHTTPHeaders",
+ * "get_http_headers" and "get HTTP headers" give the same terms. Words are
+ * folded to lower case without accents, English words are stemmed (stem.h), and
+ * stop words ("the", "please") are left out. In scripts written without spaces,
+ * each pair of neighbouring characters is a term, and so is each Han character.
  *
- * A term is known by a hash of its text alone: nothing here is ever shown. */
+ * A term is represented only by a hash of its text, since terms are never
+ * displayed. */
 #ifndef CH_SEARCH_TOKENIZE_H
 #define CH_SEARCH_TOKENIZE_H
 #include <stdint.h>
@@ -15,10 +16,10 @@
 #include "base/sv.h"
 
 enum ch_term_kind {
-    CH_TERM_WORD,   /* also a number, and the whole of a compound: "GitHub", "ec2" */
-    CH_TERM_JOINED, /* two words in a row as if they were one: "stock price" */
+    CH_TERM_WORD,   /* also a number, and a whole compound such as "GitHub", "ec2" */
+    CH_TERM_JOINED, /* two consecutive words as one term: "stock price" */
     CH_TERM_CHAR,   /* one Han character */
-    CH_TERM_CHARS   /* two neighbours */
+    CH_TERM_CHARS   /* two neighbouring characters */
 };
 
 struct ch_search_term {
@@ -35,7 +36,7 @@ struct ch_terms { /* zeroed: empty */
 void ch_terms_release(struct ch_terms *w);
 void ch_terms_clear(struct ch_terms *w);
 
-/* Append the terms of a text; those beyond `max` terms in all are left out. */
+/* Append the terms of a text until the list has `max` terms. */
 void ch_terms_read(struct ch_terms *w, struct ch_sv text, size_t max);
 
 #endif

@@ -1,4 +1,5 @@
-/* vectors.c -- see vectors.h. Open addressing; nothing is ever taken out. */
+/* vectors.c -- see vectors.h. A hash table with open addressing; entries are
+ * never removed. */
 #include "search/vectors.h"
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* vectors_file.c -- see vectors_file.h.
  *
- *   head   magic, size of a vector, how many
- *   each   digest of the text, scale, one signed byte a number
- *   end    checksum of all before it */
+ *   head   magic, size of a vector, number of vectors
+ *   each   digest of the text, scale, one signed byte per number
+ *   end    checksum of everything before */
 #include "search/vectors_file.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-#define MAGIC 0x63687631u /* a number, so that another byte order is another one */
+#define MAGIC 0x63687631u /* a number, so that it differs in another byte order */
 #define STEPS 127
 
 struct head {
@@ -105,7 +105,7 @@ static void make_folders(const char *path) {
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         ch_buf_clear(&part);
         ch_buf_add(&part, path, (size_t)(slash - path));
-        mkdir(ch_buf_str(&part), 0700); /* what cannot be made is told by who opens the file */
+        mkdir(ch_buf_str(&part), 0700); /* open reports a failure */
     }
 }
 

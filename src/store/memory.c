@@ -1,8 +1,8 @@
-/* memory.c -- the store that is gone with its handle: for tests and for
- * programs that want sessions, queues and searches but no file.
+/* memory.c -- a store in memory, lost when its handle is closed: for tests and
+ * for programs that need sessions, queues and searches but no file.
  *
- * It keeps the rules of every store (chela/sys/store.h); "transaction" is a
- * word here, since nothing can fail half way. */
+ * It follows the rules of every store (chela/sys/store.h). Transactions need no
+ * rollback, since no change can fail half way. */
 #include <string.h>
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ struct session {
     struct chela_store_session row; /* its texts are owned */
     struct chela_store_record *records; /* owned; their data too */
     size_t n, cap;
-    uint64_t stamp; /* the order of changes within one millisecond */
+    uint64_t stamp; /* orders changes within one millisecond */
 };
 
 struct item {
@@ -60,7 +60,7 @@ static struct item *store_memory_find_item(struct chela_store_db *db, enum chela
     return NULL;
 }
 
-/* --- life ------------------------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------------------------- */
 
 static int memory_open(const char *target, int read_only, struct chela_store_db **out,
                        const char **note, struct chela_error *err) {
@@ -226,7 +226,7 @@ static int store_memory_add_item(struct chela_store_db *db, enum chela_store_box
     return 0;
 }
 
-/* In the order of their names. */
+/* Notes are sorted by name. */
 static int store_memory_note(struct chela_store_db *db, const struct chela_store_change *c) {
     struct item *before = store_memory_find_item(db, CHELA_STORE_NOTES, c->id);
 
@@ -264,7 +264,7 @@ static int store_memory_settle(struct chela_store_db *db, const struct chela_sto
     return 0;
 }
 
-/* Lists are in the order in which things came. */
+/* Lists are in the order of arrival. */
 static int store_memory_expire(struct chela_store_db *db, const struct chela_store_change *c) {
     size_t gone = 0;
 
@@ -379,7 +379,7 @@ static bool is_newer(const struct session *a, const struct session *b) {
     return a->stamp > b->stamp;
 }
 
-/* The newest of those that are older than `than`; NULL: of all. */
+/* The newest session older than `than`; NULL: of all. */
 static struct session *store_memory_newest(struct chela_store_db *db,
                                            const struct chela_store_filter *f,
                                            const struct session *than) {

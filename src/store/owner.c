@@ -1,10 +1,10 @@
-/* owner.c -- who holds a lease.
+/* owner.c -- see owner.h.
  *
- * "HOST BOOT NAMESPACE PID START NONCE [gateway]", so that a process of the same boot and
- * the same pid namespace can see whether the holder still lives: then a session
- * whose process was killed can be opened at once, and one whose process lives
- * is held, whatever a clock says that somebody has set meanwhile. Everybody
- * else waits until the lease ends. */
+ * The text is "HOST BOOT NAMESPACE PID START NONCE [gateway]". A process of the
+ * same boot and the same pid namespace can therefore tell whether the holder is
+ * alive. A session whose process was killed can be opened at once, and a
+ * session whose process is alive stays locked, even if the clock was changed.
+ * All other processes wait until the lease expires. */
 #include "store/owner.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct owner {
     char host[65], boot[40], space[40], pid[16], start[24];
 };
 
-/* The first line, up to a blank. */
+/* Read the first word of a file. */
 static void owner_read_word(const char *path, char *out, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
@@ -35,9 +35,9 @@ static void owner_read_word(const char *path, char *out, size_t size) {
     out[strcspn(out, " \n")] = '\0';
 }
 
-/* Field 22 of /proc/PID/stat; the name in field 2 may hold anything but ends
- * with the last ')'. "" when there is no such process, or only what is left of
- * it until its parent takes notice. False: it is there and cannot be looked at. */
+/* Field 22 of /proc/PID/stat. The name in field 2 may contain any character and
+ * ends with the last ')'. *out is "" if there is no such process, or only a
+ * zombie. False: the process exists but cannot be inspected. */
 static bool start_time(const char *pid, char *out, size_t size) {
     char path[64], text[1024];
     int fd;

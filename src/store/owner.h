@@ -1,14 +1,14 @@
-/* owner.h -- who holds a lease. */
+/* owner.h -- the owner of a lease: an identifier of the process that holds it. */
 #ifndef CH_STORE_OWNER_H
 #define CH_STORE_OWNER_H
 #include "store/store.h"
 
 void ch_owner_make(struct ch_buf *out);
 
-bool ch_owner_is_dead(const char *owner); /* known to be; false when in doubt */
+bool ch_owner_is_dead(const char *owner); /* true only if certain */
 
-bool ch_owner_serves(const char *owner);  /* it is a gateway's */
-bool ch_owner_lives(const char *owner);   /* likewise: a process on this machine */
+bool ch_owner_serves(const char *owner);  /* the owner is a gateway */
+bool ch_owner_lives(const char *owner);   /* runs on this machine; true only if certain */
 void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
 
 #endif

@@ -1,8 +1,9 @@
-/* portable.c -- whole sessions on the move: fork, export, import.
+/* portable.c -- copy whole sessions: fork, export, import.
  *
- * An export is one JSON object a line: {"chela_session":1,"key",...} and then
- * {"seq","type","ts","data"} for each record. A fork is a copy up to a point.
- * Both arrive as one transaction: a session with all its records, or none. */
+ * An export is one JSON object per line: {"chela_session":1,"key",...} and then
+ * {"seq","type","ts","data"} for each record. A fork is a copy up to a turn.
+ * Forks and imports are written in one transaction: a session with all its
+ * records, or nothing. */
 #include "agent/journal/journal.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -12,15 +13,15 @@
 
 #define FORMAT 1
 
-/* A session being put together; everything it needs is in the arena. */
+/* A session being copied; its data is in the arena. */
 struct copy {
     struct ch_arena arena;
     const char *key, *agent, *parent;
     struct chela_store_record *list; /* owned */
     size_t n, cap;
     struct chela_store_head head;
-    int64_t turns_wanted; /* of a fork; negative: all */
-    bool inputs;          /* of a fork: with what the next turn begins with */
+    int64_t turns_wanted; /* fork: number of turns; negative: all */
+    bool inputs;          /* fork: include the input of the next turn */
     struct chela_error *err;
     int rc;
 };
@@ -69,13 +70,13 @@ static int check_key(const char *key, struct chela_error *err) {
     return ch_fail(err, CHELA_EINVAL, "a session's key has 1 to %d bytes", CH_LIMIT_SESSION_KEY);
 }
 
-/* --- what records say about their session ---------------------------------------- */
+/* --- summaries of records ------------------------------------------------------------- */
 
 struct gist {
-    bool reply;      /* a message of the model: a turn */
+    bool reply;      /* a reply of the model: one turn */
     bool input;      /* the start of a run */
-    bool message;    /* joins the transcript */
-    uint64_t keep;   /* a compaction's */
+    bool message;    /* part of the transcript */
+    uint64_t keep;   /* first record kept by a compaction */
     const char *status;
 };
 
@@ -121,8 +122,8 @@ static void portable_count(struct copy *c, const struct gist *g) {
 
 /* --- forks --------------------------------------------------------------------------- */
 
-/* The copy ends where the turn after the last wanted one, or another run,
- * would begin. */
+/* Whether the copy ends before this record: it begins the turn after the last
+ * wanted one, or another run. */
 static bool ends_before(const struct copy *c, const struct gist *g) {
     int64_t turns = (int64_t)c->head.turns;
 
@@ -263,9 +264,9 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     int64_t format = ch_json_int(ch_json_get(v, "chela_session"), 0);
 
     if (format < 1)
-        return portable_bad_line(c, 1, "this is no exported session");
+        return portable_bad_line(c, 1, "this is not an exported session");
     if (format > FORMAT)
-        return portable_bad_line(c, 1, "a newer chela wrote this");
+        return portable_bad_line(c, 1, "a newer version of chela wrote this file");
     c->key = key ? key : ch_arena_str(&c->arena, own);
     c->agent = ch_arena_str(&c->arena, ch_json_get_str(v, "agent"));
     struct ch_sv title = ch_json_get_str(v, "title");
@@ -274,7 +275,7 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     return check_key(c->key, c->err);
 }
 
-/* A file gives nobody's consent. */
+/* Remembered approvals are not imported: a file cannot approve calls. */
 static void copy_data(uint32_t type, const struct ch_json *data, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
 
@@ -301,7 +302,7 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
     if (r.type == CH_REC_NONE)
         return portable_bad_line(c, number, "unknown type of record");
     if (!ch_json_is(data, CH_JSON_OBJECT))
-        return portable_bad_line(c, number, "a record without data");
+        return portable_bad_line(c, number, "the record has no data");
     copy_data(r.type, data, &text);
     if (text.overflow || text.n > CH_LIMIT_RECORD)
         return portable_bad_line(c, number, "the record is too large");
@@ -337,7 +338,7 @@ int chela_store_import(chela_store *s, const char *text, size_t n, const char *k
             rc = import_line(&c, line, ++number, key);
     }
     if (rc == 0 && number == 0)
-        rc = ch_fail(c.err, CHELA_EPARSE, "there is nothing to import");
+        rc = ch_fail(c.err, CHELA_EPARSE, "the input is empty");
     if (rc == 0)
         rc = portable_put(s, &c, c.err);
     if (rc == 0 && out)

@@ -1,16 +1,17 @@
-/* replay.c -- a journal driven through the machine again.
+/* replay.c -- replay a journal through the run's state machine.
  *
- * The machine (agent/machine/run.c) is pure: fed with what the model said and what the
- * tools gave, it must decide as it did then. Each STATE record is a decision;
- * where the machine comes to another one now, because it was changed or has
- * other limits, that is a difference. So are instructions, a model, a history
- * or a tool that would not be there any more, and results that do not fit their
- * calls. Nothing is called and nothing is written.
+ * The machine (agent/machine/run.c) is pure: given the model's replies and the
+ * tools' results of the journal, it must make the same decisions. Each STATE
+ * record is a decision. If the machine decides differently now, because it was
+ * changed or has other limits, the replay reports a difference. Other
+ * differences: instructions, a model, a history or a tool that no longer exist,
+ * and results that do not match their calls. The replay calls nothing and
+ * writes nothing.
  *
- * Calls of a model that failed are not in a journal: what they used is taken
- * from the states. So are the agent that a conversation was handed to, which is
- * what it is compared with from there on, and what roles decided (mode.h): that a
- * turn was theirs, or that it was the last. */
+ * A journal does not contain failed model calls: their usage is taken from the
+ * states. The states also give the agent that a conversation was handed to,
+ * with which the replay continues, and the decisions of roles (mode.h): that a
+ * turn belonged to a role, or that it was the last. */
 #include <stdio.h>
 
 #include "agent/feature/mode/mode_settings.h"
@@ -26,19 +27,19 @@
 #include "store/store.h"
 
 struct replaying {
-    chela_agent *agent;     /* that has the conversation */
-    chela_session *session; /* its, not kept, without a run */
-    bool orphan;            /* it was handed to one that is not there */
+    chela_agent *agent;     /* the agent that holds the conversation */
+    chela_session *session; /* a session of that agent, not stored and without a run */
+    bool orphan;            /* the conversation was handed to a missing agent */
     struct ch_past *past; /* owned: the history up to the record */
     const struct chela_store_record *record;
     struct ch_run m;
-    bool begun;             /* m is a run's */
-    int64_t recoveries;     /* of it, as its last state says */
+    bool begun;             /* m holds a run */
+    int64_t recoveries;     /* recoveries of the run, from its last state */
     unsigned waiting;       /* messages accepted and not delivered */
-    size_t calls, done;     /* of the last reply */
-    struct ch_input results; /* of its calls, so far */
-    bool due;               /* they are all there, and are fed before the next record */
-    struct ch_input reply;  /* likewise */
+    size_t calls, done;     /* tool calls of the last reply; results so far */
+    struct ch_input results; /* results of these calls so far */
+    bool due;               /* all results came; fed before the next record */
+    struct ch_input reply;  /* the last reply; fed before the next record */
     bool replied;
     chela_replay_fn *fn;
     void *user;
@@ -46,8 +47,8 @@ struct replaying {
     struct chela_error *err;
 };
 
-/* What does not fit the state is left out: the machine has gone another way,
- * and the next comparison tells. */
+/* Feed an input. An input that does not fit the machine's state is skipped: the
+ * machine has taken another path, and the next comparison reports it. */
 static void replay_feed(struct replaying *r, const struct ch_input *in) {
     static const enum ch_run_state wants[] = {
         [CH_IN_INPUT] = CH_RUN_OBSERVE, [CH_IN_REPLY] = CH_RUN_THINK,
@@ -72,13 +73,13 @@ static void replay_tell(struct replaying *r, const struct ch_buf *then, const st
     r->fn(&step, r->user);
 }
 
-/* Of NAME@VERSION#DIGEST: another version that says the same is the same. */
+/* Compare NAME@VERSION#DIGEST; versions with the same digest are equal. */
 static void compare_prompts(struct replaying *r, struct ch_sv then, struct ch_sv now) {
     struct ch_sv was = then, is = now;
     CH_BUF_AUTO before = {0}, after = {0};
 
     if (!then.n || !ch_sv_eq(ch_sv_split(&was, '@'), ch_sv_split(&is, '@')))
-        return; /* the run had a prompt of its own */
+        return; /* the run had its own prompt */
     ch_sv_split(&was, '#');
     ch_sv_split(&is, '#');
     ch_buf_addf(&before, "instructions %.*s", CH_SV_FMT(then));
@@ -86,7 +87,8 @@ static void compare_prompts(struct replaying *r, struct ch_sv then, struct ch_sv
     replay_tell(r, &before, &after, ch_sv_eq(was, is));
 }
 
-/* What a run would be told now is known to a run: to one that never begins. */
+/* Compare the instructions with those that a run would get now. Only a run can
+ * compute them, so a run is created that never starts. */
 static void compare_prompt(struct replaying *r, const struct ch_json *v) {
     struct ch_behalf behalf = ch_behalf_read(v);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
@@ -100,7 +102,7 @@ static void compare_prompt(struct replaying *r, const struct ch_json *v) {
     ch_behalf_release(&behalf);
 }
 
-/* Any model of the chain will do: which one it was depends on failures. */
+/* Any model of the chain matches: which one was used depended on failures. */
 static const char *model_now(const struct replaying *r, struct ch_sv then) {
     const chela_agent *a = r->agent;
 
@@ -136,7 +138,7 @@ static void compare_result(struct replaying *r, const struct ch_json *v, struct 
     replay_tell(r, &before, &after, false);
 }
 
-/* --- what was put in ------------------------------------------------------------- */
+/* --- recorded inputs ----------------------------------------------------------------- */
 
 static enum ch_stop replay_stop_of(struct ch_sv word) {
     for (int s = CH_STOP_STOP; s <= CH_STOP_ERROR; s++)
@@ -162,7 +164,7 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
         in.calls += ch_sv_is(type, "tool_call");
         in.has_text |= ch_sv_is(type, "text") && ch_sv_trim(ch_json_get_str(block, "text")).n > 0;
     }
-    if (is_person(v)) { /* who ended it, at whatever step */
+    if (is_person(v)) { /* a person took over, at any step */
         r->reply = (struct ch_input){.kind = CH_IN_TAKEN_OVER};
         r->replied = true;
         return;
@@ -191,7 +193,7 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
     r->due = ++r->done == r->calls;
 }
 
-/* --- whose it is -------------------------------------------------------------------- */
+/* --- agent of the conversation ------------------------------------------------------ */
 
 static void replay_follow(struct replaying *r, struct ch_sv id) {
     CH_BUF_AUTO before = {0}, after = {0};
@@ -204,7 +206,7 @@ static void replay_follow(struct replaying *r, struct ch_sv id) {
     ch_buf_addf(&before, "the agent %s has the conversation", name);
     if (!a || ch_session_open(a, NULL, false, &s, NULL) < 0) {
         ch_buf_add_str(&after, "there is no such agent");
-        if (!r->orphan) /* told once */
+        if (!r->orphan) /* reported once */
             replay_tell(r, &before, &after, false);
         r->orphan = true;
         return;
@@ -233,7 +235,7 @@ static bool is_next_turn(const struct replaying *r, const struct ch_json *state)
            ch_json_int(ch_json_get(state, "turns"), 0) == (int64_t)r->m.turns + 1;
 }
 
-/* An answer that was looked at by somebody, or that is a role's own words. */
+/* Mark a reply that a role reviewed, or that is a role's own text. */
 static void mark_reply(struct replaying *r, const struct ch_json *state) {
     struct ch_sv reason = ch_json_get_str(state, "reason");
 
@@ -255,7 +257,7 @@ static void feed_role(struct replaying *r, const struct ch_json *state) {
         replay_feed(r, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
 }
 
-/* --- what came from outside ------------------------------------------------------------ */
+/* --- external events --------------------------------------------------------------------- */
 
 static const struct outside {
     const char *reason;
@@ -271,15 +273,16 @@ static const struct outside *outside_of(struct ch_sv reason) {
     return NULL;
 }
 
-/* Whether it came while calls were made: their results ended no turn then. */
+/* Whether the event came during the tool calls, so that their results ended no
+ * turn. */
 static bool came_before_results(const struct replaying *r, const struct ch_json *state) {
     return outside_of(ch_json_get_str(state, "reason")) &&
            ch_json_int(ch_json_get(state, "turns"), 0) == (int64_t)r->m.turns;
 }
 
-/* What came before this record and could not be judged without it. A conversation
- * changes hands between the results that say so and what the machine makes of
- * them. */
+/* Feed inputs before this record that could not be interpreted without it. A
+ * hand-over takes effect after the results that announce it and before the
+ * machine processes them. */
 static void feed_pending(struct replaying *r, const struct ch_json *v) {
     bool state = r->record->type == CH_REC_STATE;
 
@@ -293,13 +296,13 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
         replay_feed(r, &r->reply);
     r->replied = false;
     if (state && ch_json_get(v, "acting"))
-        return; /* what becomes of the results is said by the next */
+        return; /* the next state decides about the results */
     if (r->due && !is_person(v) && !(state && came_before_results(r, v)))
         replay_feed(r, &r->results);
     r->due = false;
 }
 
-/* Outside of a run it was one of its own. */
+/* Outside of a run the compaction was a run of its own. */
 static void feed_compaction(struct replaying *r, const struct ch_json *v) {
     const struct ch_json *u = ch_json_get(v, "usage");
     struct ch_input in = {.kind = CH_IN_COMPACTED,
@@ -315,21 +318,21 @@ static void feed_compaction(struct replaying *r, const struct ch_json *v) {
     replay_feed(r, &in);
 }
 
-/* A run that ended by itself: whatever ended it from outside is fed again. */
+/* If an external event ended the run, feed the event again. */
 static void feed_end(struct replaying *r, struct ch_sv reason) {
     const struct outside *o = outside_of(reason);
     bool overflow = ch_sv_is(reason, "context_overflow");
 
     if (!o || ch_run_over(&r->m))
         return;
-    r->m.limits.models = 1; /* the others of the chain were tried then */
+    r->m.limits.models = 1; /* the other models of the chain had been tried */
     replay_feed(
         r, &(struct ch_input){.kind = o->kind, .cls = overflow ? CH_ERR_OVERFLOW : CH_ERR_SERVER});
 }
 
-/* --- what came out ------------------------------------------------------------------ */
+/* --- comparison --------------------------------------------------------------------- */
 
-/* What it had used by then, attempts that failed included. */
+/* Take the usage from the state, including failed attempts. */
 static void adopt_usage(struct replaying *r, const struct ch_json *v) {
     const struct ch_json *u = ch_json_get(v, "usage");
 
@@ -357,7 +360,8 @@ static void replay_compare(struct replaying *r, const struct ch_json *v) {
     adopt_usage(r, v);
     if (same)
         return;
-    /* From here on as it was then: one difference is told once. */
+    /* Continue with the recorded values, so that one difference is reported
+     * once. */
     r->m.turns = (unsigned)ch_json_int(ch_json_get(v, "turns"), 0);
     r->m.tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0);
     r->m.errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0);
@@ -367,8 +371,9 @@ static void replay_compare(struct replaying *r, const struct ch_json *v) {
             r->m.state = s;
 }
 
-/* The number of times stays in the states until the model has answered; who insists
- * after the last begins with the first. */
+/* Whether the run was recovered before this state. The count stays in the
+ * states until the model has answered; resuming a parked run starts the count
+ * again. */
 static bool was_taken_up(struct replaying *r, const struct ch_json *state) {
     int64_t before = r->recoveries, now = ch_json_int(ch_json_get(state, "recoveries"), 0);
     bool parked = ch_sv_is(ch_json_get_str(state, "status"), "parked");
@@ -385,10 +390,10 @@ static void feed_state(struct replaying *r, const struct ch_json *v) {
     bool running = ch_sv_is(status, "running"), taken_up = was_taken_up(r, v);
     struct ch_sv state = ch_json_get_str(v, "state");
     if (taken_up || (running && ch_sv_is(state, "OBSERVE")))
-        return; /* begun, or taken up again: no decision of the machine */
+        return; /* started or recovered: not a decision of the machine */
     if (running && ch_json_get(v, "acting")) {
         adopt_usage(r, v);
-        return; /* nor is what a call of an agent used */
+        return; /* usage of a called agent: not a decision either */
     }
     if (running && r->m.state == CH_RUN_WAITING) {
         replay_feed(r, &(struct ch_input){.kind = CH_IN_RESUMED});

@@ -1,11 +1,11 @@
-/* schedules.c -- schedules that are kept in a store; chela/schedule.h. */
+/* schedules.c -- schedules stored in a store; see chela/schedule.h. */
 #include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
 #include "store/store.h"
 
-/* --- one of them */
+/* --- one schedule */
 
 static int store_schedules_change(chela_store *store, struct chela_store_change *c, size_t n,
                                   struct chela_error *err) {
@@ -34,9 +34,9 @@ static int store_schedules_check_room(chela_store *store, const char *of_session
     if (rc < 0)
         return rc;
     if (c.all >= CH_LIMIT_SCHEDULES)
-        return ch_fail(err, CHELA_ELIMIT, "there are %zu schedules already", c.all);
+        return ch_fail(err, CHELA_ELIMIT, "the store already has %zu schedules", c.all);
     if (c.session >= CH_LIMIT_SESSION_SCHEDULES)
-        return ch_fail(err, CHELA_ELIMIT, "this session has %zu schedules already", c.session);
+        return ch_fail(err, CHELA_ELIMIT, "this session already has %zu schedules", c.session);
     return 0;
 }
 
@@ -84,7 +84,7 @@ int chela_schedule_remove(chela_store *store, const char *name, struct chela_err
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
-/* --- all of them */
+/* --- all schedules */
 
 struct entry {
     struct ch_schedule *s; /* owned */
@@ -94,7 +94,7 @@ struct entry {
 struct listing {
     struct entry *list;
     size_t n;
-    bool states; /* the second walk */
+    bool states; /* second pass: read the states */
 };
 
 static struct ch_schedule *store_schedules_put(struct listing *l, struct ch_schedule *s) {
@@ -110,7 +110,7 @@ static struct entry *store_schedules_find(struct listing *l, struct ch_sv name) 
     return NULL;
 }
 
-/* What follows the prefix of an id, up to a slash; p NULL: another kind. */
+/* The rest of an id after the prefix, up to a slash; p NULL: another kind. */
 static struct ch_sv store_schedules_name_in(const char *id, const char *prefix) {
     size_t n = strlen(prefix);
     if (strncmp(id, prefix, n) != 0)
@@ -202,7 +202,7 @@ char *chela_schedule_row_json(const struct chela_schedule_row *row) {
     if (ch_schedule_new(s, row->of_session, &copy, NULL) < 0)
         return ch_strdup("{}");
     ch_schedule_write(copy, &is);
-    ch_buf_add(&out, is.p, is.n - 1); /* what follows are more members of it */
+    ch_buf_add(&out, is.p, is.n - 1); /* without the closing brace: more members follow */
     ch_buf_addc(&out, ',');
     CH_BUF_AUTO rest = {0};
     struct ch_jw w = ch_jw(&rest);

@@ -1,8 +1,8 @@
-/* search.c -- what was said: found by words, or the newest, and in which turn.
+/* search.c -- see search.h.
  *
- * A turn is a reply of the model, counted over the session as `fork` counts it;
- * what a user says belongs to the turn that it causes. A session's row knows how
- * many there are, so they are counted from the end: only records behind the one
+ * A turn is a reply of the model, counted over the session as in `fork`; a
+ * user's message belongs to the turn that it causes. A session's row has the
+ * number of turns, so they are counted from the end: only records after the one
  * in question are read. */
 #include "store/search.h"
 
@@ -14,7 +14,7 @@
 #include "json/pull.h"
 #include "store/store.h"
 
-#define EXCERPT_BYTES 80 /* on each side of what was found */
+#define EXCERPT_BYTES 80 /* on each side of the match */
 
 /* --- records ---------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static void store_search_add_texts(const struct ch_json *v,
     }
 }
 
-/* What people said and read: texts of messages, not arguments or results. */
+/* The text of a message, without arguments or results. */
 static void store_search_text_of(const struct chela_store_record *r,
                                  void (*add)(const char *p, size_t n, void *to), void *to) {
     CH_ARENA_AUTO arena = {0};
@@ -48,7 +48,7 @@ static void store_search_add_words(const char *p, size_t n, void *to) {
     ch_buf_add(to, p, n);
 }
 
-/* --- a backend that has no index ----------------------------------------------------- */
+/* --- search without an index --------------------------------------------------------------- */
 
 struct scan {
     const char *key, *title, *text;
@@ -58,7 +58,7 @@ struct scan {
     struct ch_buf words;
 };
 
-/* Every word has to be there. */
+/* The first match if the text contains every word; else NULL. */
 static const char *first_match(const char *hay, const char *text, size_t *n) {
     struct ch_sv rest = ch_sv_str(text);
     const char *first = NULL;
@@ -91,7 +91,7 @@ static int scan_record(const struct chela_store_record *r, void *user) {
     CH_BUF_AUTO excerpt = {0};
     size_t before = CH_MIN((size_t)(at - text), (size_t)EXCERPT_BYTES);
     while (before < (size_t)(at - text) && ((unsigned char)at[-(ptrdiff_t)before] & 0xc0) == 0x80)
-        before++; /* not into a character */
+        before++; /* do not split a character */
     struct ch_sv after = ch_utf8_cut(ch_sv_str(at + n), EXCERPT_BYTES);
     ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.*s", (int)before, at - before, (int)n, at,
                 CH_SV_FMT(after));
@@ -127,7 +127,7 @@ struct hit {
     char *key, *title, *excerpt; /* owned */
     uint64_t seq, turn;
     int64_t ts;
-    bool unwanted; /* of the run that asks */
+    bool unwanted; /* belongs to the run that searches */
 };
 
 struct hits {
@@ -162,14 +162,14 @@ static void hits_release(struct hits *h) {
     ch_free(h->list);
 }
 
-/* A session's records from some place to its end, as its row has it. */
+/* A walk over a session's records from some record to the last one of its row. */
 struct walk {
-    const char *key, *run; /* run: whose words are unwanted; NULL: nobody's */
-    uint64_t last, turns;  /* of the row */
-    uint64_t replies;      /* seen so far */
-    bool texts;            /* every text becomes a hit; else those that are there are looked at */
+    const char *key, *run; /* run: run whose texts are unwanted; NULL: none */
+    uint64_t last, turns;  /* from the row */
+    uint64_t replies;      /* replies so far */
+    bool texts;            /* make each text a hit; else only fill in existing hits */
     struct hits *hits;
-    size_t from; /* of hits: the first that is this session's */
+    size_t from; /* index of this session's first hit */
     struct ch_arena arena;
     struct ch_buf text, scratch;
 };
@@ -182,8 +182,8 @@ static int store_search_read_row(const struct chela_store_session *row, void *us
     return 0;
 }
 
-/* Is it a message of the model? Most records are looked at for this alone, so
- * nothing is built, and what follows the answer is not read. */
+/* Whether the record is a reply of the model. Called for most records, so it
+ * builds no tree and stops reading after the answer. */
 static bool store_search_is_reply(struct walk *w, const struct chela_store_record *r) {
     struct ch_sv key, role = CH_SV("");
     struct ch_pull p;
@@ -232,7 +232,7 @@ static void store_search_look_at(struct walk *w, const struct chela_store_record
     if (ch_json_parse(&w->arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
         (!h && !(h = store_search_add_text(w, r, v))))
         return;
-    h->turn = w->replies + 1; /* from where the walk began */
+    h->turn = w->replies + 1; /* counted from the start of the walk */
     h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
 }
 
@@ -248,7 +248,7 @@ static int walk_record(const struct chela_store_record *r, void *user) {
     return 0;
 }
 
-/* The turns of this session's hits from `first` on. */
+/* Set the turns of this session's hits from `first` on. */
 static int store_search_walk(chela_store *s, struct walk *w, uint64_t first,
                              struct chela_error *err) {
     int rc = chela_store_records(s, w->key, first, walk_record, w, err);
@@ -263,7 +263,7 @@ static int store_search_walk(chela_store *s, struct walk *w, uint64_t first,
     return rc;
 }
 
-/* A session that was deleted meanwhile, or is damaged, has none: 0. */
+/* Hits of a session that is deleted or damaged keep turn 0. */
 static void store_search_count_turns(chela_store *s, struct hits *h, const char *run) {
     struct chela_error ignored = {0};
 
@@ -271,7 +271,7 @@ static void store_search_count_turns(chela_store *s, struct hits *h, const char 
         struct walk w = {.key = h->list[i].key, .run = run, .hits = h, .from = i};
         uint64_t first = h->list[i].seq;
         if (h->list[i].turn)
-            continue; /* with one before it */
+            continue; /* done with an earlier hit */
         for (size_t k = i; k < h->n; k++)
             if (strcmp(h->list[k].key, w.key) == 0)
                 first = CH_MIN(first, h->list[k].seq);
@@ -321,10 +321,10 @@ int chela_store_search(chela_store *s, const char *text, const char *key, size_t
     return rc;
 }
 
-/* --- what agents ask --------------------------------------------------------------------- */
+/* --- searches of agents --------------------------------------------------------------------- */
 
-#define RECORDS_A_TEXT 2 /* so many are looked through for one */
-#define SESSIONS 16      /* the newest, if all may be looked through */
+#define RECORDS_A_TEXT 2 /* records read per wanted text */
+#define SESSIONS 16      /* newest sessions read when all may be searched */
 
 static int add_newest(chela_store *s, const struct ch_recall_query *q, const char *key,
                       struct hits *out, struct chela_error *err) {
@@ -332,7 +332,7 @@ static int add_newest(chela_store *s, const struct ch_recall_query *q, const cha
     int rc = chela_store_session(s, key, store_search_read_row, &w, err);
     uint64_t reach = (uint64_t)q->limit * RECORDS_A_TEXT;
 
-    if (rc == CHELA_ENOENT) /* nothing of it is stored yet */
+    if (rc == CHELA_ENOENT) /* the session has no records yet */
         return 0;
     return rc < 0 ? rc : store_search_walk(s, &w, w.last > reach ? w.last - reach : 1, err);
 }
@@ -345,7 +345,7 @@ static int find_newest(chela_store *s, const struct ch_recall_query *q, struct h
     if (q->session)
         return add_newest(s, q, q->session, out, err);
     int rc = chela_store_list(s, &filter, ch_keys_add, &keys, err);
-    for (size_t i = keys.n; rc == 0 && i > 0; i--) /* the newest at the end */
+    for (size_t i = keys.n; rc == 0 && i > 0; i--) /* the newest is last */
         rc = add_newest(s, q, keys.list[i - 1], out, err);
     ch_keys_release(&keys);
     return rc;

@@ -1,4 +1,4 @@
-/* search.h -- what was said: found by words, or the newest, and in which turn. */
+/* search.h -- find texts of sessions by words or by age, with their turns. */
 #ifndef CH_STORE_SEARCH_H
 #define CH_STORE_SEARCH_H
 #include "store/store.h"

@@ -1,4 +1,4 @@
-/* show.c -- sessions as JSON, for people and programs that look at a store. */
+/* show.c -- sessions as JSON, for people and programs that inspect a store. */
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/run_counters.h"
 #include "base/error.h"
@@ -36,7 +36,7 @@ char *chela_store_session_json(const struct chela_store_session *s) {
     return ch_buf_take(&out);
 }
 
-/* The excerpt without its marks, and where the match lies in it. */
+/* The excerpt without its marks, and the position of the match. */
 char *chela_store_hit_json(const struct chela_store_hit *h) {
     struct ch_buf out = {0};
     CH_BUF_AUTO plain = {0};
@@ -56,9 +56,10 @@ char *chela_store_hit_json(const struct chela_store_hit *h) {
     return ch_buf_take(&out);
 }
 
-/* --- one session, whole ------------------------------------------------------------ */
+/* --- one session, complete --------------------------------------------------------- */
 
-/* What runs that it called wait for: to be answered here. */
+/* Write the open approvals and questions of called agents, which are answered
+ * in this session. */
 static void store_show_write_below(struct ch_jw *w, const struct ch_past *p) {
     for (const struct ch_past_below *b = p->below; b; b = b->next) {
         if (b->answer || b->decision != CHELA_UNDECIDED)
@@ -114,7 +115,7 @@ static int store_show_row(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* All that was said, also what is condensed since. */
+/* Collects all messages, including those that a compaction has replaced. */
 static int store_show_record(const struct chela_store_record *r, void *user) {
     struct showing *s = user;
     if (r->type == CH_REC_COMPACTION)

@@ -1,6 +1,6 @@
-/* store.c -- see chela/store.h: opening by URL, and the calls that are one call
- * of the backend. Moving whole sessions is portable.c's business, finding what
- * was said search.c's. */
+/* store.c -- see chela/store.h: open a store by URL, and the functions that are
+ * one call of the backend. portable.c copies whole sessions, search.c finds
+ * texts. */
 #include "store/store.h"
 
 #include <time.h>
@@ -20,7 +20,7 @@
 
 static const struct {
     const char *scheme, *module;
-    bool whole; /* the backend wants the URL as it is */
+    bool whole; /* the backend gets the whole URL */
 } schemes[] = {
     {"memory:", NULL, false},
     {"sqlite:", "store-sqlite", false},
@@ -101,7 +101,7 @@ int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durab
     if (durability && !turn && strcmp(durability, "full") != 0)
         return ch_fail(err, CHELA_EINVAL, "durability is full or turn, not '%s'", durability);
     if (rt->journal)
-        return ch_fail(err, CHELA_EEXIST, "this runtime has a store");
+        return ch_fail(err, CHELA_EEXIST, "this runtime already has a store");
     rt->journal = ch_writer_new(rt->loop, store);
     rt->journal->gate = turn ? CH_SYNC_COMMIT : CH_SYNC_DISK;
     rt->journal->end = turn ? CH_SYNC_DISK : CH_SYNC_TOLD;
@@ -174,7 +174,7 @@ const char *chela_store_record_name(uint32_t type) {
     return ch_record_name(type);
 }
 
-/* --- records, looked at ----------------------------------------------------------------- */
+/* --- reading records --------------------------------------------------------------------- */
 
 struct check {
     const char *key;
@@ -213,7 +213,7 @@ int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_st
     return rc < 0 ? rc : c.rc;
 }
 
-/* --- looking after sessions ----------------------------------------------------------------- */
+/* --- maintenance of sessions ---------------------------------------------------------------- */
 
 static int one_change(chela_store *s, struct chela_store_change *c, struct chela_error *err) {
     int rc = ch_store_commit(s, c, 1, true, err);
@@ -241,8 +241,9 @@ static int store_owner_of(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-/* The lease of a process that died lasts for a while; no need to wait. That of
- * one that lives here has not ended, whatever the clock says. */
+/* The time to compare with a session's lease. The lease of a dead process
+ * counts as expired; the lease of a live process on this machine does not,
+ * whatever the clock says. */
 static int64_t when_free(chela_store *s, const char *key) {
     CH_BUF_AUTO owner = {0};
     struct chela_error ignored = {0};
@@ -279,7 +280,7 @@ static int delete_one(chela_store *s, const char *key, struct chela_error *err) 
     return one_change(s, &c, err);
 }
 
-/* Sessions of agents that were called in it; one that is in use stays. */
+/* Delete the sessions of agents that it called; sessions in use stay. */
 static void delete_children(chela_store *s, const char *key) {
     CH_BUF_AUTO prefix = {0};
     struct ch_store_keys keys = {0};
@@ -310,7 +311,8 @@ static bool has_key(const struct ch_store_keys *keys, const char *key) {
     return false;
 }
 
-/* What was given up stays to be looked at, not to be sent. */
+/* Messages that failed for good are kept for inspection and are not waiting to
+ * be sent. */
 static int add_owed(const struct chela_store_item *i, void *user) {
     struct chela_store_session row = {.key = i->key, .title = ""};
 
@@ -368,7 +370,7 @@ int ch_store_expire(chela_store *s, int64_t before, struct chela_error *err) {
     struct chela_store_change c = {.kind = CHELA_STORE_EXPIRE, .until = before};
     int rc;
 
-    do /* in small transactions: others want to write */
+    do /* small transactions, so that others can write */
         rc = ch_store_commit(s, &c, 1, false, err);
     while (rc == 0 && c.rc == 0);
     return rc;

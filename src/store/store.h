@@ -1,4 +1,5 @@
-/* store.h -- an open store: a backend's database, one caller at a time. */
+/* store.h -- an open store: a backend's database, with a lock for one caller at
+ * a time. All functions may be called from any thread and may block. */
 #ifndef CH_STORE_STORE_H
 #define CH_STORE_STORE_H
 #include <pthread.h>
@@ -21,33 +22,33 @@ extern const struct chela_store_ops ch_store_memory; /* memory.c */
 
 void ch_store_ref(chela_store *store);
 
-/* The backend's calls, under the lock. err must not be NULL. */
+/* Call the backend under the lock. err must not be NULL. */
 int ch_store_commit(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
                     struct chela_error *err);
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err);
 
-/* chela_store_prune, but of sessions at rest alone, and of none to which an event
- * is still to come or from which a message is still to go. err must not be NULL. */
+/* As chela_store_prune, but only for sessions at rest without waiting events or
+ * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
-/* Forget events that were settled and messages that were sent, of those that came
- * before then. err must not be NULL. */
+/* Delete processed events and sent messages that are older than `before`. err
+ * must not be NULL. */
 int ch_store_expire(chela_store *store, int64_t before, struct chela_error *err);
 
-/* Over seq, type and data. */
+/* Checksum over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);
 
 int64_t ch_store_now(void); /* ms, wall clock */
 
-struct ch_store_keys {     /* of sessions; zeroed: none */
+struct ch_store_keys {     /* keys of sessions; zeroed: empty */
     char **list, **titles; /* owned */
     size_t n;
 };
 int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela_store_list */
 void ch_keys_release(struct ch_store_keys *keys);
 
-#define CH_OWNER_SERVES " gateway"        /* that is what it ends with */
+#define CH_OWNER_SERVES " gateway"        /* suffix of a gateway's owner text */
 
 /* --- writer.c: a runtime's journal over a store */
 struct ch_journal;

@@ -1,19 +1,19 @@
-/* writer.c -- a runtime's journal: one thread that writes for all sessions.
+/* writer.c -- a runtime's journal: one thread writes for all sessions.
  *
  *   loop   append, append, close ...  -> flush (once an iteration) -> job
  *   thread                               job: one transaction      -> post
  *   loop   committed / lost           <- deliver
  *
- * One transaction is under way at a time. What is appended meanwhile, by any
- * session, is the next one: so the slower the disk, the larger the groups, and
- * the number of fsyncs follows the disk and not the load.
+ * One transaction is in progress at a time. Records that any session appends
+ * meanwhile form the next transaction. The slower the disk, the larger the
+ * groups: the number of fsyncs depends on the disk, not on the load.
  *
- * The thread alone calls the store and owns the leases: it renews them while
- * nobody gives it work, also when the loop is busy or waits for a person. A
- * store that never waits needs no thread: jobs then run in a deferred task.
+ * Only the thread calls the store and owns the leases: it renews them while it
+ * has no jobs, also when the loop is busy or waits for a person. A store that
+ * never blocks needs no thread: jobs then run in a deferred task.
  *
- * A failed transaction is the end of every log that was in it; what it held is
- * read back from the store by whoever opens the session again. */
+ * A failed transaction ends every log in it. Opening the session again reads
+ * its records back from the store. */
 #include "store/writer.h"
 
 #include <assert.h>
@@ -32,33 +32,33 @@
 
 #define LEASE_MS 30000
 #define BEAT_MS (LEASE_MS / 3)
-#define CLAIMS 5 /* of a session that others take and give back meanwhile */
+#define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
 
-struct records { /* appended, not handed over yet */
+struct records { /* appended, not yet handed over */
     struct chela_store_record *list;
     size_t n, cap;
     struct ch_arena data;
 };
 
 struct ch_log {
-    struct ch_link link; /* in the writer's logs */
+    struct ch_link link; /* link in the writer's logs */
     struct writer *w;
     char *key, *agent;
     const struct ch_log_handler *handler; /* NULL once closed */
     void *user;
-    void *past; /* while it is being opened: the thread's */
+    void *past; /* during opening: used by the thread */
     enum log_state state;
     uint64_t token, next; /* seq of the next record */
     struct records pending;
-    enum ch_sync wanted; /* of what is pending */
+    enum ch_sync wanted; /* durability of the pending records */
     struct chela_store_head head;
     char *status, *title; /* owned; head borrows them */
-    bool busy;            /* in a job that is under way */
+    bool busy;            /* in a job that is in progress */
 };
 
-struct extra { /* a change beside the records */
+struct extra { /* a change besides the records */
     struct ch_link link;
     struct chela_store_change change; /* its texts are in the arena */
     struct ch_arena arena;
@@ -67,7 +67,7 @@ struct extra { /* a change beside the records */
     void *user;
 };
 
-struct part { /* what a transaction holds of one log */
+struct part { /* a log's share of a transaction */
     struct ch_log *log;
     struct records records; /* owned */
     char *status, *title;   /* owned */
@@ -77,11 +77,11 @@ struct part { /* what a transaction holds of one log */
 
 struct job {
     struct job *next;
-    struct ch_log *open;  /* a session to be opened; or */
+    struct ch_log *open;  /* opening: the session's log; or */
     const struct ch_log_handler *handler; /* of open */
-    struct ch_log *lost;  /* whose lease is gone; or a transaction: */
-    struct part *parts;   /* owned, one for each of the first changes */
-    struct extra **extras; /* owned, for the others */
+    struct ch_log *lost;  /* lost lease: the log; or a transaction: */
+    struct part *parts;   /* owned, one per log, for the first changes */
+    struct extra **extras; /* owned, for the other changes */
     struct chela_store_change *changes;
     size_t nparts, nextras;
     bool sync;
@@ -91,7 +91,7 @@ struct job {
 };
 
 struct lease {
-    struct ch_log *log; /* borrowed: lives until its lease is given back */
+    struct ch_log *log; /* borrowed: lives until the lease is released */
     uint64_t token;
     bool lost;
 };
@@ -103,18 +103,18 @@ struct writer {
     struct ch_list logs, extras;
     struct ch_task task;   /* flush */
     unsigned under_way;    /* jobs */
-    bool writing;          /* one of them is a transaction */
+    bool writing;          /* a transaction is in progress */
     bool instant;
-    bool lingered; /* the flush was put off once */
+    bool lingered; /* the flush was postponed once */
     char *owner;
 
-    struct lease *leases; /* the thread's */
+    struct lease *leases; /* used only by the thread */
     size_t nleases;
 
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; /* for what follows */
-    pthread_cond_t more, back; /* there is work; some of it is done */
+    pthread_mutex_t lock; /* protects the following members */
+    pthread_cond_t more, back; /* work was added; work was finished */
     struct job *todo, **todo_end, *finished, **finished_end;
     bool ending, posted;
     struct ch_post post;
@@ -170,14 +170,14 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
 
-/* May somebody else's lease be taken? A holder on this machine is looked at. For
- * others there is the clock; a lease that ends later than any can was written
- * under another time. */
+/* Whether another owner's lease may be taken. For an owner on this machine the
+ * process is checked, for others the time. A lease that ends later than any
+ * valid one was written under another clock. */
 static bool is_over(const struct writer *w, const struct opening *o) {
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
 
-    if (strcmp(owner, w->owner) == 0) /* it could not be given back; no log of ours has it */
+    if (strcmp(owner, w->owner) == 0) /* a release failed earlier; no log here uses it */
         return true;
     if (ch_owner_lives(owner))
         return false;
@@ -196,7 +196,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                                   .judge = 1};
     int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
 
-    /* Whoever had it may be gone by now, and somebody else have come. */
+    /* The previous holder may have gone meanwhile, and another may have come. */
     for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
         if (o->owner.n && !is_over(w, o))
             return say_busy(log, o, err);
@@ -212,7 +212,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
         .kind = CHELA_STORE_RELEASE, .key = log->key, .token = token};
     struct chela_error ignored = {0};
 
-    ch_store_commit(w->store, &c, 1, false, &ignored); /* else it expires */
+    ch_store_commit(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
 }
 
 static void run_open(struct writer *w, struct job *job) {
@@ -267,7 +267,7 @@ static void finish_job(struct writer *w, struct job *job) {
     notify(w);
 }
 
-/* Still ours? Unlocked; `lost` holds what is to be told. */
+/* Renew the leases, without the lock; returns jobs that report the lost ones. */
 static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
@@ -279,7 +279,7 @@ static struct job *store_writer_renew(struct writer *w) {
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
     if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
-        return NULL; /* the next beat may do better; if not, appending will tell */
+        return NULL; /* retried at the next renewal; otherwise appending fails */
     for (size_t i = 0; i < w->nleases; i++) {
         if (changes[i].rc == 0 || w->leases[i].lost)
             continue;
@@ -361,12 +361,12 @@ static void store_writer_start_thread(struct writer *w) {
     w->started = pthread_create(&w->thread, NULL, store_writer_thread_main, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!w->started)
-        w->instant = true; /* no thread to be had: slower, and right */
+        w->instant = true; /* no thread available: slower, but correct */
 }
 
 /* --- the loop's side ---------------------------------------------------------------- */
 
-static void store_writer_wake(struct writer *w) { /* flush, soon */
+static void store_writer_wake(struct writer *w) { /* schedule a flush */
     ch_task_defer(w->loop, &w->task);
 }
 
@@ -379,7 +379,7 @@ static void store_writer_submit(struct writer *w, struct job *job) {
     *w->todo_end = job;
     w->todo_end = &job->next;
     pthread_mutex_unlock(&w->lock);
-    pthread_cond_signal(&w->more); /* unlocked: it would wake up to wait again */
+    pthread_cond_signal(&w->more); /* after unlocking: the thread need not wait for the lock */
     if (w->instant)
         store_writer_wake(w);
 }
@@ -416,8 +416,8 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
-/* A closed log has to give its lease back, also one that it has lost: so the
- * thread hears of it. */
+/* Whether the log needs a transaction. A closed log must release its lease,
+ * even a lost one, so the thread must be told. */
 static bool store_writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token)
         return false;
@@ -458,7 +458,7 @@ static size_t count_due(const struct writer *w, size_t *extras) {
     return n;
 }
 
-/* A session that was just closed is written and given back before it is opened
+/* A session that was just closed is written and released before it is opened
  * again. */
 static bool is_being_closed(const struct writer *w, const struct ch_log *log) {
     for (CH_LIST_EACH(k, &w->logs)) {
@@ -490,7 +490,7 @@ static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
     return wanted == CH_SYNC_DISK;
 }
 
-/* Everything that is due, of all sessions, as one transaction. */
+/* Hand over everything that is due, of all sessions, as one transaction. */
 static void store_writer_hand_over(struct writer *w) {
     open_waiting(w);
     size_t extras, n = count_due(w, &extras);
@@ -589,7 +589,7 @@ static void deliver_commit(struct writer *w, struct job *job) {
 }
 
 static void deliver_job(struct writer *w, struct job *job) {
-    if (job->lost) { /* nobody asked for it, so nobody is held by it */
+    if (job->lost) { /* not requested, so not counted and not held */
         store_writer_lose(job->lost, &job->err);
         store_writer_free_job(job);
         return;
@@ -603,7 +603,7 @@ static void deliver_job(struct writer *w, struct job *job) {
     store_writer_free_job(job);
 }
 
-/* posted: the post that told us has been delivered, so the next may be sent. */
+/* posted: the post was delivered, so the next one may be sent. */
 static struct job *take_finished(struct writer *w, bool posted) {
     pthread_mutex_lock(&w->lock);
     struct job *list = w->finished;
@@ -629,7 +629,7 @@ static void on_post(struct ch_post *post) {
     store_writer_deliver(CH_CONTAINER(post, struct writer, post));
 }
 
-/* Without a thread: what was handed over is done here, in a task of the loop. */
+/* Without a thread: run the jobs here, in a task of the loop. */
 static void run_instantly(struct writer *w) {
     struct job *job;
 
@@ -640,16 +640,16 @@ static void run_instantly(struct writer *w) {
         run_job(w, job);
         deliver_job(w, job);
     }
-    /* A log that was closed while it was opened is given back now, and who waited
-     * for that is opened: nobody else asks for either. */
+    /* A log that was closed during its opening is released now, and a log that
+     * waited for the release is opened: nothing else triggers either. */
     size_t extras;
     open_waiting(w);
     if (count_due(w, &extras) + extras > 0)
         store_writer_wake(w);
 }
 
-/* One more iteration is waited for: what an event causes is often appended in
- * the tasks it leaves behind, such as the start of the calls of a reply. */
+/* Wait one more iteration: the consequences of an event are often appended by
+ * deferred tasks, such as the start of a reply's calls. */
 static void store_writer_flush(struct ch_task *task) {
     struct writer *w = CH_CONTAINER(task, struct writer, task);
 
@@ -695,7 +695,7 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
 
     assert(log->state >= OPEN);
     if (log->state == LOST)
-        return seq; /* `lost` was told, and is all there is to say */
+        return seq; /* `lost` was already called */
     struct ch_sv copy = ch_arena_sv(&log->pending.data, json);
     struct chela_store_record *r = new_record(&log->pending);
     *r = (struct chela_store_record){.seq = seq,
@@ -756,8 +756,8 @@ static int writer_recall(struct ch_journal *j, const struct ch_recall_query *q, 
     return ch_store_recall(CH_CONTAINER(j, struct writer, base)->store, q, fn, to, &err);
 }
 
-/* Before any session is opened: the thread that reads the name is told of one
- * later. */
+/* Call before any session is opened: the thread, which reads the owner's name,
+ * starts later. */
 static void writer_serve(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
     CH_BUF_AUTO owner = {0};
@@ -777,10 +777,10 @@ static void writer_close(struct ch_log *log) {
         handler->drop(CH_TAKE(log->past));
     if (log->state == WAITING || (log->state == LOST && !log->token))
         free_log(log);
-    store_writer_wake(w); /* another may wait for its key */
+    store_writer_wake(w); /* another log may wait for the key */
 }
 
-/* Until nothing is left, without going through the loop. */
+/* Work until nothing is left, without running the loop. */
 static void store_writer_drain(struct writer *w) {
     while (store_writer_hand_over(w), w->under_way > 0) {
         if (w->instant) {

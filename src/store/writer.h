@@ -1,4 +1,4 @@
-/* writer.h -- a runtime's journal: one thread that writes for all sessions. */
+/* writer.h -- a runtime's journal: one thread writes for all sessions. */
 #ifndef CH_STORE_WRITER_H
 #define CH_STORE_WRITER_H
 #include "store/store.h"

@@ -106,7 +106,7 @@ check "so nothing is written" unchanged
 
 # --- what it never does
 say ou_boss 'make me owner'
-next "owners are not changed" 'may be changed by its operator alone'
+next "owners are not changed" 'may be changed only by the operator'
 say ou_boss 'be nonsense'
 next "a value that is none is not asked about" 'chela.yaml:[0-9:]* gateway.drainSec: expected a whole number'
 check "and nothing is written" unchanged

@@ -232,7 +232,7 @@ await check('ws: in fragments, with pings, and what is not taken', async () => {
   same((await s.until((m) => m.ref === 1)).status, 202, 'a long message');
   same((await s.until((m) => m.type === 'run_end')).text.length, 60010, 'all of it');
   s.ws.send(Buffer.from([1, 2, 3]));
-  same(await s.closed, [1003, 'messages are texts'], 'binary');
+  same(await s.closed, [1003, 'only text messages are supported'], 'binary');
   const big = socket('socket-3/socket', [], bearer);
   await big.opened;
   big.ws.send('x'.repeat(5 * 1024 * 1024));

@@ -1,10 +1,10 @@
 /* nghttp2.c -- libchela-h2.so: HTTP/2 frames in memory, with libnghttp2.
  *
- * A thin layer: the library keeps the rules of frames, of header compression, of
- * windows and of what a well-formed request is; here its callbacks become the
- * events of chela/sys/http2.h. A stream that libchela has let go of has no user
- * data any more, which is how late callbacks are told from others. A request that
- * the library finds malformed is reset and never shown. */
+ * A thin layer: the library implements frames, header compression, windows and
+ * the rules for well-formed requests. This file turns its callbacks into the
+ * events of chela/sys/http2.h. A stream that libchela has released has no user
+ * data, so that late callbacks can be ignored. A request that the library finds
+ * malformed is reset and never reported. */
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct chela_http2 {
     nghttp2_session *session;
     const struct chela_http2_events *events;
     void *user;
-    const uint8_t *rest; /* of the frame that `drain` had no room for; the library's */
+    const uint8_t *rest; /* rest of a frame that did not fit into `drain`; owned by the library */
     size_t rest_n;
 };
 
@@ -26,7 +26,7 @@ static void *stream_of(nghttp2_session *session, int32_t id) {
     return nghttp2_session_get_stream_user_data(session, id);
 }
 
-/* --- what comes */
+/* --- receiving */
 
 static bool begins_request(const nghttp2_frame *frame) {
     return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
@@ -55,7 +55,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-/* By default the library would pass over such a field and let the request through. */
+/* By default the library would skip such a field and accept the request. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
                              const uint8_t *name, size_t name_n, const uint8_t *value,
                              size_t value_n, uint8_t flags, void *user) {
@@ -72,7 +72,7 @@ static int nghttp2_on_frame(nghttp2_session *session, const nghttp2_frame *frame
     if (stream && begins_request(frame))
         h->events->head(stream, last);
     bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
-    /* The head may have been answered with a reset. */
+    /* The owner may have answered the head with a reset. */
     stream = carries && last ? stream_of(session, frame->hd.stream_id) : NULL;
     if (stream)
         h->events->whole(stream);
@@ -98,7 +98,7 @@ static int nghttp2_on_close(nghttp2_session *session, int32_t id, uint32_t code,
     return 0;
 }
 
-/* --- what goes */
+/* --- sending */
 
 static ssize_t nghttp2_on_pull(nghttp2_session *session, int32_t id, uint8_t *out, size_t max,
                                uint32_t *flags, nghttp2_data_source *source, void *user) {
@@ -180,7 +180,7 @@ static void h2_leave(struct chela_http2 *h, uint32_t code) {
                               nghttp2_session_get_last_proc_stream_id(h->session), code, NULL, 0);
 }
 
-/* --- life */
+/* --- creating and ending */
 
 static void h2_close(struct chela_http2 *h) {
     if (!h)

@@ -1,15 +1,15 @@
 /* openssl.c -- the TLS module: OpenSSL behind chela/sys/tls.h.
  *
- * It encrypts and decrypts in memory and opens no socket. OpenSSL reads and
- * writes through a BIO of our own whose two queues are freed whenever they run
- * empty, so a connection that waits holds no buffers (the memory BIOs of
- * OpenSSL keep what they once grew to).
+ * The module encrypts and decrypts in memory and opens no socket. OpenSSL reads
+ * and writes through a custom BIO, whose two queues are freed whenever they are
+ * empty, so an idle connection holds no buffers (OpenSSL's memory BIOs keep
+ * their largest size).
  *
- * Peers are always verified: chain, validity and name. There is no switch to
- * turn that off; a private authority is trusted through ca_file.
+ * Peers are always verified: chain, validity and name. This cannot be disabled;
+ * ca_file adds trust in a private authority.
  *
- * The module uses nothing from libchela, so that it also serves programs that
- * linked libchela statically. */
+ * The module uses nothing from libchela, so that it also works in programs that
+ * link libchela statically. */
 #include <dirent.h>
 #include <limits.h>
 #include <openssl/bio.h>
@@ -27,13 +27,13 @@
 #include "chela/sys/module.h"
 #include "chela/sys/tls.h"
 
-/* A peer that makes us answer without reading the answers is cut off here. */
+/* Limit for unsent protocol data of a peer that does not read. */
 #define OUT_MAX ((size_t)1024 * 1024)
 
 struct chela_tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *bio;
-    int (*may_h2)(void *user); /* of an identity; NULL: no */
+    int (*may_h2)(void *user); /* of a server identity; NULL: no HTTP/2 */
     void *user;
 };
 
@@ -142,9 +142,9 @@ static int is_hashed(const char *path) {
     return found;
 }
 
-/* The hashed directory costs microseconds, because only the issuer that is
- * needed is read; parsing the whole bundle takes tens of milliseconds, so it
- * is the fallback. The environment's choice, if any, goes before both. */
+/* The hashed directory costs microseconds, because only the needed issuer is
+ * read. Parsing the whole bundle takes tens of milliseconds and is the
+ * fallback. The environment's setting has precedence over both. */
 static int load_system_trust(SSL_CTX *ssl, struct chela_error *err) {
     static const char *const bundles[] = {
         "/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch, Alpine */
@@ -222,7 +222,7 @@ static int context_new(const char *ca_file, struct chela_tls_context **out,
     return rc;
 }
 
-/* Who we are. */
+/* Server identities. */
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *outlen,
                            const unsigned char *in, unsigned inlen, void *user) {
@@ -236,8 +236,8 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* A session ticket would outlive a certificate that was replaced; who reconnects
- * shakes hands again. */
+/* Session tickets are disabled: a ticket would outlive a replaced certificate.
+ * A client that reconnects makes a full handshake. */
 static int set_up_identity(struct chela_tls_context *ctx) {
     SSL_CTX *ssl = ctx->ssl;
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
@@ -258,7 +258,7 @@ static int load_identity(SSL_CTX *ssl, const char *cert, const char *key, struct
     return CHELA_OK;
 }
 
-/* Nobody is there to type a password. */
+/* Encrypted keys are not supported: nobody can enter a password. */
 static int no_password(char *buf, int size, int writes, void *user) {
     (void)buf, (void)size, (void)writes, (void)user;
     return -1;
@@ -304,7 +304,7 @@ static void tls_close(struct chela_tls *t) {
     OPENSSL_free(t);
 }
 
-/* An address is verified as an address and is not sent as a server name. */
+/* An IP address is verified as an address and is not sent as a server name. */
 static int set_peer(SSL *ssl, const char *host) {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
 
@@ -315,7 +315,7 @@ static int set_peer(SSL *ssl, const char *host) {
     return SSL_set1_host(ssl, host) && SSL_set_tlsext_host_name(ssl, host);
 }
 
-/* host: of the peer, for messages. */
+/* host: the peer's name for messages. */
 static struct chela_tls *new_tls(struct chela_tls_context *ctx, const char *host) {
     struct chela_tls *t = OPENSSL_zalloc(sizeof(*t));
     BIO *bio = BIO_new(ctx->bio);
@@ -353,7 +353,7 @@ static int tls_accept(struct chela_tls_context *ctx, struct chela_tls **out,
     struct chela_tls *t = new_tls(ctx, "a client");
 
     if (!t)
-        return openssl_fail(err, "OpenSSL cannot take a connection");
+        return openssl_fail(err, "OpenSSL cannot accept a connection");
     SSL_set_accept_state(t->ssl);
     *out = t;
     return CHELA_OK;
@@ -400,8 +400,8 @@ static long tls_read(struct chela_tls *t, void *out, size_t max, int *eof,
         return n;
     switch (SSL_get_error(t->ssl, n)) {
     case SSL_ERROR_WANT_READ:
-        /* RELEASE_BUFFERS forgets those that waiting, or a session ticket,
-         * has made it allocate: 16 KB each. */
+        /* RELEASE_BUFFERS does not free the buffers that waiting for data or a
+         * session ticket allocated: 16 KB each. */
         SSL_free_buffers(t->ssl);
         return 0;
     case SSL_ERROR_ZERO_RETURN:
@@ -416,7 +416,7 @@ static int tls_write(struct chela_tls *t, const void *data, size_t n, struct che
 
     ERR_clear_error();
     if (n == 0 || SSL_write_ex(t->ssl, data, n, &written))
-        return CHELA_OK; /* without partial writes: all of it */
+        return CHELA_OK; /* without partial writes, everything was written */
     return openssl_explain(t, err);
 }
 
@@ -424,7 +424,7 @@ static long tls_drain(struct chela_tls *t, void *out, size_t max) {
     return (long)openssl_queue_take(&t->out, out, max);
 }
 
-/* --- a cipher on its own */
+/* --- a single cipher */
 
 static long aes_decrypt(const unsigned char key[32], const unsigned char iv[16], const void *in,
                         size_t n, void *out) {

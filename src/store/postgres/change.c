@@ -1,8 +1,8 @@
-/* change.c -- everything that writes: one transaction of many changes.
+/* change.c -- see change.h.
  *
- * A guard is part of the statement that writes, so that a change which is
- * refused wrote nothing, and the others stand; why it was refused is asked for
- * afterwards. */
+ * A guard is part of the statement that writes: a refused change has written
+ * nothing, and the other changes of the transaction remain. The reason for a
+ * refusal is queried afterwards. */
 #include "store/postgres/change.h"
 
 #include "base/buf.h"
@@ -13,7 +13,8 @@
 #include "store/postgres/link.h"
 #include "store/postgres/read.h"
 
-/* How many rows a statement changed; negative: err says why not. */
+/* Run a statement; returns the number of changed rows, negative on error (see
+ * err). */
 static int postgres_change_change(struct chela_store_db *db, const char *sql,
                                   const struct ch_pg_arg *args, size_t n, bool *changed,
                                   struct chela_error *err) {
@@ -32,7 +33,7 @@ static int postgres_change_change(struct chela_store_db *db, const char *sql,
                            sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), \
                            changed, err)
 
-/* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
+/* --- changes: return 0 or an error of the database; c->rc is the change's own -------- */
 
 static int postgres_change_why_not(struct chela_store_db *db, struct chela_store_change *c,
                                    struct chela_error *err) {
@@ -70,7 +71,7 @@ static int add_records(struct chela_store_db *db, int64_t session,
     return ch_pg_query(db, ch_buf_str(&sql), args, 5 * n + 1, NULL, err);
 }
 
-/* How many of these go into one statement: at least one. */
+/* The number of records for one statement: at least one. */
 static size_t batch_of(const struct chela_store_record *r, size_t n) {
     size_t bytes = 0, i = 0;
 
@@ -79,7 +80,8 @@ static size_t batch_of(const struct chela_store_record *r, size_t n) {
     return i;
 }
 
-/* The row first: it is the lock, and its guard is the fence. */
+/* Update the row first: the update locks the row, and its guard checks the
+ * token. */
 static int postgres_change_append(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     const struct ch_pg_arg args[] = {
@@ -355,7 +357,7 @@ int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, 
 
 struct claiming {
     const struct chela_store_claim *claim;
-    PGresult *row; /* owned: as it is now, read in the same transaction */
+    PGresult *row; /* owned: current row, read in the same transaction */
     bool busy;
 };
 
@@ -386,7 +388,7 @@ static int postgres_change_claim_it(struct chela_store_db *db, void *user,
     bool ignored;
     int rc = ch_pg_set_clock(db, err);
 
-    PQclear(k->row); /* of an attempt that failed */
+    PQclear(k->row); /* from a failed attempt */
     k->row = NULL;
     if (rc == 0 && c->create)
         rc = postgres_change_insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored,

@@ -1,4 +1,4 @@
-/* change.h -- everything that writes: one transaction of many changes. */
+/* change.h -- write: one transaction with many changes. */
 #ifndef CH_STORE_POSTGRES_CHANGE_H
 #define CH_STORE_POSTGRES_CHANGE_H
 #include "store/postgres/db.h"

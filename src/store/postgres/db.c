@@ -1,16 +1,18 @@
-/* db.c -- the database: opening it, its version, transactions.
+/* db.c -- open the database, check its version, run transactions.
  *
- * A transaction begins by noting its number in our row of `writers`, and holds
- * that row until it ends. So a COMMIT whose answer was lost is no riddle: the
- * next attempt waits for the row, and finds the number there (then it was
- * committed, and that was that) or not (then nothing of it was, and it is made
- * again). Before COMMIT was sent, a lost connection is an undone transaction.
+ * A transaction begins by storing its number in this store's row of `writers`,
+ * and locks that row until it ends. This settles a COMMIT whose answer was
+ * lost: the next attempt waits for the row. If the row has the number, the
+ * transaction was committed; otherwise nothing was, and the transaction runs
+ * again. A connection lost before COMMIT was sent means a rolled back
+ * transaction.
  *
- * What need not survive a loss of power is committed with synchronous_commit
- * off. A crash of the server, which this process outlives, may then take it
- * back: the next append does not fit and says so. The end of a run, which is
- * told, is not among that (CHELA_STORE_LAZY). A token must never be given
- * out twice, so leases are always taken with it on. */
+ * Changes that need not survive a power failure are committed with
+ * synchronous_commit off. A crash of the server, which this process survives,
+ * may then undo them: the next append does not fit and fails. The end of a run,
+ * which is reported to users, is always durable (see CHELA_STORE_LAZY). A token
+ * must never be issued twice, so leases are always taken with
+ * synchronous_commit on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -23,12 +25,12 @@
 #include "store/postgres/db.h"
 #include "store/postgres/link.h"
 
-#define STATEMENT_MS 8000 /* the server's own end of a statement, or of waiting for a lock */
-#define IDLE_MS 5000      /* of a transaction whose client is gone */
-#define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
+#define STATEMENT_MS 8000 /* the server's timeout for a statement or a lock */
+#define IDLE_MS 5000      /* server's timeout for a transaction whose client is gone */
+#define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */
 #define MIGRATION_LOCK 0x63686c61 /* "chla" */
 
-/* One step a version: steps[0] makes version 1 of nothing. */
+/* One step per version: steps[0] creates version 1. */
 static const char *const steps[] = {
     "CREATE TABLE chela.format(version integer NOT NULL);"
     "INSERT INTO chela.format VALUES(0);"
@@ -81,7 +83,7 @@ static int postgres_db_begin(struct chela_store_db *db, bool sync, long *fresh,
 }
 
 static void roll_back(struct chela_store_db *db) {
-    struct chela_error ignored = {0}; /* err holds what went wrong first */
+    struct chela_error ignored = {0}; /* err holds the first error */
     bool again = db->again;
 
     if (db->conn)
@@ -98,7 +100,7 @@ static int postgres_db_attempt(struct chela_store_db *db, bool sync,
 
     if (rc == 0)
         rc = postgres_db_begin(db, sync, &fresh, err);
-    if (rc == 0 && !fresh) { /* the attempt before this one got through */
+    if (rc == 0 && !fresh) { /* the previous attempt was committed */
         roll_back(db);
         return 0;
     }
@@ -168,8 +170,8 @@ static int postgres_db_check_version(struct chela_store_db *db, int64_t version,
     return 0;
 }
 
-/* Asked of the tables themselves: to_regclass() answers from a cache, which in
- * one transaction may not know what another has made meanwhile. */
+/* Query the tables: to_regclass() uses a cache, which in a transaction may not
+ * include what another transaction has created meanwhile. */
 static int exists(struct chela_store_db *db, const char *sql, bool *there,
                   struct chela_error *err) {
     PGresult *res;
@@ -182,7 +184,7 @@ static int exists(struct chela_store_db *db, const char *sql, bool *there,
     return 0;
 }
 
-/* 0: there is no store yet. */
+/* *version 0: the store does not exist yet. */
 static int postgres_db_read_version(struct chela_store_db *db, int64_t *version,
                                     struct chela_error *err) {
     PGresult *res;
@@ -226,12 +228,12 @@ static int climb(struct chela_store_db *db, int64_t version, struct chela_error 
     for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
         rc = ch_pg_script(db, steps[version], NULL, err);
     snprintf(sql, sizeof(sql), "UPDATE chela.format SET version = %d", CHELA_STORE_VERSION);
-    if (rc == CHELA_EPROTO) /* the server's words follow ours */
+    if (rc == CHELA_EPROTO) /* the server's message follows */
         return foreign(db, err);
     return rc == 0 ? ch_pg_script(db, sql, NULL, err) : rc;
 }
 
-/* All or nothing, and one process at a time. */
+/* In one transaction, and by one process at a time. */
 static int postgres_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     char sql[160];
     int64_t version;
@@ -240,7 +242,7 @@ static int postgres_db_migrate(struct chela_store_db *db, struct chela_error *er
              " pg_advisory_xact_lock(%d)", STATEMENT_MS, MIGRATION_LOCK);
     int rc = ch_pg_script(db, sql, NULL, err);
     if (rc == 0)
-        rc = postgres_db_read_version(db, &version, err); /* somebody else may have been first */
+        rc = postgres_db_read_version(db, &version, err); /* another process may have been first */
     if (rc == 0)
         rc = climb(db, version, err);
     if (rc == 0)
@@ -253,7 +255,7 @@ static int postgres_db_migrate(struct chela_store_db *db, struct chela_error *er
 /* --- opening ------------------------------------------------------------------------- */
 
 /* A password with an unescaped '@' or '/' ends up in another part of the URL,
- * from where messages would show it. */
+ * which messages would show. */
 static bool postgres_db_holds(const char *text, const char *stops) {
     return text && strpbrk(text, stops);
 }
@@ -279,7 +281,7 @@ static int postgres_db_describe(struct chela_store_db *db, struct chela_error *e
     if (bad)
         return ch_fail(err, CHELA_EINVAL,
                        "store postgres://...: expected postgres://USER@HOST:PORT/DATABASE, with "
-                       "other signs in a password written as %%XX");
+                       "special characters in a password written as %%XX");
     db->shown = ch_buf_take(&out);
     return 0;
 }
@@ -301,7 +303,7 @@ static int postgres_db_check_server(struct chela_store_db *db, const char **note
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is read-only",
                      db->shown);
     else if (strcmp(PQgetvalue(res, 0, 2), "off") == 0)
-        *note = "the PostgreSQL server has fsync = off: a loss of power may take accepted "
+        *note = "the PostgreSQL server has fsync = off: a power failure may lose accepted "
                 "messages (P1), let a once tool start again (P2), or damage the whole database";
     PQclear(res);
     return rc;
@@ -324,14 +326,14 @@ static int postgres_db_prepare(struct chela_store_db *db, const char **note,
                                      "it for writing once",
                                      db->shown, (long long)version)
                            : postgres_db_migrate(db, err);
-    if (rc == 0 && !db->read_only) /* of processes that ended long ago */
+    if (rc == 0 && !db->read_only) /* rows of processes that ended long ago */
         rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '1 day'",
                           NULL, err);
     return rc;
 }
 
-/* Nobody there is an error at once: the address may be wrong. A server that is
- * starting, or recovers from its own death, is waited for. */
+/* If no server answers, fail at once: the address may be wrong. Wait for a
+ * server that is starting or recovering from a crash. */
 static int postgres_db_open_when_ready(struct chela_store_db *db, const char **note,
                                        struct chela_error *err) {
     for (unsigned i = 0;; i++) {

@@ -1,9 +1,9 @@
-/* db.h -- the parts of libchela-store-postgres.so share one connection.
+/* db.h -- the connection shared by the files of libchela-store-postgres.so.
  *
- * Everything is in the schema `chela` of the database that the URL names:
- * `format` (the version), `sessions`, `records`, `inbox`, `outbox`, and
- * `writers`, where each open store notes the number of its newest transaction.
- * Times are milliseconds; those of leases are of the server's clock. */
+ * All tables are in the schema `chela` of the URL's database: `format` (the
+ * version), `sessions`, `records`, `inbox`, `outbox`, and `writers`, where each
+ * open store records the number of its newest transaction. Times are
+ * milliseconds; times of leases are of the server's clock. */
 #ifndef CH_STORE_POSTGRES_DB_H
 #define CH_STORE_POSTGRES_DB_H
 #include <libpq-fe.h>
@@ -13,16 +13,16 @@
 #include "chela/sys/store.h"
 
 struct chela_store_db {
-    PGconn *conn; /* owned; NULL after a loss, until the next call */
+    PGconn *conn; /* owned; NULL after a lost connection, until the next call */
     char *url;    /* owned; may hold a password */
-    char *shown;  /* owned: the same for messages, without it */
+    char *shown;  /* owned: the URL for messages, without the password */
     bool read_only;
-    bool again;      /* the last failure may pass: worth another attempt */
-    bool starting;   /* the server says that it is not ready yet */
-    char id[33];     /* in `writers` */
-    uint64_t number; /* of the newest transaction */
-    int64_t skew;    /* add it to our time to get the server's, ms */
-    int64_t due;     /* monotonic: when the call under way gives up */
+    bool again;      /* the last failure may be temporary: worth a retry */
+    bool starting;   /* the server reports that it is not ready yet */
+    char id[33];     /* this writer's id in `writers` */
+    uint64_t number; /* number of the newest transaction */
+    int64_t skew;    /* server time minus local time, ms */
+    int64_t due;     /* monotonic: when the current call gives up */
 };
 
 /* A parameter of a statement; text may be NULL. */
@@ -43,17 +43,18 @@ static inline struct ch_pg_arg ch_pg_number(int64_t number) {
     return (struct ch_pg_arg){.number = number, .is_number = true};
 }
 
-/* Rows one by one, whatever their number; fn returns non-zero to stop. */
+/* Called for each row; returns non-zero to stop. Rows are not collected in
+ * memory. */
 typedef int ch_pg_row_fn(const PGresult *row, void *user);
 
 int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, const char **note,
                struct chela_error *err);
 void ch_pg_close(struct chela_store_db *db);
-/* body may run more than once; what it did counts once. */
+/* body may run more than once; its changes take effect once. */
 int ch_pg_transact(struct chela_store_db *db, bool sync,
                    int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
                    void *user, struct chela_error *err);
-/* Learn how far the server's clock is from ours. */
+/* Measure the difference between the server's clock and the local one. */
 int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours);
 

@@ -1,10 +1,10 @@
-/* link.c -- the connection to the server: statements, rows, errors.
+/* link.c -- see link.h.
  *
- * libpq is used asynchronously, so that every wait has an end: an answer that
- * does not come within CH_LIMIT_STORE_ANSWER_MS costs the connection, and a
- * call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
- * Statements carry no state between transactions: nothing is prepared, and
- * settings are the transaction's, so a pooler may stand in between. */
+ * libpq is used asynchronously, so that every wait is bounded. The connection
+ * is closed if an answer takes longer than CH_LIMIT_STORE_ANSWER_MS, and a call
+ * ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does. There
+ * is no state between transactions: nothing is prepared, and settings are local
+ * to a transaction, so a connection pooler may be used. */
 #include "store/postgres/link.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "store/postgres/db.h"
 
-#define PAUSE_MS 50 /* before the second attempt; then twice as long, up to */
+#define PAUSE_MS 50 /* before the second attempt; doubled each time, up to */
 #define PAUSE_MAX_MS 1000
 
 enum { INT8_OID = 20, TEXT_OID = 25 };
@@ -76,7 +76,7 @@ static int postgres_link_code_of(const char *state, bool *again) {
     return CHELA_EIO;
 }
 
-/* What is left of libpq's words: one line. */
+/* Fail with libpq's message, reduced to one line. */
 static int postgres_link_lost(struct chela_store_db *db, struct chela_error *err) {
     const char *text = db->conn ? PQerrorMessage(db->conn) : "no connection";
     int rc = ch_fail(err, CHELA_ENET, "store %s: the connection was lost: %.*s", db->shown,
@@ -92,7 +92,7 @@ static int postgres_link_explain(struct chela_store_db *db, const PGresult *res,
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
-    if (!state) /* libpq's own: the server said nothing */
+    if (!state) /* an error of libpq, not of the server */
         return postgres_link_lost(db, err);
     int code = postgres_link_code_of(state, &db->again);
     ch_fail(err, code, "store %s: %s", db->shown, text ? text : state);
@@ -101,7 +101,7 @@ static int postgres_link_explain(struct chela_store_db *db, const PGresult *res,
     return code;
 }
 
-/* A failure to connect has no SQLSTATE in this version of the library. */
+/* In this version of libpq a failure to connect has no SQLSTATE. */
 static int postgres_link_explain_connect(struct chela_store_db *db, struct chela_error *err) {
     const char *text = PQerrorMessage(db->conn);
     bool auth = strstr(text, "authentication") || strstr(text, "no password") ||
@@ -119,7 +119,8 @@ static int postgres_link_explain_connect(struct chela_store_db *db, struct chela
 
 /* --- waiting ------------------------------------------------------------------ */
 
-/* Until the socket is ready: 0, or the connection is given up. */
+/* Wait until the socket is ready: 0, or the connection is closed and an error
+ * returned. */
 static int postgres_link_await(struct chela_store_db *db, short events, int64_t until,
                                struct chela_error *err) {
     struct pollfd p = {.fd = PQsocket(db->conn), .events = events};
@@ -137,7 +138,7 @@ static int postgres_link_await(struct chela_store_db *db, short events, int64_t 
     }
 }
 
-/* Until the next result can be had without waiting. */
+/* Wait until the next result is available. */
 static int postgres_link_receive(struct chela_store_db *db, struct chela_error *err) {
     int64_t until = postgres_link_now() + CH_LIMIT_STORE_ANSWER_MS;
     int unsent;
@@ -157,7 +158,7 @@ static void postgres_link_hush(void *user, const PGresult *notice) {
 }
 
 int ch_pg_connect(struct chela_store_db *db, struct chela_error *err) {
-    /* What stands behind dbname comes before what the URL says. */
+    /* Parameters after dbname override those of the URL. */
     static const char *const keys[] = {"tcp_user_timeout", "fallback_application_name", "dbname",
                                        "client_encoding", NULL};
     const char *const values[] = {"15000", "chela", db->url, "UTF8", NULL};
@@ -191,7 +192,7 @@ static bool went_well(const PGresult *res) {
            status == PGRES_SINGLE_TUPLE;
 }
 
-/* To the end of what was sent: the last result, or the first failure. */
+/* Receive all results: the last one, or the first failure. */
 static int postgres_link_collect(struct chela_store_db *db, PGresult **out,
                                  struct chela_error *err) {
     PGresult *kept = NULL, *next;
@@ -217,7 +218,7 @@ static int postgres_link_collect(struct chela_store_db *db, PGresult **out,
     return rc;
 }
 
-static void put_int64(char *to, int64_t v) { /* as the protocol has it */
+static void put_int64(char *to, int64_t v) { /* in network byte order */
     for (int i = 0; i < 8; i++)
         to[i] = (char)((uint64_t)v >> (56 - 8 * i) & 0xff);
 }
@@ -267,8 +268,8 @@ int ch_pg_script(struct chela_store_db *db, const char *sql, long *count,
 
 /* --- rows ------------------------------------------------------------------------- */
 
-/* Rows that nobody wants any more are not worth reading: the connection is
- * closed, the next call opens another. */
+/* If the caller stops early, the connection is closed instead of reading the
+ * remaining rows; the next call opens a new one. */
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err) {
     int rc = postgres_link_send(db, sql, args, n, err);

@@ -3,21 +3,21 @@
 #define CH_STORE_POSTGRES_LINK_H
 #include "store/postgres/db.h"
 
-void ch_pg_start(struct chela_store_db *db); /* a call begins: set due */
+void ch_pg_start(struct chela_store_db *db); /* begins a call: sets due */
 
 int ch_pg_connect(struct chela_store_db *db, struct chela_error *err);
 
 void ch_pg_drop(struct chela_store_db *db);
 
-/* May the failed call be tried once more? Waits a little first. */
+/* Whether the failed call may be retried. Waits a little first. */
 bool ch_pg_try_again(struct chela_store_db *db, unsigned attempt);
 
-/* One statement; *out, unless out is NULL, is the caller's to PQclear. */
+/* Run one statement. *out, unless out is NULL, belongs to the caller (PQclear). */
 int ch_pg_query(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                 PGresult **out, struct chela_error *err);
 
-/* Several statements without parameters; *count, unless NULL: the rows that the
- * last one changed. */
+/* Run several statements without parameters. *count, unless NULL, receives the
+ * number of rows that the last one changed. */
 int ch_pg_script(struct chela_store_db *db, const char *sql, long *count, struct chela_error *err);
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err);

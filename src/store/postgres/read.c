@@ -1,6 +1,5 @@
-/* read.c -- rows handed out one by one, each walk in a transaction that the
- * server keeps from writing. A walk that broke off before its first row is
- * begun again; after that it fails, since nobody wants a row twice. */
+/* read.c -- see read.h. A query that fails before its first row is repeated; a
+ * later failure is an error, since no row may be delivered twice. */
 #include "store/postgres/read.h"
 
 #include "base/buf.h"
@@ -21,7 +20,7 @@ static int postgres_read_attempt(struct chela_store_db *db, const struct ch_pg_r
         rc = ch_pg_script(db, ch_buf_str(&begin), NULL, err);
     if (rc == 0)
         rc = ch_pg_walk(db, r->sql, r->args, r->nargs, r->row, r->user, err);
-    if (rc == 0 && db->conn) /* it is gone if the walk was stopped */
+    if (rc == 0 && db->conn) /* NULL if the caller stopped the query */
         rc = ch_pg_script(db, "COMMIT", NULL, err);
     return rc;
 }
@@ -117,7 +116,7 @@ struct records {
     size_t seen;
 };
 
-/* A session without records from there on is one row of nulls. */
+/* A session without records from that seq on gives one row of nulls. */
 static int postgres_read_on_record(const PGresult *row, void *user) {
     struct records *w = user;
     struct chela_store_record r = {

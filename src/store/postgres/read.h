@@ -1,10 +1,9 @@
-/* read.h -- rows handed out one by one, each walk in a transaction that the server
- * keeps from writing. */
+/* read.h -- read rows one by one, each query in a read-only transaction. */
 #ifndef CH_STORE_POSTGRES_READ_H
 #define CH_STORE_POSTGRES_READ_H
 #include "store/postgres/db.h"
 
-/* A walk in a transaction of its own; *seen: rows that were handed on. */
+/* Run a query in its own transaction; *seen is the number of rows delivered. */
 int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const size_t *seen,
                struct chela_error *err);
 struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, const PGresult *res);

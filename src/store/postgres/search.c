@@ -1,9 +1,9 @@
-/* search.c -- words in what was said.
+/* search.c -- see search.h.
  *
- * The server picks the records whose JSON holds the words; whether they are in
- * what was said, and not in a name or an argument, is looked at here. A word
- * that JSON may write in several ways is left to the second look alone, and so
- * are texts that hold an escape by number. */
+ * The server selects the records whose JSON contains the words. This file then
+ * checks that the words are in the text of a message, and not in a name or an
+ * argument. Words that JSON may encode in several ways, and texts with numeric
+ * escapes, are only checked here. */
 #include "store/postgres/search.h"
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@
 #include "store/postgres/read.h"
 
 #define WORDS_MAX 16
-#define EXCERPT_BYTES 80 /* on each side of what was found */
+#define EXCERPT_BYTES 80 /* on each side of the match */
 
 struct searching {
     const struct chela_store_query *q;
@@ -24,7 +24,7 @@ struct searching {
     void *user;
     char *words[WORDS_MAX]; /* owned */
     size_t nwords;
-    size_t seen; /* rows looked at */
+    size_t seen; /* rows inspected */
     size_t left; /* hits wanted */
     struct ch_buf text;
 };
@@ -39,7 +39,7 @@ static void postgres_search_split(struct searching *s) {
     }
 }
 
-/* For LIKE; NULL: JSON may escape it. */
+/* The pattern for LIKE; NULL: JSON may escape the word. */
 static char *pattern(const char *word) {
     CH_BUF_AUTO out = {0};
 

@@ -1,4 +1,4 @@
-/* search.h -- words in what was said. */
+/* search.h -- search the texts of sessions for words. */
 #ifndef CH_STORE_POSTGRES_SEARCH_H
 #define CH_STORE_POSTGRES_SEARCH_H
 #include "store/postgres/db.h"

@@ -1,5 +1,4 @@
-/* change.c -- everything that writes: changes put into words for the script,
- * and the words that it answers. */
+/* change.c -- see change.h. */
 #include "store/redis/change.h"
 
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static void data(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
     ch_redis_add(cmd, c->data ? c->data : "", c->n);
 }
 
-/* "" stands for keeping what is there. */
+/* "" keeps the current value. */
 static void redis_change_optional(struct ch_redis_cmd *cmd, const char *s) {
     if (s)
         ch_redis_addf(cmd, "=%s", s);
@@ -32,7 +31,7 @@ static void redis_change_optional(struct ch_redis_cmd *cmd, const char *s) {
         redis_change_text(cmd, "");
 }
 
-/* "SEQ TYPE TS SUM DATA", without a copy of the data in between. */
+/* Add "SEQ TYPE TS SUM DATA" without an extra copy of the data. */
 static void record(struct ch_redis_cmd *cmd, const struct chela_store_record *r) {
     CH_BUF_AUTO head = {0};
 
@@ -148,7 +147,7 @@ static const struct {
     {"busy", CHELA_EBUSY},
 };
 
-/* False: no word of ours. */
+/* False: an unknown word. */
 static bool redis_change_code_of(struct ch_sv word, int *out) {
     for (size_t i = 0; i < CH_LEN(answers); i++)
         if (ch_sv_is(word, answers[i].word)) {
@@ -165,8 +164,7 @@ static bool redis_change_needs_clock(const struct chela_store_change *c, size_t 
     return false;
 }
 
-/* Whether an answer means that it is on the disk is the server's setting: sync
- * changes nothing. */
+/* sync has no effect: the server's settings decide when data is on disk. */
 int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
                     int sync, struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};

@@ -1,5 +1,4 @@
-/* change.h -- everything that writes: changes put into words for the script, and the
- * words that it answers. */
+/* change.h -- write: encode changes for the script, and decode its answers. */
 #ifndef CH_STORE_REDIS_CHANGE_H
 #define CH_STORE_REDIS_CHANGE_H
 #include "store/redis/db.h"

@@ -1,12 +1,14 @@
-/* db.c -- the database: opening it, what it does with its data, transactions.
+/* db.c -- open the database, check the durability of the server, run
+ * transactions.
  *
- * A transaction is one call of the script in script.c, under our name and a
- * number. A call whose answer was lost is sent again with the same number, and
- * the script knows whether it was there before: so it takes effect once.
+ * A transaction is one call of the script in script.c with this writer's id and
+ * a number. If the answer was lost, the call is sent again with the same
+ * number. The script recognizes the number, so the transaction takes effect
+ * once.
  *
- * Redis answers from memory. What it has written by then is a setting of the
- * server, so it is asked for when the store is opened, and what does not hold
- * under it is said in a note. */
+ * Redis answers from memory. The server's settings decide what is on disk by
+ * then, so they are queried when the store is opened, and guarantees that do
+ * not hold are stated in a note. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@
 #include "store/redis/link.h"
 #include "store/redis/url.h"
 
-#define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
+#define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */
 
 /* --- transactions ---------------------------------------------------------------- */
 
@@ -120,9 +122,9 @@ int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours) {
     return __builtin_add_overflow(ours, db->skew, &theirs) ? ours : theirs;
 }
 
-/* --- what the server does with its data ------------------------------------------------ */
+/* --- durability of the server --------------------------------------------------------- */
 
-/* "name:value" of INFO; "" if there is none. */
+/* The value of "name:value" in INFO; "" if absent. */
 static struct ch_sv redis_db_field(const redisReply *info, const char *name) {
     struct ch_sv rest = ch_sv(info->str, info->len);
 
@@ -135,9 +137,9 @@ static struct ch_sv redis_db_field(const redisReply *info, const char *name) {
     return CH_SV("");
 }
 
-/* Owned; "" if the server does not say. */
+/* Owned by the caller; "" if the server does not tell. */
 static char *setting(struct chela_store_db *db, const char *words) {
-    struct chela_error ignored = {0}; /* of a service that lets nobody look */
+    struct chela_error ignored = {0}; /* hosted services may refuse the query */
     redisReply *r = NULL;
     char *value = NULL;
 
@@ -225,7 +227,7 @@ static int redis_db_check_version(struct chela_store_db *db, const redisReply *r
     return 0;
 }
 
-/* What version 2 added needs no change of what was there. */
+/* Version 2 needs no change of existing data. */
 static int raise_version(struct chela_store_db *db, struct chela_error *err) {
     CH_BUF_AUTO words = {0};
     redisReply *r = NULL;
@@ -253,7 +255,7 @@ static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) 
         rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
     if (rc < 0)
         return rc;
-    if (r->type != REDIS_REPLY_NIL) /* for a reader it may well be empty */
+    if (r->type != REDIS_REPLY_NIL) /* a reader may find an empty database */
         rc = redis_db_check_version(db, r, &version, err);
     freeReplyObject(r);
     return rc == 0 && !db->read_only && version < CHELA_STORE_VERSION ? raise_version(db, err) : rc;
@@ -287,8 +289,8 @@ static int try_open(struct chela_store_db *db, struct chela_error *err) {
     return rc == 0 ? redis_db_prepare(db, err) : rc;
 }
 
-/* Nobody there is an error at once: the address may be wrong. A server that is
- * still reading its data is waited for. */
+/* If no server answers, fail at once: the address may be wrong. Wait for a
+ * server that is still loading its data. */
 static int redis_db_open_when_ready(struct chela_store_db *db, struct chela_error *err) {
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};

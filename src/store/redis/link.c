@@ -1,10 +1,10 @@
-/* link.c -- the connection to the server: commands, answers, errors.
+/* link.c -- see link.h.
  *
- * hiredis resolves, connects and parses; bytes are moved here, so that every
- * wait has an end and no signal comes of a connection that is gone: an answer
- * that does not come within CH_LIMIT_STORE_ANSWER_MS costs the connection, and
- * a call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
- * What an answer may hold is bounded before it is stored. */
+ * hiredis resolves, connects and parses; this file reads and writes the socket,
+ * so that every wait is bounded and a closed connection raises no signal. The
+ * connection is closed if an answer takes longer than CH_LIMIT_STORE_ANSWER_MS,
+ * and a call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server
+ * does. The size of an answer is checked before it is stored. */
 #include "store/redis/link.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "store/redis/db.h"
 
-#define PAUSE_MS 50 /* before the second attempt; then twice as long, up to */
+#define PAUSE_MS 50 /* before the second attempt; doubled each time, up to */
 #define PAUSE_MAX_MS 1000
 
 static int64_t redis_link_now(void) {
@@ -76,15 +76,15 @@ void ch_redis_add_words(struct ch_redis_cmd *cmd, const char *words) {
 /* --- errors -------------------------------------------------------------------- */
 
 static const struct {
-    const char *start; /* of the server's words */
+    const char *start; /* start of the server's message */
     int code;
-    bool again, anew; /* it may pass; with another connection */
+    bool again, anew; /* worth a retry; with a new connection */
 } errors[] = {
     {"LOADING", CHELA_ENET, true, true},
     {"MASTERDOWN", CHELA_ENET, true, true},
     {"NOREPLICAS", CHELA_ENET, true, false},
-    {"BUSY", CHELA_EBUSY, true, false}, /* with somebody's script */
-    {"NOSCRIPT", CHELA_ENET, true, true}, /* it forgot ours; connecting tells it again */
+    {"BUSY", CHELA_EBUSY, true, false}, /* running another client's script */
+    {"NOSCRIPT", CHELA_ENET, true, true}, /* script unknown; reconnecting loads it */
     {"ERR max number of clients", CHELA_EBUSY, true, true},
     {"NOAUTH", CHELA_EAUTH, false, true},
     {"WRONGPASS", CHELA_EAUTH, false, true},
@@ -93,11 +93,11 @@ static const struct {
     {"NOPERM", CHELA_EPERM, false, false},
     {"READONLY", CHELA_EPERM, false, true},
     {"OOM", CHELA_ELIMIT, false, false},
-    {"MISCONF", CHELA_EIO, false, false}, /* it cannot write to its disk */
+    {"MISCONF", CHELA_EIO, false, false}, /* the server cannot write to its disk */
     {"MOVED", CHELA_EPROTO, false, false},
     {"CLUSTERDOWN", CHELA_EPROTO, false, false},
     {"CROSSSLOT", CHELA_EPROTO, false, false},
-    {"WRONGTYPE", CHELA_EPROTO, false, false}, /* keys of somebody else */
+    {"WRONGTYPE", CHELA_EPROTO, false, false}, /* keys of another program */
     {"ERR DB index", CHELA_ENOENT, false, true},
     {"ERR invalid DB index", CHELA_ENOENT, false, true},
 };
@@ -127,7 +127,7 @@ static int redis_link_lost(struct chela_store_db *db, const char *why, struct ch
 }
 
 int ch_redis_strange(struct chela_store_db *db, struct chela_error *err) {
-    ch_redis_drop(db); /* who knows what comes next */
+    ch_redis_drop(db); /* the state of the connection is unknown */
     return ch_fail(err, CHELA_EPROTO, "store %s: an answer that Redis does not give", db->shown);
 }
 
@@ -140,7 +140,8 @@ static int redis_link_too_large(struct chela_store_db *db, struct chela_error *e
 
 /* --- waiting ------------------------------------------------------------------- */
 
-/* Until the socket is ready: 0, or the connection is given up. */
+/* Wait until the socket is ready: 0, or the connection is closed and an error
+ * returned. */
 static int redis_link_await(struct chela_store_db *db, short events, int64_t until,
                             struct chela_error *err) {
     struct pollfd p = {.fd = db->conn->fd, .events = events};
@@ -182,7 +183,7 @@ int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct ch
 
     if (!db->conn)
         return redis_link_lost(db, "no connection", err);
-    /* One packet, unless it is large: then a copy would cost more. */
+    /* Send one packet, unless the data is large: copying would cost more. */
     if (cmd->args.n > 65536) {
         int rc = send_all(db, head, (size_t)n, err);
         return rc < 0 ? rc : send_all(db, ch_buf_str(&cmd->args), cmd->args.n, err);
@@ -193,7 +194,7 @@ int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct ch
     return send_all(db, ch_buf_str(&all), all.n, err);
 }
 
-/* Some more bytes for the parser. */
+/* Read more bytes for the parser. */
 static int redis_link_feed(struct chela_store_db *db, size_t *total, struct chela_error *err) {
     char bytes[16384];
     int rc = redis_link_await(db, POLLIN, redis_link_now() + CH_LIMIT_STORE_ANSWER_MS, err);
@@ -257,7 +258,8 @@ typedef size_t array_length;
 typedef int array_length;
 #endif
 
-/* The parser would make room for as many as the server says there are. */
+/* The parser would allocate as many elements as the server announces: limit
+ * them. */
 static void *make_array(const redisReadTask *task, array_length n) {
     const struct chela_store_db *db = task->privdata;
 

@@ -5,28 +5,29 @@
 
 void ch_redis_add(struct ch_redis_cmd *cmd, const char *p, size_t n);
 void ch_redis_addf(struct ch_redis_cmd *cmd, const char *fmt, ...) CHELA_PRINTF(2, 3);
-void ch_redis_add_words(struct ch_redis_cmd *cmd, const char *words); /* between spaces */
+void ch_redis_add_words(struct ch_redis_cmd *cmd, const char *words); /* space-separated */
 
-void ch_redis_start(struct chela_store_db *db); /* a call begins: set due */
+void ch_redis_start(struct chela_store_db *db); /* begins a call: sets due */
 
 int ch_redis_connect(struct chela_store_db *db, struct chela_error *err);
 
 void ch_redis_drop(struct chela_store_db *db);
 
-/* May the failed call be tried once more? Waits a little first. */
+/* Whether the failed call may be retried. Waits a little first. */
 bool ch_redis_try_again(struct chela_store_db *db, unsigned attempt);
 
-/* Several may be sent before the first answer is taken. */
+/* Send a command. Several may be sent before the first answer is received. */
 int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct chela_error *err);
 
-/* *out is the caller's to freeReplyObject; an error of the server is err. */
+/* Receive an answer. *out belongs to the caller (freeReplyObject); an error of
+ * the server goes to err. */
 int ch_redis_receive(struct chela_store_db *db, redisReply **out, struct chela_error *err);
 
-/* Words of a command without data, sent and answered. */
+/* Send a command without data, given as words, and receive its answer. */
 int ch_redis_ask(struct chela_store_db *db, const char *words, redisReply **out,
                  struct chela_error *err);
 
-/* An answer that is none of what was asked for. */
+/* Fail because of an answer of unexpected form. */
 int ch_redis_strange(struct chela_store_db *db, struct chela_error *err);
 
 #endif

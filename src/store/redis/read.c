@@ -1,7 +1,7 @@
-/* read.c -- rows and records handed out one by one, asked for in pieces.
+/* read.c -- see read.h.
  *
- * A walk that broke off goes on where it was: what was read is remembered by
- * its number, and nothing is handed out twice. */
+ * An interrupted query continues where it stopped: it remembers the number of
+ * the last item, so nothing is delivered twice. */
 #include "store/redis/read.h"
 
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #include "store/redis/db.h"
 #include "store/redis/link.h"
 
-#define RECORDS 256        /* asked for at a time, while they are small */
-#define LARGE (8 * CH_MB)  /* together: then one by one */
+#define RECORDS 256        /* requested at a time, while they are small */
+#define LARGE (8 * CH_MB)  /* total size above which records are requested one by one */
 
-/* Try until it works or the call's time is over. */
+/* Retry until success or until the call's time is over. */
 static int persist(struct chela_store_db *db,
                    int (*step)(struct chela_store_db *db, void *user, struct chela_error *err),
                    void *user, struct chela_error *err) {
@@ -58,7 +58,7 @@ static uint64_t redis_read_count(const redisReply *r, size_t i) {
     return strtoull(r->element[i]->str, NULL, 10);
 }
 
-struct batch { /* of hashes: one answer for each key, NULL before */
+struct batch { /* hashes: one answer per key */
     const char *kind, *fields;
     size_t nfields;
     char *const *keys;
@@ -89,7 +89,7 @@ static int redis_read_fetch(struct chela_store_db *db, void *user, struct chela_
     for (size_t i = 0; rc == 0 && i < b->n; i++)
         rc = ch_redis_receive(db, &b->rows[i], err);
     if (rc < 0)
-        ch_redis_drop(db); /* answers that nobody took may be under way */
+        ch_redis_drop(db); /* unread answers may be in transit */
     return rc;
 }
 
@@ -143,11 +143,11 @@ int ch_redis_session(struct chela_store_db *db, const char *key, chela_store_ses
     return ch_redis_row(db, key, 0, fn, user, err);
 }
 
-/* --- walks over many ----------------------------------------------------------------- */
+/* --- queries over many rows -------------------------------------------------------------- */
 
-struct names { /* what a sorted set holds, in its order */
+struct names { /* the members of a sorted set, in order */
     const char *command, *set;
-    const char *max; /* of the score; NULL: all */
+    const char *max; /* highest score; NULL: all */
     char **list;     /* owned */
     size_t n;
 };
@@ -199,7 +199,7 @@ static int redis_read_walk(struct chela_store_db *db, struct batch *b, char *con
         b->n = CH_MIN(n - at, (size_t)CH_LIMIT_STORE_BATCH);
         rc = persist(db, redis_read_fetch, b, err);
         for (size_t i = 0; rc == 0 && !stop && i < b->n; i++)
-            if (is_hash(rows[i], b->nfields)) /* else it is gone by now */
+            if (is_hash(rows[i], b->nfields)) /* otherwise deleted meanwhile */
                 stop = fn(db, b->keys[i], rows[i], user);
         drop_rows(b);
     }
@@ -237,7 +237,8 @@ static void keep_prefix(struct names *names, const char *prefix) {
     names->n = kept;
 }
 
-/* All names at once: a session that is changed meanwhile would move. */
+/* Read all names at once: a session that changes meanwhile would move in the
+ * order. */
 int ch_redis_list(struct chela_store_db *db, const struct chela_store_filter *filter,
                   chela_store_session_fn *fn, void *user, struct chela_error *err) {
     struct names names = {.command = "ZREVRANGE", .set = "sessions"};
@@ -350,7 +351,7 @@ static int fetch_piece(struct chela_store_db *db, void *user, struct chela_error
     ch_buf_release(&cmd.args);
     if (rc == 0)
         rc = ch_redis_receive(db, &p->r, err);
-    if (rc == CHELA_ELIMIT && p->n > 1) { /* one by one, then */
+    if (rc == CHELA_ELIMIT && p->n > 1) { /* continue one by one */
         p->n = 1;
         db->again = true;
     }
@@ -363,7 +364,7 @@ static bool redis_read_record(const redisReply *r, struct chela_store_record *ou
     unsigned long long parts[4];
 
     for (size_t i = 0; at && i < CH_LEN(parts); i++) {
-        parts[i] = strtoull(at, &end, 10); /* "-5" is read as its complement */
+        parts[i] = strtoull(at, &end, 10); /* strtoull reads "-5" as its complement */
         at = end != at && *end == ' ' ? end + 1 : NULL;
     }
     if (!at)

@@ -1,9 +1,10 @@
-/* read.h -- rows and records handed out one by one, asked for in pieces. */
+/* read.h -- read rows and records, delivered one by one and requested in
+ * batches. */
 #ifndef CH_STORE_REDIS_READ_H
 #define CH_STORE_REDIS_READ_H
 #include "store/redis/db.h"
 
-/* token, unless 0, is shown instead of the row's. */
+/* token, unless 0, replaces the row's token. */
 int ch_redis_row(struct chela_store_db *db, const char *key, uint64_t token,
                  chela_store_session_fn *fn, void *user, struct chela_error *err);
 

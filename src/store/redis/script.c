@@ -1,16 +1,15 @@
-/* script.c -- a transaction, as the server runs it: all of it or nothing, and
- * nobody in between.
+/* script.c -- the transaction script, which the server runs atomically.
  *
  * ARGV: prefix, writer, number, ttl, then the changes one after the other, each
- * a name and what it needs. The answer is a word for each change. It is kept
- * under the writer's name with the number: a transaction that is sent again,
- * because its answer was lost, gets the same answer and changes nothing; one
- * that arrives after a later one is refused.
+ * a name and its arguments. The answer is one word per change and is stored
+ * under the writer's id with the number. A transaction that is sent again
+ * because its answer was lost gets the same answer and changes nothing. A
+ * transaction that arrives after a later one is refused.
  *
- * A token is at least the server's time in microseconds: a server that came
- * back without its newest data does not give out a token twice.
+ * A token is at least the server's time in microseconds: a server that restarts
+ * without its newest data does not issue a token twice.
  *
- * Numbers of Lua are doubles; those here are below 2^53, and tokens are
+ * Lua's numbers are doubles; the numbers here are below 2^53, and tokens are
  * compared as text. */
 #include "store/redis/db.h"
 
@@ -168,7 +167,7 @@ const char ch_redis_script[] =
     "  return #old > 0 and 'ok' or 'absent'\n"
     "end\n"
 
-    /* Notes are in the order of their names: all have the same score. */
+    /* Notes are sorted by name: all have the same score. */
     "local function forget(id)\n"
     "  local key = call('HGET', prefix .. 'n:' .. id, 'key')\n"
     "  if not key then return 'absent' end\n"

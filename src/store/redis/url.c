@@ -1,9 +1,9 @@
-/* url.c -- redis://[USER[:PASSWORD]@]HOST[:PORT][/NUMBER][?ttl=30d&...].
+/* url.c -- parse redis://[USER[:PASSWORD]@]HOST[:PORT][/NUMBER][?ttl=30d&...].
  *
- * Parameters: ttl (seconds, or with s m h d: how long an unchanged session is
- * kept), prefix (of all keys), password_file (its first line; better than a
- * password that others see in a command line). Messages repeat nothing of the
- * URL, since a password may be in any part of one that is written wrongly. */
+ * Parameters: ttl (seconds, or with a unit s m h d: how long an unchanged
+ * session is kept), prefix (of all keys), password_file (the password is its
+ * first line; command lines are visible to other users). Messages contain no
+ * part of the URL, since in a malformed URL a password may be anywhere. */
 #include "store/redis/url.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static int redis_url_hex(char c) {
                                   : -1;
 }
 
-/* NULL: not written as it should be. */
+/* NULL: invalid escapes. */
 static char *redis_url_decode(struct ch_sv s) {
     CH_BUF_AUTO out = {0};
 
@@ -75,7 +75,7 @@ static int parse_login(struct ch_sv login, struct ch_redis_url *u, struct chela_
     return u->user && u->password ? 0 : redis_url_bad(err, "the user or the password");
 }
 
-/* [::1]:6379, host:6379, host */
+/* Accepts [::1]:6379, host:6379, host. */
 static int parse_address(struct ch_sv at, struct ch_redis_url *u, struct chela_error *err) {
     struct ch_sv rest = at, host;
     long long port = 6379;

@@ -1,7 +1,7 @@
-/* change.c -- everything that writes: one transaction of many changes.
+/* change.c -- see change.h.
  *
- * A change looks at its guard first and then writes, so that one which is
- * refused leaves nothing to be undone, and the others stand. */
+ * A change checks its guard before it writes: a refused change needs no undo,
+ * and the other changes of the transaction remain. */
 #include "store/sqlite/change.h"
 
 #include "store/sqlite/db.h"
@@ -28,10 +28,10 @@ struct row {
     int64_t id;
     uint64_t token, last;
     int64_t until;
-    bool held; /* somebody's name is on the lease */
+    bool held; /* the lease has an owner */
 };
 
-/* CHELA_ENOENT without an error of the database: there is none. */
+/* CHELA_ENOENT without an error of the database: no such session. */
 static int sqlite_change_find(struct chela_store_db *db, const char *key, struct row *row,
                               bool *there, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
@@ -51,7 +51,7 @@ static int sqlite_change_find(struct chela_store_db *db, const char *key, struct
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
-/* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
+/* --- changes: return 0 or an error of the database; c->rc is the change's own -------- */
 
 static int sqlite_change_add_record(struct chela_store_db *db, int64_t session,
                                     const struct chela_store_record *r, struct chela_error *err) {
@@ -181,7 +181,7 @@ static int drop_by_id(struct chela_store_db *db, enum statement which, int64_t f
     return ch_sqlite_step(db, stmt, err);
 }
 
-/* What the index knows of it goes too; there may be no index. */
+/* Remove the session from the search index, if there is one. */
 static void drop_words(struct chela_store_db *db, int64_t session) {
     char *text = sqlite3_mprintf("DELETE FROM words WHERE rowid BETWEEN %lld AND %lld;"
                                  "DELETE FROM indexed WHERE session = %lld",
@@ -231,7 +231,7 @@ static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_sto
     return rc;
 }
 
-/* One row, named by the change's id. */
+/* Change the one row that the change's id names. */
 static int alter(struct chela_store_db *db, struct chela_store_change *c, enum statement which,
                  struct chela_error *err) {
     int rc = drop_by_key(db, which, c->id, err);

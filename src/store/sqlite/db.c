@@ -1,13 +1,13 @@
-/* db.c -- the file: making it, opening it, its version, transactions.
+/* db.c -- create and open the file, check its version, run transactions.
  *
- * A new database is made under another name and then linked to its own, so a
- * file that is there is never half made: an empty or cut one is damage and is
- * refused as such, never taken for a fresh start.
+ * A new database is created under another name and then linked to its final
+ * name, so an existing file is never incomplete. An empty or truncated file is
+ * damage and is rejected, never treated as new.
  *
- * The journal mode is WAL. A transaction that must survive a loss of power is
- * committed with synchronous=FULL (one fsync), others with NORMAL (none): they
- * are safe from the death of the process at once, and reach the disk with the
- * next that is synced, because a WAL is one sequence. */
+ * The journal mode is WAL. A transaction that must survive a power failure is
+ * committed with synchronous=FULL (one fsync), others with NORMAL (none). The
+ * latter survive the death of the process at once, and reach the disk with the
+ * next synced transaction, because a WAL is sequential. */
 #include "store/sqlite/db.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "base/mem.h"
 
 #define APPLICATION 0x63686c61 /* "chla" */
-#define BUSY_MS 5000           /* another process is waited for */
+#define BUSY_MS 5000           /* wait for another process */
 
 #define NOTES_TABLE /* from format 2 on */                                             \
     "CREATE TABLE IF NOT EXISTS notes(id TEXT PRIMARY KEY, key TEXT NOT NULL,"        \
@@ -69,8 +69,8 @@ static int sqlite_db_code_of(int rc) {
     return CHELA_EIO;
 }
 
-/* Why a file of ours cannot be used; NULL: no reason to be seen. Nothing is
- * opened to find out: closing it again would give up this process's locks. */
+/* The reason why a file cannot be used; NULL: none visible. The file is not
+ * opened: closing it would release this process's locks. */
 static const char *trouble_with(const char *file, const char **verb) {
     struct stat st;
 
@@ -85,7 +85,7 @@ static const char *trouble_with(const char *file, const char **verb) {
     return faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
 }
 
-/* SQLite does not say which of its files it has no access to. */
+/* SQLite does not tell which of its files is inaccessible. */
 static bool name_culprit(struct chela_store_db *db, struct chela_error *err) {
     static const char *const ends[] = {"", "-wal", "-shm"};
 
@@ -185,14 +185,14 @@ int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
         rc = sqlite_db_run(db, S_COMMIT, err);
     if (rc < 0 && !sqlite3_get_autocommit(db->db)) {
         struct chela_error ignored = {0};
-        sqlite_db_run(db, S_ROLLBACK, &ignored); /* err holds what went wrong first */
+        sqlite_db_run(db, S_ROLLBACK, &ignored); /* err holds the first error */
     }
     return rc;
 }
 
 /* --- opening ------------------------------------------------------------------- */
 
-/* A name like "file:x?mode=rw" is taken for a URI; a path never is. */
+/* A name such as "file:x?mode=rw" counts as a URI; a path never does. */
 static char *as_path(const char *target) {
     CH_BUF_AUTO path = {0};
 
@@ -237,11 +237,11 @@ static void sync_directory(const char *path) {
 
     if (fd < 0)
         return;
-    fsync(fd); /* what a file system cannot do, it says here; the file itself is synced */
+    fsync(fd); /* may fail on some file systems; the file itself is synced */
     close(fd);
 }
 
-/* Readable by its owner alone: a conversation is private. */
+/* Readable only by its owner: conversations are private. */
 static int make_file(const char *name, const char *shown, struct chela_error *err) {
     int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -253,12 +253,12 @@ static int make_file(const char *name, const char *shown, struct chela_error *er
     return 0;
 }
 
-/* Somebody else may make it at the same time: whoever is first wins. */
+/* Another process may create the file at the same time: the first one wins. */
 static int sqlite_db_create(struct chela_store_db *db, const char *path, struct chela_error *err) {
     CH_BUF_AUTO name = {0};
 
     ch_buf_addf(&name, "%s.new-%ld", path, (long)getpid());
-    unlink(ch_buf_str(&name)); /* of a process that died with our number */
+    unlink(ch_buf_str(&name)); /* left by a dead process with the same pid */
     int rc = make_file(ch_buf_str(&name), db->path, err);
     if (rc < 0)
         return rc;
@@ -290,7 +290,7 @@ static int sqlite_db_number(struct chela_store_db *db, const char *question, int
     return rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
-/* A step for each version, in one transaction; somebody else may have been
+/* Run one step per version in one transaction; another process may have been
  * first. */
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE};
@@ -354,8 +354,8 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)
         rc = sqlite_db_migrate(db, err);
-    /* Emptying the WAL whenever a short-lived process leaves would cost more
-     * syncs than its work; it is done once in a thousand pages. */
+    /* A checkpoint at every close would cost short-lived processes more syncs
+     * than their work; SQLite checkpoints every thousand pages. */
     if (rc == 0)
         sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     if (rc == 0)

@@ -1,10 +1,10 @@
-/* db.h -- the parts of libchela-store-sqlite.so share one connection.
+/* db.h -- the connection shared by the files of libchela-store-sqlite.so.
  *
  * Tables: `sessions`, one row each; `records`, whose rowid is session * 2^40 +
- * seq, so that a journal lies together and needs no index; `inbox`, `outbox`, `notes`.
- * `words`, the full text index, is made by the first search and then follows
- * the journals when somebody searches again, so that appending never pays for
- * it. Times are milliseconds. */
+ * seq, so that the records of a journal are adjacent and need no index;
+ * `inbox`, `outbox`, `notes`. `words`, the full text index, is created by the
+ * first search and updated by later searches, so that appending does not pay
+ * for it. Times are milliseconds. */
 #ifndef CH_STORE_SQLITE_DB_H
 #define CH_STORE_SQLITE_DB_H
 #include <sqlite3.h>
@@ -15,7 +15,7 @@
 #define SEQ_BITS 40
 #define SEQ_MAX (((int64_t)1 << SEQ_BITS) - 1)
 
-/* X(name, sql): prepared when first used, kept until the database is closed */
+/* X(name, sql): prepared at first use, kept until the database is closed */
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                \
     X(COMMIT, "COMMIT")                                                                        \
@@ -74,9 +74,9 @@ enum statement {
 
 struct chela_store_db {
     sqlite3 *db; /* owned */
-    char *path;  /* owned: as the user named it, for messages */
+    char *path;  /* owned: as the user gave it, for messages */
     bool read_only;
-    int64_t version; /* of the format it was opened with */
+    int64_t version; /* version of the file's format */
     bool synced; /* synchronous is FULL now */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
@@ -84,15 +84,14 @@ struct chela_store_db {
 int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **out,
                    const char **note, struct chela_error *err);
 void ch_sqlite_close(struct chela_store_db *db);
-/* SQLite's words for rc, as an error of ours that names the file. */
+/* Convert SQLite's error rc to a struct chela_error that names the file. */
 int ch_sqlite_fail(struct chela_store_db *db, int rc, struct chela_error *err);
-/* A statement that is ready to be bound; NULL: err says why. Whoever got it
- * resets it. */
+/* A statement ready to be bound; NULL: see err. The caller resets it. */
 sqlite3_stmt *ch_sqlite_take(struct chela_store_db *db, enum statement which,
                              struct chela_error *err);
-/* Run one that gives no row, and reset it. */
+/* Run a statement that returns no row, and reset it. */
 int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_error *err);
-/* A write transaction; end: commits what went well, undoes what did not. */
+/* A write transaction; end commits it if rc is 0, otherwise rolls it back. */
 int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
 

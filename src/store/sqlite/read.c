@@ -1,4 +1,4 @@
-/* read.c -- rows handed out one by one. */
+/* read.c -- see read.h. */
 #include "store/sqlite/read.h"
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ static struct chela_store_session sqlite_read_session_of(sqlite3_stmt *s) {
     };
 }
 
-/* SQLITE_ROW: the walk was stopped. */
+/* SQLITE_ROW: the caller stopped the query. */
 static int sqlite_read_finish(struct chela_store_db *db, sqlite3_stmt *stmt, int rc,
                               struct chela_error *err) {
     sqlite3_reset(stmt);

@@ -1,4 +1,4 @@
-/* read.h -- rows handed out one by one. */
+/* read.h -- read rows, delivered one by one. */
 #ifndef CH_STORE_SQLITE_READ_H
 #define CH_STORE_SQLITE_READ_H
 #include "store/sqlite/db.h"

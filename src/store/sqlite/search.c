@@ -1,9 +1,9 @@
-/* search.c -- words in what was said.
+/* search.c -- see search.h.
  *
- * The index holds trigrams, so that it finds parts of words and languages
- * without spaces. It is brought up to date before a search, from where it was
- * left the last time. Words of one or two characters are not in it: they are
- * looked for in what the others found, or else in every text. */
+ * The index holds trigrams, so that it finds parts of words and works for
+ * languages without spaces. It is updated before a search, from where the last
+ * update ended. It does not contain words of one or two characters: these are
+ * searched in the texts that the other words match, or else in every text. */
 #include "store/sqlite/search.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "store/sqlite/db.h"
 
 #define WORDS_MAX 16
-#define EXCERPT_BYTES 80 /* on each side of what was found */
+#define EXCERPT_BYTES 80 /* on each side of the match */
 
 static int sqlite_search_prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
                                  struct chela_error *err) {
@@ -94,11 +94,11 @@ static int update_index(struct chela_store_db *db, const struct chela_store_quer
     return ch_sqlite_end(db, rc, err);
 }
 
-/* --- the question ----------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------- */
 
 struct words {
-    struct ch_buf match; /* of FTS5: the words of three characters and more */
-    char *rest[WORDS_MAX]; /* owned: "%w%" for LIKE */
+    struct ch_buf match; /* FTS5 query: the words of three or more characters */
+    char *rest[WORDS_MAX]; /* owned: "%w%" for LIKE, for shorter words */
     size_t nrest;
 };
 
@@ -180,7 +180,8 @@ static int sqlite_search_ask(struct chela_store_db *db, const struct chela_store
     return 0;
 }
 
-/* Without a match of the index there is no snippet: the text around the word. */
+/* Without an index match FTS5 gives no snippet: cut out the text around the
+ * word. */
 static void sqlite_search_cut_out(struct ch_buf *out, const char *text, const char *pattern) {
     CH_AUTOFREE char *word = ch_strndup(pattern + 1, strlen(pattern) - 2);
     const char *at = strcasestr(text, word);

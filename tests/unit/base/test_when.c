@@ -129,7 +129,7 @@ static const struct {
     {"30-10 * * * *", "column 1: the range ends before it begins"},
     {"*/0 * * * *", "column 3: a step is 1 to 59"},
     {"*/x * * * *", "column 3: a step is 1 to 59"},
-    {"1?2 * * * *", "column 2: '?' does not belong into a minute"},
+    {"1?2 * * * *", "column 2: '?' is not allowed in a minute"},
     {"-5 * * * *", "column 1: a minute is missing"},
     {"0 0 31 2,4 *", "column 1: there is no such day in any year"},
     {"1e9 * * * *", "column 1: '1e9' is no minute"},

@@ -322,13 +322,13 @@ static const struct {
      "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE, not number"},
     {"databases: {'a b': 'sqlite:x'}", "1:13: databases: expected 1 to 64 letters, digits, _ or -"},
     {"databases: {d: 'postgres://u:secret@h/x'}",
-     "1:16: databases: a password does not belong into this file: write "
+     "1:16: databases: a password must not be in this file: write "
      "postgres://USER:${VARIABLE}@HOST/DATABASE"},
     {"databases: {d: 'postgresql://u:${X}y@h/x'}",
-     "1:16: databases: a password does not belong into this file: write "
+     "1:16: databases: a password must not be in this file: write "
      "postgres://USER:${VARIABLE}@HOST/DATABASE"},
     {"databases: {d: 'postgres://u@h/x?password=secret'}",
-     "1:16: databases: a password does not belong into this file: write "
+     "1:16: databases: a password must not be in this file: write "
      "postgres://USER:${VARIABLE}@HOST/DATABASE"},
     {"webFetch: {allowHosts: ['a b']}",
      "1:25: webFetch.allowHosts: expected a host or an address, in which * stands for anything"},
@@ -337,13 +337,13 @@ static const struct {
     {"webSearch: {provider: google}",
      "1:23: webSearch.provider: expected searxng or brave, not \"google\""},
     {"webSearch: {apiKey: abc}",
-     "1:21: webSearch.apiKey: a key does not belong into this file: use apiKeyEnv"},
+     "1:21: webSearch.apiKey: a key must not be in this file: use apiKeyEnv"},
     {"mail: {smtp: 'http://x'}",
      "1:14: mail.smtp: expected a URL that starts with smtp:// or smtps://"},
     {"mail: {smtp: 'smtp://u:p@x'}",
      "1:14: mail.smtp: a URL cannot hold a user name or password here"},
     {"mail: {password: abc}",
-     "1:18: mail.password: a password does not belong into this file: use passwordEnv"},
+     "1:18: mail.password: a password must not be in this file: use passwordEnv"},
     {"[]", "1:1: expected a mapping, not an empty array"},
     {"hello", "1:1: expected a mapping, not string"},
     {"agents: 3", "1:9: agents: expected a mapping, not number"},
@@ -443,7 +443,7 @@ static const struct {
     {"providers: {p: {apiKeyEnv: sk-ant-0123456789}}",
      "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
     {"providers: {p: {apiKey: sk-ant-0123456789}}",
-     "1:25: providers.p.apiKey: a key does not belong into this file: use apiKeyEnv or apiKeyFile"},
+     "1:25: providers.p.apiKey: a key must not be in this file: use apiKeyEnv or apiKeyFile"},
     {"providers: {p: {headers: {X-Key: [hunter2hunter2]}}}",
      "1:34: providers.p.headers: expected text (in quotes), not array"},
     {"providers: {p: {headers: {'X Key': a}}}",

@@ -105,7 +105,7 @@ static const struct {
     {"{a: 1}: b\n", "f.yaml:1:1: a key must be a string", CHELA_EPARSE},
     {"x: &k a\n*k : b\n", "f.yaml:2:1: an alias cannot be a key", CHELA_EPARSE},
     {"a: *nope\n", "f.yaml:1:4: alias without an anchor", CHELA_EPARSE},
-    {"a: &x [*x]\n", "f.yaml:1:8: alias inside of what it stands for", CHELA_EPARSE},
+    {"a: &x [*x]\n", "f.yaml:1:8: alias inside its own anchor", CHELA_EPARSE},
     {"--- a\n--- b\n", "f.yaml:2:1: more than one document", CHELA_EPARSE},
     {"a: 1\n---\n", "f.yaml:2:1: more than one document", CHELA_EPARSE},
     {"a: !mine x\n", "f.yaml:1:4: unknown tag !mine", CHELA_EPARSE},

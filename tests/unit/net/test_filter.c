@@ -90,7 +90,7 @@ static void test_refused(void **state) {
     assert_int_equal(f.err.code, CHELA_EPERM);
     assert_string_equal(
         f.err.message,
-        "127.0.0.1 leads to an address (loopback) that may not be reached from here");
+        "127.0.0.1 resolves to an address (loopback) that is not allowed");
     assert_int_equal(e->asked, 1);
     assert_int_equal(httpd_accepted(e->server), 0);
     fetch_release(&f);

@@ -35,10 +35,10 @@ static const struct {
     const char *why; /* NULL: nothing */
 } cases[] = {
     {HEADERS, 5, 10, CH_LIMIT_H2_UNANSWERED, NULL},
-    {HEADERS, 5, 10, CH_LIMIT_H2_UNANSWERED + 1, "requests that are not to be answered"},
-    {HEADERS, 0, CH_LIMIT_H2_BLOCK + 1, 1, "headers, or endless ones"},
+    {HEADERS, 5, 10, CH_LIMIT_H2_UNANSWERED + 1, "unanswered requests"},
+    {HEADERS, 0, CH_LIMIT_H2_BLOCK + 1, 1, "header bytes or CONTINUATION frames"},
     {CONTINUATION, 0, 0, CH_LIMIT_H2_CONTINUATIONS + 1, NULL},
-    {CONTINUATION, 0, 0, CH_LIMIT_H2_CONTINUATIONS + 2, "headers, or endless ones"},
+    {CONTINUATION, 0, 0, CH_LIMIT_H2_CONTINUATIONS + 2, "header bytes or CONTINUATION frames"},
     {DATA, 0, 1, 5 * CH_LIMIT_H2_CONTROL, NULL},
     {DATA, 1, 0, 5 * CH_LIMIT_H2_CONTROL, NULL},
     {DATA, 0, 0, CH_LIMIT_H2_CONTROL, NULL},

@@ -230,7 +230,7 @@ static void test_end_and_truncation(void **state) {
     fetch_run(&f, e->transport, e->w.loop);
     assert_int_equal(f.err.code, CHELA_ENET);
     assert_int_equal(f.err.http_status, 200);
-    assert_non_null(strstr(f.err.message, "without an end of TLS"));
+    assert_non_null(strstr(f.err.message, "without a TLS close_notify"));
     fetch_release(&f);
 }
 

@@ -146,9 +146,9 @@ static const struct {
     {"{'$schema':'http://nowhere/meta'}", CHELA_ENOENT, "the schema refers to http://nowhere/meta"},
     {"{'$schema':'http://docs/needs-more'}", CHELA_EINVAL, "the meta-schema requires the vocab"},
     {"{'$schema':'http://docs/self'}", CHELA_ELIMIT, "$schema http://docs/self: meta-schemas lead"},
-    {"{'$ref':'#'}", CHELA_EINVAL, "#/$ref: leads back to itself without end"},
+    {"{'$ref':'#'}", CHELA_EINVAL, "#/$ref: refers to itself endlessly"},
     {"{'$ref':'#/$defs/a','$defs':{'a':{'anyOf':[{'$ref':'#'}]}}}", CHELA_EINVAL,
-     "#/$defs/a/anyOf/0/$ref: leads back to itself"},
+     "#/$defs/a/anyOf/0/$ref: refers to itself"},
     {"{'if':{'not':{'dependentSchemas':{'a':{'$ref':'#'}}}},'then':{}}", CHELA_EINVAL,
      "#/if/not/dependentSchemas/a/$ref: leads back"},
 };
