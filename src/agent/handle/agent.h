@@ -387,11 +387,10 @@ int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
 
 /* --- runtime.c */
 /* Runs, sessions and agents may be closed inside callbacks of their own. Closing stops
- * them at once and puts them on a list; this is the one place that frees them. It is
- * called on the loop's next turn, when no callback is on the stack, and by those who
- * may not be called from a callback themselves. */
-void ch_runtime_free_closed(chela_runtime *rt);
-void ch_runtime_free_soon(chela_runtime *rt); /* on the loop's next turn */
+ * them at once and puts them on a list. They are freed in one place: on the loop's next
+ * turn, when no callback is on the stack. */
+void ch_runtime_free_soon(chela_runtime *rt);
+void ch_runtime_free_closed(chela_runtime *rt); /* now, unless a callback is on the stack */
 /* chela_runtime_new with a clock of the caller's. */
 int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err);

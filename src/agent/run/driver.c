@@ -45,16 +45,20 @@ static void bound_unstored(chela_run *run) {
     ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
 }
 
-bool ch_emit(chela_run *run, struct chela_event *ev) {
+static bool emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user) {
     if (run->dead)
         return false;
     bound_unstored(run);
     ev->run = run->id;
     ev->seq = run->m.seq++;
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    if (run->on_event)
-        run->on_event(ev, run->user);
+    if (fn)
+        fn(ev, user);
     return !run->dead;
+}
+
+bool ch_emit(chela_run *run, struct chela_event *ev) {
+    return emit_to(run, ev, run->on_event, run->user);
 }
 
 void ch_warn(chela_run *run, const char *fmt, ...) {
@@ -122,7 +126,11 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
+/* A hook may resume a paused run for somebody else: its pause is still told to whom
+ * it was run for. */
 static void emit_end(chela_run *run) {
+    chela_event_fn *fn = run->on_event;
+    void *user = run->user;
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
                                  .status = ch_status_name(ch_reason_status(run->m.reason)),
@@ -138,8 +146,7 @@ static void emit_end(chela_run *run) {
     ch_said_tell(run, &ev);
     ev.end.silent |= ch_beat_silent(run);
     ch_hook_run_end(run, &ev);
-    if (!run->dead)
-        ch_emit(run, &ev);
+    emit_to(run, &ev, fn, user);
 }
 
 /* --- counting runs in progress */
