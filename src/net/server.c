@@ -102,7 +102,7 @@ const char *ch_exchange_peer(struct ch_exchange *x) {
 
 static void on_connection(uv_stream_t *listener, int status) {
     struct ch_server *s = listener->data;
-    CH_LOOP_SCOPE(s->loop);
+    CH_LOOP_CALLBACK(s->loop);
     struct chela_error err = {0};
     if (status < 0) {
         ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
