@@ -467,7 +467,7 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
     if (bounds && size < sizeof(whole))
         return ch_fail(err, CHELA_ECONFIG,
-                       "%s: the file restricts tools, and this program is too old to apply the restrictions",
+                       "%s: the file restricts tools, and this program is too old to apply that",
                        cfg->file);
     memcpy(opts, &whole, size);
     return 0;
