@@ -130,7 +130,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # and fuzz/ link everything. tests/run runs them and counts the cases.
 HELPERS := llmserver larkserver telegramserver tlsproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
-WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
+WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c tests/sweep/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
 TEST_PKGS := cmocka jansson libnghttp2 libssl libcrypto sqlite3
@@ -166,7 +166,7 @@ $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filt
 man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
-$(BUILD)/tests/scenario/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
+$(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))

@@ -14,7 +14,7 @@ E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief 
 
 IN_CHECK := $(or $(T),lint unit fuzz replay scenario e2e)
 IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
-compiled = $(filter unit% fuzz% replay% scenario%,$(1))
+compiled = $(filter unit% fuzz% replay% scenario% sweep%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
@@ -59,6 +59,7 @@ check-rest-now:
 check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
+	@tests/run -b $(BUILD) -t 4 sweep
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
 	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
 	@tests/run -b $(BUILD)-clang unit fuzz replay scenario

@@ -475,7 +475,7 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
     if (bounds && opts->size < sizeof(out)) /* built for an older header */
         return ch_fail(err, CHELA_ECONFIG,
-                       "%s: the file restricts tools, and this program is too old to apply the restrictions",
+                       "%s: the file restricts tools, and this program is too old to apply that",
                        cfg->file);
     ch_agent_opts_write(&whole, cfg->arena, &out);
     return CH_OPTS_WRITE(chela_agent_opts, opts, &out, err);

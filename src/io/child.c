@@ -230,7 +230,7 @@ static bool has_exited(struct ch_child *c) {
 
 static void on_exit_event(uv_poll_t *poll, int status, int events) {
     struct ch_child *c = poll->data;
-    CH_LOOP_SCOPE(c->loop);
+    CH_LOOP_CALLBACK(c->loop);
     (void)status, (void)events;
     if (has_exited(c))
         on_exited(c);
@@ -238,7 +238,7 @@ static void on_exit_event(uv_poll_t *poll, int status, int events) {
 
 static void on_exit_poll(uv_timer_t *timer) {
     struct ch_child *c = timer->data;
-    CH_LOOP_SCOPE(c->loop);
+    CH_LOOP_CALLBACK(c->loop);
     if (has_exited(c))
         on_exited(c);
 }
@@ -315,7 +315,7 @@ static bool read_output(struct ch_child *c, int which, int chunks) {
 static void on_readable(uv_poll_t *poll, int status, int events) {
     struct ch_child *c = poll->data;
     int which = 0;
-    CH_LOOP_SCOPE(c->loop);
+    CH_LOOP_CALLBACK(c->loop);
     (void)events;
 
     while (poll != &c->out[which].watch.poll)
@@ -362,7 +362,7 @@ static void io_child_feed(struct ch_child *c) {
 
 static void on_writable(uv_poll_t *poll, int status, int events) {
     struct ch_child *c = poll->data;
-    CH_LOOP_SCOPE(c->loop);
+    CH_LOOP_CALLBACK(c->loop);
     (void)events;
 
     if (status < 0) /* POLLERR: the reader closed the pipe */

@@ -72,12 +72,10 @@ static void list_call(struct ch_task *head, size_t most) {
 
 static void on_idle(uv_idle_t *idle) {
     struct ch_loop *loop = idle->data;
-    CH_LOOP_SCOPE(loop);
+    CH_LOOP_CALLBACK(loop);
 
     list_move(&loop->batch, &loop->queued);
-    loop->calling++;
     list_call(&loop->batch, TASKS_A_PASS);
-    loop->calling--;
     if (list_empty(&loop->batch) && list_empty(&loop->queued) && !loop->closing)
         uv_idle_stop(&loop->idle);
 }
@@ -127,15 +125,13 @@ static struct ch_post *take_posts(struct ch_loop *loop) {
 static void loop_on_wake(uv_async_t *wake) {
     struct ch_loop *loop = wake->data;
     struct ch_post *p;
-    CH_LOOP_SCOPE(loop);
+    CH_LOOP_CALLBACK(loop);
 
     loop->arrived = take_posts(loop);
-    loop->calling++;
     while ((p = loop->arrived)) {
         loop->arrived = p->next;
         p->fn(p);
     }
-    loop->calling--;
 }
 
 /* Unlink p from the list at *at; returns the new end of the list. */
@@ -321,6 +317,18 @@ const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop) {
     return loop->log;
 }
 
+struct ch_loop_scope ch_loop_enter(struct ch_loop *loop) {
+    if (loop)
+        loop->calling++;
+    return (struct ch_loop_scope){loop, ch_log_bind(loop ? loop->log : NULL)};
+}
+
+void ch_loop_exit(const struct ch_loop_scope *scope) {
+    ch_log_bind(scope->before);
+    if (scope->loop)
+        scope->loop->calling--;
+}
+
 const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {
     return loop->clock;
 }
@@ -387,7 +395,7 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop) {
     if (ch_loop_in_callback(loop))
         return CHELA_EBUSY;
 
-    CH_LOOP_SCOPE(loop);
+    CH_LOG_SCOPE(ch_loop_log(loop));
     struct ch_sigpipe guard;
     ch_sigpipe_block(&guard);
     loop->running = true;
@@ -401,7 +409,7 @@ void ch_loop_tick(struct ch_loop *loop) {
     if (ch_loop_in_callback(loop))
         return;
 
-    CH_LOOP_SCOPE(loop);
+    CH_LOG_SCOPE(ch_loop_log(loop));
     struct ch_sigpipe guard;
     ch_sigpipe_block(&guard);
     loop->running = true;

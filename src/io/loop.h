@@ -43,10 +43,22 @@ void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user);
 
 struct uv_loop_s *ch_loop_uv(struct ch_loop *loop);
 /* Where whatever runs in the loop logs to; borrowed; NULL: nowhere. Before anything
- * does. A function that libuv calls begins with CH_LOOP_SCOPE. */
+ * does. */
 void ch_loop_log_to(struct ch_loop *loop, const struct ch_log_sink *sink);
 const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop);
-#define CH_LOOP_SCOPE(loop) CH_LOG_SCOPE(ch_loop_log(loop))
+
+/* Every function that libuv calls, and that calls others, begins with CH_LOOP_CALLBACK:
+ * until it returns ch_loop_in_callback is true, and logs are the loop's. loop may be
+ * NULL: what the function was for is closed. */
+struct ch_loop_scope {
+    struct ch_loop *loop;
+    const struct ch_log_sink *before;
+};
+struct ch_loop_scope ch_loop_enter(struct ch_loop *loop);
+void ch_loop_exit(const struct ch_loop_scope *scope);
+#define CH_LOOP_CALLBACK(loop)                                                 \
+    __attribute__((cleanup(ch_loop_exit), unused))                             \
+    const struct ch_loop_scope loop_scope_ = ch_loop_enter(loop)
 const struct ch_clock *ch_loop_clock(const struct ch_loop *loop);
 
 /* Run the loop until *stop is true (returns 0) or nothing is left that could

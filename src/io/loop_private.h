@@ -31,7 +31,7 @@ struct ch_loop {
 
     bool running;     /* inside ch_loop_run or ch_loop_tick */
     bool closing;     /* ch_loop_close was called */
-    unsigned calling; /* depth of tasks, timers and posts being called */
+    unsigned calling; /* depth of callbacks */
     const bool *stop; /* of the ch_loop_run in progress, else NULL */
     unsigned holds, thread_holds;
 

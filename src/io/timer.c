@@ -102,7 +102,7 @@ static void set_alarm(struct ch_loop *loop, int64_t least) {
 
 static void on_alarm(uv_timer_t *alarm) {
     struct ch_loop *loop = alarm->data;
-    CH_LOOP_SCOPE(loop);
+    CH_LOOP_CALLBACK(loop);
 
     ch_timers_fire(loop);
     loop->timers.alarm_set = INT64_MAX;

@@ -110,7 +110,7 @@ static void worker_run_one(struct ch_workers *pool) {
 static void *worker_thread_main(void *arg) {
     struct thread *th = arg;
     struct ch_workers *pool = th->pool;
-    CH_LOOP_SCOPE(pool->loop);
+    CH_LOG_SCOPE(ch_loop_log(pool->loop));
 
     pthread_mutex_lock(&pool->lock);
     while (!pool->ending && (pool->todo.n > 0 || worker_wait_for_work(pool)))

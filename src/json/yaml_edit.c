@@ -180,12 +180,12 @@ static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t 
         struct ch_sv step = path[*steps];
         bool item = step.n > 2 && step.p[0] == '[';
         if (v->fixed || v->type == ALIAS)
-            return yaml_edit_refuse(m, v, CHELA_EINVAL, "the value has an anchor: change it by hand");
+            return yaml_edit_refuse(m, v, CHELA_EINVAL, "value with an anchor: change it by hand");
         if (!item && is_nothing(v))
             return 0;
         if (v->type != (item ? LIST : MAPPING))
             return yaml_edit_refuse(m, v, CHELA_EINVAL,
-                                    item ? "the value is not a list" : "the value is not a mapping");
+                                    item ? "the value is no list" : "the value is no mapping");
         size_t next = item ? yaml_edit_find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
                            : yaml_edit_find_key(m, *at, step);
         if (next == NOWHERE && item)

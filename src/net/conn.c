@@ -171,7 +171,7 @@ static void conn_on_written(uv_write_t *req, int status) {
     ch_free(CH_TAKE(c->writing));
     if (c->state == CH_CONN_CLOSED || status < 0)
         return; /* after a failure, reading says what became of the peer */
-    CH_LOOP_SCOPE(c->shared->loop);
+    CH_LOOP_CALLBACK(c->shared->loop);
     bool completed = true;
     if (c->tls)
         completed = conn_pump(c);
@@ -341,7 +341,7 @@ static void conn_on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
 
 static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_conn *c = stream->data;
-    CH_LOOP_SCOPE(c->shared->loop);
+    CH_LOOP_CALLBACK(c->shared->loop);
 
     if (n == 0)
         return;

@@ -124,7 +124,7 @@ static void on_connect(uv_connect_t *req, int status) {
     struct attempt *a = CH_CONTAINER(req, struct attempt, req);
     struct ch_dial *d = a->dial;
     uv_tcp_t *tcp = a->tcp;
-    CH_LOG_SCOPE(d ? ch_loop_log(d->loop) : NULL); /* none: it was cancelled */
+    CH_LOOP_CALLBACK(d ? d->loop : NULL);
 
     if (d)
         unlink_attempt(d, a);

@@ -115,7 +115,7 @@ static void resolve_tell(struct record *rec, int error) {
 
 static void resolve_on_answer(uv_getaddrinfo_t *req, int status, struct addrinfo *all) {
     struct record *rec = CH_CONTAINER(req, struct record, req);
-    CH_LOG_SCOPE(rec->owner ? ch_loop_log(rec->owner->loop) : NULL); /* none: all is closed */
+    CH_LOOP_CALLBACK(rec->owner ? rec->owner->loop : NULL);
 
     if (status == 0 && all)
         resolve_keep(&rec->list, all);

@@ -102,7 +102,7 @@ const char *ch_exchange_peer(struct ch_exchange *x) {
 
 static void on_connection(uv_stream_t *listener, int status) {
     struct ch_server *s = listener->data;
-    CH_LOOP_SCOPE(s->loop);
+    CH_LOOP_CALLBACK(s->loop);
     struct chela_error err = {0};
     if (status < 0) {
         ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
@@ -149,7 +149,7 @@ static int server_read_address(const char *text, struct sockaddr_storage *out,
     char *end = NULL;
     long port = colon && colon[1] ? strtol(colon + 1, &end, 10) : -1;
     if (port < 0 || port > 65535 || *end || colon == text)
-        return ch_fail(err, CHELA_EINVAL, "'%s' is not an address to listen at: use HOST:PORT", text);
+        return ch_fail(err, CHELA_EINVAL, "'%s' is not a listen address: use HOST:PORT", text);
     bool bracketed = text[0] == '[' && colon[-1] == ']';
     CH_AUTOFREE char *host = bracketed ? ch_strndup(text + 1, (size_t)(colon - text) - 2)
                                        : ch_strndup(text, (size_t)(colon - text));
@@ -158,7 +158,7 @@ static int server_read_address(const char *text, struct sockaddr_storage *out,
                   : uv_ip4_addr(ip, (int)port, (struct sockaddr_in *)out) == 0)
         return 0;
     return ch_fail(err, CHELA_EINVAL,
-                   "'%s' is not an address to listen at: the host is an IP address ([::1] for IPv6) "
+                   "'%s' is not a listen address: the host is an IP address ([::1] for IPv6) "
                    "or localhost",
                    text);
 }

@@ -74,7 +74,7 @@ static void net_wire_on_written(uv_write_t *req, int status) {
     ch_free(CH_CONTAINER(req, struct writing, req));
     if (w->closed || w->deaf)
         return;
-    CH_LOOP_SCOPE(w->loop);
+    CH_LOOP_CALLBACK(w->loop);
     if (status < 0)
         w->ops->lost(w);
     else
@@ -172,7 +172,7 @@ static void net_wire_on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf) {
 
 static void net_wire_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_wire *w = stream->data;
-    CH_LOOP_SCOPE(w->loop);
+    CH_LOOP_CALLBACK(w->loop);
     if (w->closed || w->deaf || n == 0)
         return;
     if (n < 0 || (w->tls && w->id->tls->feed(w->tls, buf->base, (size_t)n, NULL) < 0))

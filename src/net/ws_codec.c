@@ -184,7 +184,7 @@ static int check_head(struct ch_ws_reader *r, struct chela_error *err) {
         return ws_codec_broken(err, "control frame too long or fragmented");
     if (!ws_codec_is_control(opcode) && (opcode == 0) != (r->kind != 0))
         return ws_codec_broken(err,
-                               opcode ? "new message inside a fragmented message" : "continuation without a message");
+                               opcode ? "message inside a message" : "continuation without start");
     if ((size == 4 && n < 126) || (size == 10 && (n <= UINT16_MAX || n > INT64_MAX)))
         return ws_codec_broken(err, "invalid encoding of the length");
     return ws_codec_is_control(opcode) ? 0 : too_big(r, n, err);

@@ -327,7 +327,7 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
 static void *store_writer_thread_main(void *arg) {
     struct writer *w = arg;
     struct timespec beat;
-    CH_LOOP_SCOPE(w->loop);
+    CH_LOG_SCOPE(ch_loop_log(w->loop));
 
     next_beat(&beat);
     pthread_mutex_lock(&w->lock);

@@ -4,7 +4,7 @@
  * through many callbacks. Each place where the library calls the host is a
  * *site* with a name: "turn_start", "hook:before_tool", "tool:check", and
  * "resumed/turn_end" after a pause. A *row* (sweep_rows_*.c) is a public function
- * and a few lines that call it. tests/scenario/test_callback_sweep.c plays each
+ * and a few lines that call it. tests/sweep/test_callback_sweep.c plays each
  * mode once for each row and site, and calls the row's function there. */
 #ifndef TESTS_SUPPORT_SWEEP_H
 #define TESTS_SUPPORT_SWEEP_H

@@ -80,15 +80,9 @@ static void close_log(chela_runtime *rt) {
     ch_free(rt->sink);
 }
 
-static void on_free_closed(struct ch_task *task) {
-    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, free_closed);
-    ch_agents_close_unused(rt);
-    ch_runtime_free_closed(rt);
-}
-
 /* A run that is freed closes its children, so runs and sessions may be added. Agents
  * are what all others use: they come last. */
-void ch_runtime_free_closed(chela_runtime *rt) {
+static void free_closed(chela_runtime *rt) {
     for (;;) {
         chela_run *run = CH_LIST_FIRST(&rt->closed.runs, chela_run, link);
         chela_session *s = CH_LIST_FIRST(&rt->closed.sessions, chela_session, link);
@@ -102,6 +96,17 @@ void ch_runtime_free_closed(chela_runtime *rt) {
         else
             return;
     }
+}
+
+static void on_free_closed(struct ch_task *task) {
+    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, free_closed);
+    ch_agents_close_unused(rt);
+    free_closed(rt);
+}
+
+void ch_runtime_free_closed(chela_runtime *rt) {
+    if (!ch_loop_in_callback(rt->loop))
+        free_closed(rt);
 }
 
 static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,

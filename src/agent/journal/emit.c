@@ -12,16 +12,20 @@ int64_t ch_run_now(const chela_run *run) {
     return ch_now_ms(ch_loop_clock(run->loop));
 }
 
-bool ch_emit(chela_run *run, struct chela_event *ev) {
+bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user) {
     if (run->dead)
         return false;
     ch_keep_unstored(run);
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    if (run->on_event)
-        run->on_event(ev, run->user);
+    if (fn)
+        fn(ev, user);
     return !run->dead;
+}
+
+bool ch_emit(chela_run *run, struct chela_event *ev) {
+    return ch_emit_to(run, ev, run->on_event, run->user);
 }
 
 void ch_warn(chela_run *run, const char *fmt, ...) {

@@ -9,6 +9,8 @@
 
 /* Number the event and pass it on. False: the run was closed (run->dead). */
 bool ch_emit(chela_run *run, struct chela_event *ev);
+/* The same for a listener that may not be the run's any more. */
+bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user);
 /* CHELA_EV_WARNING. */
 void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* An event about a call: its id, name and arguments. */

@@ -146,12 +146,15 @@ static struct chela_event end_event(chela_run *run) {
     return ev;
 }
 
+/* A hook may resume a paused run for another listener. The listener of the run that
+ * paused still gets the end. */
 static void emit_end(chela_run *run) {
+    chela_event_fn *fn = run->on_event;
+    void *user = run->user;
     struct chela_event ev = end_event(run);
     ev.end.silent |= run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
-    if (!run->dead)
-        ch_emit(run, &ev);
+    ch_emit_to(run, &ev, fn, user);
 }
 
 /* --- counting runs in progress */
