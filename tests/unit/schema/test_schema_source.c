@@ -150,7 +150,7 @@ static const struct {
     {"{'$ref':'#/$defs/a','$defs':{'a':{'anyOf':[{'$ref':'#'}]}}}", CHELA_EINVAL,
      "#/$defs/a/anyOf/0/$ref: refers to itself"},
     {"{'if':{'not':{'dependentSchemas':{'a':{'$ref':'#'}}}},'then':{}}", CHELA_EINVAL,
-     "#/if/not/dependentSchemas/a/$ref: leads back"},
+     "#/if/not/dependentSchemas/a/$ref: refers to itself"},
 };
 
 static void test_broken(void **state) {
