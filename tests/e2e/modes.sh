@@ -119,7 +119,7 @@ id=$(jq -r '.waiting[0].approval_id' "$out")
 chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --refuse "$id" --mode react --output jsonl w2
 exits "a plan that was refused: the next one waits, too" 5
 holds "a plan that was refused: another was made" '[.[] | select(.type == "model_request") | .role] == ["planner"]'
-check "a plan that was refused: the mode stays" grep -q 'goes on in mode plan' "$err"
+check "a plan that was refused: the mode stays" grep -q 'continues in mode plan' "$err"
 chela sessions export --store sqlite:w.db w2
 jq -c 'if .type == "state" then .data |= del(.mode, .asks_plans) else . end' "$out" >"$space/old.jsonl"
 check "a journal without modes" grep -q '"type":"state"' "$space/old.jsonl"

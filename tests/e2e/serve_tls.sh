@@ -142,6 +142,6 @@ program=$tmp/alone/chela serve
 call GET /v1/models
 same "without the module it is HTTP/1.1" "200 HTTP/1.1" "$code $(head -c 8 "$err")"
 call GET /v1/models
-same "which the log says once" 1 "$(grep -c 'would speak HTTP/2.*libchela-h2.so' "$serve_log")"
+same "which the log says once" 1 "$(grep -c 'HTTP/2 is not available.*libchela-h2.so' "$serve_log")"
 check "SIGTERM ends that too" stop_serving
 tap_done
