@@ -18,7 +18,7 @@ compiled = $(filter unit% fuzz% replay% scenario% sweep%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
-needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX)) \
+needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
 .PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of helpers sdk

@@ -245,6 +245,6 @@ gateway.removeAllListeners('exit');
 const ended = new Promise((resolve) => gateway.on('exit', resolve));
 gateway.kill();
 await check('it ends when told to', async () => same(await ended, 0, 'exit code'));
-await check('ws: who is there is told so', async () => same(await stays.closed, [1001, 'the gateway stops'], 'the goodbye'));
+await check('ws: who is there is told so', async () => same(await stays.closed, [1001, 'the gateway is stopping'], 'the goodbye'));
 rmSync(space, { recursive: true });
 done();

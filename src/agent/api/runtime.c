@@ -14,7 +14,7 @@
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
 #include "agent/provider/context_window.h"
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 #include "agent/provider/discover.h"
 #include "agent/provider/target.h"
 #include "agent/run/driver.h"

@@ -5,17 +5,23 @@
  * belongs to the loop thread. */
 #ifndef CH_HANDLE_RUNTIME_H
 #define CH_HANDLE_RUNTIME_H
-#include "agent/provider/target.h"
 #include "base/list.h"
 #include "chela/session.h"
 #include "io/worker.h"
+#include "model/provider/cooldown.h"
 #include "net/cassette.h"
+#include "net/http.h"
 #include "tool/memory/notes.h"
 
 struct ch_feature;
 struct ch_journal;
 struct ch_outbox;
+struct ch_price_conf;
 struct ch_prompts;
+struct ch_provider_conf;
+struct ch_target;
+struct ch_window;
+struct ch_window_conf;
 
 struct chela_runtime {
     struct ch_loop *loop;

@@ -5,6 +5,7 @@
  * what its owner gave it, not what the model could do. */
 #include "agent/provider/server_query.h"
 
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/codec/encode.h"

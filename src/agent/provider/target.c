@@ -10,7 +10,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 #include "agent/provider/server_query.h"
 #include "base/error.h"
 #include "base/log.h"

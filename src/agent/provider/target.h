@@ -2,7 +2,7 @@
 #ifndef CH_AGENT_TARGET_H
 #define CH_AGENT_TARGET_H
 #include "agent/handle/agent_options.h"
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 #include "chela/session.h"
 #include "model/catalog/price.h"
 #include "model/codec/codec.h"

@@ -26,7 +26,7 @@
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 #include "agent/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/feature.h"

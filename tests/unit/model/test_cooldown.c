@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 #include "base/limits.h"
 
 static const struct ch_endpoint one = {.base_url = "https://a", .api_key = "key-1"};

@@ -4,8 +4,8 @@
  * or a model holds for the others: the key is refused, the model is overloaded
  * for another 20 seconds. A chain of models passes over those that cool down;
  * a model without a substitute is waited for as long as its server asked. */
-#ifndef CH_AGENT_COOLDOWN_H
-#define CH_AGENT_COOLDOWN_H
+#ifndef CH_MODEL_COOLDOWN_H
+#define CH_MODEL_COOLDOWN_H
 #include "model/codec/codec.h"
 
 struct ch_cooldown;

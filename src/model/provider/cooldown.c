@@ -3,7 +3,7 @@
  * What failed decides what rests: a bad key is bad for all models, a limit is
  * mostly one model's. Entries are few and short-lived, so they are a list;
  * those whose time is up are swept when another one comes. */
-#include "agent/provider/cooldown.h"
+#include "model/provider/cooldown.h"
 
 #include "base/limits.h"
 #include "base/mem.h"
