@@ -49,8 +49,9 @@ endif
 
 REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter e2e%,$(call served,$(IN_REST)))
 REST_ASAN := $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
-# Where check leaves the search for leaks out (tests/run), it is made here.
-LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(call compiled,$(IN_CHECK)))
+# Where check leaves the search for leaks out (tests/run), the scenarios are searched
+# here and the rest by check-long.
+LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(filter scenario%,$(call compiled,$(IN_CHECK))))
 check-rest-now:
 	+@$(call make,tests-of T='$(REST_PLAIN)')
 	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(REST_ASAN) $(LEAKS)')
@@ -60,6 +61,7 @@ check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
 	@tests/run -b $(BUILD) -t 4 sweep
+	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
 	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
 	@tests/run -b $(BUILD)-clang unit fuzz replay scenario
