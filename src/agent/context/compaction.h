@@ -28,6 +28,7 @@ void ch_compact(chela_run *run, ch_compacted_fn *done);
 void ch_compact_abort(chela_run *run); /* drop it, if any */
 
 /* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */
-int ch_compact_mode_read(const char *word, enum ch_compact_mode *out, struct chela_error *err);
+int ch_compact_mode_read(enum chela_compaction choice, enum ch_compact_mode *out,
+                         struct chela_error *err);
 
 #endif

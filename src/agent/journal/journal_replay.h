@@ -21,10 +21,10 @@
 #include "tool/call/approval.h"
 
 enum ch_past_status {
-    CH_PAST_IDLE,    /* no run is unfinished */
-    CH_PAST_RUNNING, /* one was cut off */
-    CH_PAST_PAUSED,  /* one waits for people or programs */
-    CH_PAST_PARKED,  /* one was cut off too often */
+    CH_PAST_IDLE = CHELA_SESSION_IDLE,       /* no run is unfinished */
+    CH_PAST_RUNNING = CHELA_SESSION_RUNNING, /* one was cut off */
+    CH_PAST_PAUSED = CHELA_SESSION_PAUSED,   /* one waits for people or programs */
+    CH_PAST_PARKED = CHELA_SESSION_PARKED,   /* one was cut off too often */
 };
 
 /* A call of the last reply. Texts are owned. */

@@ -14,7 +14,7 @@ struct ch_behalf ch_behalf_of(const struct chela_run_opts *o) {
                               .sender = copy(o->sender),
                               .allow = copy(o->allow),
                               .deny = copy(o->deny),
-                              .approve = copy(o->approve),
+                              .approve = o->approve,
                               .permission = o->permission};
 }
 
@@ -23,7 +23,6 @@ void ch_behalf_release(struct ch_behalf *b) {
     ch_free(b->sender);
     ch_free(b->allow);
     ch_free(b->deny);
-    ch_free(b->approve);
     *b = (struct ch_behalf){0};
 }
 
@@ -43,7 +42,7 @@ static bool same_text(const char *a, const char *b) {
 bool ch_behalf_same(const struct ch_behalf *a, const struct ch_behalf *b,
                     const struct ch_policies *ps) {
     return same_text(a->allow, b->allow) && same_text(a->deny, b->deny) &&
-           same_text(a->approve, b->approve) && a->permission == b->permission &&
+           a->approve == b->approve && a->permission == b->permission &&
            ch_policies_same(ps, (struct ch_who){a->channel, a->sender},
                             (struct ch_who){b->channel, b->sender});
 }
@@ -55,7 +54,7 @@ void ch_behalf_write(const struct ch_behalf *b, struct ch_jw *w) {
                  {"sender", b->sender},
                  {"allow", b->allow},
                  {"deny", b->deny},
-                 {"approve", b->approve},
+                 {"approve", b->approve ? chela_approve_name(b->approve) : NULL},
                  {"permission", b->permission ? permissions[b->permission] : NULL}};
     bool any = false;
 
@@ -80,6 +79,13 @@ static char *read_text(const struct ch_json *v, const char *key) {
     return ch_json_is(text, CH_JSON_STRING) ? ch_strndup(s.p ? s.p : "", s.n) : NULL;
 }
 
+/* A word that this version does not know is the strictest. */
+static enum chela_approve read_approve(const struct ch_json *v) {
+    CH_AUTOFREE char *word = read_text(v, "approve");
+    enum chela_approve choice = CHELA_APPROVE_DEFAULT;
+    return word && chela_approve_read(word, &choice, NULL) < 0 ? CHELA_APPROVE_DENY : choice;
+}
+
 struct ch_behalf ch_behalf_read(const struct ch_json *record) {
     const struct ch_json *v = ch_json_get(record, "for");
     struct ch_sv permission = ch_json_get_str(v, "permission");
@@ -88,7 +94,7 @@ struct ch_behalf ch_behalf_read(const struct ch_json *record) {
                               .sender = read_text(v, "sender"),
                               .allow = read_text(v, "allow"),
                               .deny = read_text(v, "deny"),
-                              .approve = read_text(v, "approve"),
+                              .approve = read_approve(v),
                               .permission = ch_sv_is(permission, "read")    ? CHELA_PERM_READ
                                             : ch_sv_is(permission, "write") ? CHELA_PERM_WRITE
                                                                             : CHELA_PERM_ADMIN};

@@ -203,7 +203,7 @@ static void start_waiting(struct ch_inflow *f) {
     struct chela_error err = {0};
     struct joined j = {0};
 
-    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
+    if (f->waiting.n == 0 || is_busy(s) || chela_session_status(s) == CHELA_SESSION_PAUSED) {
         hold(f, false);
         return;
     }
@@ -345,7 +345,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     f->user = opts.user;
     if (!text)
         return begin_waiting(f, err);
-    bool rests = !is_busy(s) && strcmp(chela_session_status(s), "paused") != 0;
+    bool rests = !is_busy(s) && chela_session_status(s) != CHELA_SESSION_PAUSED;
     bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);

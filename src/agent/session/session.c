@@ -167,13 +167,13 @@ int chela_session_wait(chela_session *s, struct chela_error *err) {
     return k->state == CH_KEEP_FAILED ? k->err.code : 0;
 }
 
-const char *chela_session_status(const chela_session *s) {
+enum chela_session_status chela_session_status(const chela_session *s) {
     const struct ch_past *past = s->keep ? s->keep->past : NULL;
     if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
-        return "running";
+        return CHELA_SESSION_RUNNING;
     if (s->run && s->run->m.state == CH_RUN_WAITING)
-        return "paused";
-    return ch_past_status_name(past ? past->status : CH_PAST_IDLE);
+        return CHELA_SESSION_PAUSED;
+    return past ? (enum chela_session_status)past->status : CHELA_SESSION_IDLE;
 }
 
 /* May be called from inside one of the session's own callbacks: everything
@@ -315,7 +315,7 @@ static void use_run(chela_session *s, chela_run *run) {
 static int check_idle(const chela_session *s, struct chela_error *err) {
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(chela_session_status(s), "paused") == 0)
+    if (chela_session_status(s) == CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
                        s->key);
     return 0;
@@ -375,15 +375,15 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
 int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
                           chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
-    const char *status = chela_session_status(s);
+    enum chela_session_status status = chela_session_status(s);
     int rc = ch_run_opts_read(given, &opts, err);
     if (rc < 0)
         return rc;
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(status, "idle") != 0)
+    if (status != CHELA_SESSION_IDLE)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
-                       status);
+                       chela_session_status_name(status));
     chela_run *run;
     rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
@@ -526,16 +526,16 @@ static bool has_ended(const chela_run *run) {
     return run->over || run->dead;
 }
 
-const char *chela_run_status(const chela_run *run) {
+enum chela_status chela_run_status(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_status_name(CH_STATUS_CANCELLED);
-    return run->over ? ch_status_name(ch_reason_status(run->m.reason)) : NULL;
+        return CHELA_STATUS_CANCELLED;
+    return run->over ? (enum chela_status)ch_reason_status(run->m.reason) : CHELA_STATUS_RUNNING;
 }
 
-const char *chela_run_reason(const chela_run *run) {
+enum chela_reason chela_run_reason(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_reason_name(CH_REASON_CANCELLED);
-    return run->over ? ch_reason_name(run->m.reason) : NULL;
+        return CHELA_REASON_CANCELLED;
+    return run->over ? (enum chela_reason)run->m.reason : CHELA_REASON_NONE;
 }
 
 const char *chela_run_text(const chela_run *run) {

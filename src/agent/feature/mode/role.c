@@ -90,7 +90,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
         a->limits.max_turns = CH_LIMIT_ROLE_TURNS;
         a->tool_choice = NULL;
         a->nhooks = 0;
-        rc = ch_agent_output(a, patch->output_schema, NULL, err);
+        rc = ch_agent_output(a, patch->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
     }
     if (rc < 0)
         ch_agent_close(a);
@@ -154,7 +154,7 @@ static void keep(const struct ch_asked *q, const struct chela_event *end) {
 
 static void answer(struct ch_asked *q, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_answered a = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+    struct ch_answered a = {.reason = (enum ch_reason)ev->end.reason,
                             .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
     ch_answered_fn *fn = q->fn;
     void *user = q->user;
