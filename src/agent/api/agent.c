@@ -34,10 +34,6 @@
 #include "tool/call/command.h"
 #include "json/writer.h"
 
-static char *agent_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 /* 0 is the default, negative is none: kept as negative. */
 static int64_t limit_or(int64_t given, int64_t otherwise) {
     return given == 0 ? otherwise : given;
@@ -225,7 +221,7 @@ static int find_mode(enum chela_mode choice, const struct ch_feature **out,
 
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
-    a->tool_choice = agent_dup_opt(o->tool_choice);
+    a->tool_choice = ch_strdup(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);

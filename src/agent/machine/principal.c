@@ -5,15 +5,11 @@
 
 static const char *const permissions[] = {"admin", "write", "read"};
 
-static char *principal_copy(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
-    return (struct ch_principal){.channel = principal_copy(o->channel),
-                                 .sender = principal_copy(o->sender),
-                                 .allow = principal_copy(o->allow),
-                                 .deny = principal_copy(o->deny),
+    return (struct ch_principal){.channel = ch_strdup(o->channel),
+                                 .sender = ch_strdup(o->sender),
+                                 .allow = ch_strdup(o->allow),
+                                 .deny = ch_strdup(o->deny),
                                  .approve = o->approve,
                                  .permission = o->permission};
 }

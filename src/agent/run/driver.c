@@ -585,7 +585,7 @@ static void driver_on_cancel(struct ch_post *post) {
 void chela_cancel(chela_run *run, const char *reason) {
     if (!run || atomic_exchange(&run->control->cancelled, true))
         return;
-    run->control->cancel_reason = reason ? ch_strdup(reason) : NULL;
+    run->control->cancel_reason = ch_strdup(reason);
     run->control->cancel.fn = driver_on_cancel;
     ch_run_ref(run);
     ch_loop_post(run->loop, &run->control->cancel);

@@ -269,8 +269,8 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
         return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
     if (!c.name != !s->channel.name)
         s->revision++; /* a request describes other tools */
-    c.name = c.name ? ch_strdup(c.name) : NULL;
-    c.conversation = c.conversation ? ch_strdup(c.conversation) : NULL;
+    c.name = ch_strdup(c.name);
+    c.conversation = ch_strdup(c.conversation);
     free_channel(&s->channel);
     s->channel = c;
     return 0;
