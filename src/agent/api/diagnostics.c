@@ -73,7 +73,7 @@ static void look_at_keys(const chela_runtime *rt, struct ch_jw *w) {
     bool any = false;
 
     for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *value = p->key_env ? ch_runtime_env(rt, p->key_env) : NULL;
+        const char *value = p->key_env ? ch_providers_env(&rt->providers, p->key_env) : NULL;
         CH_BUF_AUTO detail = {0};
         if (!value || !*value || !is_first(p))
             continue;

@@ -169,7 +169,7 @@ static char *write_findings(const struct findings *f) {
 }
 
 static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
-    f->window = ch_server_query_context(rt, f->t);
+    f->window = ch_server_query_context(&rt->providers, f->t);
     f->window_source = f->window ? "server" : NULL;
     if (f->window)
         return;

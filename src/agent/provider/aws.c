@@ -7,7 +7,6 @@
 #include "agent/provider/aws.h"
 
 #include "net/aws.h"
-#include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "net/sigv4.h"
@@ -70,14 +69,14 @@ static int place(struct ch_target *t, const struct ch_aws *aws, struct chela_err
     return CHELA_OK;
 }
 
-static int provider_aws_settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *aws,
-                               bool by_hand, struct chela_error *err) {
+static int provider_aws_settle(struct ch_target *t, const struct ch_providers *ps,
+                               struct ch_aws *aws, bool by_hand, struct chela_error *err) {
     set_region(aws, region_of_url(t->base_url));
     set_region(aws, region_of_arn(ch_sv_str(t->model)));
     int rc = place(t, aws, err);
     if (rc < 0 || t->nkeys > 0)
         return rc;
-    if (!aws->access_key && !by_hand && !ch_cassette_plays(rt->cassette))
+    if (!aws->access_key && !by_hand && !ch_cassette_plays(ps->cassette))
         return ch_fail(err, CHELA_EAUTH, "no credentials for %s: %s", t->provider, aws->missing);
     if (!aws->access_key)
         return CHELA_OK;
@@ -93,12 +92,13 @@ bool ch_aws_is_used(const struct ch_target *t) {
     return service_of(t) != NULL;
 }
 
-int ch_aws_find(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err) {
+int ch_aws_find(struct ch_target *t, struct ch_providers *ps, bool by_hand,
+                struct chela_error *err) {
     struct ch_aws aws;
-    int rc = ch_aws_load(&aws, rt->env, rt->user, err);
+    int rc = ch_aws_load(&aws, ps->env, ps->user, err);
     if (rc < 0)
         return rc;
-    rc = provider_aws_settle(t, rt, &aws, by_hand, err);
+    rc = provider_aws_settle(t, ps, &aws, by_hand, err);
     ch_aws_release(&aws);
     return rc;
 }

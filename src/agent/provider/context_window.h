@@ -6,10 +6,10 @@
  * holds for all runs of the runtime. */
 #ifndef CH_AGENT_CONTEXT_WINDOW_H
 #define CH_AGENT_CONTEXT_WINDOW_H
-#include "agent/handle/agent.h"
+#include "agent/provider/target.h"
 
 /* A model call goes to t: ask its server, if there is something to find out. */
-void ch_context_window_ask(chela_runtime *rt, struct ch_target *t);
+void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t);
 
 /* In tokens; 0: unknown. */
 int64_t ch_context_window_of(const struct ch_context_window *w);

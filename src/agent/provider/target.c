@@ -6,8 +6,6 @@
  * without. Every key that is found is registered for redaction. */
 #include "agent/provider/target.h"
 
-#include "agent/handle/agent.h"
-#include "agent/handle/lookup.h"
 #include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
 #include "model/provider/cooldown.h"
@@ -15,143 +13,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/opts.h"
 #include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
-#include "json/json.h"
 
 #define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
-
-static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
-    struct ch_sv rest = ch_sv_str(list);
-    while (rest.n) {
-        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
-        bool off = name.n && name.p[0] == '-';
-        if (off)
-            name = ch_sv(name.p + 1, name.n - 1);
-        unsigned bit = ch_quirk_find(name);
-        if (!bit && name.n)
-            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
-                           CH_SV_FMT(name));
-        *(off ? &c->quirks_off : &c->quirks_on) |= bit;
-    }
-    return 0;
-}
-
-static int parse_headers(const char *const *lines, struct ch_provider_conf *c,
-                         struct chela_error *err) {
-    size_t n = 0;
-    while (lines[n])
-        n++;
-    c->headers = ch_alloc((n + 1) * sizeof(*c->headers));
-    for (size_t i = 0; i < n; i++) {
-        struct ch_sv rest = ch_sv_str(lines[i]);
-        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ':'));
-        struct ch_sv value = ch_sv_trim(rest);
-        if (!name.n || !rest.p)
-            return ch_fail(err, CHELA_ECONFIG, "provider %s: a header needs the form 'Name: value'",
-                           c->name);
-        c->headers[c->nheaders++] =
-            (struct ch_header){ch_sv(ch_strndup(name.p, name.n), name.n),
-                               ch_sv(ch_strndup(value.p, value.n), value.n)};
-    }
-    return 0;
-}
-
-/* `{"a":1}` is kept as `"a":1`, ready to be put among other members. */
-static int parse_extra_body(const char *json, struct ch_provider_conf *c, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
-    struct ch_sv text = ch_sv_trim(ch_sv_str(json));
-    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
-        v->type != CH_JSON_OBJECT)
-        return ch_fail(err, CHELA_ECONFIG, "provider %s: extra body is no JSON object", c->name);
-    struct ch_sv inner = ch_sv_trim(ch_sv(text.p + 1, text.n - 2));
-    c->extra_body = ch_strndup(inner.p, inner.n);
-    return 0;
-}
-
-static void conf_free(struct ch_provider_conf *c) {
-    ch_free(c->name);
-    ch_free(c->api);
-    ch_free(c->base_url);
-    ch_free(c->api_key);
-    ch_free(c->api_key_env);
-    ch_free(c->extra_body);
-    for (size_t i = 0; i < c->nheaders; i++) {
-        ch_free((char *)c->headers[i].name.p);
-        ch_free((char *)c->headers[i].value.p);
-    }
-    ch_free(c->headers);
-    ch_free(c);
-}
-
-void ch_provider_conf_free(struct ch_provider_conf *list) {
-    while (list) {
-        struct ch_provider_conf *next = list->next;
-        conf_free(list);
-        list = next;
-    }
-}
-
-void ch_price_conf_free(struct ch_price_conf *list) {
-    while (list) {
-        struct ch_price_conf *next = list->next;
-        ch_free(list->provider);
-        ch_free(list->model);
-        ch_free(list);
-        list = next;
-    }
-}
-
-int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
-                        const struct chela_price *given, struct chela_error *err) {
-    struct chela_price p;
-    int rc = CH_OPTS_NEED(chela_price, &p, given, err);
-    if (rc < 0)
-        return rc;
-    if (!provider || !model || !*provider || !*model)
-        return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
-    double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
-    bool bad_cache = (p.cache_read && !(read >= 0)) || (p.cache_write && !(write >= 0));
-    if (!(p.input >= 0) || !(p.output >= 0) || bad_cache)
-        return ch_fail(err, CHELA_EINVAL, "%s/%s: a price is a number from 0 on", provider, model);
-    struct ch_price_conf *c = ch_alloc(sizeof(*c));
-    c->provider = ch_strdup(provider);
-    c->model = ch_strdup(model);
-    c->price = (struct ch_price){
-        .input = p.input, .output = p.output, .cache_read = read, .cache_write = write};
-    c->next = rt->prices; /* the newest wins */
-    rt->prices = c;
-    return 0;
-}
-
-void ch_context_window_conf_free(struct ch_context_window_conf *list) {
-    while (list) {
-        struct ch_context_window_conf *next = list->next;
-        ch_free(list->provider);
-        ch_free(list->model);
-        ch_free(list);
-        list = next;
-    }
-}
-
-int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
-                                 int64_t tokens, struct chela_error *err) {
-    if (!provider || !model || !*provider || !*model)
-        return ch_fail(err, CHELA_EINVAL, "a context window needs a provider and a model");
-    if (tokens < 1)
-        return ch_fail(err, CHELA_EINVAL, "%s/%s: a context window has at least 1 token", provider,
-                       model);
-    struct ch_context_window_conf *c = ch_alloc(sizeof(*c));
-    c->provider = ch_strdup(provider);
-    c->model = ch_strdup(model);
-    c->tokens = tokens;
-    c->next = rt->windows; /* the newest wins */
-    rt->windows = c;
-    return 0;
-}
 
 /* Is this what was configured for the model: under the name that was asked for
  * or the one it stands for? */
@@ -161,61 +27,23 @@ static bool is_about(const char *provider, const char *model, const struct ch_ta
            (strcmp(model, t->model) == 0 || ch_sv_is(asked, model));
 }
 
-static int64_t target_find_window(const chela_runtime *rt, const struct ch_target *t,
+static int64_t target_find_window(const struct ch_providers *ps, const struct ch_target *t,
                                   struct ch_sv asked) {
-    for (const struct ch_context_window_conf *c = rt->windows; c; c = c->next)
+    for (const struct ch_context_window_conf *c = ps->windows; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked))
             return c->tokens;
     return 0;
 }
 
 /* What was configured, else the vendor's list. */
-static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked,
+static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
                        struct ch_price *out) {
-    for (const struct ch_price_conf *c = rt->prices; c; c = c->next)
+    for (const struct ch_price_conf *c = ps->prices; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked)) {
             *out = c->price;
             return true;
         }
     return ch_price_find(t->provider, ch_sv_str(t->model), out);
-}
-
-int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *given,
-                           struct chela_error *err) {
-    struct chela_provider_opts opts;
-    int rc = CH_OPTS_NEED(chela_provider_opts, &opts, given, err);
-    if (rc < 0)
-        return rc;
-    if (!opts.name || !*opts.name)
-        return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
-    if (opts.api && strcmp(opts.api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts.api)))
-        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts.name,
-                       opts.api, ch_codec_names());
-    struct ch_provider_conf *c = ch_alloc(sizeof(*c));
-    c->name = ch_strdup(opts.name);
-    c->api = ch_strdup(opts.api);
-    c->base_url = ch_strdup(opts.base_url);
-    c->api_key = ch_strdup(opts.api_key);
-    c->api_key_env = ch_strdup(opts.api_key_env);
-    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
-    if (rc == 0 && opts.headers)
-        rc = parse_headers(opts.headers, c, err);
-    if (rc == 0 && opts.extra_body)
-        rc = parse_extra_body(opts.extra_body, c, err);
-    if (rc < 0) {
-        conf_free(c);
-        return rc;
-    }
-    c->next = rt->providers; /* the newest wins */
-    rt->providers = c;
-    return 0;
-}
-
-static const struct ch_provider_conf *target_find_conf(const chela_runtime *rt, struct ch_sv name) {
-    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
-        if (ch_sv_is(name, c->name))
-            return c;
-    return NULL;
 }
 
 static const char *first_of(const char *a, const char *b, const char *c) {
@@ -231,32 +59,32 @@ static void add_key(struct ch_target *t, const char *key) {
 }
 
 /* What the next variable of a comma list holds; NULL: nothing. */
-static const char *next_key(const chela_runtime *rt, struct ch_sv *names) {
+static const char *next_key(const struct ch_providers *ps, struct ch_sv *names) {
     struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
     CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
-    const char *v = ch_runtime_env(rt, variable);
+    const char *v = ch_providers_env(ps, variable);
     return v && *v ? v : NULL;
 }
 
-bool ch_target_has_key(const chela_runtime *rt, const char *names) {
+bool ch_target_has_key(const struct ch_providers *ps, const char *names) {
     struct ch_sv rest = ch_sv_str(names);
     while (rest.n)
-        if (next_key(rt, &rest))
+        if (next_key(ps, &rest))
             return true;
     return false;
 }
 
-static void add_keys(struct ch_target *t, const chela_runtime *rt, const char *names) {
+static void add_keys(struct ch_target *t, const struct ch_providers *ps, const char *names) {
     struct ch_sv rest = ch_sv_str(names);
     while (rest.n) {
-        const char *key = next_key(rt, &rest);
+        const char *key = next_key(ps, &rest);
         if (key)
             add_key(t, key);
     }
 }
 
-static int find_key(struct ch_target *t, const chela_runtime *rt,
-                    const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
+static int find_key(struct ch_target *t, const struct ch_providers *ps,
+                    const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
                     const struct ch_provider *known, struct chela_error *err) {
     const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
     const char *key = opts->api_key            ? opts->api_key
@@ -265,12 +93,12 @@ static int find_key(struct ch_target *t, const chela_runtime *rt,
     if (key)
         add_key(t, key);
     else
-        add_keys(t, rt, named);
+        add_keys(t, ps, named);
     if (!t->nkeys && !opts->api_key_env && known)
-        add_keys(t, rt, known->key_env);
+        add_keys(t, ps, known->key_env);
     if (t->nkeys)
         return 0;
-    if (ch_cassette_plays(rt->cassette))
+    if (ch_cassette_plays(ps->cassette))
         return 0; /* nobody will ask for it */
     if (named)
         return ch_fail(err, CHELA_EAUTH,
@@ -311,26 +139,26 @@ static char *without_trailing_slash(const char *url) {
     return ch_strndup(url, n);
 }
 
-static int connect_script(struct ch_target *t, chela_runtime *rt, struct chela_error *err) {
+static int connect_script(struct ch_target *t, struct ch_providers *ps, struct chela_error *err) {
     t->ep.codec = &ch_codec_anthropic;
     t->base_url = ch_strdup("scripted:");
-    int rc = ch_scripted_new(rt->loop, t->model, &t->scripted, err);
+    int rc = ch_scripted_new(ps->loop, t->model, &t->scripted, err);
     t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
-    if (rc == 0 && rt->cassette && !ch_cassette_plays(rt->cassette))
+    if (rc == 0 && ps->cassette && !ch_cassette_plays(ps->cassette))
         ch_log(CH_LOG_WARN, "cassette",
                "%s is not recorded: it needs no service, and runs the same without a cassette",
                t->spec);
     return rc;
 }
 
-static int connect_target(struct ch_target *t, chela_runtime *rt,
-                          const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
+static int connect_target(struct ch_target *t, struct ch_providers *ps,
+                          const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
     const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
     if (!api)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
     if (strcmp(api, "scripted") == 0)
-        return connect_script(t, rt, err);
+        return connect_script(t, ps, err);
     t->ep.codec = ch_codec_find(ch_sv_str(api));
     if (!t->ep.codec)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,
@@ -340,10 +168,10 @@ static int connect_target(struct ch_target *t, chela_runtime *rt,
     if (!url)
         return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
     t->base_url = without_trailing_slash(url);
-    t->transport = rt->transport;
-    int rc = find_key(t, rt, opts, conf, known, err);
+    t->transport = ps->transport;
+    int rc = find_key(t, ps, opts, conf, known, err);
     if (rc == 0 && ch_aws_is_used(t))
-        rc = ch_aws_find(t, rt, opts->base_url || (conf && conf->base_url), err);
+        rc = ch_aws_find(t, ps, opts->base_url || (conf && conf->base_url), err);
     return rc;
 }
 
@@ -374,7 +202,7 @@ static char *resolve_alias(const char *provider, struct ch_sv model) {
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
 }
 
-int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
+int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
     struct ch_sv provider = ch_sv_split(&model, '/');
@@ -383,16 +211,17 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
         provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
     if (!provider.n || !model.n)
         return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
-    const struct ch_provider_conf *conf = target_find_conf(rt, provider);
+    const struct ch_provider_conf *conf = ch_providers_conf(ps, provider);
     const struct ch_provider *known = ch_provider_find(provider);
     if (!conf && !known)
         return unknown_provider(provider, err);
 
+    static const struct ch_target_opts none;
     CH_AUTO(ch_target) t = ch_alloc(sizeof(*t));
     t->spec = ch_strdup(spec);
     t->provider = ch_strndup(provider.p, provider.n);
     t->model = resolve_alias(t->provider, model);
-    int rc = connect_target(t, rt, opts, conf, known, err);
+    int rc = connect_target(t, ps, opts ? opts : &none, conf, known, err);
     if (rc < 0)
         return rc;
     t->ep.provider = t->provider;
@@ -407,8 +236,8 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
     }
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
-    t->has_price = find_price(rt, t, model, &t->price);
-    t->window = target_find_window(rt, t, model);
+    t->has_price = find_price(ps, t, model, &t->price);
+    t->window = target_find_window(ps, t, model);
     t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
     t->local = ch_server_query_is_local(t);
     *out = CH_TAKE(t);

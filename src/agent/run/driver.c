@@ -314,21 +314,21 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
 
 static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
     const char *key;
-    return ch_target_cooling(t, &runtime(run)->cooldowns, ch_mono_ms(ch_loop_clock(run->loop)),
-                             &key);
+    return ch_target_cooling(t, &runtime(run)->providers.cooldowns,
+                             ch_mono_ms(ch_loop_clock(run->loop)), &key);
 }
 
 static uint32_t cooling_models(const chela_run *run) {
     const chela_agent *a = run->session->agent;
     uint32_t mask = 0;
-    for (size_t i = 0; runtime(run)->cooldowns.n && i < a->ntargets; i++)
+    for (size_t i = 0; runtime(run)->providers.cooldowns.n && i < a->ntargets; i++)
         mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
     return mask;
 }
 
 static void note_outcome(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->target;
-    struct ch_cooldowns *c = &runtime(run)->cooldowns;
+    struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
     if (!t)
         return;
     if (in->kind == CH_IN_FAILED)
@@ -344,7 +344,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
 
 static void driver_give_up(chela_run *run, enum ch_error_class cls) {
     struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
-    ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
+    ch_cooldown_gave_up(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(run->target->model), cls,
                         ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
@@ -353,7 +353,7 @@ static bool has_free_key(const chela_run *run) {
     for (size_t i = 0; i < t->nkeys; i++) {
         struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
         if (t->keys[i] != ch_think_key(run) &&
-            ch_cooldown_of(&runtime(run)->cooldowns, &ep, ch_sv_str(t->model),
+            ch_cooldown_of(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(t->model),
                            ch_mono_ms(ch_loop_clock(run->loop)))
                     .ms == 0)
             return true;

@@ -184,7 +184,6 @@ bool ch_think_deliver(chela_run *run) {
 /* The model this turn uses: what a hook asked for, else the chain's. Targets
  * that hooks name are kept: the same name is usually asked for again. */
 static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     chela_agent *a = run->session->agent;
     if (!spec)
         return a->targets[run->m.model];
@@ -195,7 +194,7 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
         if (strcmp(a->patched[i]->spec, spec) == 0)
             return a->patched[i];
     struct ch_target *t;
-    if (ch_target_new(a->rt, spec, &none, &t, err) < 0)
+    if (ch_target_new(&a->rt->providers, spec, NULL, &t, err) < 0)
         return NULL;
     a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
     a->patched[a->npatched++] = t;
@@ -375,8 +374,8 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
-    ch_context_window_ask(run->session->agent->rt, run->target);
-    ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
+    ch_context_window_ask(&run->session->agent->rt->providers, run->target);
+    ch_target_cooling(run->target, &run->session->agent->rt->providers.cooldowns,
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
     run->target->ep.api_key = run->turn->key;
     int rc = think_describe(run, patch, &req, err);

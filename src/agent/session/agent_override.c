@@ -66,11 +66,10 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
 
 /* A model of its own is among `patched`, which is freed with it. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     struct ch_target *t, **all;
     if (!spec)
         return 0;
-    int rc = ch_target_new(a->rt, spec, &none, &t, err);
+    int rc = ch_target_new(&a->rt->providers, spec, NULL, &t, err);
     if (rc < 0)
         return rc;
     a->patched = ch_malloc(sizeof(struct ch_target *));

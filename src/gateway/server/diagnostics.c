@@ -49,7 +49,7 @@ static int diagnostics_get(struct gateway_diagnostics *s, const char *path, stru
                                   .nheaders = s->token != NULL,
                                   .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
                                                CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS}};
-    return ch_server_query(s->rt, &req, body, err);
+    return ch_server_query(&s->rt->providers, &req, body, err);
 }
 
 static bool check_reach(struct gateway_diagnostics *s) {

@@ -74,11 +74,11 @@ static void test_targets(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         chela_runtime *rt = runtime_with(cases[i].env);
-        struct ch_agent_opts opts = {.model = NOVA};
+        struct ch_target_opts opts = {.base_url = cases[i].base_url};
         struct chela_error err = {0};
         struct ch_target *t = NULL;
-        opts.base_url = cases[i].base_url;
-        assert_int_equal(ch_target_new(rt, cases[i].spec, &opts, &t, &err), cases[i].rc);
+        assert_int_equal(ch_target_new(&rt->providers, cases[i].spec, &opts, &t, &err),
+                         cases[i].rc);
         if (cases[i].rc < 0) {
             if (!strstr(err.message, cases[i].url))
                 fail_msg("%s: %s", cases[i].env, err.message);
@@ -96,11 +96,10 @@ static void test_targets(void **state) {
 static void test_signing(void **state) {
     (void)state;
     chela_runtime *rt = runtime_with(KEYS "AWS_REGION=us-west-2");
-    struct ch_agent_opts opts = {.model = NOVA};
     struct ch_target *t;
     CH_ARENA_AUTO a = {0};
     struct ch_http_request req = {.method = "POST", .url = "https://h/"};
-    assert_int_equal(ch_target_new(rt, NOVA, &opts, &t, NULL), 0);
+    assert_int_equal(ch_target_new(&rt->providers, NOVA, NULL, &t, NULL), 0);
     assert_int_equal(ch_aws_sign(t, 0, &a, &req, NULL), 0);
     struct ch_sv auth = ch_header_find(req.headers, req.nheaders, "authorization");
     assert_true(ch_sv_starts(auth, "AWS4-HMAC-SHA256 Credential=AK/19700101/us-west-2/bedrock/"));
@@ -124,7 +123,7 @@ static void test_discovery(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         chela_runtime *rt = runtime_with(cases[i].env);
         const char *why;
-        CH_AUTOFREE char *model = ch_discover_model(rt, &why);
+        CH_AUTOFREE char *model = ch_discover_model(&rt->providers, &why);
         assert_true(ch_sv_starts(ch_sv_str(model), "bedrock/"));
         assert_string_equal(why, cases[i].why);
         chela_runtime_close(rt);
