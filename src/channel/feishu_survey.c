@@ -7,7 +7,7 @@
 #include "channel/feishu_survey.h"
 
 #include "agent/handle/runtime.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "channel/channels.h"
 #include "channel/feishu.h"
 #include "json/writer.h"

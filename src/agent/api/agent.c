@@ -10,7 +10,7 @@
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/input_queue.h"

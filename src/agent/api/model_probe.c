@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "agent/api/agent.h"
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -2,8 +2,8 @@
 #include "chela/models.h"
 
 #include "agent/handle/runtime.h"
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
@@ -79,7 +79,7 @@ static bool is_wanted(const char *name, const char *only) {
 
 static size_t write_providers(const chela_runtime *rt, const char *only, struct ch_jw *w) {
     size_t n = 0;
-    for (const struct ch_provider *p = ch_providers; p->name; p++)
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
         if (is_wanted(p->name, only)) {
             write_provider(rt, w, p->name, p,
                            ch_providers_conf(&rt->providers, ch_sv_str(p->name)));

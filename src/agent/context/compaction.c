@@ -13,7 +13,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/choice.h"
 #include "base/error.h"
 #include "base/log.h"

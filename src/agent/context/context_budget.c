@@ -1,7 +1,7 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"

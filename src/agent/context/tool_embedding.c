@@ -11,7 +11,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

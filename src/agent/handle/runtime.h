@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "chela/session.h"
 #include "io/worker.h"
-#include "agent/provider/providers.h"
+#include "model/provider/providers.h"
 #include "tool/memory/notes.h"
 
 struct ch_feature;

@@ -14,7 +14,7 @@
 #include "agent/machine/output.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"

@@ -27,7 +27,7 @@
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
 #include "model/provider/cooldown.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/feature.h"
 #include "agent/run/takeover.h"

@@ -26,9 +26,9 @@
 #include "agent/machine/output.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
-#include "agent/provider/aws.h"
-#include "agent/provider/context_window.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/context_window.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
@@ -393,7 +393,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     run->turn->http.body = run->turn->body;
     run->turn->http.nbody = CH_LEN(run->turn->body);
     run->turn->http.timeouts = run->session->agent->timeouts;
-    return ch_aws_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
+    return ch_target_aws_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
 }
 
 /* --- the reply */

@@ -11,7 +11,7 @@
 
 #include "agent/handle/agent.h"
 #include "agent/machine/bounds.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
  * findings have the form of chela_runtime_survey. */
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"

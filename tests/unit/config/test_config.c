@@ -14,7 +14,7 @@
 
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"

@@ -14,7 +14,7 @@
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"

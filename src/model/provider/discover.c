@@ -3,9 +3,9 @@
  * The first key in the environment decides, in the order of the provider
  * table; else a model server on this machine that answers on its usual port;
  * else the scripted demo model, so that something always runs. */
-#include "agent/provider/discover.h"
+#include "model/provider/discover.h"
 
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"
@@ -53,7 +53,7 @@ static const char *discover_key_of(struct ch_providers *ps, const struct ch_prov
 }
 
 char *ch_discover_model(struct ch_providers *ps, const char **why) {
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
         const char *found = p->default_model ? discover_key_of(ps, p) : NULL;
         if (found) {
             *why = found;
@@ -61,7 +61,7 @@ char *ch_discover_model(struct ch_providers *ps, const char **why) {
         }
     }
     bool may_probe = ch_loop_may_run(ps->loop, NULL) == 0 && !ch_cassette_plays(ps->cassette);
-    for (const struct ch_provider *p = ch_providers; p->name && may_probe; p++) {
+    for (const struct ch_provider *p = ch_provider_table; p->name && may_probe; p++) {
         char *found = probed(p) ? probe_local(ps, p) : NULL;
         if (found) {
             *why = "a local server";

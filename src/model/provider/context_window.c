@@ -3,10 +3,10 @@
  * One entry for each server and model, made when it is first needed. An entry
  * asks its questions one after the other until one has an answer; a server
  * that had none is asked again by a later run, not at once. */
-#include "agent/provider/context_window.h"
+#include "model/provider/context_window.h"
 
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"

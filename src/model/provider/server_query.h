@@ -1,8 +1,8 @@
 /* server_query.h -- asking a server about itself, outside any run. Blocking, but for
  * the questions at the end. */
-#ifndef CH_AGENT_SERVER_QUERY_H
-#define CH_AGENT_SERVER_QUERY_H
-#include "agent/provider/target.h"
+#ifndef CH_MODEL_SERVER_QUERY_H
+#define CH_MODEL_SERVER_QUERY_H
+#include "model/provider/target.h"
 
 #define CH_SERVER_QUERY_MS 10000
 

@@ -1,7 +1,7 @@
 /* target.h -- "provider/model" made concrete: where to send, how to encode. */
-#ifndef CH_AGENT_TARGET_H
-#define CH_AGENT_TARGET_H
-#include "agent/provider/providers.h"
+#ifndef CH_MODEL_TARGET_H
+#define CH_MODEL_TARGET_H
+#include "model/provider/providers.h"
 #include "model/codec/codec.h"
 
 struct ch_aws;

@@ -1,5 +1,5 @@
 /* providers.c -- what the host configured about model services. */
-#include "agent/provider/providers.h"
+#include "model/provider/providers.h"
 
 #include "base/error.h"
 #include "base/mem.h"

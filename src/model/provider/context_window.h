@@ -4,9 +4,9 @@
  * first model call that goes to it; the call does not wait, and until there is
  * an answer the size is unknown, as it stays if there is none. What was found
  * holds for all runs of the runtime. */
-#ifndef CH_AGENT_CONTEXT_WINDOW_H
-#define CH_AGENT_CONTEXT_WINDOW_H
-#include "agent/provider/target.h"
+#ifndef CH_MODEL_CONTEXT_WINDOW_H
+#define CH_MODEL_CONTEXT_WINDOW_H
+#include "model/provider/target.h"
 
 /* A model call goes to t: ask its server, if there is something to find out. */
 void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t);

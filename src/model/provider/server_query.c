@@ -3,9 +3,9 @@
  * One short request, waited for; only with a loop of our own. Where a server
  * says how large its context really is, is known here: on this machine that is
  * what its owner gave it, not what the model could do. */
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/codec/encode.h"

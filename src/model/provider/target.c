@@ -4,12 +4,12 @@
  * provider, then the built-in table. A key is looked for in the same order;
  * a server on this machine, or one whose address was given by hand, may do
  * without. Every key that is found is registered for redaction. */
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
-#include "agent/provider/aws.h"
-#include "agent/provider/context_window.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/context_window.h"
 #include "model/provider/cooldown.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -106,7 +106,7 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
                                           : "no API key for %s: %s is not set",
                        t->provider, named);
     bool by_hand = opts->base_url || (conf && conf->base_url);
-    if (by_hand || !known || known->local || !known->key_env || ch_aws_is_used(t))
+    if (by_hand || !known || known->local || !known->key_env || ch_target_aws_is_used(t))
         return 0;
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
 }
@@ -170,8 +170,8 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     t->base_url = without_trailing_slash(url);
     t->transport = ps->transport;
     int rc = find_key(t, ps, opts, conf, known, err);
-    if (rc == 0 && ch_aws_is_used(t))
-        rc = ch_aws_find(t, ps, opts->base_url || (conf && conf->base_url), err);
+    if (rc == 0 && ch_target_aws_is_used(t))
+        rc = ch_target_aws_find(t, ps, opts->base_url || (conf && conf->base_url), err);
     return rc;
 }
 
@@ -187,7 +187,7 @@ static unsigned find_quirks(const struct ch_target *t, const struct ch_provider 
 
 static int unknown_provider(struct ch_sv name, struct chela_error *err) {
     CH_BUF_AUTO known = {0};
-    for (const struct ch_provider *p = ch_providers; p->name; p++)
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
         ch_buf_addf(&known, " %s", p->name);
     return ch_fail(err, CHELA_ECONFIG,
                    "unknown provider '%.*s' (known:%s; others go into the configuration)",
@@ -254,7 +254,7 @@ void ch_target_free(struct ch_target *t) {
     if (!t)
         return;
     ch_scripted_close(t->scripted);
-    ch_aws_free(t->aws);
+    ch_target_aws_free(t->aws);
     ch_free(t->spec);
     ch_free(t->model);
     ch_free(t->provider);

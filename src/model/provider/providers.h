@@ -4,8 +4,8 @@
  * A runtime owns one struct ch_providers. Targets (target.h) are made from it, borrow
  * from it and are freed before it. What one run learns about a service (cooldowns,
  * context windows) holds for all runs. Loop thread only. */
-#ifndef CH_AGENT_PROVIDERS_H
-#define CH_AGENT_PROVIDERS_H
+#ifndef CH_MODEL_PROVIDERS_H
+#define CH_MODEL_PROVIDERS_H
 #include "base/sv.h"
 #include "chela/session.h"
 #include "model/catalog/price.h"
