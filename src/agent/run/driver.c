@@ -40,7 +40,6 @@
 
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
-#include "agent/machine/bounds.h"
 #include "agent/run/parent.h"
 #include "base/choice.h"
 #include "base/limits.h"
@@ -494,7 +493,8 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
-    ch_parent_bound(run);
+    if (ch_parent_of(run))
+        ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
@@ -654,7 +654,7 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     ch_policy_release(&run->permit.policy);
     ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
-    ch_bounds_apply(&run->session->bounds, &run->m.limits);
+    ch_run_limits_bound(&run->m.limits, &run->session->bounds);
     run->m.model = 0;
     run->target = NULL;
     run->did &= ~(unsigned)(CH_RUN_SELECTED | CH_RUN_LOOKED);
@@ -698,8 +698,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
-    ch_bounds_apply(&s->bounds, &run->m.limits);
-    ch_act_init(run, &s->agent->loop_guard);
+    ch_run_limits_bound(&run->m.limits, &s->bounds);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
@@ -852,7 +851,8 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->permit.bounds);
     ch_free(run->control->cancel_reason);
     ch_free(run->last_words);
-    ch_recall_free(run);
+    if (run->recall)
+        ch_recall_free(run);
     ch_free(run);
 }
 

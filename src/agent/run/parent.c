@@ -116,8 +116,7 @@ struct ch_spent ch_parent_spent_below(const chela_run *run) {
 /* --- progress ---------------------------------------------------------------------- */
 
 void ch_parent_moved_on(chela_run *run) {
-    ch_run_journal_recovered(run, 0);
-    while ((run = ch_parent_of(run))) {
+    for (; run; run = ch_parent_of(run)) {
         if (!ch_run_journal_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
         ch_run_journal_recovered(run, 0);

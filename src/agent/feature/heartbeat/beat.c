@@ -60,10 +60,6 @@ static struct beat *beat_of(const chela_run *run) {
     return ch_feature_data(run, &ch_heartbeat_feature);
 }
 
-struct ch_companion *ch_companion_of(const chela_agent *a) {
-    return ch_feature_of(a, &ch_heartbeat_feature);
-}
-
 static struct ch_sv or_none(const struct ch_buf *b) {
     return b->n ? ch_buf_sv(b) : CH_SV("none");
 }
