@@ -108,7 +108,7 @@ static char *build_dir(void) {
     if (n <= 0)
         abort();
     path[n] = '\0';
-    char *tests = strstr(path, "/tests/scenario/");
+    char *tests = strstr(path, "/tests/sweep/");
     if (!tests)
         abort();
     *tests = '\0';
