@@ -482,6 +482,8 @@ void sweep_play(struct sweep *cx) {
         chela_runtime_run(cx->rt);
         for (int i = 0; i < 3; i++)
             chela_runtime_poll(cx->rt);
+        if (cx->session && strcmp(chela_session_status(cx->session), "running") == 0)
+            continue; /* a paused run that was cancelled: it came back for its end */
         if (!cx->session || strcmp(chela_session_status(cx->session), "idle") == 0 || !go_on(cx))
             break;
     }
