@@ -430,6 +430,8 @@ static bool set_up(struct sweep *cx, struct chela_error *err) {
         return false;
     if (!make_agents(cx, err))
         return false;
+    if (cx->mode->agent_mode) /* compiled once a runtime */
+        chela_free(chela_prompts_json(cx->rt, NULL));
     guard_pages(true);
     if (chela_session_new(cx->agent, key, &cx->session, err) < 0)
         return false;
