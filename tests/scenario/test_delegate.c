@@ -108,10 +108,12 @@ static void open_office(struct office *o, unsigned flags, const char *how) {
     close(fd);
     snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
     struct chela_agent_opts lead =
-        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask",
-                         .mode = plans ? "plan" : NULL);
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead",
+                         .approve = CHELA_APPROVE_ASK,
+                         .mode = plans ? CHELA_MODE_PLAN : CHELA_MODE_DEFAULT);
     struct chela_agent_opts clerk =
-        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
+        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk",
+                         .approve = CHELA_APPROVE_ASK);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "stamp", .description = "Stamps.",
                         .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
@@ -143,7 +145,7 @@ static void start(struct office *o, const char *text) {
 static void play(struct office *o, const char *text, const char *verdict) {
     start(o, text);
     chela_run_wait(o->run);
-    assert_string_equal(chela_run_reason(o->run), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(o->run)), verdict);
 }
 
 static void go_on(struct office *o, const char *verdict) {
@@ -152,7 +154,7 @@ static void go_on(struct office *o, const char *verdict) {
     if (chela_run_resume(o->session, NULL, &again, &err) < 0)
         fail_msg("%s", err.message);
     chela_run_wait(again);
-    assert_string_equal(chela_run_reason(again), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(again)), verdict);
     chela_run_free(again);
 }
 
@@ -276,7 +278,7 @@ static void test_cancel(void **state) {
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);
     chela_runtime_run(o.rt);
-    assert_string_equal(chela_run_reason(o.run), "cancelled");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_CANCELLED);
     close_office(&o);
 }
 
@@ -290,7 +292,7 @@ static void take_over_child(chela_run *child) {
 
 static void on_run_end(chela_run *run, const struct chela_event *end, void *user) {
     struct office *o = user;
-    if (strcmp(end->end.status, "paused") == 0)
+    if (end->end.status == CHELA_STATUS_PAUSED)
         o->child = run;
 }
 
@@ -308,7 +310,7 @@ static void test_child_of_paused_parent(void **state) {
         ways[i](o.child);
         for (int turns = 0; turns < 10; turns++)
             chela_runtime_poll(o.rt);
-        assert_string_equal(chela_session_status(o.session), "paused");
+        assert_int_equal(chela_session_status(o.session), CHELA_SESSION_PAUSED);
         go_on(&o, "task_completed");
         assert_int_equal(o.stamps, 0);
         close_office(&o);
@@ -342,7 +344,7 @@ static void test_take_over(void **state) {
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), 0);
     chela_run_wait(o.run);
     assert_string_equal(chela_run_text(o.run), "mine");
-    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_COMPLETED);
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), CHELA_ESTATE);
     close_office(&o);
 }
