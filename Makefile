@@ -166,6 +166,7 @@ $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filt
 man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
+$(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
 $(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)

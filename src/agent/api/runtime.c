@@ -207,6 +207,8 @@ void chela_runtime_close(chela_runtime *rt) {
 int chela_runtime_run(chela_runtime *rt) {
     if (!rt->own_loop)
         return CHELA_ESTATE;
+    if (rt->idle) /* a run that is paused may have been cancelled */
+        ch_loop_tick(rt->loop);
     return rt->idle ? 0 : ch_loop_run(rt->loop, &rt->idle);
 }
 

@@ -434,7 +434,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !ch_run_stops(s->run))
+    if (waits.answers + waits.approvals > 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {
