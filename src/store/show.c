@@ -144,7 +144,6 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
     ch_jw_end(&s.w, ']');
     ch_jw_end(&s.w, '}');
     ch_past_free(s.past);
-    if (rc == 0)
-        *out = ch_buf_take(&text);
+    *out = rc == 0 ? ch_buf_take(&text) : NULL;
     return rc;
 }

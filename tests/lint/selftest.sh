@@ -43,9 +43,9 @@ fi
 
 # What check_api says about the headers after a change.
 complaint() {
-    rm -rf "$copy" && mkdir -p "$copy/docs" "$copy/packaging" "$copy/tests/support"
+    rm -rf "$copy" && mkdir -p "$copy/docs" "$copy/packaging" "$copy/tests/support" "$copy/tests/scenario"
     cp -r include "$copy" && cp docs/api.md "$copy/docs" && cp packaging/abi "$copy/packaging"
-    cp tests/support/sweep_rows_*.c "$copy/tests/support"
+    cp tests/support/sweep_rows_*.c "$copy/tests/support" && cp tests/scenario/test_contract.c "$copy/tests/scenario"
     sed -i "$2" "$copy/$1"
     tools/check_api "$copy" | grep '^[a-z_./0-9:]*: '
 }
