@@ -245,7 +245,11 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->toolset.selection_size;
     const struct ch_feature *mode;
-    int rc = find_mode(o->mode, &mode, err);
+    int rc = ch_choice_check(CHELA_CHOICE_REASONING, o->reasoning, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
+    if (rc == 0)
+        rc = find_mode(o->mode, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)

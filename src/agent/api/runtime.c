@@ -130,6 +130,7 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts;
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
     if (rc < 0)
         return rc;
