@@ -52,6 +52,11 @@ struct chela_http2_events {
      * none now, `resume` will tell. */
     size_t (*pull)(void *stream, void *out, size_t max, int *last);
     void (*closed)(void *stream); /* by either side, whole or not; not seen again */
+    /* A field was decoded, before `field` and also where no stream is known. A few bytes
+     * may refer to a large field, so its decoded size is what it costs. size: of the field
+     * as RFC 9113, 6.5.2 counts it; block: of all fields of this block so far. Non-zero:
+     * `feed` decodes nothing more and returns CHELA_ELIMIT. */
+    int (*decoded)(size_t size, size_t block, void *user);
 };
 
 struct chela_http2_ops {
@@ -63,7 +68,8 @@ struct chela_http2_ops {
     void (*close)(struct chela_http2 *h); /* no event follows */
 
     /* Bytes of the client, its preface first; they are consumed whole. Negative:
-     * there is nobody to talk to. */
+     * there is nobody to talk to, or `decoded` has stopped it (CHELA_ELIMIT); nothing
+     * may be fed after that. */
     int (*feed)(struct chela_http2 *h, const void *data, size_t n, struct chela_error *err);
     /* Bytes for the client: > 0 count, 0 none now, negative: failed. */
     long (*drain)(struct chela_http2 *h, void *out, size_t max);
