@@ -168,7 +168,7 @@ void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
 
 static void exchange_on_deadline(struct ch_timer *t) {
     struct ch_exchange *x = CH_CONTAINER(t, struct ch_exchange, deadline);
-    bool began = x->in.text.n > 0;
+    bool began = ch_inbound_has_begun(&x->in);
     if (x->left || x->phase == CH_CLOSED)
         return;
     if ((x->phase == CH_READ_HEAD && began) || x->phase == CH_READ_BODY)

@@ -88,13 +88,41 @@ static void send_bytes(struct h1 *h, struct ch_sv bytes) {
 /* --- answers */
 
 static const char *status_text(int status) {
-    switch (status) {
-#define TEXT(code, name, text) \
-    case code:                 \
-        return #text;
-        HTTP_STATUS_MAP(TEXT)
-#undef TEXT
-    }
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {{101, "Switching Protocols"},
+                 {200, "OK"},
+                 {201, "Created"},
+                 {202, "Accepted"},
+                 {204, "No Content"},
+                 {304, "Not Modified"},
+                 {400, "Bad Request"},
+                 {401, "Unauthorized"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {406, "Not Acceptable"},
+                 {408, "Request Timeout"},
+                 {409, "Conflict"},
+                 {410, "Gone"},
+                 {413, "Content Too Large"},
+                 {414, "URI Too Long"},
+                 {415, "Unsupported Media Type"},
+                 {421, "Misdirected Request"},
+                 {422, "Unprocessable Content"},
+                 {426, "Upgrade Required"},
+                 {429, "Too Many Requests"},
+                 {431, "Request Header Fields Too Large"},
+                 {500, "Internal Server Error"},
+                 {501, "Not Implemented"},
+                 {502, "Bad Gateway"},
+                 {503, "Service Unavailable"},
+                 {504, "Gateway Timeout"},
+                 {505, "HTTP Version Not Supported"}};
+    for (size_t i = 0; i < CH_LEN(texts); i++)
+        if (texts[i].status == status)
+            return texts[i].text;
     return "Unknown";
 }
 
@@ -240,7 +268,7 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
     struct ch_exchange *x = &h->x;
     size_t taken;
     while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
-        if (x->phase == CH_READ_HEAD && x->in.text.n == 0)
+        if (x->phase == CH_READ_HEAD && !ch_inbound_has_begun(&x->in))
             ch_exchange_wait(x, CH_LIMIT_INBOUND_HEAD_MS);
         enum ch_inbound_state state = ch_inbound_feed(&x->in, bytes, &taken);
         bytes = ch_sv(bytes.p + taken, bytes.n - taken);
@@ -314,7 +342,7 @@ static void h1_on_closed(struct ch_wire *w) {
 
 static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);
-    if (h->x.phase == CH_READ_HEAD && h->x.in.text.n == 0)
+    if (h->x.phase == CH_READ_HEAD && !ch_inbound_has_begun(&h->x.in))
         h1_drop_client(c);
 }
 

@@ -50,7 +50,7 @@ static void *on_begin(uint32_t id, void *user) {
 static void on_field(void *stream, const struct chela_http2_field *f) {
     struct stream *s = stream;
     ch_h2_head_field(&s->head, ch_sv(f->name, f->name_n), ch_sv(f->value, f->value_n));
-    if (s->in.text.n > CH_LIMIT_INBOUND_HEADERS)
+    if (s->in.message.text.n > CH_LIMIT_INBOUND_HEADERS)
         abort();
 }
 
