@@ -37,6 +37,12 @@ struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
     const char *const *protect_more; /* besides those */
     const struct chela_sandbox_limits *limits; /* NULL: the defaults */
     const char *helper; /* the program chela-sandbox; NULL: where it was installed */
+    /* Absolute paths of files from which this program takes commands or permissions, such as
+     * its configuration: read-only for programs; a file tool changes one only if a person
+     * agrees to the very call. */
+    const char *const *ask;
+    /* Absolute paths that neither programs nor file tools may read or write: stores, keys. */
+    const char *const *hide;
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 

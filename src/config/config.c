@@ -304,7 +304,7 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,
-                                                       .protect_more = own_file(cfg),
+                                                       .ask = own_file(cfg),
                                                        .limits = l);
     return o;
 }

@@ -65,6 +65,18 @@ static const char *make_key(chela_call *call, size_t index) {
     return ch_arena_str(&call->arena, ch_buf_sv(&key));
 }
 
+/* A tool may run longer than its owner lives, so the lists are copied. */
+static struct ch_path_guard call_make_guard(chela_call *call) {
+    const struct ch_sandbox_policy *policy = call->env->sandbox;
+
+    return (struct ch_path_guard){
+        .workspace = call->workspace,
+        .protect = ch_sandbox_protect_list(&call->arena, policy),
+        .ask = policy ? ch_sandbox_copy_list(&call->arena, policy->ask) : NULL,
+        .hide = policy ? ch_sandbox_copy_list(&call->arena, policy->hide) : NULL,
+    };
+}
+
 static void on_finish_post(struct ch_post *p) {
     ch_call_worked(CH_CONTAINER(p, chela_call, finish_post));
 }
@@ -83,7 +95,7 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->arguments = ch_arena_sv(&call->arena, block->text);
     call->workspace = ch_arena_str(&call->arena, ch_sv_str(env->workspace));
     call->session = ch_arena_str(&call->arena, ch_sv_str(env->session));
-    call->protect = ch_sandbox_protect_list(&call->arena, env->sandbox);
+    call->guard = call_make_guard(call);
     call->key = make_key(call, index);
     ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);
     call->answer.shape = env->shape;

@@ -17,6 +17,7 @@
 #include "tool/call/approval.h"
 #include "tool/call/batch.h"
 #include "tool/registry/policy.h"
+#include "tool/process/path.h"
 #include "tool/registry/registry.h"
 #include "tool/result/result.h"
 #include "tool/call/resource_locks.h"
@@ -80,7 +81,7 @@ struct chela_call {
     /* set before the tool is started */
     struct ch_arena arena; /* owned by the tool's side once the tool runs */
     const char *id, *name, *key, *workspace, *session;
-    const char *const *protect; /* paths that tools must not write; see sandbox_policy.h */
+    struct ch_path_guard guard; /* files that tools must not read or write; see path.h */
     struct ch_sv arguments;     /* JSON text, NUL-terminated */
     unsigned flags;             /* CH_F_* of the model's arguments */
     const struct ch_json *args; /* an object */

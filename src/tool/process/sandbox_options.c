@@ -118,8 +118,14 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
         rc = check_protected(o.protect, err);
     if (rc == 0)
         rc = check_protected(o.protect_more, err);
+    if (rc == 0)
+        rc = check_paths("ask", o.ask, err);
+    if (rc == 0)
+        rc = check_paths("hide", o.hide, err);
     if (rc < 0)
         return rc;
+    p.ask = o.ask;
+    p.hide = o.hide;
     p.readable = o.readable;
     p.protect = join_protected(a, &o);
     p.helper = o.helper;

@@ -25,6 +25,12 @@ const char *const ch_sandbox_protected[] = {
     ".npmrc?",    ".gitconfig?",    ".kube?",     ".docker?", ".config/chela?", NULL,
 };
 
+/* The part that holds keys, which no question makes writable. The rest has a kind that
+ * needs approval (file_kind.h). */
+static const char *const refused[] = {
+    ".env", ".ssh", ".aws?", ".gnupg?", ".netrc?", ".kube?", ".docker?", NULL,
+};
+
 static const char *const mode_names[] = {
     [CH_SANDBOX_AUTO] = "auto",
     [CH_SANDBOX_REQUIRED] = "required",
@@ -40,7 +46,7 @@ int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct che
     return ch_fail(err, CHELA_EINVAL, "sandbox '%s' is none of required, auto, off", word);
 }
 
-static const char *const *sandbox_policy_copy_list(struct ch_arena *a, const char *const *list) {
+const char *const *ch_sandbox_copy_list(struct ch_arena *a, const char *const *list) {
     size_t n = 0;
 
     if (!list)
@@ -60,11 +66,25 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     if (!p)
         return copy;
     *copy = *p;
-    copy->writable = sandbox_policy_copy_list(a, p->writable);
-    copy->readable = sandbox_policy_copy_list(a, p->readable);
-    copy->protect = sandbox_policy_copy_list(a, p->protect);
+    copy->writable = ch_sandbox_copy_list(a, p->writable);
+    copy->readable = ch_sandbox_copy_list(a, p->readable);
+    copy->protect = ch_sandbox_copy_list(a, p->protect);
+    copy->ask = ch_sandbox_copy_list(a, p->ask);
+    copy->hide = ch_sandbox_copy_list(a, p->hide);
     copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
     return copy;
+}
+
+void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    size_t n = 0;
+
+    while (p->ask && p->ask[n])
+        n++;
+    const char **list = ch_arena_zalloc(a, (n + 2) * sizeof(*list));
+    if (n)
+        memcpy(list, p->ask, n * sizeof(*list));
+    list[n] = ch_arena_str(a, ch_sv_str(path));
+    p->ask = list;
 }
 
 static const char *const *protected_by(const struct ch_sandbox_policy *policy) {
@@ -77,7 +97,7 @@ static bool is_in(struct ch_sv path, struct ch_sv top) {
 }
 
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
-    return p && p->protect ? sandbox_policy_copy_list(a, p->protect) : ch_sandbox_protected;
+    return p && p->protect ? ch_sandbox_copy_list(a, p->protect) : refused;
 }
 
 /* "name?" protects a path only if the path exists. */
@@ -195,6 +215,8 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "readable", policy->readable, true);
     sandbox_policy_add_paths(w, "readable", cmd->readable, true);
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
+    sandbox_policy_add_paths(w, "protect", policy->ask, true);
+    sandbox_policy_add_paths(w, "hide", policy->hide, true);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)
