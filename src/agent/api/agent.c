@@ -429,8 +429,8 @@ static void guard_program(chela_agent *a, const struct ch_command_opts *opts) {
         const char *word = opts->argv[i];
         CH_BUF_AUTO path = {0};
         ch_buf_addf(&path, "%s/%s", *word == '/' ? "" : cwd, word);
-        if (i == 0 && !strchr(word, '/'))
-            continue; /* found in PATH */
+        if (!strchr(word, '/') && (i == 0 || access(ch_buf_str(&path), F_OK) < 0))
+            continue; /* found in PATH, or no file */
         CH_AUTOFREE char *real = real_place(ch_buf_str(&path));
         if (real && strncmp(real, a->workspace, n) == 0 && real[n] == '/')
             ch_sandbox_add_ask(&a->arena, a->sandbox, real);

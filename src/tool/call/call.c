@@ -20,6 +20,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/call/aftermath.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
@@ -491,8 +492,17 @@ static bool call_try_again(chela_call *call) {
 
 /* The result is ready: use it, unless the outcome was already set. */
 static void call_settle(chela_call *call) {
-    if (call->env && call->state == CH_CALL_RUNNING && !call_try_again(call))
+    if (!call->env || call->state != CH_CALL_RUNNING || call_try_again(call)) {
+        ch_call_unref(call);
+        return;
+    }
+    call->duration_ms = call_now(call) - call->started_ms;
+    if (ch_aftermath_asks(call)) {
+        ch_timer_stop(call->env->loop, &call->timer);
+        call->env->rested(call);
+    } else {
         call_decide(call, &call->made);
+    }
     ch_call_unref(call);
 }
 

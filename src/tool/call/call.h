@@ -23,6 +23,7 @@
 #include "tool/call/resource_locks.h"
 #include "json/json.h"
 
+struct ch_aftermath;
 struct ch_jobs;
 struct ch_program;
 struct ch_sandbox_policy;
@@ -96,6 +97,8 @@ struct chela_call {
     bool hook_asked, invalid_asked; /* set when asked, because stages can run again */
     /* in the arena: what the approval covers; NULL: no approval needed */
     struct ch_bound *bound;
+    /* in the arena: a question after the work (aftermath.h); NULL: none */
+    struct ch_aftermath *aftermath;
     /* a person edited the arguments, and thereby approved the call */
     bool edited;
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */

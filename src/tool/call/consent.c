@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "tool/call/aftermath.h"
 #include "tool/call/special_writes.h"
 #include "tool/registry/argument_validation.h"
 
@@ -104,38 +105,48 @@ static const char *consent_make_id(struct ch_arena *arena) {
 }
 
 /* Reduce the wanted decision to a possible one: "always" may be unavailable. */
-static enum chela_decision possible(const chela_call *call, enum chela_decision wanted) {
-    return wanted == CHELA_ALLOW_ALWAYS && call->bound->obstacle ? CHELA_ALLOW_ONCE : wanted;
+static enum chela_decision possible(const char *obstacle, enum chela_decision wanted) {
+    return wanted == CHELA_ALLOW_ALWAYS && obstacle ? CHELA_ALLOW_ONCE : wanted;
 }
 
 /* True if the same request was made before a restart. */
-static bool consent_is_known(const chela_call *call) {
-    return call->known_id &&
-           memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
+static bool consent_is_known(const chela_call *call, const unsigned char *digest) {
+    return call->known_id && memcmp(call->known_digest, digest, CH_SHA256_SIZE) == 0;
 }
 
-void ch_call_ask(chela_call *call) {
-    CH_BUF_AUTO summary = {0};
+void ch_consent_ask(chela_call *call, struct ch_sv summary, const char *obstacle,
+                    const unsigned char digest[CH_SHA256_SIZE]) {
     char *reason = NULL;
 
-    ch_bind(call, call->bound); /* earlier calls may have changed files */
-    ch_bound_show(call, call->bound, &summary);
-    call->approval_id = consent_is_known(call) ? call->known_id : consent_make_id(&call->arena);
+    call->approval_id =
+        consent_is_known(call, digest) ? call->known_id : consent_make_id(&call->arena);
     if (!call->env->ask)
         return;
     struct ch_ask ask = {.approval_id = call->approval_id,
                          .arguments = call->arguments,
-                         .summary = ch_buf_sv(&summary),
-                         .obstacle = call->bound->obstacle,
-                         .digest = call->bound->digest};
+                         .summary = summary,
+                         .obstacle = obstacle,
+                         .digest = digest};
     ch_call_ref(call); /* the host may close the batch in its callback */
     enum chela_decision decision = call->env->ask(call, &ask, &reason);
     struct chela_error err = {0};
     if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING &&
-        ch_call_consent(call, possible(call, decision), reason, &err) < 0)
+        ch_call_consent(call, possible(obstacle, decision), reason, &err) < 0)
         deny(call, err.message);
     ch_call_unref(call);
     ch_free(reason);
+}
+
+void ch_call_ask(chela_call *call) {
+    CH_BUF_AUTO summary = {0};
+
+    if (call->aftermath) {
+        ch_aftermath_ask(call);
+        return;
+    }
+    ch_bind(call, call->bound); /* earlier calls may have changed files */
+    ch_bound_show(call, call->bound, &summary);
+    ch_consent_ask(call, ch_buf_sv(&summary), call->bound->obstacle, call->bound->digest);
 }
 
 static void deny_by_person(chela_call *call, const char *reason) {
@@ -194,6 +205,10 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
                     struct chela_error *err) {
     const struct ch_bound *b = call->bound;
 
+    if (call->aftermath) {
+        ch_aftermath_answer(call, decision);
+        return 0;
+    }
     if (decision == CHELA_EDIT)
         return consent_edit(call, reason ? reason : "", err);
     if (decision == CHELA_ANSWER) {

@@ -20,9 +20,9 @@
  * chela's configuration, keys. The second half matters if the workspace is a home
  * directory. */
 const char *const ch_sandbox_protected[] = {
-    ".git/hooks", ".git/config",    "chela.yaml", ".env",     ".ssh",           ".bashrc?",
-    ".profile?",  ".bash_profile?", ".zshrc?",    ".aws?",    ".gnupg?",        ".netrc?",
-    ".npmrc?",    ".gitconfig?",    ".kube?",     ".docker?", ".config/chela?", NULL,
+    "chela.yaml", ".env",    ".ssh",    ".bashrc?", ".profile?",    ".bash_profile?", ".zshrc?",
+    ".aws?",      ".gnupg?", ".netrc?", ".npmrc?",  ".gitconfig?",  ".kube?",         ".docker?",
+    ".config/chela?", NULL,
 };
 
 /* The part that holds keys, which no question makes writable. The rest has a kind that
@@ -217,6 +217,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     sandbox_policy_add_paths(w, "protect", policy->ask, true);
     sandbox_policy_add_paths(w, "hide", policy->hide, true);
+    sandbox_policy_add_paths(w, "repository", cmd->repositories, true);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)

@@ -90,6 +90,7 @@ struct ch_sandbox_command {
     const char *cwd;             /* absolute path inside the sandbox */
     const char *workspace;       /* absolute; "/": no workspace is writable */
     const char *const *readable; /* additional paths for this command; may be NULL */
+    const char *const *repositories; /* as in repositories.h; may be NULL */
     bool tty;
 };
 
