@@ -72,7 +72,6 @@ void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const c
 struct chela_sandbox_opts;
 
 /* "auto", "required", "off". */
-int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);
 
 /* --- layers that work on this machine */
 
