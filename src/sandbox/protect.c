@@ -232,12 +232,27 @@ static void protect_repository(struct ch_box_guard *g, struct ch_box_view *view,
         protect_absolute(g, view, box, ch_text("%s/%s", path, parts[i].name), parts[i].manner);
 }
 
+/* The length of a database's name in the name of a file that belongs to it; 0: no such file. */
+static size_t database_of(const char *path) {
+    static const char *const ends[] = {"-wal", "-shm", "-journal"};
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < CH_LEN(ends); i++)
+        if (n > strlen(ends[i]) && strcmp(path + n - strlen(ends[i]), ends[i]) == 0)
+            return n - strlen(ends[i]);
+    return 0;
+}
+
 /* Hide a path that is visible in the box; where it is writable, it stays hidden if it comes
- * to exist. */
+ * to exist. Files of a database matter only beside the database. */
 static void protect_hide(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path) {
+    size_t database = database_of(path);
     struct stat st;
 
+    if (database && lstat(path, &st) < 0 &&
+        (lstat(ch_text("%.*s", (int)database, path), &st) < 0 || is_stand_in(&st)))
+        return;
     if (!protect_absolute(g, view, box, path, HIDDEN) && ch_view_covers(view, path) &&
         lstat(path, &st) == 0 && !S_ISLNK(st.st_mode))
         hide_path(view, path, S_ISDIR(st.st_mode));
@@ -283,10 +298,12 @@ static bool protect_is_alone(struct ch_box_guard *g) {
     return flock(g->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* A stand-in for a file of a database stays: a database may have opened it meanwhile, and
- * would lose what it writes. The database removes it, or ignores it while it is empty. */
-static bool may_be_open(const struct stat *st) {
-    return S_ISREG(st->st_mode) && (st->st_mode & 07777) == STAND_IN_HIDDEN;
+/* A stand-in for the log of a database stays: another process may have opened the database
+ * meanwhile, and would lose what it writes. The database removes the log at its end. */
+static bool may_be_open(const char *path, const struct stat *st) {
+    size_t database = database_of(path);
+
+    return S_ISREG(st->st_mode) && database && strcmp(path + database, "-journal") != 0;
 }
 
 void ch_guard_lift(struct ch_box_guard *g) {
@@ -294,7 +311,7 @@ void ch_guard_lift(struct ch_box_guard *g) {
 
     if (g->stand_ins.n > 0 && protect_is_alone(g))
         for (size_t i = 0; i < g->stand_ins.n; i++)
-            if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st) && !may_be_open(&st))
+            if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st) && !may_be_open(g->stand_ins.p[i], &st))
                 remove(g->stand_ins.p[i]);
     if (g->lock >= 0)
         close(g->lock);

@@ -9,6 +9,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "agent/provider/target.h"
 #include "agent/run/feature.h"
@@ -279,6 +280,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
+        ch_agent_hide_files(a);
+    if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
         rc = ch_input_queue_opts(&a->queue, err);
@@ -412,38 +415,6 @@ int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error
     return rc < 0 ? ch_fail(err, rc, "agent %s has no tool '%s'", a->id, name) : 0;
 }
 
-/* The absolute path of a file that need not exist, in a directory that does; NULL: none. */
-static char *real_place(const char *path) {
-    const char *slash = strrchr(path, '/');
-    CH_AUTOFREE char *dir = ch_strndup(path, (size_t)(slash - path));
-    char *real = realpath(path, NULL), *top = real ? NULL : realpath(dir, NULL);
-    CH_BUF_AUTO joined = {0};
-    if (top)
-        ch_buf_addf(&joined, "%s%s", top, slash);
-    if (real)
-        ch_buf_add_str(&joined, real);
-    free(real);
-    free(top);
-    return joined.n ? ch_buf_take(&joined) : NULL;
-}
-
-/* A model that could write the program of a tool, or a script among its arguments, would run
- * code of its own through the tool. */
-static void guard_program(chela_agent *a, const struct ch_command_opts *opts) {
-    const char *cwd = opts->cwd ? opts->cwd : a->workspace;
-    size_t n = strlen(a->workspace);
-    for (size_t i = 0; opts->argv[i]; i++) {
-        const char *word = opts->argv[i];
-        CH_BUF_AUTO path = {0};
-        ch_buf_addf(&path, "%s/%s", *word == '/' ? "" : cwd, word);
-        if (!strchr(word, '/') && (i == 0 || access(ch_buf_str(&path), F_OK) < 0))
-            continue; /* found in PATH, or no file */
-        CH_AUTOFREE char *real = real_place(ch_buf_str(&path));
-        if (real && strncmp(real, a->workspace, n) == 0 && real[n] == '/')
-            ch_sandbox_add_ask(&a->arena, a->sandbox, real);
-    }
-}
-
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
                             struct chela_error *err) {
     struct chela_command_opts own;
@@ -459,7 +430,7 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
     if (rc == 0)
         rc = ch_command_add(&a->registry, &opts, err);
     if (rc == 0)
-        guard_program(a, &opts);
+        ch_agent_guard_program(a, opts.argv, opts.cwd);
     return rc;
 }
 

@@ -1,4 +1,5 @@
 /* runtime.c -- one loop and everything that lives in it. */
+#include "agent/handle/guarded_files.h"
 #include "agent/api/runtime.h"
 
 #include <stdlib.h>
@@ -115,8 +116,10 @@ static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
         rc = ch_cassette_record(rt->loop, o->record, rt->transport, &rt->cassette, err);
     else if (o->replay)
         rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
-    if (rc == 0 && rt->cassette)
+    if (rc == 0 && rt->cassette) {
+        ch_runtime_hide_file(rt, o->record ? o->record : o->replay);
         rt->transport = ch_cassette_transport(rt->cassette);
+    }
     return rc;
 }
 
@@ -180,6 +183,7 @@ static void runtime_close_parts(chela_runtime *rt) {
         rt->journal->ops->shut(rt->journal);
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
+    ch_runtime_release_hidden(rt);
     ch_http_close(rt->http);
 }
 

@@ -39,6 +39,7 @@ struct chela_runtime {
     struct ch_log_sink *sink; /* owned, with its areas; NULL: silent */
     chela_log_fn *log;
     char *module_path, *ca_file;
+    char **hidden; /* owned, NULL-terminated: guarded_files.h */
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;
     struct ch_context_window_conf *windows;

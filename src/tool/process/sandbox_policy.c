@@ -60,16 +60,39 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     return copy;
 }
 
-void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+/* The path without links. The file need not exist if its directory does. */
+static const char *resolve(struct ch_arena *a, const char *path) {
+    const char *slash = strrchr(path, '/'), *found = path;
+    char *real = realpath(path, NULL);
+    char *dir = real || !slash ? NULL : realpath(ch_arena_str(a, ch_sv(path, (size_t)(slash - path))), NULL);
+
+    if (real)
+        found = ch_arena_str(a, ch_sv_str(real));
+    else if (dir)
+        found = ch_arena_printf(a, "%s%s", dir, slash);
+    free(real);
+    free(dir);
+    return found;
+}
+
+static void add_path(struct ch_arena *a, const char *const **list, const char *path) {
     size_t n = 0;
 
-    while (p->ask && p->ask[n])
+    while (*list && (*list)[n])
         n++;
-    const char **list = ch_arena_zalloc(a, (n + 2) * sizeof(*list));
+    const char **longer = ch_arena_zalloc(a, (n + 2) * sizeof(*longer));
     if (n)
-        memcpy(list, p->ask, n * sizeof(*list));
-    list[n] = ch_arena_str(a, ch_sv_str(path));
-    p->ask = list;
+        memcpy(longer, *list, n * sizeof(*longer));
+    longer[n] = resolve(a, path);
+    *list = longer;
+}
+
+void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    add_path(a, &p->ask, path);
+}
+
+void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    add_path(a, &p->hide, path);
 }
 
 static const char *const *protected_by(const struct ch_sandbox_policy *policy) {

@@ -65,8 +65,10 @@ bool ch_sandbox_protects(const char *const *protect, const char *workspace, cons
 /* Copy a policy into the arena; NULL gives the default policy. */
 struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p);
 
-/* Add a path to the list p->ask. The arena must live as long as the policy. */
+/* Add a path to the list p->ask or p->hide: absolute; the file need not exist. The arena must
+ * live as long as the policy. Calls that have started do not see the change. */
 void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
+void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 
 /* Check the host's options (may be NULL) and convert them to a policy in the arena. */
 struct chela_sandbox_opts;
