@@ -74,7 +74,8 @@ static bool make_stand_in_file(const char *path, mode_t mode, const char *conten
     if (fd < 0)
         return false;
     ssize_t n = (ssize_t)strlen(content);
-    bool made = write(fd, content, (size_t)n) == n && fchmod(fd, mode) == 0 && link(temp, path) == 0;
+    bool made =
+        write(fd, content, (size_t)n) == n && fchmod(fd, mode) == 0 && link(temp, path) == 0;
     made = made || (errno == EEXIST && lstat(path, &st) == 0);
     close(fd);
     unlink(temp);
@@ -311,7 +312,8 @@ void ch_guard_lift(struct ch_box_guard *g) {
 
     if (g->stand_ins.n > 0 && protect_is_alone(g))
         for (size_t i = 0; i < g->stand_ins.n; i++)
-            if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st) && !may_be_open(g->stand_ins.p[i], &st))
+            if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st) &&
+                !may_be_open(g->stand_ins.p[i], &st))
                 remove(g->stand_ins.p[i]);
     if (g->lock >= 0)
         close(g->lock);

@@ -64,8 +64,10 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
 static const char *resolve(struct ch_arena *a, const char *path) {
     const char *slash = strrchr(path, '/'), *found = path;
     char *real = realpath(path, NULL);
-    char *dir = real || !slash ? NULL : realpath(ch_arena_str(a, ch_sv(path, (size_t)(slash - path))), NULL);
+    char *dir = NULL;
 
+    if (!real && slash)
+        dir = realpath(ch_arena_str(a, ch_sv(path, (size_t)(slash - path))), NULL);
     if (real)
         found = ch_arena_str(a, ch_sv_str(real));
     else if (dir)

@@ -282,9 +282,12 @@ static void test_hidden(void **state) {
         {"write", "{\"file_path\":\"chela.db-wal\",\"content\":\"\"}"},
         {"write", "{\"file_path\":\"to-db\",\"content\":\"\"}"},
         {"write", "{\"file_path\":\"keys/new\",\"content\":\"\"}"},
-        {"edit", "{\"file_path\":\"chela.db\",\"edits\":[{\"old_text\":\"s3cret\",\"new_text\":\"x\"}]}"},
-        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Delete File: chela.db\\n*** End Patch\"}"},
-        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Update File: chela.db\\n*** Move to: y\\n@@\\n-s3cret\\n+x\\n*** End Patch\"}"},
+        {"edit", "{\"file_path\":\"chela.db\","
+                 "\"edits\":[{\"old_text\":\"s3cret\",\"new_text\":\"x\"}]}"},
+        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Delete File: chela.db\\n"
+                        "*** End Patch\"}"},
+        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Update File: chela.db\\n"
+                        "*** Move to: y\\n@@\\n-s3cret\\n+x\\n*** End Patch\"}"},
     };
 
     (void)state;

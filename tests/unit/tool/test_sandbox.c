@@ -250,7 +250,8 @@ static const struct made made[] = {
     {"git init -q a; rm -r a/.git/hooks; ln -s ../../x a/.git/hooks", "a/.git/hooks.held", NULL},
     {"mkdir -p a/.GIT/hooks; echo x > a/.GIT/hooks/pre-push", "a/.GIT/hooks.held", NULL},
     {"git init -q --bare a; git -C a config core.fsmonitor evil", "a/config.held", "a/config"},
-    {"mkdir -p a/b; cd a/b; mkdir objects refs; echo ref: refs/heads/x > HEAD; echo '[core]fsmonitor=x' > config",
+    {"mkdir -p a/b; cd a/b; mkdir objects refs; echo ref: refs/heads/x > HEAD; "
+     "echo '[core]fsmonitor=x' > config",
      "a/b/config.held", "a/b/config"},
     {"mkdir a; echo gitdir: /elsewhere > a/.git", "a/.git.held", "a/.git"},
     {"mkdir a; ln -s /elsewhere a/.git", "a/.git.held", "a/.git"},
@@ -264,7 +265,8 @@ static const struct made made[] = {
      "a/.git/commondir"},
     {"git init -q a; printf '[core]\\n\\tfsmonitor=x\\n' > a/.git/config.worktree",
      "a/.git/config.worktree.held", "a/.git/config.worktree"},
-    {"mkdir -p a/node_modules/p; git init -q a/node_modules/p; git -C a/node_modules/p config core.sshCommand evil",
+    {"mkdir -p a/node_modules/p; git init -q a/node_modules/p; "
+     "git -C a/node_modules/p config core.sshCommand evil",
      "a/node_modules/p/.git/config.held", "a/node_modules/p/.git/config"},
     {"git init -q a; git -C a config core.fsmonitor evil; kill -9 $$", "a/.git/config.held",
      "a/.git/config"},
@@ -385,7 +387,8 @@ static void test_repositories(enum box_machine machine) {
     if (w.boxed) {
         world_run("echo gitdir: ../x > tree/.git; rm -f tree/.git; mv tree t", "");
         assert_true(holds("tree/.git", "modules/a/b"));
-        world_run("git add deep; git -c user.name=a -c user.email=a@b commit --allow-empty -qm x && "
+        world_run("git add deep; "
+                  "git -c user.name=a -c user.email=a@b commit --allow-empty -qm x && "
                   "git log --oneline && git status --short && echo fine",
                   "");
         assert_non_null(strstr(w.k.content, "fine"));
@@ -577,7 +580,8 @@ ON_ALL(test_commands)
 
 static int run_all(void) {
     const struct CMUnitTest tests[] = {
-        TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected), TESTS_OF(test_made), TESTS_OF(test_repositories),
+        TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
+        TESTS_OF(test_made),   TESTS_OF(test_repositories),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */
