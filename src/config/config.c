@@ -32,6 +32,7 @@ static char *directory_of(const char *file) {
 int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, chela_config **out,
                       struct chela_error *err) {
     CH_BUF_AUTO text = {0};
+    *out = NULL;
     int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
     if (rc < 0)
         return rc;

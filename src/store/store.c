@@ -61,6 +61,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
     if (rc == 0)
         rc = find_ops(url, opts.module_path, &ops, &target, to);

@@ -134,7 +134,7 @@ int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela
 
 void ch_features_load(chela_session *s, const struct ch_json *state) {
     for (const struct ch_feature *const *f = s->agent->rt->features; *f; f++)
-        if ((*f)->load)
+        if ((*f)->load && ch_json_get(state, (*f)->loads))
             (*f)->load(s, state);
 }
 

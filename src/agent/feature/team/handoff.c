@@ -96,7 +96,6 @@ static void load(chela_session *s, const struct ch_json *state) {
     chela_agent *agent =
         *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
     struct chela_error err = {0};
-    s->handed = *id != '\0';
     if (*id && !agent && strcmp(id, s->agent->id) != 0)
         ch_log(CH_LOG_WARN, "session", "%s: there is no agent '%s' any more: %s goes on with it",
                s->key, id, s->agent->id);
@@ -256,6 +255,7 @@ static void handoff_save(const chela_run *run, struct ch_jw *w) {
 
 const struct ch_feature ch_handoff_feature = {
     .name = "handoff",
+    .loads = "agent",
     .load = load,
     .save = handoff_save,
     .open = open_handoff,
