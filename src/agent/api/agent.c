@@ -9,6 +9,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "model/provider/target.h"
 #include "agent/run/feature.h"
@@ -282,6 +283,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
+        ch_agent_hide_files(a);
+    if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
         rc = ch_input_queue_opts(&a->queue, err);
@@ -427,7 +430,11 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
                      opts.tool.name ? opts.tool.name : "?");
     opts.argv = own.argv;
     opts.cwd = own.cwd;
-    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        rc = ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        ch_agent_guard_program(a, opts.argv, opts.cwd);
+    return rc;
 }
 
 static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {

@@ -1,4 +1,5 @@
 /* runtime.c -- one loop and everything that lives in it. */
+#include "agent/handle/guarded_files.h"
 #include "agent/api/runtime.h"
 
 #include <stdlib.h>
@@ -116,8 +117,10 @@ static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
     else if (o->replay)
         rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
     ps->cassette = rt->cassette;
-    if (rc == 0 && rt->cassette)
+    if (rc == 0 && rt->cassette) {
+        ch_runtime_hide_file(rt, o->record ? o->record : o->replay);
         ps->transport = ch_cassette_transport(rt->cassette);
+    }
     return rc;
 }
 
@@ -183,6 +186,7 @@ static void runtime_close_parts(chela_runtime *rt) {
         rt->journal->ops->shut(rt->journal);
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
+    ch_runtime_release_hidden(rt);
     ch_http_close(rt->http);
 }
 

@@ -32,6 +32,7 @@ struct chela_runtime {
     struct ch_log_sink *sink; /* owned, with its areas; NULL: silent */
     chela_log_fn *log;
     char *module_path, *ca_file;
+    char **hidden; /* owned, NULL-terminated: guarded_files.h */
     const struct ch_feature *const *features; /* all there are, NULL-terminated */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
