@@ -61,7 +61,11 @@ CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_run
  * does nothing. */
 CHELA_API void chela_runtime_close(chela_runtime *rt);
 
-/* Work until no run is in progress. Not with a host's loop (CHELA_ESTATE). */
+/* Work until no run is in progress and no message waits to be started, accepted or sent.
+ * A message in the outbox (chela/mailbox.h) whose channel has no send function waits until
+ * chela_outbox_channel names one: the call does not return before, and another thread cannot
+ * end it. Use chela_runtime_poll if the channel is named later. Not with a host's loop
+ * (CHELA_ESTATE), nor from a callback (CHELA_EBUSY, or 0 if nothing is in progress). */
 CHELA_API int chela_runtime_run(chela_runtime *rt);
 /* One pass without waiting. */
 CHELA_API int chela_runtime_poll(chela_runtime *rt);
@@ -358,7 +362,8 @@ CHELA_API int chela_agent_delegate(chela_agent *agent, chela_agent *to,
 
 /* Another agent that may take a conversation over: the tool `handoff` names it,
  * and from the next model call on the session is that agent's (HANDOFF), also when
- * it is opened again. May be called for several. */
+ * it is opened again. May be called for several, also while the agent has a run: the tool is
+ * offered from the run's next model call on. */
 CHELA_API int chela_agent_handoff(chela_agent *agent, chela_agent *to, struct chela_error *err);
 
 /* A program as a tool: JSON arguments on stdin, the result on stdout. */
