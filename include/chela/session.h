@@ -362,7 +362,7 @@ struct chela_agent_opts {
  * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model or
  * provider is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
  * workspace cannot be used. CHELA_ELIMIT: too many fallbacks, files, rules, policies or
- * settings. CHELA_EMODULE: a module that a tool needs is missing. */
+ * settings. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
 
@@ -616,7 +616,7 @@ CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *
  * NULL.
  * Ownership: as for chela_run_start.
  * Errors: CHELA_ENOENT: nothing happened. Others as for chela_run_start: CHELA_EBUSY,
- * CHELA_ESTATE, CHELA_EINVAL, CHELA_ELIMIT. */
+ * CHELA_ESTATE, CHELA_EEXIST, CHELA_EINVAL, CHELA_ELIMIT. */
 CHELA_API int chela_run_wake(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                              struct chela_error *err);
 
