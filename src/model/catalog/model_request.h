@@ -115,6 +115,8 @@ struct ch_model_request {
 
 struct ch_usage { /* input includes cached, output includes reasoning */
     int64_t input, output, cache_read, cache_write, reasoning;
+    /* cache_write by lifetime of the entries; both 0 if the vendor does not report it */
+    int64_t cache_write_5m, cache_write_1h;
 };
 
 /* Clamp a token count from the wire, so that sums cannot overflow. */

@@ -196,15 +196,22 @@ bool ch_price_at(size_t i, const char **provider, const char **model) {
     return true;
 }
 
+/* The tokens written to a one-hour cache: as reported, or else by the cache mode. */
+static int64_t written_for_an_hour(const struct ch_usage *u, enum ch_cache cache) {
+    if (u->cache_write_5m || u->cache_write_1h)
+        return CH_MIN(u->cache_write_1h, u->cache_write);
+    return cache == CH_CACHE_LONG ? u->cache_write : 0;
+}
+
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache) {
     double read = p->cache_read < 0 ? p->input : p->cache_read;
     double write = p->cache_write < 0 ? p->input : p->cache_write;
-    if (cache == CH_CACHE_LONG && p->cache_write > p->input)
-        write *= HOUR_FACTOR;
+    int64_t hour = written_for_an_hour(u, cache);
+    double hour_write = p->cache_write > p->input ? write * HOUR_FACTOR : write;
     bool is_long = p->long_input > 0 && u->input > CH_PRICE_LONG;
     int64_t plain = CH_MAX(u->input - u->cache_read - u->cache_write, 0);
     double in = (double)plain * p->input + (double)u->cache_read * read +
-                (double)u->cache_write * write;
+                (double)(u->cache_write - hour) * write + (double)hour * hour_write;
     double out = (double)u->output * p->output;
     return (in * (is_long ? p->long_input : 1) + out * (is_long ? p->long_output : 1)) / 1e6;
 }

@@ -223,10 +223,14 @@ static bool fold_is_object(struct ch_sv text) {
     return ch_json_is(v, CH_JSON_OBJECT);
 }
 
+bool ch_fold_ends_cut(const struct ch_fold *f) {
+    const struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
+    return last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text));
+}
+
 void ch_fold_cut(struct ch_fold *f) {
-    struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
-    if (last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text)))
-        last->closed = false;
+    if (ch_fold_ends_cut(f))
+        f->blocks[f->n - 1].closed = false;
 }
 
 void ch_fold_abandon(struct ch_fold *f) {

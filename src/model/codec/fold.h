@@ -35,6 +35,8 @@ void ch_fold_close_all(struct ch_fold *f);
 /* Free the key for a new block; its current block is kept. */
 void ch_fold_release_key(struct ch_fold *f, unsigned key);
 
+/* True if the last block is a call whose arguments are not a complete JSON object. */
+bool ch_fold_ends_cut(const struct ch_fold *f);
 /* The reply was truncated by the output limit. If a call is the last block, it stays closed
  * only if its arguments are a complete JSON object. */
 void ch_fold_cut(struct ch_fold *f);
