@@ -101,6 +101,13 @@ CHELA_API int chela_runtime_context_window(chela_runtime *rt, const char *provid
                                            const char *model, int64_t tokens,
                                            struct chela_error *err);
 
+/* Quirks of one model in addition to those of its provider: a comma list as in
+ * chela_provider_opts, such as "reasons" for an Azure deployment of a reasoning
+ * model under a name of its own. Holds for agents made from now on; copied. */
+CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider,
+                                         const char *model, const char *quirks,
+                                         struct chela_error *err);
+
 /* The model to use when nobody chose one: the first key found in the
  * environment, a local server, else "scripted/demo". Borrowed; *why says how
  * it was found. */

@@ -199,6 +199,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);
     ch_window_conf_free(rt->windows);
+    ch_quirk_conf_free(rt->model_quirks);
     ch_cooldowns_release(&rt->cooldowns);
     close_log(rt);
     ch_free(rt->module_path);

@@ -22,6 +22,7 @@ struct ch_provider_conf;
 struct ch_target;
 struct ch_window;
 struct ch_window_conf;
+struct ch_quirk_conf;
 
 struct chela_runtime {
     struct ch_loop *loop;
@@ -42,6 +43,7 @@ struct chela_runtime {
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;
     struct ch_window_conf *windows;
+    struct ch_quirk_conf *model_quirks;
     const struct ch_feature *const *features; /* all there are, NULL-terminated */
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
     struct ch_window *heard;       /* likewise: contexts of local servers; owned */

@@ -23,7 +23,8 @@
 
 #define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
 
-static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
+static int parse_quirks(const char *list, const char *provider, struct ch_quirk_set *q,
+                        struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
     while (rest.n) {
         struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
@@ -32,9 +33,9 @@ static int parse_quirks(const char *list, struct ch_provider_conf *c, struct che
             name = ch_sv(name.p + 1, name.n - 1);
         unsigned bit = ch_quirk_find(name);
         if (!bit && name.n)
-            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", provider,
                            CH_SV_FMT(name));
-        *(off ? &c->quirks_off : &c->quirks_on) |= bit;
+        *(off ? &q->off : &q->on) |= bit;
     }
     return 0;
 }
@@ -153,6 +154,34 @@ int chela_runtime_context_window(chela_runtime *rt, const char *provider, const 
     return 0;
 }
 
+void ch_quirk_conf_free(struct ch_quirk_conf *list) {
+    while (list) {
+        struct ch_quirk_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int chela_runtime_model_quirks(chela_runtime *rt, const char *provider, const char *model,
+                               const char *quirks, struct chela_error *err) {
+    struct ch_quirk_set set = {0};
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "quirks of a model need a provider and a model");
+    int rc = parse_quirks(quirks, provider, &set, err);
+    if (rc < 0)
+        return rc;
+    struct ch_quirk_conf *c = ch_alloc(sizeof(*c)), **at = &rt->model_quirks;
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->quirks = set;
+    while (*at) /* applied in order: the newest wins */
+        at = &(*at)->next;
+    *at = c;
+    return 0;
+}
+
 /* Is this what was configured for the model: under the name that was asked for
  * or the one it stands for? */
 static bool is_about(const char *provider, const char *model, const struct ch_target *t,
@@ -200,7 +229,7 @@ int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *
     c->base_url = dup_opt(opts.base_url);
     c->api_key = dup_opt(opts.api_key);
     c->api_key_env = dup_opt(opts.api_key_env);
-    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
+    rc = opts.quirks ? parse_quirks(opts.quirks, c->name, &c->quirks, err) : 0;
     if (rc == 0 && opts.headers)
         rc = parse_headers(opts.headers, c, err);
     if (rc == 0 && opts.extra_body)
@@ -403,11 +432,14 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
     t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
     t->ep.quirks = find_quirks(t, known);
     if (conf) {
-        t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
+        t->ep.quirks = (t->ep.quirks | conf->quirks.on) & ~conf->quirks.off;
         t->ep.headers = conf->headers;
         t->ep.nheaders = conf->nheaders;
         t->ep.extra_body = ch_sv_str(conf->extra_body);
     }
+    for (const struct ch_quirk_conf *c = rt->model_quirks; c; c = c->next)
+        if (is_about(c->provider, c->model, t, model))
+            t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(rt, t, model, &t->price);

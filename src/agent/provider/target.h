@@ -12,6 +12,11 @@ struct ch_aws;
 struct ch_scripted;
 struct ch_window;
 
+/* Quirks that are switched on or off. */
+struct ch_quirk_set {
+    unsigned on, off;
+};
+
 /* A server as configured: overrides of a built-in one, or a new one. */
 struct ch_provider_conf {
     struct ch_provider_conf *next;
@@ -19,7 +24,7 @@ struct ch_provider_conf {
     struct ch_header *headers;                           /* owned texts */
     size_t nheaders;
     char *extra_body; /* members without the braces */
-    unsigned quirks_on, quirks_off;
+    struct ch_quirk_set quirks;
 };
 
 /* What a model costs, as configured. */
@@ -34,6 +39,13 @@ struct ch_window_conf {
     struct ch_window_conf *next;
     char *provider, *model; /* owned */
     int64_t tokens;
+};
+
+/* Quirks of one model, as configured. */
+struct ch_quirk_conf {
+    struct ch_quirk_conf *next;
+    char *provider, *model; /* owned */
+    struct ch_quirk_set quirks;
 };
 
 /* "provider/model" made concrete: where to send, how to encode. */
@@ -71,5 +83,6 @@ CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
 void ch_price_conf_free(struct ch_price_conf *list);
 void ch_window_conf_free(struct ch_window_conf *list);
+void ch_quirk_conf_free(struct ch_quirk_conf *list);
 
 #endif

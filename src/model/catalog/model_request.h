@@ -74,6 +74,8 @@ enum ch_quirk {
     CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a string; a named tool becomes "any" */
     CH_Q_ALTERNATE = 1 << 23,        /* user and assistant must alternate: see openai_turns.h */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* no structured output */
+    CH_Q_REASONS = 1 << 25,          /* a reasoning model, whatever its name */
+    CH_Q_NO_REASONING = 1 << 26,     /* not a reasoning model, whatever its name */
 };
 
 struct ch_model_request {

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "model/catalog/claude.h"
+#include "model/catalog/provider.h"
 
 /* clang-format off */
 #define AS_INPUT (-1)
@@ -127,22 +128,6 @@ static const struct {
 };
 /* clang-format on */
 
-static bool price_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* "-20250929", "-2025-04-14", "-2512", "-001" or "-latest". */
-static bool price_is_version(struct ch_sv end) {
-    if (ch_sv_is(end, "-latest"))
-        return true;
-    if (!ch_sv_starts(end, "-"))
-        return false;
-    for (size_t i = 1; i < end.n; i++)
-        if (!price_is_digit(end.p[i]) && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
-            return false;
-    return end.n >= 4;
-}
-
 /* Both protocols of OpenAI belong to one service. Azure sells its models at the same
  * prices, usually with deployments named like the models. */
 static const char *seller(const char *provider) {
@@ -180,7 +165,7 @@ bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *ou
         if (strcmp(prices[i].provider, seller(provider)) != 0 ||
             !ch_sv_starts(model, prices[i].model))
             continue;
-        if (model.n == n || price_is_version(ch_sv(model.p + n, model.n - n))) {
+        if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {
             *out = prices[i].price;
             return true;
         }

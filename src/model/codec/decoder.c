@@ -95,9 +95,12 @@ void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_mode
     init(d, codec, false, fn, user);
 }
 
-void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
-                         void *user) {
+void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
+                         ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
+    d->provider = ch_sv_str(ep->provider);
+    d->asked = model;
+    d->reply.model = model; /* until the vendor names it */
 }
 
 void ch_decoder_release(struct ch_decoder *d) {
@@ -361,7 +364,8 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    d->reply.msg = ch_fold_message(d->fold, d->codec->name, d->reply.model, ts);
+    struct ch_msg_author by = {d->codec->name, d->reply.model, d->provider, d->asked};
+    d->reply.msg = ch_fold_message(d->fold, &by, ts);
     if (d->reader)
         decoder_read_text(d);
     d->reply.stop = final_stop(d);

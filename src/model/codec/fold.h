@@ -50,6 +50,6 @@ struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);
 /* Build the message. Calls not closed are flagged CH_F_CUT, calls with unparsable arguments
  * CH_F_INVALID. Missing ids are generated, repeated ids made unique. NULL if there is no
  * block. */
-struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv model, int64_t ts);
+struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by, int64_t ts);
 
 #endif

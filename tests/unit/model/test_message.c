@@ -119,8 +119,11 @@ static void test_round_trip(void **state) {
     size_t n = CH_LEN(all_types);
     for (int kind = 0; kind < CH_MSG_KINDS; kind++) {
         bool assistant = kind == CH_MSG_ASSISTANT;
-        struct ch_msg *m = ch_msg_new(kind, all_types, n, assistant ? "openai" : NULL,
-                                      assistant ? CH_SV("m") : CH_SV(""), kind ? 1700000000123 : 0);
+        static const struct ch_msg_author model = {"openai", CH_SV("m"), CH_SV("azure"),
+                                                   CH_SV("my-deployment")};
+        static const struct ch_msg_author person;
+        struct ch_msg *m = ch_msg_by(kind, all_types, n, assistant ? &model : &person,
+                                     kind ? 1700000000123 : 0);
         CH_BUF_AUTO json = {0};
         CH_BUF_AUTO again = {0};
         struct ch_jw w = ch_jw(&json);
@@ -131,6 +134,9 @@ static void test_round_trip(void **state) {
         assert_int_equal(back->kind, kind);
         assert_int_equal(back->ts, m->ts);
         assert_same_text(m->model, back->model);
+        assert_same_text(m->provider, back->provider);
+        assert_same_text(m->asked, back->asked);
+        assert_int_equal(back->asked.n > 0, assistant);
         if (assistant)
             assert_string_equal(back->api, "openai");
         else
