@@ -5,7 +5,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
 #include "agent/machine/output.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "tool/call/function.h"
@@ -85,7 +85,7 @@ void ch_agent_free(chela_agent *a) {
         return;
     }
     free_targets(a->targets, a->ntargets);
-    ch_meaning_free(a->meaning);
+    ch_tool_embedding_free(a->embedding);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policies_free(a->policies);

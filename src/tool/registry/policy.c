@@ -91,10 +91,6 @@ static int check_list(const char *list, struct chela_error *err) {
 
 /* --- the policy ----------------------------------------------------------------- */
 
-static char *policy_copy(const char *list) {
-    return list ? ch_strdup(list) : NULL;
-}
-
 int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
                    enum chela_permission permission, struct chela_error *err) {
     int rc = check_list(allow, err);
@@ -104,8 +100,8 @@ int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
         rc = check_list(deny, err);
     if (rc < 0)
         return rc;
-    p->allow = policy_copy(allow);
-    p->deny = policy_copy(deny);
+    p->allow = ch_strdup(allow);
+    p->deny = ch_strdup(deny);
     return 0;
 }
 

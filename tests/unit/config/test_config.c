@@ -14,7 +14,7 @@
 
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -874,7 +874,7 @@ static chela_config *load(const struct folder *f) {
 }
 
 static const struct ch_provider_conf *provider(const chela_runtime *rt, const char *name) {
-    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+    for (const struct ch_provider_conf *c = rt->providers.confs; c; c = c->next)
         if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
