@@ -98,8 +98,7 @@ void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_mode
 void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
                          ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
-    d->provider = ch_sv_str(ep->provider);
-    d->asked = model;
+    d->asked = ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", ep->provider, CH_SV_FMT(model)));
     d->reply.model = model; /* until the vendor names it */
 }
 
@@ -364,7 +363,7 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    struct ch_msg_author by = {d->codec->name, d->reply.model, d->provider, d->asked};
+    struct ch_msg_author by = {d->codec->name, d->reply.model, d->asked};
     d->reply.msg = ch_fold_message(d->fold, &by, ts);
     if (d->reader)
         decoder_read_text(d);

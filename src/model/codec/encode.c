@@ -108,11 +108,16 @@ static bool encode_is_known(const struct ch_model_names *names, struct ch_sv mod
     return !names->is_known || names->is_known(model);
 }
 
+static struct ch_sv asked_provider(const struct ch_msg *m) {
+    struct ch_sv rest = m->asked;
+    return ch_sv_split(&rest, '/');
+}
+
 bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
                       const struct ch_model_names *names) {
     if (!m->api || strcmp(m->api, api) != 0)
         return false;
-    if (!m->provider.n || ch_sv_eq(m->provider, ch_sv_str(req->endpoint->provider)))
+    if (!m->asked.n || ch_sv_eq(asked_provider(m), ch_sv_str(req->endpoint->provider)))
         return true;
     return names->portable && encode_is_known(names, m->model) &&
            encode_is_known(names, req->model);
@@ -122,8 +127,9 @@ bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m,
                      const struct ch_model_names *names) {
     if (!ch_encode_is_own(req, m, api, names))
         return false;
-    bool same_provider = ch_sv_eq(m->provider, ch_sv_str(req->endpoint->provider));
-    if (m->asked.n && same_provider && ch_sv_eq(m->asked, req->model))
+    struct ch_sv model = m->asked, provider = ch_sv_split(&model, '/');
+    if (m->asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
+        ch_sv_eq(model, req->model))
         return true;
     if (m->asked.n && !(encode_is_known(names, m->model) && encode_is_known(names, req->model)))
         return false;

@@ -130,7 +130,6 @@ void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
     if (m->api)
         ch_jw_kcstr(w, "api", m->api);
     message_json_optional(w, "model", m->model);
-    message_json_optional(w, "provider", m->provider);
     message_json_optional(w, "asked", m->asked);
     ch_jw_end(w, '}');
 }
@@ -350,8 +349,6 @@ int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error
         rc = message_json_text_of(&r, v, "api", &api);
     if (rc == CHELA_OK)
         rc = message_json_text_of(&r, v, "model", &by.model);
-    if (rc == CHELA_OK)
-        rc = message_json_text_of(&r, v, "provider", &by.provider);
     if (rc == CHELA_OK)
         rc = message_json_text_of(&r, v, "asked", &by.asked);
     by.api = api.n ? ch_arena_str(&r.arena, api) : NULL;
