@@ -9,6 +9,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "model/provider/target.h"
 #include "agent/run/feature.h"
@@ -244,7 +245,11 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->toolset.selection_size;
     const struct ch_feature *mode;
-    int rc = find_mode(o->mode, &mode, err);
+    int rc = ch_choice_check(CHELA_CHOICE_REASONING, o->reasoning, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
+    if (rc == 0)
+        rc = find_mode(o->mode, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
@@ -276,6 +281,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
+    if (rc == 0)
+        ch_agent_hide_files(a);
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
@@ -422,7 +429,11 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
                      opts.tool.name ? opts.tool.name : "?");
     opts.argv = own.argv;
     opts.cwd = own.cwd;
-    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        rc = ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        ch_agent_guard_program(a, opts.argv, opts.cwd);
+    return rc;
 }
 
 static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {

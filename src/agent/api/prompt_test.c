@@ -219,9 +219,10 @@ static int prompt_test_add_tools(chela_agent *agent, const struct ch_case *c,
             CHELA_TOOL_OPTS(.name = ch_buf_str(&name), .description = ch_buf_str(&about),
                             .schema = ch_buf_str(&schema), .fn = never_run,
                             .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ);
-        int rc = chela_agent_add_tool(agent, &opts, err);
+        struct chela_error why = {0};
+        int rc = chela_agent_add_tool(agent, &opts, &why);
         if (rc < 0)
-            return ch_fail(err, rc, "%s: %s", c->where, err->message);
+            return ch_fail(err, rc, "%s: %s", c->where, why.message);
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "agent/api/features.h"
 #include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/session.h"
@@ -116,8 +117,10 @@ static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
     else if (o->replay)
         rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
     ps->cassette = rt->cassette;
-    if (rc == 0 && rt->cassette)
+    if (rc == 0 && rt->cassette) {
+        ch_runtime_hide_file(rt, o->record ? o->record : o->replay);
         ps->transport = ch_cassette_transport(rt->cassette);
+    }
     return rc;
 }
 
@@ -130,6 +133,7 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts;
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
     if (rc < 0)
         return rc;
@@ -183,6 +187,7 @@ static void runtime_close_parts(chela_runtime *rt) {
         rt->journal->ops->shut(rt->journal);
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
+    ch_runtime_release_hidden(rt);
     ch_http_close(rt->http);
 }
 
@@ -208,6 +213,8 @@ void chela_runtime_close(chela_runtime *rt) {
 int chela_runtime_run(chela_runtime *rt) {
     if (!rt->own_loop)
         return CHELA_ESTATE;
+    if (rt->idle) /* a run that is paused may have been cancelled */
+        ch_loop_tick(rt->loop);
     return rt->idle ? 0 : ch_loop_run(rt->loop, &rt->idle);
 }
 

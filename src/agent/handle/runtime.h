@@ -31,6 +31,7 @@ struct chela_runtime {
     struct ch_log_sink *sink; /* owned; NULL: nothing is logged */
     chela_log_fn *log;
     char *module_path, *ca_file;
+    char **hidden; /* owned, NULL-terminated: guarded_files.h */
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;

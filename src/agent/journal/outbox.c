@@ -333,6 +333,8 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
+    if (what < CHELA_RECEIPT_SENT || what > CHELA_RECEIPT_REFUSED)
+        return ch_fail(err, CHELA_EINVAL, "there is no receipt %d", (int)what);
     if (!l || l->state != SENDING)
         return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;

@@ -87,6 +87,12 @@ void ch_run_interrupted(chela_run *run) {
     run->control->interrupt = CH_IN_INPUT;
 }
 
+bool ch_run_parent_paused(const chela_run *run) {
+    const chela_run *above = ch_parent_of(run);
+    return above && above->m.state == CH_RUN_WAITING &&
+           above->control->interrupt == CH_IN_INPUT;
+}
+
 void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
     run->control->began = began;
     run->control->take_up = take_up;
@@ -544,10 +550,14 @@ void ch_driver_stop(chela_run *run) {
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
-    run->stop = CH_IN_INPUT;
-    run->control->end_seq = 0; /* a pause whose RUN_END was not sent yet is cancelled */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    if (ch_run_parent_paused(run)) { /* takes effect when the parent is resumed */
+        run->stop = kind;
+        return;
+    }
+    run->stop = CH_IN_INPUT;
+    run->control->end_seq = 0;   /* a pause whose RUN_END was not sent yet is cancelled */
     run->control->admit_seq = 0; /* a run that has not begun will not begin */
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
@@ -716,6 +726,10 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
 static void driver_begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     bool resumed = run->m.state == CH_RUN_WAITING;
+    if (ch_run_parent_paused(run)) { /* the parent paused after this run was taken over */
+        deactivate(run);
+        return;
+    }
     if (!emit_start(run))
         return;
     if (ch_run_stops(run))

@@ -24,6 +24,9 @@ bool ch_run_begun(const chela_run *run); /* this process has sent RUN_START */
  * function clears it. */
 enum ch_in ch_run_interruption(const chela_run *run);
 void ch_run_interrupted(chela_run *run);
+/* The run's parent has paused or is about to. No event of the run may be emitted until the
+ * parent is resumed, so an interruption of the run waits until then. */
+bool ch_run_parent_paused(const chela_run *run);
 void ch_run_begin(chela_run *run); /* starts once admitted, on the loop's next turn at the
                                       earliest */
 void ch_run_admit(chela_run *run); /* the session is open, or could not be opened */

@@ -103,6 +103,9 @@ void ch_features_load(chela_session *s, const struct ch_json *state);
 
 int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
                      const struct ch_json *state, struct chela_error *err);
+/* The run's data of a feature that the agent attached after the run was made; the feature is
+ * opened for the run if it is not yet. NULL: the agent does not have it, or the run is over. */
+void *ch_feature_join(chela_run *run, const struct ch_feature *f);
 /* The run's work is over: from now on only its mode and `save` are used. */
 void ch_features_close(chela_run *run);
 void ch_features_free(chela_run *run);

@@ -198,6 +198,8 @@ void ch_parent_left(chela_run *run, const struct ch_block *call) {
 
 struct ch_batch_waits ch_run_waits(const chela_run *run) {
     struct ch_batch_waits all = {0};
+    if (ch_run_stops(run)) /* an interrupted run ends without answers */
+        return all;
     if (run->batch)
         all = ch_batch_waits(run->batch);
     for (CH_LIST_EACH(k, &run->children)) {

@@ -23,6 +23,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/restore.h"
 #include "chela/channel.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -63,6 +64,7 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
+    *out = NULL;
     if (agent->closed)
         return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
     if (key && ch_session_find(agent->rt, key))
@@ -283,6 +285,12 @@ int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opt
     struct chela_inbound in;
     int rc = CH_OPTS_READ(chela_run_opts, out, given, err);
     if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_PERMISSION, out->permission, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_APPROVE, out->approve, err);
+    if (rc == 0 && (out->kind < CHELA_INPUT_USER || out->kind > CHELA_INPUT_WEBHOOK))
+        rc = ch_fail(err, CHELA_EINVAL, "there is no kind of input %d", (int)out->kind);
+    if (rc == 0)
         rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
     if (rc == 0 && !out->sender)
         out->sender = in.sender_id; /* policies use the sender of the options */
@@ -290,9 +298,8 @@ int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opt
 }
 
 static void hand_out(chela_run *run, chela_run **out) {
-    if (!out)
-        return;
-    *out = ch_run_ref(run);
+    if (out)
+        *out = run ? ch_run_ref(run) : NULL;
 }
 
 static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
@@ -361,6 +368,7 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     struct chela_run_opts opts;
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
     struct ch_msg *input;
+    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc == 0)
         rc = check_idle(s, err);
@@ -380,6 +388,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
                           chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
     enum chela_session_status status = chela_session_status(s);
+    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -404,6 +413,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                    struct chela_error *err) {
     struct chela_run_opts opts;
+    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -420,6 +430,7 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                      struct chela_error *err) {
     struct chela_run_opts opts;
+    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -436,7 +447,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !ch_run_stops(s->run))
+    if (waits.answers + waits.approvals > 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {

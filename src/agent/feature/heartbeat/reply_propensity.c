@@ -105,6 +105,7 @@ int chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts
                       struct chela_error *err) {
     chela_willing *w = ch_alloc(sizeof(*w));
     w->kind = kind;
+    *out = NULL;
     int rc = ch_reply_propensity_read(kind, opts, &w->o, err);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_willing_rules, &w->r, rules, err);

@@ -133,7 +133,7 @@ static void handoff_start(chela_call *call) {
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    struct handoff *h = run ? handoff_of(run) : NULL;
+    struct handoff *h = run ? ch_feature_join(run, &ch_handoff_feature) : NULL;
     if (!h || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
         chela_result_error(call, "not_found", "There is no agent \"%s\" to hand over to.", name);
     } else if (h->count >= CH_LIMIT_HANDOFFS) {
