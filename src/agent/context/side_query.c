@@ -10,7 +10,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 
-#define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
+#define REPLY_SHARE 4 /* share of the context for the reply, if the service requires a limit */
 
 struct ch_side_query {
     struct ch_loop *loop;
