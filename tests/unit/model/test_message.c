@@ -248,7 +248,8 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies_everything), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_shared_name),
+        cmocka_unit_test(test_copies_everything), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_shared_name),
         cmocka_unit_test(test_reads_short_forms), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_transcript),        cmocka_unit_test(test_names),
     };
