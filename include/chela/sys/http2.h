@@ -53,6 +53,11 @@ struct chela_http2_events {
      * *last: none yet, `resume` follows. */
     size_t (*pull)(void *stream, void *out, size_t max, int *last);
     void (*closed)(void *stream); /* by either side; the last event of the stream */
+    /* A field was decoded, before `field` and also if its stream is unknown. A few bytes may
+     * refer to a large field, so the decoded size is its cost. size: of the field, as counted
+     * by RFC 9113, 6.5.2; block: of all fields of this block so far. Nonzero: `feed` decodes
+     * nothing more and returns CHELA_ELIMIT. */
+    int (*decoded)(size_t size, size_t block, void *user);
 };
 
 /* The functions of the module. */
@@ -66,7 +71,8 @@ struct chela_http2_ops {
     void (*close)(struct chela_http2 *h); /* no event follows */
 
     /* Process bytes of the client, beginning with the connection preface. All bytes are
-     * consumed. Negative: the connection failed. */
+     * consumed. Negative: the connection failed, or `decoded` stopped it (CHELA_ELIMIT); do
+     * not call `feed` again. */
     int (*feed)(struct chela_http2 *h, const void *data, size_t n, struct chela_error *err);
     /* Write bytes for the client to out. Returns their number; 0: none now; negative: the
      * connection failed. */

@@ -9,8 +9,9 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/input_queue.h"
@@ -76,10 +77,10 @@ static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error
     return 0;
 }
 
-static int add_target(chela_agent *a, const char *spec, const struct ch_agent_opts *opts,
+static int add_target(chela_agent *a, const char *spec, const struct ch_target_opts *opts,
                       struct chela_error *err) {
     struct ch_target *t;
-    int rc = ch_target_new(a->rt, spec, opts, &t, err);
+    int rc = ch_target_new(&a->rt->providers, spec, opts, &t, err);
     if (rc < 0)
         return rc;
     a->targets = ch_realloc(a->targets, (a->ntargets + 1) * sizeof(struct ch_target *));
@@ -89,12 +90,11 @@ static int add_target(chela_agent *a, const char *spec, const struct ch_agent_op
 
 /* Address and key given for the first model do not hold for its fallbacks. */
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     for (; specs && *specs; specs++) {
         if (a->ntargets == CH_LIMIT_MODELS)
             return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
                            CH_LIMIT_MODELS);
-        int rc = add_target(a, *specs, &none, err);
+        int rc = add_target(a, *specs, NULL, err);
         if (rc < 0)
             return rc;
     }
@@ -103,7 +103,7 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
 
 static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_settings_opts settings = {.list = o->toolset.settings,
-                                        .env = a->rt->env,
+                                        .env = a->rt->providers.env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
                                         .recall = &a->rt->recall,
@@ -133,8 +133,8 @@ static void load_skills(chela_agent *a, const char *allow) {
     struct ch_skills_opts opts = {.workspace = a->workspace,
                                   .roots = roots,
                                   .allow = allow,
-                                  .path = ch_runtime_env(a->rt, "PATH"),
-                                  .env = a->rt->env,
+                                  .path = ch_providers_env(&a->rt->providers, "PATH"),
+                                  .env = a->rt->providers.env,
                                   .user = a->rt->user};
     ch_skills_load(&a->skills, &opts);
     if (a->skills.untold)
@@ -190,13 +190,12 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
 
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
-    static const struct ch_agent_opts none;
     int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
     if (ch_companion_of(a) && !o->compaction.mode)
         a->compact_mode =
             CH_COMPACTION_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction.model)
-        rc = ch_target_new(a->rt, o->compaction.model, &none, &a->summariser, err);
+        rc = ch_target_new(&a->rt->providers, o->compaction.model, NULL, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACTION_OFF;
     return rc;
 }
@@ -259,7 +258,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
-        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
+        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL),
+                        &(struct ch_target_opts){o->base_url, o->api_key, o->api_key_env}, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0 && o->toolset.embedding)
@@ -282,6 +282,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
+    if (rc == 0)
+        ch_agent_hide_files(a);
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
@@ -428,7 +430,11 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
                      opts.tool.name ? opts.tool.name : "?");
     opts.argv = own.argv;
     opts.cwd = own.cwd;
-    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        rc = ch_command_add(&a->registry, &opts, err);
+    if (rc == 0)
+        ch_agent_guard_program(a, opts.argv, opts.cwd);
+    return rc;
 }
 
 static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "agent/api/agent.h"
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -169,7 +169,7 @@ static char *write_findings(const struct findings *f) {
 }
 
 static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
-    f->window = ch_server_query_context(rt, f->t);
+    f->window = ch_server_query_context(&rt->providers, f->t);
     f->window_source = f->window ? "server" : NULL;
     if (f->window)
         return;

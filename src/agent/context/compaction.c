@@ -13,7 +13,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/choice.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -407,37 +407,14 @@ void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
     flush(c);
 }
 
-/* No text has more tokens than bytes: what is far from full in bytes needs no
- * counting, which is most of what small sessions would spend here. */
-static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
-    const chela_session *s = run->session;
-    size_t window = (size_t)ch_target_window(run->target);
-    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
-    for (size_t i = 0; i < req->ntools; i++)
-        bytes += req->tools[i].description.n + req->tools[i].schema.n;
-    return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
-}
-
-bool ch_compaction_fits(chela_run *run, const struct ch_model_request *req) {
+void ch_compaction_prune_cold(chela_run *run, size_t tokens) {
     chela_session *s = run->session;
-    if (is_nearly_empty(run, req)) {
-        ch_context_budget_head(run, req);
-        return true;
-    }
-    size_t tokens = ch_context_budget_measure(run, req);
     struct ch_context_room b = ch_context_budget_room(run);
-    if (!b.window || s->agent->compact_mode == CH_COMPACTION_OFF)
-        return true;
-    if (tokens > b.request)
-        return false;
-    if (tokens < b.window * 3 / 10 || !ch_context_budget_is_cold(run))
-        return true;
     size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
     if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
-        return true;
+        return;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
         compaction_announce(run, CHELA_COMPACTED_PRUNE, tokens, &(struct ch_usage){0});
         s->budget.guessed = s->budget.fixed + s->budget.note + history_tokens(run);
     }
-    return true;
 }

@@ -4,7 +4,7 @@
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
 #include <sys/utsname.h>
 

@@ -1,7 +1,7 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
@@ -52,7 +52,8 @@ static size_t guess(const chela_run *run) {
     return s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
-void ch_context_budget_head(chela_run *run, const struct ch_model_request *req) {
+/* Guesses the part of the request that is the same in every turn. */
+static void measure_head(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
     c->guessed = 0;
     if (c->gauged != run->target) { /* another model counts otherwise */
@@ -66,9 +67,11 @@ void ch_context_budget_head(chela_run *run, const struct ch_model_request *req) 
     }
 }
 
-size_t ch_context_budget_measure(chela_run *run, const struct ch_model_request *req) {
+/* Guesses the whole request for run->target; returns the tokens that the service is
+ * expected to count. */
+static size_t measure(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
-    ch_context_budget_head(run, req);
+    measure_head(run, req);
     c->note = ch_tokens(req->note);
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
@@ -127,10 +130,38 @@ void ch_context_budget_overflowed(chela_run *run) {
         c->ceiling = tokens;
 }
 
-bool ch_context_budget_is_cold(const chela_run *run) {
+/* The service has forgotten what it read, so a rewrite of the history costs nothing
+ * more. */
+static bool is_cold(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
     bool lasts = run->session->agent->cache == CH_CACHE_LONG;
     return c->warm && context_budget_now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
+}
+
+/* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
+ * counting, which would take most of the time that small sessions spend here. */
+static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+}
+
+enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
+                                          size_t *tokens) {
+    if (is_nearly_empty(run, req)) {
+        measure_head(run, req);
+        return CH_CONTEXT_FITS;
+    }
+    *tokens = measure(run, req);
+    struct ch_context_room b = ch_context_budget_room(run);
+    if (!b.window || run->session->agent->compact_mode == CH_COMPACTION_OFF)
+        return CH_CONTEXT_FITS;
+    if (*tokens > b.request)
+        return CH_CONTEXT_TOO_LARGE;
+    return *tokens < b.window * 3 / 10 || !is_cold(run) ? CH_CONTEXT_FITS : CH_CONTEXT_COLD;
 }
 
 void ch_context_budget_rewritten(chela_session *s) {

@@ -71,7 +71,7 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
     const chela_agent *a = run->session->agent;
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_tool_settings *s = a->settings;
-    if (run->recall || !s || !s->memory || s->memory_inject <= 0)
+    if (run->recall)
         return true;
     struct ch_run_recall *r = run->recall = ch_alloc(sizeof(*r));
     r->run = run;
@@ -96,19 +96,16 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
 }
 
 void ch_recall_abort(chela_run *run) {
-    if (run->recall)
-        ch_seek_cancel(CH_TAKE(run->recall->seeking));
+    ch_seek_cancel(CH_TAKE(run->recall->seeking));
 }
 
 void ch_recall_free(chela_run *run) {
     struct ch_run_recall *r = CH_TAKE(run->recall);
-    if (!r)
-        return;
     ch_seek_cancel(r->seeking);
     ch_buf_release(&r->text);
     ch_free(r);
 }
 
 struct ch_sv ch_recall_text(const chela_run *run) {
-    return run->recall ? ch_buf_sv(&run->recall->text) : CH_SV("");
+    return ch_buf_sv(&run->recall->text);
 }

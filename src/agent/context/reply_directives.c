@@ -5,7 +5,6 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
-#include "base/opts.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,7 +12,6 @@
 
 #include "agent/handle/run_origin.h"
 #include "prompt/directive.h"
-#include "prompt/envelope.h"
 #include "tool/process/path.h"
 
 struct ch_reply_directives {
@@ -143,28 +141,4 @@ void ch_reply_directives_release(chela_run *run) {
     ch_directives_release(&s->d);
     ch_arena_release(&s->arena);
     ch_free(s);
-}
-
-/* --- what it answers -------------------------------------------------------------------- */
-
-void ch_message_origin_set(struct ch_message_origin *origin, const chela_session *s,
-                           const struct chela_inbound *given) {
-    CH_BUF_AUTO blocks = {0};
-    struct chela_inbound in;
-    ch_message_origin_release(origin);
-    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
-        return;
-    ch_envelope_blocks(&in, s->key, &blocks);
-    origin->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
-    origin->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
-}
-
-char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
-                         struct chela_error *err) {
-    struct ch_buf out = {0};
-    struct chela_inbound in;
-    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
-        return NULL;
-    ch_envelope_line(&in, ch_sv(text, len), &out);
-    return ch_buf_take(&out);
 }

@@ -18,8 +18,4 @@ void ch_reply_directives_end(chela_run *run);
 void ch_reply_directives_tell(const chela_run *run, struct chela_event *end);
 void ch_reply_directives_release(chela_run *run);
 
-/* What is known about a message; in may be NULL. */
-void ch_message_origin_set(struct ch_message_origin *origin, const chela_session *s,
-                           const struct chela_inbound *in);
-
 #endif

@@ -11,7 +11,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -35,7 +35,8 @@ struct ch_embedding_wait {
 
 /* Where programs keep what they could make again; NULL: there is no such place. */
 static char *cache_of(const chela_runtime *rt) {
-    const char *cache = ch_runtime_env(rt, "XDG_CACHE_HOME"), *home = ch_runtime_env(rt, "HOME");
+    const char *cache = ch_providers_env(&rt->providers, "XDG_CACHE_HOME");
+    const char *home = ch_providers_env(&rt->providers, "HOME");
     CH_BUF_AUTO path = {0};
 
     if (cache && *cache == '/')
@@ -47,12 +48,11 @@ static char *cache_of(const chela_runtime *rt) {
 
 int ch_tool_embedding_new(chela_runtime *rt, const char *spec, struct ch_tool_embedding **out,
                           struct chela_error *err) {
-    static const struct ch_agent_opts none;
     struct chela_error why = {0};
     struct ch_target *t;
 
     *out = NULL;
-    int rc = ch_target_new(rt, spec, &none, &t, &why);
+    int rc = ch_target_new(&rt->providers, spec, NULL, &t, &why);
     if (rc == CHELA_EAUTH) {
         ch_log(CH_LOG_WARN, "model", "embedding %s: %s; tools are chosen by words alone", spec,
                why.message);

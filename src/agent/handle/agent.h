@@ -3,7 +3,7 @@
 #define CH_HANDLE_AGENT_H
 #include "agent/handle/agent_options.h"
 #include "agent/handle/runtime.h"
-#include "agent/machine/bounds.h"
+#include "agent/machine/run.h"
 #include "agent/machine/output.h"
 #include "chela/hooks.h"
 #include "prompt/skills.h"

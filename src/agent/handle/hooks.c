@@ -39,7 +39,7 @@ static void keep_patch(chela_run *run, struct chela_turn_patch *patch) {
     }
 }
 
-bool ch_hook_before_model(chela_run *run, struct chela_turn_patch *patch) {
+bool ch_hooks_before_model(chela_run *run, struct chela_turn_patch *patch) {
     for (size_t i = 0; i < nhooks(run); i++) {
         const struct chela_hooks *h = hook(run, i);
         if (!h->before_model)
@@ -65,14 +65,14 @@ static enum chela_flow on_delta(const struct chela_hooks *h, chela_run *run,
     }
 }
 
-bool ch_hook_delta(chela_run *run, const struct chela_event *ev) {
+bool ch_hooks_delta(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++)
         if (!hooks_go_on(run, on_delta(hook(run, i), run, ev)))
             return false;
     return true;
 }
 
-bool ch_hook_after_model(chela_run *run, const struct chela_event *ev) {
+bool ch_hooks_after_model(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++) {
         const struct chela_hooks *h = hook(run, i);
         if (h->after_model && !hooks_go_on(run, h->after_model(run, ev, h->user)))
@@ -141,7 +141,7 @@ bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call) {
     return true;
 }
 
-void ch_hook_run_end(chela_run *run, const struct chela_event *ev) {
+void ch_hooks_run_end(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++)
         if (hook(run, i)->run_end)
             hook(run, i)->run_end(run, ev, hook(run, i)->user);

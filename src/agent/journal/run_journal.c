@@ -14,7 +14,7 @@
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"

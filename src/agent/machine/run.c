@@ -57,6 +57,17 @@ const char *ch_status_name(enum ch_status s) {
     return chela_status_name((enum chela_status)s);
 }
 
+void ch_run_limits_lower(int64_t *limit, int64_t most) {
+    if (most > 0 && (*limit < 0 || *limit > most))
+        *limit = most;
+}
+
+void ch_run_limits_bound(struct ch_run_limits *limits, const struct ch_bounds *b) {
+    ch_run_limits_lower(&limits->max_turns, b->turns);
+    if (b->cost_usd > 0 && (limits->cost_budget < 0 || limits->cost_budget > b->cost_usd))
+        limits->cost_budget = b->cost_usd;
+}
+
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {
     *r = (struct ch_run){.limits = *limits};
 }

@@ -76,6 +76,17 @@ struct ch_run_limits { /* resolved: negative means none */
     bool sums_up;         /* the model is asked for last words at a limit */
 };
 
+/* Bounds of one conversation, within the limits of its agent. 0: the agent's own limit. */
+struct ch_bounds {
+    double cost_usd;
+    int64_t turns, timeout_ms;
+};
+
+/* Lower *limit to most. most 0: no bound; *limit negative: no limit so far. */
+void ch_run_limits_lower(int64_t *limit, int64_t most);
+/* Lower the limits that are above the bounds. */
+void ch_run_limits_bound(struct ch_run_limits *limits, const struct ch_bounds *b);
+
 enum ch_do {
     CH_DO_NOTHING,    /* wait for what is under way */
     CH_DO_CALL_MODEL, /* after delay_ms; `attempt` and `model` say which */

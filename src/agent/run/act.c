@@ -14,7 +14,7 @@
 #include "agent/machine/output.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
@@ -24,19 +24,17 @@
 
 struct ch_acting {
     uint64_t *gates; /* owned, by call: once committed it may run; 0: it does not wait */
-    struct ch_loop_detector guard;
+    struct ch_loop_detector detector;
+    bool watched; /* detector is initialised */
     bool written; /* no model wrote the reply, but a feature */
     bool unfit;   /* the answer was not of the form that was asked for */
 };
 
 const size_t ch_acting_size = sizeof(struct ch_acting);
 
-void ch_act_init(chela_run *run, const struct chela_loop_guard *opts) {
-    ch_loop_detector_init(&run->acting->guard, opts);
-}
-
 void ch_act_heard(chela_run *run) {
-    ch_loop_detector_reset(&run->acting->guard);
+    if (run->acting->watched)
+        ch_loop_detector_reset(&run->acting->detector);
 }
 
 void ch_act_written(chela_run *run, bool by_feature) {
@@ -360,11 +358,15 @@ static struct ch_sv said(const struct ch_msg *reply) {
     return CH_SV("");
 }
 
-/* The guard sees calls and results in the order of the calls. */
+/* Tells the loop detector the calls and their results, in the order of the calls. */
 static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) {
     const struct ch_registry *tools = &run->session->agent->registry;
+    struct ch_loop_detector *detector = &run->acting->detector;
     struct ch_sv last = CH_SV("");
     uint32_t at = 0;
+    if (!run->acting->watched)
+        ch_loop_detector_init(detector, &run->session->agent->loop_guard);
+    run->acting->watched = true;
     for (uint32_t i = 0; i < run->reply->nblocks; i++) {
         const struct ch_block *call = &run->reply->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
@@ -374,14 +376,14 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
         struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
         last = call->name;
         bool unknown = !ch_registry_find(tools, last);
-        ch_loop_detector_call(&run->acting->guard, last, call->text, result, unknown);
+        ch_loop_detector_call(detector, last, call->text, result, unknown);
     }
-    enum ch_loop_verdict v = ch_loop_detector_turn(&run->acting->guard, said(run->reply));
+    enum ch_loop_verdict v = ch_loop_detector_turn(detector, said(run->reply));
     if (v == CH_LOOP_VERDICT_FINE)
         return v;
     ch_buf_clear(ch_think_complaint(run));
-    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_kind_name(run->acting->guard.kind));
-    ch_loop_detector_describe(&run->acting->guard, last, ch_think_complaint(run));
+    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_kind_name(detector->kind));
+    ch_loop_detector_describe(detector, last, ch_think_complaint(run));
     if (v == CH_LOOP_VERDICT_END)
         snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(ch_think_complaint(run)));
     return v;

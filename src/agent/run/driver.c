@@ -27,7 +27,7 @@
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
 #include "model/provider/cooldown.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/feature.h"
 #include "agent/run/takeover.h"
@@ -40,7 +40,6 @@
 
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
-#include "agent/machine/bounds.h"
 #include "agent/run/parent.h"
 #include "base/choice.h"
 #include "base/limits.h"
@@ -86,6 +85,12 @@ enum ch_in ch_run_interruption(const chela_run *run) {
 
 void ch_run_interrupted(chela_run *run) {
     run->control->interrupt = CH_IN_INPUT;
+}
+
+bool ch_run_parent_paused(const chela_run *run) {
+    const chela_run *above = ch_parent_of(run);
+    return above && above->m.state == CH_RUN_WAITING &&
+           above->control->interrupt == CH_IN_INPUT;
 }
 
 void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
@@ -314,21 +319,21 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
 
 static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
     const char *key;
-    return ch_target_cooling(t, &runtime(run)->cooldowns, ch_mono_ms(ch_loop_clock(run->loop)),
-                             &key);
+    return ch_target_cooling(t, &runtime(run)->providers.cooldowns,
+                             ch_mono_ms(ch_loop_clock(run->loop)), &key);
 }
 
 static uint32_t cooling_models(const chela_run *run) {
     const chela_agent *a = run->session->agent;
     uint32_t mask = 0;
-    for (size_t i = 0; runtime(run)->cooldowns.n && i < a->ntargets; i++)
+    for (size_t i = 0; runtime(run)->providers.cooldowns.n && i < a->ntargets; i++)
         mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
     return mask;
 }
 
 static void note_outcome(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->target;
-    struct ch_cooldowns *c = &runtime(run)->cooldowns;
+    struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
     if (!t)
         return;
     if (in->kind == CH_IN_FAILED)
@@ -344,7 +349,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
 
 static void driver_give_up(chela_run *run, enum ch_error_class cls) {
     struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
-    ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
+    ch_cooldown_gave_up(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(run->target->model), cls,
                         ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
@@ -353,7 +358,7 @@ static bool has_free_key(const chela_run *run) {
     for (size_t i = 0; i < t->nkeys; i++) {
         struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
         if (t->keys[i] != ch_think_key(run) &&
-            ch_cooldown_of(&runtime(run)->cooldowns, &ep, ch_sv_str(t->model),
+            ch_cooldown_of(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(t->model),
                            ch_mono_ms(ch_loop_clock(run->loop)))
                     .ms == 0)
             return true;
@@ -494,7 +499,8 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
-    ch_parent_bound(run);
+    if (ch_parent_of(run))
+        ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
@@ -544,10 +550,14 @@ void ch_driver_stop(chela_run *run) {
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
-    run->stop = CH_IN_INPUT;
-    run->control->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    if (ch_run_parent_paused(run)) { /* takes effect when the parent is resumed */
+        run->stop = kind;
+        return;
+    }
+    run->stop = CH_IN_INPUT;
+    run->control->end_seq = 0; /* a pause that was not told yet is none */
     run->control->admit_seq = 0; /* one that had not begun never will */
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
@@ -654,7 +664,7 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     ch_policy_release(&run->permit.policy);
     ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
-    ch_bounds_apply(&run->session->bounds, &run->m.limits);
+    ch_run_limits_bound(&run->m.limits, &run->session->bounds);
     run->m.model = 0;
     run->target = NULL;
     run->did &= ~(unsigned)(CH_RUN_SELECTED | CH_RUN_LOOKED);
@@ -698,8 +708,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
-    ch_bounds_apply(&s->bounds, &run->m.limits);
-    ch_act_init(run, &s->agent->loop_guard);
+    ch_run_limits_bound(&run->m.limits, &s->bounds);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
@@ -717,6 +726,10 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
 static void driver_begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     bool resumed = run->m.state == CH_RUN_WAITING;
+    if (ch_run_parent_paused(run)) { /* the parent paused after this run was taken over */
+        deactivate(run);
+        return;
+    }
     if (!emit_start(run))
         return;
     if (ch_run_stops(run))
@@ -852,7 +865,8 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->permit.bounds);
     ch_free(run->control->cancel_reason);
     ch_free(run->last_words);
-    ch_recall_free(run);
+    if (run->recall)
+        ch_recall_free(run);
     ch_free(run);
 }
 

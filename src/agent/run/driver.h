@@ -21,6 +21,9 @@ bool ch_run_begun(const chela_run *run); /* RUN_START was sent in this process *
 /* An interruption that waits for the calls to end; CH_IN_INPUT: none. They have ended. */
 enum ch_in ch_run_interruption(const chela_run *run);
 void ch_run_interrupted(chela_run *run);
+/* The run's parent has paused or is about to. No event of the run may be told until the
+ * parent is resumed, so an interruption of the run waits until then. */
+bool ch_run_parent_paused(const chela_run *run);
 void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */

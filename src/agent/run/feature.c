@@ -134,7 +134,7 @@ int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela
 
 void ch_features_load(chela_session *s, const struct ch_json *state) {
     for (const struct ch_feature *const *f = s->agent->rt->features; *f; f++)
-        if ((*f)->load)
+        if ((*f)->load && ch_json_get(state, (*f)->loads))
             (*f)->load(s, state);
 }
 
@@ -174,6 +174,23 @@ int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
             rc = s->f->open(run, opts, state, &s->data, err);
     }
     return rc;
+}
+
+void *ch_feature_join(chela_run *run, const struct ch_feature *f) {
+    struct ch_run_features *l = run->features;
+    const struct agent_slot *of_agent = feature_find_slot(run->session->agent, f);
+    void *data = ch_feature_data(run, f);
+    if (data || !of_agent || of_agent->idle || (l && l->closed))
+        return data;
+    if (f->open && f->open(run, NULL, NULL, &data, NULL) < 0)
+        return NULL;
+    size_t n = l ? l->n : 0;
+    l = ch_realloc(l, sizeof(*l) + (n + 1) * sizeof(l->slots[0]));
+    l->slots[n] = (struct run_slot){f, data};
+    l->n = n + 1;
+    l->closed = false;
+    run->features = l;
+    return data;
 }
 
 void ch_features_close(chela_run *run) {

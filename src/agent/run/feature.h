@@ -45,8 +45,10 @@ struct ch_feature {
      * are derived from this one; the others are, with their data. */
     void (*release_agent)(chela_agent *a, void *data);
 
-    /* A session's journal was read, before any run: may move the session to another
-     * agent. Called whether or not the session's agent has the feature. */
+    /* A session's journal was read, before any run, and its last STATE record has the
+     * member `loads`. May move the session to another agent. Called whether or not the
+     * session's agent has the feature. */
+    const char *loads;
     void (*load)(chela_session *s, const struct ch_json *state);
     /* A STATE record is written: add members of the feature's own. */
     void (*save)(const chela_run *run, struct ch_jw *w);
@@ -101,6 +103,9 @@ void ch_features_load(chela_session *s, const struct ch_json *state);
 
 int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
                      const struct ch_json *state, struct chela_error *err);
+/* The run's data of a feature that the agent attached after the run was made; the feature is
+ * opened for the run if it is not yet. NULL: the agent does not have it, or the run is over. */
+void *ch_feature_join(chela_run *run, const struct ch_feature *f);
 /* The work of the run is over: from here on only its mode and what it saves count. */
 void ch_features_close(chela_run *run);
 void ch_features_free(chela_run *run);

@@ -116,8 +116,7 @@ struct ch_spent ch_parent_spent_below(const chela_run *run) {
 /* --- progress ---------------------------------------------------------------------- */
 
 void ch_parent_moved_on(chela_run *run) {
-    ch_run_journal_recovered(run, 0);
-    while ((run = ch_parent_of(run))) {
+    for (; run; run = ch_parent_of(run)) {
         if (!ch_run_journal_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
         ch_run_journal_recovered(run, 0);
@@ -199,6 +198,8 @@ void ch_parent_left(chela_run *run, const struct ch_block *call) {
 
 struct ch_batch_waits ch_run_waits(const chela_run *run) {
     struct ch_batch_waits all = {0};
+    if (ch_run_stops(run)) /* an interrupted run ends without answers */
+        return all;
     if (run->batch)
         all = ch_batch_waits(run->batch);
     for (CH_LIST_EACH(k, &run->children)) {

@@ -47,8 +47,8 @@ void ch_parent_child_ended(chela_run *run); /* one more agent that the run calle
  * bring it along when they are found again. */
 struct ch_spent ch_parent_spent_below(const chela_run *run);
 
-/* The model answered the run, which is progress of all above: whatever is cut off from
- * here on is cut off at another point (recover.c). */
+/* A model answered a run below `run`. That is progress of `run` and of all above it, so
+ * their counts of recoveries (recover.c) begin anew. */
 void ch_parent_moved_on(chela_run *run);
 
 /* An event from below is told to whoever hears those of `run`. */

@@ -49,7 +49,7 @@ int chela_run_take_over(chela_run *run, const char *text, size_t len) {
         return CHELA_ELIMIT;
     CH_AUTOFREE char *words = ch_strndup(text, len);
     ch_takeover_request(run, words);
-    if (run->over)
+    if (run->over && !ch_run_parent_paused(run))
         ch_run_begin(run);
     return 0;
 }

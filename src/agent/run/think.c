@@ -19,6 +19,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -26,9 +27,9 @@
 #include "agent/machine/output.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
-#include "agent/provider/aws.h"
-#include "agent/provider/context_window.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/context_window.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
@@ -184,7 +185,6 @@ bool ch_think_deliver(chela_run *run) {
 /* The model this turn uses: what a hook asked for, else the chain's. Targets
  * that hooks name are kept: the same name is usually asked for again. */
 static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     chela_agent *a = run->session->agent;
     if (!spec)
         return a->targets[run->m.model];
@@ -195,7 +195,7 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
         if (strcmp(a->patched[i]->spec, spec) == 0)
             return a->patched[i];
     struct ch_target *t;
-    if (ch_target_new(a->rt, spec, &none, &t, err) < 0)
+    if (ch_target_new(&a->rt->providers, spec, NULL, &t, err) < 0)
         return NULL;
     a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
     a->patched[a->npatched++] = t;
@@ -307,7 +307,8 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
 
 /* What this request alone says: what the input came with, what is known of it. */
 static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run), known = ch_recall_text(run);
+    struct ch_sv about = ch_context_note(run),
+                 known = run->recall ? ch_recall_text(run) : CH_SV("");
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
@@ -375,15 +376,19 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
-    ch_context_window_ask(run->session->agent->rt, run->target);
-    ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
+    ch_context_window_ask(&run->session->agent->rt->providers, run->target);
+    ch_target_cooling(run->target, &run->session->agent->rt->providers.cooldowns,
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
     run->target->ep.api_key = run->turn->key;
     int rc = think_describe(run, patch, &req, err);
     *nmessages = req.nmessages;
     *ntools = req.ntools;
-    if (rc == 0 && !ch_compaction_fits(run, &req))
+    size_t tokens = 0;
+    enum ch_context_fit fit = rc == 0 ? ch_context_budget_fit(run, &req, &tokens) : CH_CONTEXT_FITS;
+    if (fit == CH_CONTEXT_TOO_LARGE)
         return TOO_LARGE;
+    if (fit == CH_CONTEXT_COLD)
+        ch_compaction_prune_cold(run, tokens);
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
@@ -394,7 +399,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     run->turn->http.body = run->turn->body;
     run->turn->http.nbody = CH_LEN(run->turn->body);
     run->turn->http.timeouts = run->session->agent->timeouts;
-    return ch_aws_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
+    return ch_target_aws_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
 }
 
 /* --- the reply */
@@ -520,7 +525,9 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
 /* Keep the reply; a refused one does not become history. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     struct ch_msg *m = CH_TAKE(r->msg);
-    ch_parent_moved_on(run);
+    ch_run_journal_recovered(run, 0);
+    if (ch_parent_of(run))
+        ch_parent_moved_on(ch_parent_of(run));
     if (!m || r->stop == CH_STOP_REFUSAL) {
         ch_msg_free(m);
         return NULL;
@@ -538,8 +545,7 @@ static bool answer_fits(chela_run *run, bool has_text) {
         return true;
     struct ch_sv answer = has_text ? ch_buf_sv(&run->text) : CH_SV("");
     if (ch_output_check(o, answer, &json, &why)) {
-        ch_buf_clear(&run->text);
-        ch_buf_add_sv(&run->text, ch_buf_sv(&json));
+        ch_run_outcome_text(run, ch_buf_sv(&json));
         return true;
     }
     ch_buf_clear(&run->turn->complaint);
@@ -590,8 +596,7 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
     run->turn->stop_reason = CHELA_STOP_STOP;
     run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, text);
+    ch_run_outcome_text(run, text);
     ch_run_journal_reply(run, m, &r, person);
     ch_transcript_add(&run->session->transcript, m); /* a full one is no reason not to end */
     return ch_emit(run, &ev);
@@ -682,9 +687,10 @@ void ch_think(chela_run *run) {
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
     ch_reply_directives_begin(run);
-    if (!ch_think_deliver(run) || ch_tool_embedding_input(run, ch_think))
+    const chela_agent *a = run->session->agent;
+    if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
         return;
-    if (!run->session->system && !ch_recall_ready(run, ch_think))
+    if (!run->session->system && ch_recall_wanted(run) && !ch_recall_ready(run, ch_think))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -706,20 +712,23 @@ void ch_think(chela_run *run) {
         return;
     if (run->turn->decoding)
         ch_decoder_release(&run->turn->decoder);
-    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, on_model_event, run);
-    run->turn->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
+    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
+                        on_model_event, run);
     run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 
 void ch_think_abort(chela_run *run) {
     ch_features_abort(run);
-    ch_tool_embedding_abort(run);
+    if (run->embedding)
+        ch_tool_embedding_abort(run);
     struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
-    ch_compaction_abort(run);
-    ch_recall_abort(run);
+    if (run->compaction)
+        ch_compaction_abort(run);
+    if (run->recall)
+        ch_recall_abort(run);
 }
 
 bool ch_think_close(chela_run *run) {

@@ -10,8 +10,8 @@
 #include <assert.h>
 
 #include "agent/handle/agent.h"
-#include "agent/machine/bounds.h"
-#include "agent/provider/target.h"
+#include "agent/machine/run.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
@@ -38,8 +38,8 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
 
 static void apply(chela_agent *a, const struct ch_agent_override *p) {
     a->bounds = p->bounds;
-    ch_bounds_apply(&p->bounds, &a->limits);
-    ch_bounds_lower(&a->timeout_ms, p->bounds.timeout_ms);
+    ch_run_limits_bound(&a->limits, &p->bounds);
+    ch_run_limits_lower(&a->timeout_ms, p->bounds.timeout_ms);
     if (p->system && *p->system)
         a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)
@@ -66,11 +66,10 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
 
 /* A model of its own is among `patched`, which is freed with it. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     struct ch_target *t, **all;
     if (!spec)
         return 0;
-    int rc = ch_target_new(a->rt, spec, &none, &t, err);
+    int rc = ch_target_new(&a->rt->providers, spec, NULL, &t, err);
     if (rc < 0)
         return rc;
     a->patched = ch_malloc(sizeof(struct ch_target *));

@@ -5,7 +5,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
 #include "agent/machine/output.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "tool/call/function.h"

@@ -269,7 +269,7 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
     struct ch_principal principal = ch_principal_of(opts);
     ch_queue_push(&f->waiting, m);
     struct ch_message_origin origin = {0};
-    ch_message_origin_set(&origin, f->session, opts->inbound);
+    ch_message_origin_set(&origin, f->session->key, opts->inbound);
     ch_queue_set_origin(&f->waiting, &origin);
     struct ch_inbound_origin from = {opts->event_id, opts->answer_to, &origin};
     ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
@@ -294,7 +294,7 @@ static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts
     ch_principal_release(&principal);
     if (!fits)
         return false;
-    ch_message_origin_set(&origin, s, opts->inbound);
+    ch_message_origin_set(&origin, s->key, opts->inbound);
     int rc = ch_session_enqueue(s->run, follow_up, m, &from);
     ch_message_origin_release(&origin);
     return rc == 0;

@@ -37,6 +37,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     s->revision = 0;
     s->journal->past = past;
     s->journal->last = past->m;
+    s->handed = ch_json_get_str(past->saved, "agent").n > 0;
     ch_features_load(s, past->saved);
     s->journal->titled = s->transcript.n > 0;
     recall_waiting(s, past);
@@ -72,7 +73,7 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
     ch_features_save(run, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);
-    return ch_parent_spent_below(run);
+    return ch_list_empty(&run->children) ? (struct ch_spent){0} : ch_parent_spent_below(run);
 }
 
 void ch_restore_open(chela_session *s) {

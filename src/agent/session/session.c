@@ -353,7 +353,7 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_message_origin_set(ch_run_origin_of_message(run), s, opts.inbound);
+    ch_message_origin_set(ch_run_origin_of_message(run), s->key, opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);
@@ -445,7 +445,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !ch_run_stops(s->run))
+    if (waits.answers + waits.approvals > 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {

@@ -14,7 +14,7 @@
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
@@ -58,10 +58,6 @@ struct beat {
 
 static struct beat *beat_of(const chela_run *run) {
     return ch_feature_data(run, &ch_heartbeat_feature);
-}
-
-struct ch_companion *ch_companion_of(const chela_agent *a) {
-    return ch_feature_of(a, &ch_heartbeat_feature);
 }
 
 static struct ch_sv or_none(const struct ch_buf *b) {
@@ -438,7 +434,7 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     }
     if (!changed)
         return;
-    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, old->nblocks, old->api, old->model, old->ts);
+    r->msg = ch_msg_like(old, CH_MSG_ASSISTANT, blocks, old->nblocks);
     ch_msg_free(old);
 }
 

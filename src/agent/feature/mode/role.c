@@ -15,7 +15,7 @@
 #include "agent/machine/output.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
 #include "agent/run/parent.h"

@@ -96,7 +96,6 @@ static void load(chela_session *s, const struct ch_json *state) {
     chela_agent *agent =
         *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
     struct chela_error err = {0};
-    s->handed = *id != '\0';
     if (*id && !agent && strcmp(id, s->agent->id) != 0)
         ch_log(CH_LOG_WARN, "session", "%s: there is no agent '%s' any more: %s goes on with it",
                s->key, id, s->agent->id);
@@ -134,7 +133,7 @@ static void handoff_start(chela_call *call) {
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    struct handoff *h = run ? handoff_of(run) : NULL;
+    struct handoff *h = run ? ch_feature_join(run, &ch_handoff_feature) : NULL;
     if (!h || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
         chela_result_error(call, "not_found", "There is no agent \"%s\" to hand over to.", name);
     } else if (h->count >= CH_LIMIT_HANDOFFS) {
@@ -256,6 +255,7 @@ static void handoff_save(const chela_run *run, struct ch_jw *w) {
 
 const struct ch_feature ch_handoff_feature = {
     .name = "handoff",
+    .loads = "agent",
     .load = load,
     .save = handoff_save,
     .open = open_handoff,

@@ -3,10 +3,10 @@
  * One entry for each server and model, made when it is first needed. An entry
  * asks its questions one after the other until one has an answer; a server
  * that had none is asked again by a later run, not at once. */
-#include "agent/provider/context_window.h"
+#include "model/provider/context_window.h"
 
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,7 +16,7 @@
 
 struct ch_context_window {
     struct ch_context_window *next;
-    chela_runtime *rt;
+    struct ch_providers *ps;
     char *base_url, *model;
     int64_t tokens;
     int64_t again; /* monotonic: when it may be asked again */
@@ -31,7 +31,7 @@ struct ch_context_window {
 };
 
 static int64_t context_window_now(const struct ch_context_window *w) {
-    return ch_mono_ms(ch_loop_clock(w->rt->loop));
+    return ch_mono_ms(ch_loop_clock(w->ps->loop));
 }
 
 static void ask_next(struct ch_context_window *w);
@@ -77,30 +77,31 @@ static void ask_next(struct ch_context_window *w) {
     w->call = ch_transport_start(w->target->transport, &w->question.http, &handler, w);
 }
 
-static struct ch_context_window *context_window_find(chela_runtime *rt, const struct ch_target *t) {
-    struct ch_context_window *w = rt->heard;
+static struct ch_context_window *context_window_find(struct ch_providers *ps,
+                                                     const struct ch_target *t) {
+    struct ch_context_window *w = ps->heard;
     while (w && (strcmp(w->base_url, t->base_url) != 0 || strcmp(w->model, t->model) != 0))
         w = w->next;
     if (w)
         return w;
     w = ch_alloc(sizeof(*w));
-    w->rt = rt;
+    w->ps = ps;
     w->base_url = ch_strdup(t->base_url);
     w->model = ch_strdup(t->model);
     w->again = context_window_now(w);
-    w->next = rt->heard;
-    rt->heard = w;
+    w->next = ps->heard;
+    ps->heard = w;
     return w;
 }
 
 /* A cassette would have to hold the answer, and one that does not must still
  * play: only the network is asked. */
-void ch_context_window_ask(chela_runtime *rt, struct ch_target *t) {
-    bool network = t->transport == ch_http_transport(rt->http);
+void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t) {
+    bool network = t->transport == ch_http_transport(ps->http);
     if (!network || ch_target_window(t) || !t->local)
         return;
     if (!t->heard)
-        t->heard = context_window_find(rt, t);
+        t->heard = context_window_find(ps, t);
     struct ch_context_window *w = t->heard;
     if (w->tokens || w->target || context_window_now(w) < w->again)
         return;

@@ -1,23 +1,23 @@
 /* server_query.h -- asking a server about itself, outside any run. Blocking, but for
  * the questions at the end. */
-#ifndef CH_AGENT_SERVER_QUERY_H
-#define CH_AGENT_SERVER_QUERY_H
-#include "agent/handle/agent.h"
+#ifndef CH_MODEL_SERVER_QUERY_H
+#define CH_MODEL_SERVER_QUERY_H
+#include "model/provider/target.h"
 
 #define CH_SERVER_QUERY_MS 10000
 
 /* One request, waited for; the body is appended. A status other than 2xx is an
  * error. Needs a loop of our own. */
-int ch_server_query(chela_runtime *rt, const struct ch_http_request *req, struct ch_buf *body,
+int ch_server_query(struct ch_providers *ps, const struct ch_http_request *req, struct ch_buf *body,
                     struct chela_error *err);
 
 /* The body of the server's list of models; listing.h reads it. */
-int ch_server_query_models(chela_runtime *rt, const struct ch_target *t, struct ch_buf *body,
+int ch_server_query_models(struct ch_providers *ps, const struct ch_target *t, struct ch_buf *body,
                            struct chela_error *err);
 
 /* How many tokens of context the target's server gives its model; 0: it does
  * not say. */
-int64_t ch_server_query_context(chela_runtime *rt, const struct ch_target *t);
+int64_t ch_server_query_context(struct ch_providers *ps, const struct ch_target *t);
 
 /* Not blocking: what to send, and how to read what comes back. A server has up
  * to two places to ask, the better one first. */

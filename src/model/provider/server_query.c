@@ -3,9 +3,9 @@
  * One short request, waited for; only with a loop of our own. Where a server
  * says how large its context really is, is known here: on this machine that is
  * what its owner gave it, not what the model could do. */
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/codec/encode.h"
@@ -38,18 +38,18 @@ static void server_query_on_done(const struct chela_error *err, void *user) {
     a->done = true;
 }
 
-int ch_server_query(chela_runtime *rt, const struct ch_http_request *req, struct ch_buf *body,
+int ch_server_query(struct ch_providers *ps, const struct ch_http_request *req, struct ch_buf *body,
                     struct chela_error *err) {
     static const struct ch_http_handler handler = {server_query_on_head, server_query_on_data,
                                                    server_query_on_done};
     struct answer a = {.body = body};
     struct ch_http_request sent = *req;
-    int rc = ch_loop_may_run(rt->loop, err);
+    int rc = ch_loop_may_run(ps->loop, err);
     if (rc < 0)
         return rc;
     sent.max_body = MOST_BODY;
-    ch_transport_start(ch_http_transport(rt->http), &sent, &handler, &a);
-    rc = ch_loop_run(rt->loop, &a.done);
+    ch_transport_start(ch_http_transport(ps->http), &sent, &handler, &a);
+    rc = ch_loop_run(ps->loop, &a.done);
     if (rc < 0)
         return ch_fail(err, rc, "the loop was stopped");
     if (a.err.code) {
@@ -91,7 +91,7 @@ static const char *models_url(const struct ch_target *t, struct ch_arena *a) {
     return ch_encode_url(a, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");
 }
 
-int ch_server_query_models(chela_runtime *rt, const struct ch_target *t, struct ch_buf *body,
+int ch_server_query_models(struct ch_providers *ps, const struct ch_target *t, struct ch_buf *body,
                            struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     struct ch_http_request http = {0};
@@ -100,7 +100,7 @@ int ch_server_query_models(chela_runtime *rt, const struct ch_target *t, struct 
     if (!url)
         return ch_fail(err, CHELA_EINVAL, "%s has no list of its models to ask for", t->provider);
     int rc = prepare(t, url, &nothing, &arena, &http, err);
-    return rc == CHELA_OK ? ch_server_query(rt, &http, body, err) : rc;
+    return rc == CHELA_OK ? ch_server_query(ps, &http, body, err) : rc;
 }
 
 /* --- how large the context is */
@@ -194,7 +194,7 @@ int ch_server_query_question(const struct ch_target *t, unsigned step, struct ch
     return url ? prepare(t, url, &out->post, a, &out->http, NULL) : CHELA_ENOENT;
 }
 
-int64_t ch_server_query_context(chela_runtime *rt, const struct ch_target *t) {
+int64_t ch_server_query_context(struct ch_providers *ps, const struct ch_target *t) {
     int64_t n = 0;
     for (unsigned step = 0; n == 0; step++) {
         CH_ARENA_AUTO arena = {0};
@@ -202,7 +202,7 @@ int64_t ch_server_query_context(chela_runtime *rt, const struct ch_target *t) {
         struct ch_server_question q;
         if (ch_server_query_question(t, step, &arena, &q) < 0)
             break;
-        if (ch_server_query(rt, &q.http, &body, NULL) == CHELA_OK)
+        if (ch_server_query(ps, &q.http, &body, NULL) == CHELA_OK)
             n = q.read(ch_buf_sv(&body), ch_sv_str(t->model));
     }
     return n;
