@@ -38,7 +38,8 @@ struct chela_runtime_opts {
     size_t size; /* set by CHELA_RUNTIME_OPTS */
     void *uv_loop;                     /* a uv_loop_t to live in; NULL: our own */
     const char *(*env)(const char *name, void *user); /* NULL: the process's */
-    chela_log_fn *log;                 /* NULL: silent */
+    chela_log_fn *log;                 /* NULL: silent. Called inside the function that logs,
+                                          on its thread: may call only functions for any thread */
     const char *trace;                 /* areas: "net,run" or "all" */
     const char *module_path;           /* where libchela-*.so is looked for first */
     const char *ca_file;               /* NULL: the system's trust store */
