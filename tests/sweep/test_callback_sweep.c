@@ -51,7 +51,7 @@
  * SAMPLE. With SWEEP_ALL
  * in the environment every row is played at every site with every store, and the ends of
  * allocations are guarded. */
-#define SAMPLE 12
+#define SAMPLE 15
 static const struct store {
     const char *name;
     unsigned number, cases, first; /* cases: of SAMPLE, beginning with the first */
