@@ -255,7 +255,8 @@ static void on_ready(chela_session *s, const struct chela_error *err, void *user
     at(user, "", "ready", "");
 }
 
-/* May be called on any thread, and inside any function. */
+/* Called inside any function, so only rows for any thread and pure rows are played. Hosts may
+ * call less: the functions of chela/error.h. */
 static void on_log(enum chela_log_level level, const char *area, const char *line, void *user) {
     struct sweep *cx = user;
     struct sweep copy = {.mode = cx->mode, .rt = cx->rt, .run = cx->run, .session = cx->session,
