@@ -131,6 +131,15 @@ CHELA_API int chela_runtime_context_window(chela_runtime *rt, const char *provid
                                            const char *model, int64_t tokens,
                                            struct chela_error *err);
 
+/* Add quirks to one model, in addition to those of its provider: a comma-separated list as
+ * in chela_provider_opts, such as "reasons" for an Azure deployment of a reasoning model
+ * under a name of its own. Applies to agents that are created afterwards.
+ * Errors: CHELA_EINVAL: the provider or the model is missing. CHELA_ECONFIG: a quirk is
+ * unknown. */
+CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider,
+                                         const char *model, const char *quirks,
+                                         struct chela_error *err);
+
 /* The model that is used if none is chosen: of the first provider with a key in the
  * environment, else of a local server, else "scripted/demo". The first call may wait for a
  * local server; from a callback or in a host's loop no server is asked. *why (may be NULL)

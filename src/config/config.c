@@ -113,6 +113,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
 static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                             chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
+    if (rc == 0 && m->quirks)
+        rc = chela_runtime_model_quirks(rt, p->item.name, m->item.name, m->quirks, err);
     if (rc < 0 || !m->context_window)
         return rc;
     return chela_runtime_context_window(rt, p->item.name, m->item.name, m->context_window, err);

@@ -238,6 +238,11 @@ int chela_runtime_context_window(chela_runtime *rt, const char *provider, const 
     return ch_providers_add_window(&rt->providers, provider, model, tokens, err);
 }
 
+int chela_runtime_model_quirks(chela_runtime *rt, const char *provider, const char *model,
+                               const char *quirks, struct chela_error *err) {
+    return ch_providers_add_quirks(&rt->providers, provider, model, quirks, err);
+}
+
 const char *chela_default_model(chela_runtime *rt, const char **why) {
     if (!rt->default_model)
         rt->default_model = ch_discover_model(&rt->providers, &rt->default_model_why);

@@ -710,9 +710,8 @@ void ch_think(chela_run *run) {
         return;
     if (run->turn->decoding)
         ch_decoder_release(&run->turn->decoder);
-    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, on_model_event, run);
-    /* until the vendor names the model */
-    run->turn->decoder.reply.model = ch_sv_str(run->target->model);
+    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
+                        on_model_event, run);
     run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }

@@ -437,7 +437,7 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     }
     if (!changed)
         return;
-    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, old->nblocks, old->api, old->model, old->ts);
+    r->msg = ch_msg_like(old, CH_MSG_ASSISTANT, blocks, old->nblocks);
     ch_msg_free(old);
 }
 
