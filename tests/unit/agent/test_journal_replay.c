@@ -62,7 +62,8 @@ static void test_start(void **state) {
     struct journal j = begin();
     assert_int_equal(j.p->status, CH_REPLAY_IDLE);
     add(&j, CH_REC_INBOUND,
-        "{\"run\":\"run_1\",\"mode\":\"start\",\"event\":\"ev_1\",\"to\":\"chat\",\"drop_if\":\"-\","
+        "{\"run\":\"run_1\",\"mode\":\"start\",\"event\":\"ev_1\",\"to\":\"chat\","
+        "\"drop_if\":\"-\","
         "\"for\":{\"sender\":\"ann\"},\"message\":" USER("hi\\nthere") "}");
     assert_int_equal(j.p->status, CH_REPLAY_RUNNING);
     assert_string_equal(j.p->run, "run_1");

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "chela/session.h"
 
-#define OBJECT \
-    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"s\":{\"type\":\"string\"}}," \
-    "\"required\":[\"n\"]}"
+#define OBJECT                                                                                    \
+    "{\"type\":\"object\",\"required\":[\"n\"],"                                                 \
+    "\"properties\":{\"n\":{\"type\":\"integer\"},\"s\":{\"type\":\"string\"}}}"
 
 static struct ch_output *output(const char *schema, enum chela_output_by by) {
     struct ch_output *o = NULL;
