@@ -95,7 +95,8 @@ static void test_bad_schema(void **state) {
     (void)state;
     struct ch_contract *c = NULL;
     struct chela_error err = {0};
-    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), false, &c, &err), CHELA_EINVAL);
+    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), false, &c, &err),
+                     CHELA_EINVAL);
     assert_null(c);
     assert_non_null(strstr(err.message, "type"));
 }
