@@ -19,6 +19,7 @@ jq -n '{replies: [
     {blocks: [{call: {name: "read", arguments: ["{\"file_path\":\"a.txt\",\"lmit\":1}"]}},
               {call: {name: "ls", arguments: ["{\"recursive_depth\":5}"]}}]},
     {blocks: [{text: ["done"]}]}]}' >"$tmp/unknown.json"
+jq -n '{replies: [{blocks: [{refusal: ["No."]}], stop: "refusal"}]}' >"$tmp/refusal.json"
 start_server
 
 configure() {
@@ -48,4 +49,9 @@ exits "unknown parameters" 0
 holds "unknown parameters: both calls fail" '[.[] | select(.type == "tool_result") | .is_error] == [true, true]'
 holds "unknown parameters: the nearest name" \
     '[.[] | select(.type == "tool_result") | .content] | (.[0] | test("lmit.*did you mean .limit")) and (.[1] | test("recursive_depth"))'
+
+# A refusal is no failure, but the person is told.
+play openai refusal -q
+exits "a refusal" 0
+check "a refusal is reported, even with -q" grep -q '^chela: refused' "$err"
 tap_done

@@ -79,6 +79,7 @@ static void anthropic_encode_write_tools(const struct ch_model_request *req, str
             anthropic_encode_write_cache_mark(req, w);
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -172,9 +173,10 @@ static void anthropic_encode_write_sampling(const struct ch_model_request *req,
 }
 
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err CH_UNUSED) {
+                      struct chela_error *err) {
     struct ch_thinking p = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
@@ -185,10 +187,9 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     anthropic_encode_write_sampling(req, &p, &w);
     if (!req->note.n) /* otherwise the last message carries the mark */
         anthropic_encode_write_cache_mark(req, &w);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* Mark the last block of the last message. */

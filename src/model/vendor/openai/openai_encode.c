@@ -117,6 +117,7 @@ static void openai_encode_write_tools(const struct ch_model_request *req, struct
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -220,8 +221,9 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
 }
 
 int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
-                   struct chela_error *err CH_UNUSED) {
+                   struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     if (!req->no_stream) {
         ch_jw_kbool(&w, "stream", true);
@@ -235,10 +237,9 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     openai_encode_write_cache(req, &w);
     if (req->ntools && !req->no_stream && openai_encode_has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* --- messages */

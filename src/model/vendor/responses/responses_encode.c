@@ -80,6 +80,7 @@ static void responses_encode_write_tools(const struct ch_model_request *req, str
             t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"), t->strict);
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -177,8 +178,9 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
 }
 
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err CH_UNUSED) {
+                      struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
@@ -188,10 +190,9 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     responses_encode_write_output_schema(req, &w);
     responses_encode_write_reasoning(req, &w);
     responses_encode_write_cache(req, &w);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* --- parts */
