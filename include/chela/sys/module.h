@@ -16,7 +16,7 @@ CHELA_BEGIN_DECLS
 
 /* Raised when the meaning of a vtable changes; a module built for another
  * value is refused with a message that names both. */
-#define CHELA_MODULE_ABI 4
+#define CHELA_MODULE_ABI 5
 
 struct chela_module {
     uint32_t abi;     /* CHELA_MODULE_ABI */

@@ -34,7 +34,7 @@ CHELA_BEGIN_DECLS
 
 /* The layout of the data, stored with it. A store that is older is brought up
  * to date when it is opened; a newer one is refused (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 2
+#define CHELA_STORE_VERSION 3
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -71,7 +71,10 @@ struct chela_store_head {
 
 enum chela_store_change_kind {
     /* key, token, records, head, now: records[0].seq must be the row's last + 1
-     * (CHELA_ESTATE otherwise), `updated` becomes now. */
+     * (CHELA_ESTATE otherwise), `updated` becomes now. takes: the session takes up
+     * these events, which are settled. CHELA_EEXIST, and nothing is written: one of
+     * them does not wait for this session. sends: messages for the outbox, as
+     * INTENT; the rc of a message whose id exists already is CHELA_EEXIST. */
     CHELA_STORE_APPEND = 0,
     CHELA_STORE_RENEW = 1,   /* key, token, until: the lease lasts until then */
     CHELA_STORE_RELEASE = 2, /* key, token: nobody holds the lease any more */
@@ -100,6 +103,14 @@ enum chela_store_change_kind {
     CHELA_STORE_EXPIRE = 12,
 };
 
+/* A message that is stored with the records that caused it. */
+struct chela_store_send {
+    const char *id; /* idempotency key */
+    const char *data;
+    size_t n;
+    int rc; /* out: 0 or CHELA_EEXIST */
+};
+
 struct chela_store_change {
     enum chela_store_change_kind kind;
     int rc; /* out: 0, or why this change alone had no effect */
@@ -112,6 +123,10 @@ struct chela_store_change {
     const char *id, *state; /* state: sent failed uncertain */
     const char *data;       /* n bytes */
     size_t n;
+    const char *const *takes; /* APPEND: ids of events */
+    size_t ntakes;
+    struct chela_store_send *sends; /* APPEND */
+    size_t nsends;
 };
 
 /* Who wants to write to a session. */
@@ -212,13 +227,16 @@ struct chela_store_ops {
     /* Records with seq >= from. */
     int (*records)(struct chela_store_db *db, const char *key, uint64_t from,
                    chela_store_record_fn *fn, void *user, struct chela_error *err);
-    /* Inbox: what was not settled; outbox: what was not sent. The oldest first.
-     * Notes: all, by id. */
+    /* Inbox: what was not settled; outbox: what was not sent. In the order in which
+     * they were stored, whatever the clocks said. Notes: all, by id. */
     int (*items)(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                  void *user, struct chela_error *err);
     /* Optional: NULL, and the caller looks through all records. */
     int (*search)(struct chela_store_db *db, const struct chela_store_query *q,
                   chela_store_hit_fn *fn, void *user, struct chela_error *err);
+    /* The events that wait for one session, in the order of `items`; at most limit. */
+    int (*waiting)(struct chela_store_db *db, const char *key, size_t limit,
+                   chela_store_item_fn *fn, void *user, struct chela_error *err);
 };
 
 CHELA_END_DECLS
