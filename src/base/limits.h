@@ -285,7 +285,6 @@
 #define CH_LIMIT_EVENT_ID 512             /* bytes of an event's or a message's id */
 #define CH_LIMIT_ADDRESS 4096             /* bytes of an answer's target address */
 #define CH_LIMIT_EXPLAINED 40             /* options that one lookup of the tool gateway explains */
-#define CH_LIMIT_SEEN 64                  /* processed events that a session remembers */
 #define CH_LIMIT_OUTBOX 1000              /* outgoing messages in memory */
 #define CH_LIMIT_SENDS 10                 /* attempts to send one message */
 #define CH_LIMIT_RECOVERIES 3             /* recoveries of a run without a model reply in between */

@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "io/loop.h"
 #include "store/owner.h"
 #include "store/search.h"
@@ -32,13 +33,26 @@
 
 #define LEASE_MS 30000
 #define BEAT_MS (LEASE_MS / 3)
+#define SLACK_MS 2000 /* before its end a lease counts as late: clocks differ a little */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
 
+typedef void change_fn(int rc, const struct chela_error *err, void *user);
+
+struct sender { /* of a message for the outbox */
+    change_fn *done; /* may be NULL */
+    void *user;
+};
+
 struct records { /* appended, not yet handed over */
     struct chela_store_record *list;
     size_t n, cap;
+    const char **takes; /* events; texts in the arena */
+    size_t ntakes;
+    struct chela_store_send *sends; /* messages; texts in the arena */
+    struct sender *senders;         /* one for each of sends */
+    size_t nsends;
     struct ch_arena data;
 };
 
@@ -50,7 +64,10 @@ struct ch_log {
     void *user;
     void *past; /* during opening: used by the thread */
     enum log_state state;
-    uint64_t token, next; /* seq of the next record */
+    uint64_t token, next; /* next: seq of the next record */
+    uint64_t since;       /* the oldest token from which on no other process had the lease */
+    atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
+    int owed;             /* messages that wait to be sent under the lease */
     struct records pending;
     enum ch_sync wanted; /* durability of the pending records */
     struct chela_store_head head;
@@ -63,7 +80,7 @@ struct extra { /* a change besides the records */
     struct chela_store_change change; /* its texts are in the arena */
     struct ch_arena arena;
     enum ch_sync sync;
-    void (*done)(int rc, const struct chela_error *err, void *user);
+    change_fn *done;
     void *user;
 };
 
@@ -88,6 +105,7 @@ struct job {
     int rc;
     struct chela_error err;
     struct ch_log_head head;
+    uint64_t stolen; /* opening: the token of the lease that was taken over */
 };
 
 struct lease {
@@ -106,6 +124,7 @@ struct writer {
     bool writing;          /* a transaction is in progress */
     bool instant;
     bool lingered; /* the flush was postponed once */
+    bool shutting; /* no message is sent any more */
     char *owner;
 
     struct lease *leases; /* used only by the thread */
@@ -120,11 +139,35 @@ struct writer {
     struct ch_post post;
 };
 
+/* --- leases ----------------------------------------------------------------------- */
+
+/* The clock that goes on while the process or the machine is stopped. */
+static int64_t boot_ms(void) {
+    struct timespec t;
+
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* asked: boot_ms() before the store was asked to write the lease. */
+static void hold_lease(struct ch_log *log, int64_t asked) {
+    atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
+}
+
 /* --- the thread's side ----------------------------------------------------------- */
 
 static void add_lease(struct writer *w, struct ch_log *log, uint64_t token) {
     w->leases = ch_realloc(w->leases, (w->nleases + 1) * sizeof(*w->leases));
     w->leases[w->nleases++] = (struct lease){.log = log, .token = token};
+}
+
+/* Forget the lease that another log of the session kept for its messages. */
+static void drop_lease_before(struct writer *w, const struct ch_log *log) {
+    for (size_t i = 0; i < w->nleases; i++)
+        if (w->leases[i].log != log && strcmp(w->leases[i].log->key, log->key) == 0) {
+            w->leases[i] = w->leases[--w->nleases];
+            return;
+        }
 }
 
 static void drop_lease(struct writer *w, const struct ch_log *log) {
@@ -136,7 +179,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 }
 
 struct opening {
-    uint64_t token, last, window;
+    uint64_t token, last, window, stolen;
     int64_t until;
     struct ch_buf owner;
     const struct job *job;
@@ -201,7 +244,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
         if (o->owner.n && !is_over(w, o))
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
-        c.steal = o->token;
+        o->stolen = c.steal = o->token;
         rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
     }
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
@@ -218,6 +261,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
 static void run_open(struct writer *w, struct job *job) {
     struct ch_log *log = job->open;
     struct opening o = {.job = job, .err = &job->err};
+    int64_t asked = boot_ms();
 
     job->rc = claim(w, log, &o, &job->err);
     if (job->rc == 0 && o.last > 0) {
@@ -232,6 +276,9 @@ static void run_open(struct writer *w, struct job *job) {
     if (job->rc < 0)
         return;
     log->token = o.token;
+    job->stolen = o.stolen;
+    hold_lease(log, asked);
+    drop_lease_before(w, log);
     job->head = (struct ch_log_head){.last = o.last, .created = o.last == 0};
     if (!w->instant)
         add_lease(w, log, o.token);
@@ -272,6 +319,7 @@ static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
     struct job *told = NULL;
+    int64_t asked = boot_ms();
 
     for (size_t i = 0; i < w->nleases; i++)
         changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
@@ -281,6 +329,8 @@ static struct job *store_writer_renew(struct writer *w) {
     if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
         return NULL; /* retried at the next renewal; otherwise appending fails */
     for (size_t i = 0; i < w->nleases; i++) {
+        if (changes[i].rc == 0)
+            hold_lease(w->leases[i].log, asked);
         if (changes[i].rc == 0 || w->leases[i].lost)
             continue;
         w->leases[i].lost = true;
@@ -387,6 +437,9 @@ static void store_writer_submit(struct writer *w, struct job *job) {
 static void records_release(struct records *r) {
     ch_arena_release(&r->data);
     ch_free(r->list);
+    ch_free(r->takes);
+    ch_free(r->sends);
+    ch_free(r->senders);
     *r = (struct records){0};
 }
 
@@ -416,12 +469,22 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
+static bool has_pending(const struct ch_log *log) {
+    return log->pending.n || log->pending.ntakes || log->pending.nsends;
+}
+
+/* A closed log whose lease is kept for its messages. */
+static bool is_kept_for_mail(const struct ch_log *log) {
+    return !log->handler && log->state == OPEN && !log->busy && !has_pending(log) &&
+           log->owed > 0 && !log->w->shutting;
+}
+
 /* Whether the log needs a transaction. A closed log must release its lease,
  * even a lost one, so the thread must be told. */
 static bool store_writer_is_due(const struct ch_log *log) {
-    if (log->state <= OPENING || log->busy || !log->token)
+    if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
-    return !log->handler || (log->pending.n && log->wanted != CH_SYNC_LATER);
+    return !log->handler || (has_pending(log) && log->wanted != CH_SYNC_LATER);
 }
 
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
@@ -430,7 +493,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .status = log->status,
                      .title = log->title,
                      .upto = log->next - 1,
-                     .release = !log->handler && log->pending.n == 0};
+                     .release = !log->handler && !has_pending(log)};
 
     *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
                                      .key = log->key,
@@ -438,7 +501,11 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                                      .now = ch_store_now(),
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
-                                     .head = log->head};
+                                     .head = log->head,
+                                     .takes = p.records.takes,
+                                     .ntakes = p.records.ntakes,
+                                     .sends = p.records.sends,
+                                     .nsends = p.records.nsends};
     log->pending = (struct records){0};
     log->status = log->title = NULL;
     log->head = (struct chela_store_head){0};
@@ -463,7 +530,8 @@ static size_t count_due(const struct writer *w, size_t *extras) {
 static bool is_being_closed(const struct writer *w, const struct ch_log *log) {
     for (CH_LIST_EACH(k, &w->logs)) {
         const struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
-        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0)
+        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0 &&
+            !is_kept_for_mail(other))
             return true;
     }
     return false;
@@ -519,13 +587,40 @@ static void store_writer_hand_over(struct writer *w) {
     store_writer_submit(w, job);
 }
 
+static void answer_senders(const struct records *r, const struct chela_error *why) {
+    for (size_t i = 0; i < r->nsends; i++)
+        if (r->senders[i].done)
+            r->senders[i].done(why ? why->code : r->sends[i].rc, why, r->senders[i].user);
+}
+
 static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
     if (log->state == LOST)
         return;
     log->state = LOST;
-    records_release(&log->pending);
+    if (err->code == CHELA_EPERM)
+        ch_log(CH_LOG_WARN, "store", "%s; its run ends here", err->message);
+    struct records pending = log->pending;
+    log->pending = (struct records){0};
+    answer_senders(&pending, err);
+    records_release(&pending);
     if (log->handler)
         log->handler->lost(err, log->user);
+}
+
+/* The log takes over the messages of an earlier log of the session that still has the lease,
+ * if no other process had it in between. */
+static void inherit_mail(struct ch_log *log, uint64_t stolen) {
+    for (CH_LIST_EACH(k, &log->w->logs)) {
+        struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
+        if (other == log || other->state != OPEN || strcmp(other->key, log->key) != 0)
+            continue;
+        if (other->token == stolen) {
+            log->since = other->since;
+            log->owed = other->owed;
+        }
+        free_log(other);
+        return;
+    }
 }
 
 static void deliver_open(struct job *job) {
@@ -533,6 +628,9 @@ static void deliver_open(struct job *job) {
 
     void *past = CH_TAKE(log->past);
 
+    log->since = log->token;
+    if (job->rc == 0)
+        inherit_mail(log, job->stolen);
     log->busy = false;
     log->state = job->rc < 0 ? LOST : OPEN;
     log->next = job->head.last + 1;
@@ -555,6 +653,9 @@ static const struct chela_error *store_writer_refusal(const struct job *job, siz
         *err = job->err;
     else if (rc == CHELA_EPERM)
         ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
+    else if (rc == CHELA_EEXIST)
+        ch_fail(err, rc, "session '%s' took up an event that no longer waits for it",
+                job->changes[i].key);
     else
         ch_fail(err, rc, "session '%s' cannot be written: %s", job->changes[i].key,
                 chela_error_text(rc));
@@ -568,6 +669,7 @@ static void deliver_part(struct job *job, size_t i) {
     const struct chela_error *why = store_writer_refusal(job, i, &err);
 
     log->busy = false;
+    answer_senders(&p->records, why);
     if (p->release)
         free_log(log);
     else if (why)
@@ -710,6 +812,62 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
     return seq;
 }
 
+static void writer_take(struct ch_log *log, const char *event) {
+    struct records *r = &log->pending;
+
+    if (log->state == LOST)
+        return;
+    r->takes = ch_realloc(r->takes, (r->ntakes + 1) * sizeof(*r->takes));
+    r->takes[r->ntakes++] = ch_arena_str(&r->data, ch_sv_str(event));
+    log->wanted = CH_MAX(log->wanted, CH_SYNC_COMMIT);
+    store_writer_wake(log->w);
+}
+
+static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
+                        change_fn *done, void *user) {
+    struct records *r = &log->pending;
+
+    assert(log->state == OPEN);
+    r->sends = ch_realloc(r->sends, (r->nsends + 1) * sizeof(*r->sends));
+    r->senders = ch_realloc(r->senders, (r->nsends + 1) * sizeof(*r->senders));
+    r->senders[r->nsends] = (struct sender){done, user};
+    r->sends[r->nsends++] = (struct chela_store_send){
+        .id = ch_arena_str(&r->data, ch_sv_str(id)), .data = ch_arena_sv(&r->data, data).p, .n = data.n};
+    log->wanted = CH_MAX(log->wanted, sync);
+    store_writer_wake(log->w);
+}
+
+static uint64_t writer_token(const struct ch_log *log) {
+    return log->token;
+}
+
+static struct ch_log *find_open(const struct writer *w, const char *key) {
+    for (CH_LIST_EACH(k, &w->logs)) {
+        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        if (log->state == OPEN && strcmp(log->key, key) == 0)
+            return log;
+    }
+    return NULL;
+}
+
+static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_t token) {
+    struct ch_log *log = find_open(CH_CONTAINER(j, struct writer, base), key);
+
+    if (!log || token < log->since || token > log->token)
+        return CH_LEASE_GONE;
+    return boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
+}
+
+static void writer_owe(struct ch_journal *j, const char *key, int n) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+    struct ch_log *log = find_open(w, key);
+
+    if (!log)
+        return;
+    log->owed += n;
+    store_writer_wake(w);
+}
+
 static void store_writer_replace(char **mine, const char **field, const char *text) {
     if (!text)
         return;
@@ -730,9 +888,7 @@ static const char *copy_opt(struct ch_arena *a, const char *s) {
 }
 
 static void writer_change(struct ch_journal *j, const struct chela_store_change *c,
-                          enum ch_sync sync,
-                          void (*done)(int rc, const struct chela_error *err, void *user),
-                          void *user) {
+                          enum ch_sync sync, change_fn *done, void *user) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
     struct extra *e = ch_alloc(sizeof(*e));
 
@@ -801,6 +957,7 @@ static void store_writer_drain(struct writer *w) {
 static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
+    w->shutting = true;
     store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;
@@ -829,6 +986,11 @@ static const struct ch_journal_ops ops = {
     .name = "writer",
     .open = writer_open,
     .append = writer_append,
+    .take = writer_take,
+    .send = writer_send,
+    .token = writer_token,
+    .lease = writer_lease,
+    .owe = writer_owe,
     .note = writer_note,
     .change = writer_change,
     .recall = writer_recall,

@@ -182,6 +182,7 @@ static void close_parts(chela_runtime *rt) {
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);
+    rt->journal = NULL;
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_http_close(rt->http);

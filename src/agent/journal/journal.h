@@ -43,7 +43,7 @@
  *   ANSWERED    they did, or did not. {"approval","decision","reason"}
  *   COMPACTION  the transcript was rewritten. {"strategy","tokens_before",
  *               "tokens_after","messages":[..],"keep":seq,"allowed":[digest..],
- *               "seen":[event..],["usage"]}: from here
+ *               ["usage"]}: from here
  *               on it is these messages, whatever was before. Who goes on with
  *               the session needs no record before `keep`; 0: none before this.
  *   STATE       the machine after a step: {"run","state","status","reason","mode",
@@ -104,6 +104,13 @@ enum ch_sync {
     CH_SYNC_DISK,   /* and of the machine */
 };
 
+/* What is known of a session's lease without asking the store. */
+enum ch_lease {
+    CH_LEASE_GONE, /* another process has it, or nobody */
+    CH_LEASE_LATE, /* it was not renewed in time: wait until it is renewed or lost */
+    CH_LEASE_HELD,
+};
+
 /* What is known of a session once it is open. */
 struct ch_log_head {
     uint64_t last; /* seq of the newest record */
@@ -139,6 +146,22 @@ struct ch_journal_ops {
     /* Once it is open; json is copied. Returns the record's seq. */
     uint64_t (*append)(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                        enum ch_sync sync);
+    /* The session takes up an event of the inbox: it is settled in the transaction of
+     * the records that are appended in this iteration, and they are stored only if it
+     * waits for this session. Otherwise the log is lost (CHELA_EEXIST). */
+    void (*take)(struct ch_log *log, const char *event);
+    /* A message for the outbox, under its idempotency key, in the transaction of what is
+     * appended in this iteration. done may be NULL; rc: 0, CHELA_EEXIST (the outbox has
+     * it already), or an error: nothing was stored. */
+    void (*send)(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
+                 void (*done)(int rc, const struct chela_error *err, void *user), void *user);
+    /* The token of the session's lease, once it is open. */
+    uint64_t (*token)(const struct ch_log *log);
+    /* May this process act for the session that it opened under this token? */
+    enum ch_lease (*lease)(struct ch_journal *j, const char *key, uint64_t token);
+    /* n more messages of the session wait to be sent, or fewer if negative: while any
+     * waits, the lease is kept, also when the log is closed. */
+    void (*owe)(struct ch_journal *j, const char *key, int n);
     /* What a list shows; stored with the records appended next. NULL: keep. */
     void (*note)(struct ch_log *log, const struct chela_store_head *head);
     /* A change beside the records (inbox, outbox), in the transaction of what is

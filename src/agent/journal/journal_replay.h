@@ -10,7 +10,6 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -83,7 +82,6 @@ struct ch_past {
     bool terminated;
     struct ch_past_below *below; /* owned: the newest first */
     struct ch_list notes;
-    struct ch_seen seen;
     struct ch_buf delivered; /* by the run's calls: texts, each with its NUL */
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
     char *drop_if;           /* owned: words of it that leave nothing behind; NULL: none */

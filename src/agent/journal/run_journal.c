@@ -7,7 +7,6 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
 #include "agent/machine/principal.h"
@@ -81,7 +80,6 @@ static void fail(chela_session *s, const struct chela_error *err) {
 
     k->state = CH_KEEP_FAILED;
     k->err = *err;
-    ch_inbox_forget(s);
     ops(s)->close(CH_TAKE(k->log));
 }
 
@@ -106,7 +104,6 @@ static void on_opened(const struct ch_log_head *head, void *past, const struct c
 static void on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
-    ch_inbox_committed(s, seq);
     s->keep->ops->committed(s, seq);
 }
 
@@ -134,10 +131,8 @@ void ch_keep_open(chela_session *s, const struct ch_record_ops *by) {
 
     if (!j)
         return;
-    if (!s->keep) {
+    if (!s->keep)
         s->keep = ch_alloc(sizeof(*s->keep));
-        ch_list_init(&s->keep->noted);
-    }
     ch_keep_forget(s);
     s->keep->ops = by;
     s->keep->state = CH_KEEP_OPENING;
@@ -158,6 +153,15 @@ void ch_keep_leave(chela_session *s) {
     fail(s, &err);
 }
 
+enum ch_lease ch_keep_lease(const chela_run *run) {
+    const chela_session *s = run->session;
+    struct ch_journal *j = s->agent->rt->journal;
+
+    if (!s->keep)
+        return CH_LEASE_HELD;
+    return s->keep->log ? j->ops->lease(j, s->key, j->ops->token(s->keep->log)) : CH_LEASE_GONE;
+}
+
 void ch_keep_forget(chela_session *s) {
     if (s->keep)
         ch_past_free(CH_TAKE(s->keep->past));
@@ -168,8 +172,6 @@ void ch_keep_free(chela_session *s) {
         return;
     ch_keep_close(s);
     ch_keep_forget(s);
-    ch_inbox_forget(s);
-    ch_seen_release(&s->keep->seen);
     ch_buf_release(&s->keep->scratch);
     ch_free(s->keep);
     s->keep = NULL;
@@ -233,10 +235,9 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_o
         ch_jw_kcstr(w, "about", from->about->blocks);
     if (from->about && from->about->id)
         ch_jw_kcstr(w, "about_id", from->about->id);
-    uint64_t seq = end(s, w, CH_REC_INBOUND,
-                       from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
-    ch_inbox_noted(s, from->event, seq);
-    return seq;
+    ch_inbox_take(s, from->event);
+    return end(s, w, CH_REC_INBOUND,
+               from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
 }
 
 uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
@@ -681,21 +682,12 @@ static uint64_t first_needed(const chela_run *run) {
 /* What the records that need not be read any more would have told as well. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
-    const struct ch_seen *seen = &s->keep->seen;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
     ch_jw_key(w, "allowed");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < m->n; i++)
         write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
-    ch_jw_end(w, ']');
-    ch_jw_key(w, "seen");
-    ch_jw_begin(w, '[');
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++) {
-        const char *id = seen->ids[(seen->next + i) % CH_LIMIT_SEEN];
-        if (id)
-            ch_jw_str(w, ch_sv_str(id));
-    }
     ch_jw_end(w, ']');
 }
 

@@ -35,8 +35,6 @@ struct ch_keep {
     bool titled;            /* the session has a title */
     struct chela_error err; /* FAILED: why */
     struct ch_past *past;   /* owned: what was unfinished when it was opened; NULL: nothing */
-    struct ch_seen seen;    /* events from outside that it has had */
-    struct ch_list noted;   /* of those: not settled in the inbox yet (inbox.c) */
     struct ch_run last;     /* the machine of its last run, as it was read */
     struct ch_buf scratch;
 };
@@ -76,6 +74,8 @@ void ch_keep_close(chela_session *s); /* no callback after this */
 /* The journal is given back as it is; whoever uses the session next reads it. */
 void ch_keep_leave(chela_session *s);
 void ch_keep_free(chela_session *s);
+/* May this process still act for the run's session? */
+enum ch_lease ch_keep_lease(const chela_run *run);
 /* The unfinished run is dealt with: forget it. */
 void ch_keep_forget(chela_session *s);
 

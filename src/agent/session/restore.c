@@ -3,7 +3,6 @@
 
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
-#include "agent/journal/seen.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "model/codec/encoder.h"
@@ -29,9 +28,6 @@ static void take_over(chela_session *s, struct ch_past *past) {
     past->memory = (struct ch_memory){0};
     ch_free(s->answers_to);
     s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
-    ch_seen_release(&s->keep->seen);
-    s->keep->seen = past->seen;
-    past->seen = (struct ch_seen){0};
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
