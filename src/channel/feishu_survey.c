@@ -44,8 +44,9 @@ static int64_t feishu_survey_ask(const struct survey *s, const char *path, const
         .nheaders = n,
         .body = body,
         .nbody = body != NULL,
-        .timeouts = {CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS}};
-    int rc = ch_inquire(s->rt, &req, &answer, &err);
+        .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
+                     CH_SERVER_QUERY_MS}};
+    int rc = ch_server_query(s->rt, &req, &answer, &err);
     struct ch_sv text = ch_arena_sv(s->arena, ch_buf_sv(&answer));
     const struct ch_json *code = NULL;
     if (text.n && ch_json_parse(s->arena, text, CH_JSON_REPLACE, out, NULL, NULL) == 0)

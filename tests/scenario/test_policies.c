@@ -199,7 +199,7 @@ static void test_no_steering_across(void **state) {
     assert_int_equal(send_by(&st, "u_x", "one"), 0);
     assert_int_equal(send_by(&st, "u_y", "two"), 0);
     settle(&st);
-    assert_string_equal(ch_run_origin_behalf(st.session->run)->sender, "u_x");
+    assert_string_equal(ch_run_origin_principal(st.session->run)->sender, "u_x");
     assert_non_null(strstr(ch_buf_str(&st.model.requests[2]), "two"));
     stage_close(&st);
 }

@@ -500,7 +500,7 @@ static int last_state(const struct chela_store_record *r, void *user) {
     return 0;
 }
 
-static void check_course(const struct ch_course *c) {
+static void check_course(const struct ch_run_counters *c) {
     assert_string_equal(c->goal, "Bring it home");
     assert_int_equal(c->n, 2);
     assert_string_equal(c->errors[0].of, "anthropic/fake-1");
@@ -524,7 +524,7 @@ static void test_goal_and_errors_are_kept(void **state) {
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "  Bring it home\nbefore the rain");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
-    check_course(ch_record_course(st.run));
+    check_course(ch_run_journal_counters(st.run));
     stage_close(&st);
     assert_int_equal(chela_store_records(store, "a", 1, last_state, &last, NULL), 0);
     assert_non_null(strstr(ch_buf_str(&last), "\"goal\":\"Bring it home\",\"error_log\":[{"));
@@ -545,9 +545,9 @@ static void test_goal_and_errors_are_kept(void **state) {
         assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
         wait_open(&st);
         assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
-        assert_string_equal(ch_record_course(st.run)->goal, "Bring it home");
-        assert_true(ch_record_course(st.run)->n >= 1);
-        assert_string_equal(ch_record_course(st.run)->errors[0].of, "anthropic/fake-1");
+        assert_string_equal(ch_run_journal_counters(st.run)->goal, "Bring it home");
+        assert_true(ch_run_journal_counters(st.run)->n >= 1);
+        assert_string_equal(ch_run_journal_counters(st.run)->errors[0].of, "anthropic/fake-1");
         if (life == 1)
             assert_int_equal(chela_run_wait(st.run), 0);
         stage_close(&st);
@@ -558,24 +558,24 @@ static void test_goal_and_errors_are_kept(void **state) {
 
 /* Only the newest are kept. */
 static void test_the_error_log_is_bounded(void **state) {
-    struct ch_course c = {0};
+    struct ch_run_counters c = {0};
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     (void)state;
     for (unsigned i = 1; i <= 3 * CH_LIMIT_ERROR_LOG; i++)
-        ch_course_failed(&c, i, CH_SV("t"), "timeout", CH_SV("{\"error\":\"slow\"}"));
+        ch_run_counters_failed(&c, i, CH_SV("t"), "timeout", CH_SV("{\"error\":\"slow\"}"));
     ch_jw_begin(&w, '{');
-    ch_course_write(&c, &w);
+    ch_run_counters_write(&c, &w);
     ch_jw_end(&w, '}');
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &v, NULL, NULL), 0);
-    ch_course_release(&c);
-    c = ch_course_read(v);
+    ch_run_counters_release(&c);
+    c = ch_run_counters_read(v);
     assert_int_equal(c.n, CH_LIMIT_ERROR_LOG);
     assert_int_equal(c.errors[0].turn, 2 * CH_LIMIT_ERROR_LOG + 1);
     assert_string_equal(c.errors[0].text, "slow");
-    ch_course_release(&c);
+    ch_run_counters_release(&c);
 }
 
 /* --- consent ------------------------------------------------------------------------------ */
@@ -635,7 +635,7 @@ static const unsigned char digest[CH_SHA256_SIZE] = {0xde, 0xad, 1};
 
 static void rewrite(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
-        ch_keep_rewritten(st->run, &(struct ch_keep_rewrite){.strategy = "window"});
+        ch_run_journal_rewritten(st->run, &(struct ch_run_journal_rewrite){.strategy = "window"});
 }
 
 /* The records that told of it are before the window: the rewrite tells it. */

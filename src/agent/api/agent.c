@@ -33,7 +33,7 @@
 #include "tool/call/command.h"
 #include "json/writer.h"
 
-static char *dup_opt(const char *s) {
+static char *agent_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
@@ -104,13 +104,13 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
     return 0;
 }
 
-static int add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_settings_opts settings = {.list = o->toolset.settings,
                                         .env = a->rt->env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
                                         .recall = &a->rt->recall,
-                                        .embedder = a->meaning ? &a->meaning->embedder : NULL,
+                                        .embedder = a->embedding ? &a->embedding->embedder : NULL,
                                         .module_path = a->rt->module_path,
                                         .ca_file = a->rt->ca_file};
     int rc = ch_settings_new(&settings, &a->settings, err);
@@ -194,12 +194,13 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
     static const struct ch_agent_opts none;
-    int rc = ch_compact_mode_read(o->compaction.mode, &a->compact_mode, err);
+    int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
     if (ch_companion_of(a) && !o->compaction.mode)
-        a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
+        a->compact_mode =
+            CH_COMPACTION_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction.model)
         rc = ch_target_new(a->rt, o->compaction.model, &none, &a->summariser, err);
-    a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
+    a->limits.compacts = a->compact_mode != CH_COMPACTION_OFF;
     return rc;
 }
 
@@ -214,7 +215,7 @@ static bool reflects(const chela_agent *a) {
 
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
-    a->tool_choice = dup_opt(o->tool_choice);
+    a->tool_choice = agent_dup_opt(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
@@ -252,9 +253,9 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0 && o->toolset.embedding)
-        rc = ch_meaning_new(a->rt, o->toolset.embedding, &a->meaning, err);
+        rc = ch_tool_embedding_new(a->rt, o->toolset.embedding, &a->embedding, err);
     if (rc == 0)
-        rc = add_tools(a, o, err);
+        rc = agent_add_tools(a, o, err);
     if (rc == 0 && mode)
         rc = ch_feature_attach(a, mode, o, err);
     if (rc == 0 && reflects(a))
@@ -274,7 +275,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
-        rc = ch_queue_opts_fill(&a->queue, err);
+        rc = ch_input_queue_opts(&a->queue, err);
     if (rc == 0)
         rc = set_compaction(a, o, err);
     if (rc < 0)
@@ -420,7 +421,7 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
     return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
 }
 
-static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
+static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {
     static const char *const effects[] = {"once", "keyed", "read"};
     static const char *const permissions[] = {"admin", "write", "read"};
     struct ch_buf out = {0};
@@ -444,7 +445,7 @@ static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
 }
 
 char *chela_agent_tools_json(const chela_agent *a) {
-    return write_tools(a, &a->policy);
+    return agent_write_tools(a, &a->policy);
 }
 
 char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
@@ -452,7 +453,7 @@ char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, cons
                           .absent = channel ? NULL : a->policy.absent};
     CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
         ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
-    return write_tools(a, &p);
+    return agent_write_tools(a, &p);
 }
 
 char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {

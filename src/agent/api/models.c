@@ -72,7 +72,7 @@ static void write_provider(const chela_runtime *rt, struct ch_jw *w, const char 
     ch_jw_end(w, '}');
 }
 
-static const struct ch_provider_conf *find_conf(const chela_runtime *rt, const char *name) {
+static const struct ch_provider_conf *models_find_conf(const chela_runtime *rt, const char *name) {
     for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
         if (strcmp(c->name, name) == 0)
             return c;
@@ -87,12 +87,12 @@ static size_t write_providers(const chela_runtime *rt, const char *only, struct 
     size_t n = 0;
     for (const struct ch_provider *p = ch_providers; p->name; p++)
         if (is_wanted(p->name, only)) {
-            write_provider(rt, w, p->name, p, find_conf(rt, p->name));
+            write_provider(rt, w, p->name, p, models_find_conf(rt, p->name));
             n++;
         }
     for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
         if (is_wanted(c->name, only) && !ch_provider_find(ch_sv_str(c->name)) &&
-            find_conf(rt, c->name) == c) {
+            models_find_conf(rt, c->name) == c) {
             write_provider(rt, w, c->name, NULL, c);
             n++;
         }
@@ -128,7 +128,7 @@ static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *
     ch_buf_addf(&spec, "%s/any", provider);
     int rc = ch_target_new(rt, ch_buf_str(&spec), &none, &t, err);
     if (rc == 0)
-        rc = ch_inquire_models(rt, t, &body, err);
+        rc = ch_server_query_models(rt, t, &body, err);
     return rc < 0 ? rc : ch_listing_read(ch_buf_sv(&body), write_offer, &o, err);
 }
 

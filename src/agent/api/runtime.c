@@ -55,7 +55,7 @@ static struct ch_http *open_http(chela_runtime *rt) {
     return ch_http_new(rt->loop, &opts);
 }
 
-static char *dup_opt(const char *s) {
+static char *runtime_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
@@ -69,7 +69,7 @@ static void open_log(chela_runtime *rt, const struct chela_runtime_opts *o) {
         return;
     rt->log = o->log;
     rt->sink = ch_alloc(sizeof(*rt->sink));
-    *rt->sink = (struct ch_log_sink){log_to_host, rt, dup_opt(o->trace)};
+    *rt->sink = (struct ch_log_sink){log_to_host, rt, runtime_dup_opt(o->trace)};
     ch_loop_log_to(rt->loop, rt->sink);
 }
 
@@ -146,8 +146,8 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->own_loop = !opts.uv_loop;
     rt->env = opts.env ? opts.env : process_env;
     rt->user = opts.user;
-    rt->module_path = dup_opt(opts.module_path);
-    rt->ca_file = dup_opt(opts.ca_file);
+    rt->module_path = runtime_dup_opt(opts.module_path);
+    rt->ca_file = runtime_dup_opt(opts.ca_file);
     rt->idle = true;
     rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;
@@ -173,9 +173,9 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
 }
 
 /* What may have something to say. */
-static void close_parts(chela_runtime *rt) {
+static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
-    ch_windows_free(CH_TAKE(rt->heard));
+    ch_context_windows_free(CH_TAKE(rt->heard));
     while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
@@ -196,15 +196,15 @@ void chela_runtime_close(chela_runtime *rt) {
         ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
         return;
     }
-    close_parts(rt);
+    runtime_close_parts(rt);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);
-    ch_window_conf_free(rt->windows);
+    ch_context_window_conf_free(rt->windows);
     ch_cooldowns_release(&rt->cooldowns);
     close_log(rt);
     ch_free(rt->module_path);
     ch_free(rt->ca_file);
-    ch_runtime_prompts_free(rt);
+    ch_role_prompts_free(rt);
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_free(rt);

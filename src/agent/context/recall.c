@@ -20,7 +20,7 @@ struct ch_run_recall {
     struct ch_buf text;         /* what was found, for the end of requests */
 };
 
-static void tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
+static void recall_tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO quoted = {0};
     ch_notes_write(found, max, &text);
@@ -37,15 +37,15 @@ static void found(const struct ch_notes *what, const char *warning, void *user) 
     struct ch_run_recall *r = user;
     chela_run *run = r->run;
     r->seeking = NULL;
-    tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &r->text);
+    recall_tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &r->text);
     if (warning)
-        ch_warn(run, "%s", warning);
+        ch_emit_warning(run, "%s", warning);
     if (!run->dead)
         r->done(run);
 }
 
-static void used(int64_t tokens, void *user) {
-    ch_meaning_charge(((struct ch_run_recall *)user)->run, tokens);
+static void recall_used(int64_t tokens, void *user) {
+    ch_tool_embedding_charge(((struct ch_run_recall *)user)->run, tokens);
 }
 
 /* What the user said last. */
@@ -89,7 +89,7 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
                                 .query = query,
                                 .notes = PLACES,
                                 .turns = PLACES / 2,
-                                .used = used,
+                                .used = recall_used,
                                 .used_user = r};
     r->seeking = ch_seek_start(&opts, found, r);
     return false;

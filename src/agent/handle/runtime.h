@@ -20,8 +20,8 @@ struct ch_price_conf;
 struct ch_prompts;
 struct ch_provider_conf;
 struct ch_target;
-struct ch_window;
-struct ch_window_conf;
+struct ch_context_window;
+struct ch_context_window_conf;
 
 struct chela_runtime {
     struct ch_loop *loop;
@@ -41,10 +41,10 @@ struct chela_runtime {
     char *module_path, *ca_file;
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;
-    struct ch_window_conf *windows;
+    struct ch_context_window_conf *windows;
     const struct ch_feature *const *features; /* all there are, NULL-terminated */
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
-    struct ch_window *heard;       /* likewise: contexts of local servers; owned */
+    struct ch_context_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
     struct { /* what ch_runtime_free_closed frees */

@@ -17,13 +17,13 @@
 #include "base/opts.h"
 
 void ch_inbox_take(chela_session *s, const char *event) {
-    struct ch_keep *k = ch_session_kept(s);
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (event && k)
         s->agent->rt->journal->ops->take(k->log, event);
 }
 
-static void settle(struct ch_journal *j, const char *event) {
+static void inbox_settle(struct ch_journal *j, const char *event) {
     struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = event};
 
     j->ops->change(j, &c, CH_SYNC_LATER, NULL, NULL);
@@ -80,18 +80,18 @@ int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
 int chela_inbox_settle(chela_runtime *rt, const char *id, struct chela_error *err) {
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
-    settle(rt->journal, id);
+    inbox_settle(rt->journal, id);
     return 0;
 }
 
 int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chela_error *err) {
-    const struct ch_keep *k = s->keep;
+    const struct ch_run_journal *k = s->journal;
 
     if (!o->event_id && !o->answer_to)
         return 0;
     if (!k)
         return ch_fail(err, CHELA_ESTATE, "session '%s' is not kept in a store", s->key);
-    if (k->state == CH_KEEP_OPENING)
+    if (k->state == CH_RUN_JOURNAL_OPENING)
         return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
     if (o->event_id && !is_text(o->event_id, CH_LIMIT_EVENT_ID))
         return ch_fail(err, CHELA_EINVAL, "an event's id is text of at most %d bytes",

@@ -83,7 +83,7 @@ static struct ch_outbox *outbox(chela_runtime *rt) {
 }
 
 /* While something waits to be sent the runtime has work. */
-static void hold(struct ch_outbox *box) {
+static void outbox_hold(struct ch_outbox *box) {
     bool held = box->n > 0;
 
     if (held == box->held)
@@ -98,7 +98,7 @@ static void wake(struct ch_outbox *box) {
 
 /* --- letters ----------------------------------------------------------------------- */
 
-static const char *copy(struct letter *l, const char *text) {
+static const char *outbox_copy(struct letter *l, const char *text) {
     return text ? ch_arena_str(&l->arena, ch_sv_str(text)) : NULL;
 }
 
@@ -106,14 +106,14 @@ static const char *const *copy_media(struct letter *l, const struct chela_outbou
     const char **list = ch_arena_alloc(&l->arena, (m->nmedia + 1) * sizeof(*list));
 
     for (size_t i = 0; i < m->nmedia; i++)
-        list[i] = copy(l, m->media[i]);
+        list[i] = outbox_copy(l, m->media[i]);
     return list;
 }
 
 /* The log of the message's session; NULL: it is not open here. */
 static struct ch_log *log_of(chela_runtime *rt, const char *session) {
     chela_session *s = ch_session_find(rt, session);
-    struct ch_keep *k = s ? ch_session_kept(s) : NULL;
+    struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
 
     return k ? k->log : NULL;
 }
@@ -132,17 +132,20 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
 
     l->box = box;
     l->state = state;
-    l->m = (struct chela_outbound)CHELA_OUTBOUND(
-        .key = copy(l, m->key), .session = copy(l, m->session), .channel = copy(l, m->channel),
-        .to = copy(l, m->to), .text = copy(l, m->text ? m->text : ""), .run = copy(l, m->run),
-        .status = copy(l, m->status), .reason = copy(l, m->reason), .error = copy(l, m->error),
-        .reply_to = copy(l, m->reply_to), .media = copy_media(l, m), .nmedia = m->nmedia,
-        .voice = m->voice, .attempts = m->attempts, .approval = copy(l, m->approval));
+    l->m = (struct chela_outbound)
+        CHELA_OUTBOUND(.key = outbox_copy(l, m->key), .session = outbox_copy(l, m->session),
+                       .channel = outbox_copy(l, m->channel), .to = outbox_copy(l, m->to),
+                       .text = outbox_copy(l, m->text ? m->text : ""),
+                       .run = outbox_copy(l, m->run), .status = outbox_copy(l, m->status),
+                       .reason = outbox_copy(l, m->reason), .error = outbox_copy(l, m->error),
+                       .reply_to = outbox_copy(l, m->reply_to), .media = copy_media(l, m),
+                       .nmedia = m->nmedia, .voice = m->voice, .attempts = m->attempts,
+                       .approval = outbox_copy(l, m->approval));
     l->token = log ? box->rt->journal->ops->token(log) : 0;
     owe(l, 1);
     ch_list_add(&box->letters, &l->link);
     box->n++;
-    hold(box);
+    outbox_hold(box);
     return l;
 }
 
@@ -153,7 +156,7 @@ static void drop_letter(struct letter *l) {
         owe(l, -1);
     ch_list_del(&l->link);
     box->n--;
-    hold(box);
+    outbox_hold(box);
     ch_arena_release(&l->arena);
     ch_free(l);
 }
@@ -184,7 +187,7 @@ void ch_outbox_free(struct ch_outbox *box) {
 
 /* --- being stored -------------------------------------------------------------------- */
 
-static void kopt(struct ch_jw *w, const char *key, const char *text) {
+static void outbox_kopt(struct ch_jw *w, const char *key, const char *text) {
     if (text)
         ch_jw_kcstr(w, key, text);
 }
@@ -193,15 +196,15 @@ static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
 
     ch_jw_begin(&w, '{');
-    kopt(&w, "channel", m->channel);
-    kopt(&w, "to", m->to);
-    kopt(&w, "text", m->text);
-    kopt(&w, "run", m->run);
-    kopt(&w, "status", m->status);
-    kopt(&w, "reason", m->reason);
-    kopt(&w, "error", m->error);
-    kopt(&w, "reply_to", m->reply_to);
-    kopt(&w, "approval", m->approval);
+    outbox_kopt(&w, "channel", m->channel);
+    outbox_kopt(&w, "to", m->to);
+    outbox_kopt(&w, "text", m->text);
+    outbox_kopt(&w, "run", m->run);
+    outbox_kopt(&w, "status", m->status);
+    outbox_kopt(&w, "reason", m->reason);
+    outbox_kopt(&w, "error", m->error);
+    outbox_kopt(&w, "reply_to", m->reply_to);
+    outbox_kopt(&w, "approval", m->approval);
     if (m->nmedia) {
         ch_jw_key(&w, "media");
         ch_jw_begin(&w, '[');
@@ -258,7 +261,7 @@ static void store_receipt(const struct letter *l, const char *state, const char 
     struct ch_jw w = ch_jw(&data);
 
     ch_jw_begin(&w, '{');
-    kopt(&w, "note", note);
+    outbox_kopt(&w, "note", note);
     ch_jw_end(&w, '}');
     struct chela_store_change c = {.kind = CHELA_STORE_RECEIPT,
                                    .id = l->m.key,
@@ -266,7 +269,7 @@ static void store_receipt(const struct letter *l, const char *state, const char 
                                    .data = data.p,
                                    .n = data.n};
     rt->journal->ops->change(rt->journal, &c, CH_SYNC_LATER, NULL, NULL);
-    ch_keep_receipt(rt, l->m.session, l->m.key, state);
+    ch_run_journal_receipt(rt, l->m.session, l->m.key, state);
 }
 
 /* --- sending ---------------------------------------------------------------------------- */
@@ -301,7 +304,7 @@ static struct letter *next_ready(const struct ch_outbox *box, const struct chann
     return NULL;
 }
 
-static void rest(struct letter *l, int64_t ms);
+static void outbox_rest(struct letter *l, int64_t ms);
 
 /* May the message be sent now? If another process has its session, that process sends it. */
 static bool is_ours(struct letter *l) {
@@ -314,7 +317,7 @@ static bool is_ours(struct letter *l) {
                l->m.key, l->m.session);
         drop_letter(l);
     } else if (lease == CH_LEASE_LATE) {
-        rest(l, LATE_MS);
+        outbox_rest(l, LATE_MS);
     }
     return lease == CH_LEASE_HELD;
 }
@@ -338,7 +341,7 @@ static void pump(struct ch_task *task) {
 
 static void arm(struct ch_outbox *box);
 
-static void on_timer(struct ch_timer *t) {
+static void outbox_on_timer(struct ch_timer *t) {
     struct ch_outbox *box = CH_CONTAINER(t, struct ch_outbox, timer);
     int64_t now = ch_mono_ms(ch_loop_clock(box->rt->loop));
 
@@ -361,10 +364,10 @@ static void arm(struct ch_outbox *box) {
     }
     ch_timer_stop(box->rt->loop, &box->timer);
     if (first != INT64_MAX)
-        ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), on_timer);
+        ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), outbox_on_timer);
 }
 
-static void rest(struct letter *l, int64_t ms) {
+static void outbox_rest(struct letter *l, int64_t ms) {
     l->state = RESTING;
     l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + CH_MIN(ms, LONGEST_REST_MS);
     arm(l->box);
@@ -384,7 +387,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         store_receipt(l, "uncertain", note);
-        rest(l, wait_ms > 0 ? wait_ms : back_off(l));
+        outbox_rest(l, wait_ms > 0 ? wait_ms : back_off(l));
         return 0;
     }
     store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
@@ -431,8 +434,8 @@ void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, v
     c->sent_user = user;
 }
 
-static int check(const chela_runtime *rt, const struct chela_outbound *m,
-                 struct chela_error *err) {
+static int outbox_check(const chela_runtime *rt, const struct chela_outbound *m,
+                        struct chela_error *err) {
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep messages in");
     if (!m->key || !*m->key || !m->session || !m->channel || !*m->channel)
@@ -452,7 +455,7 @@ int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *given, chel
 
     m.attempts = 0;
     if (rc == 0)
-        rc = check(rt, &m, err);
+        rc = outbox_check(rt, &m, err);
     if (rc < 0)
         return rc;
     struct letter *l = add_letter(outbox(rt), &m, STORING);
@@ -499,7 +502,7 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
         .voice = ch_json_bool(ch_json_get(v, "voice"), false),
         .attempts = (unsigned)CH_MIN(item->attempts, (uint64_t)CH_LIMIT_SENDS));
     read_media(&arena, v, &m);
-    rc = check(rt, &m, err);
+    rc = outbox_check(rt, &m, err);
     if (rc < 0)
         return rc;
     add_letter(box, &m, READY);
@@ -573,8 +576,8 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
 
     const char *to = ch_run_origin_answer_to(run);
 
-    if (!to || !s->channel.name || !ch_kept(run) || end->end.delivered || end->end.silent ||
-        status == CH_STATUS_CANCELLED)
+    if (!to || !s->channel.name || !ch_run_journal_of(run) || end->end.delivered ||
+        end->end.silent || status == CH_STATUS_CANCELLED)
         return;
     if (!run->text.n && !run->error[0] && !end->end.nmedia)
         return;
@@ -594,6 +597,6 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     bool room = box->n < CH_LIMIT_OUTBOX;
     if (!room)
         ch_log(CH_LOG_WARN, "outbox", "%s: too many messages wait; this one is stored", m.key);
-    ch_keep_outbound(run, m.key);
+    ch_run_journal_outbound(run, m.key);
     store_letter(box->rt, &m, room ? add_letter(box, &m, STORING) : NULL);
 }

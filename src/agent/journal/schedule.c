@@ -111,7 +111,7 @@ void ch_schedule_free(struct ch_schedule *s) {
 
 /* --- as a note */
 
-static void kopt(struct ch_jw *w, const char *key, const char *text) {
+static void schedule_kopt(struct ch_jw *w, const char *key, const char *text) {
     if (text)
         ch_jw_kcstr(w, key, text);
 }
@@ -121,13 +121,13 @@ void ch_schedule_write(const struct ch_schedule *s, struct ch_buf *out) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "name", s->is.name);
     ch_jw_kcstr(&w, "when", s->is.when);
-    kopt(&w, "timezone", s->is.timezone);
-    kopt(&w, "agent", s->is.agent);
-    kopt(&w, "session", s->is.session);
-    kopt(&w, "prompt", s->is.prompt);
-    kopt(&w, "missed", s->is.missed);
-    kopt(&w, "quiet_hours", s->is.quiet_hours);
-    kopt(&w, "wake_file", s->is.wake_file);
+    schedule_kopt(&w, "timezone", s->is.timezone);
+    schedule_kopt(&w, "agent", s->is.agent);
+    schedule_kopt(&w, "session", s->is.session);
+    schedule_kopt(&w, "prompt", s->is.prompt);
+    schedule_kopt(&w, "missed", s->is.missed);
+    schedule_kopt(&w, "quiet_hours", s->is.quiet_hours);
+    schedule_kopt(&w, "wake_file", s->is.wake_file);
     if (s->is.fresh)
         ch_jw_kbool(&w, "fresh", true);
     if (s->is.cost_budget_usd > 0) {
@@ -234,7 +234,7 @@ static size_t find_due(const struct ch_schedule *s, int64_t now, struct ch_sched
     return n;
 }
 
-static void keep_newest(struct ch_schedule_due *out, size_t n) {
+static void schedule_keep_newest(struct ch_schedule_due *out, size_t n) {
     memmove(out->times, out->times + out->n - n, n * sizeof(out->times[0]));
     out->n = n;
 }
@@ -271,9 +271,9 @@ void ch_schedule_due(struct ch_schedule *s, int64_t now, struct ch_schedule_due 
     s->state.last = CH_MAX(s->state.last, out->times[out->n - 1]);
     bool late = now - out->times[out->n - 1] > LATE_MS;
     if (strcmp(missed, "skip") == 0)
-        keep_newest(out, late ? 0 : 1);
+        schedule_keep_newest(out, late ? 0 : 1);
     else if (strcmp(missed, "once") == 0)
-        keep_newest(out, 1);
+        schedule_keep_newest(out, 1);
     out->skipped = found - out->n;
     bound_by_day(s, out);
 }

@@ -3,23 +3,23 @@
 
 #include "base/mem.h"
 
-struct ch_about ch_about_copy(const struct ch_about *about) {
-    if (!about)
-        return (struct ch_about){0};
-    return (struct ch_about){about->blocks ? ch_strdup(about->blocks) : NULL,
-                             about->id ? ch_strdup(about->id) : NULL};
+struct ch_message_origin ch_message_origin_copy(const struct ch_message_origin *origin) {
+    if (!origin)
+        return (struct ch_message_origin){0};
+    return (struct ch_message_origin){origin->blocks ? ch_strdup(origin->blocks) : NULL,
+                                      origin->id ? ch_strdup(origin->id) : NULL};
 }
 
-void ch_about_release(struct ch_about *about) {
-    ch_free(about->blocks);
-    ch_free(about->id);
-    *about = (struct ch_about){0};
+void ch_message_origin_release(struct ch_message_origin *origin) {
+    ch_free(origin->blocks);
+    ch_free(origin->id);
+    *origin = (struct ch_message_origin){0};
 }
 
-void ch_about_move(struct ch_about *to, struct ch_about *from) {
+void ch_message_origin_move(struct ch_message_origin *to, struct ch_message_origin *from) {
     if (!from->blocks && !from->id)
         return;
-    ch_about_release(to);
+    ch_message_origin_release(to);
     *to = *from;
-    *from = (struct ch_about){0};
+    *from = (struct ch_message_origin){0};
 }

@@ -176,7 +176,7 @@ struct ch_input {
     bool any_ok;
     bool over_limit; /* calls were refused because of max_tool_calls */
     bool terminated; /* a tool ended the run */
-    enum ch_guard_verdict loop;
+    enum ch_loop_verdict loop;
 };
 
 struct ch_spent { /* by a run and those below it */

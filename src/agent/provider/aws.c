@@ -70,8 +70,8 @@ static int place(struct ch_target *t, const struct ch_aws *aws, struct chela_err
     return CHELA_OK;
 }
 
-static int settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *aws, bool by_hand,
-                  struct chela_error *err) {
+static int provider_aws_settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *aws,
+                               bool by_hand, struct chela_error *err) {
     set_region(aws, region_of_url(t->base_url));
     set_region(aws, region_of_arn(ch_sv_str(t->model)));
     int rc = place(t, aws, err);
@@ -89,28 +89,28 @@ static int settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *a
     return CHELA_OK;
 }
 
-bool ch_target_is_aws(const struct ch_target *t) {
+bool ch_aws_is_used(const struct ch_target *t) {
     return service_of(t) != NULL;
 }
 
-int ch_target_aws(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err) {
+int ch_aws_find(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err) {
     struct ch_aws aws;
     int rc = ch_aws_load(&aws, rt->env, rt->user, err);
     if (rc < 0)
         return rc;
-    rc = settle(t, rt, &aws, by_hand, err);
+    rc = provider_aws_settle(t, rt, &aws, by_hand, err);
     ch_aws_release(&aws);
     return rc;
 }
 
-void ch_target_aws_free(struct ch_aws *aws) {
+void ch_aws_free(struct ch_aws *aws) {
     if (aws)
         ch_aws_release(aws);
     ch_free(aws);
 }
 
-int ch_target_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
-                   struct ch_http_request *req, struct chela_error *err) {
+int ch_aws_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
+                struct ch_http_request *req, struct chela_error *err) {
     if (!t->aws || ch_header_find(req->headers, req->nheaders, "authorization").n)
         return CHELA_OK;
     struct ch_sigv4 who = {.access_key = t->aws->access_key,

@@ -3,12 +3,12 @@
 #define CH_AGENT_AWS_H
 #include "agent/provider/target.h"
 
-bool ch_target_is_aws(const struct ch_target *t);
+bool ch_aws_is_used(const struct ch_target *t);
 /* Find region and keys; CHELA_EAUTH or CHELA_ECONFIG if there are none. */
-int ch_target_aws(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err);
-void ch_target_aws_free(struct ch_aws *aws);
+int ch_aws_find(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err);
+void ch_aws_free(struct ch_aws *aws);
 /* Sign a request that is complete, where that is needed. */
-int ch_target_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
-                   struct ch_http_request *req, struct chela_error *err);
+int ch_aws_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
+                struct ch_http_request *req, struct chela_error *err);
 
 #endif

@@ -19,7 +19,7 @@ static void take_first(const struct ch_listed *m, void *user) {
         *id = ch_strndup(m->id.p, m->id.n);
 }
 
-static char *join(const char *provider, const char *model) {
+static char *discover_join(const char *provider, const char *model) {
     struct ch_buf b = {0};
     ch_buf_addf(&b, "%s/%s", provider, model);
     return ch_buf_take(&b);
@@ -33,9 +33,9 @@ static char *probe_local(chela_runtime *rt, const struct ch_provider *p) {
     struct ch_http_request req = {.method = "GET",
                                   .url = ch_buf_str(&url),
                                   .timeouts = {PROBE_MS, PROBE_MS, PROBE_MS, PROBE_MS}};
-    if (ch_inquire(rt, &req, &body, NULL) == 0)
+    if (ch_server_query(rt, &req, &body, NULL) == 0)
         ch_listing_read(ch_buf_sv(&body), take_first, &model, NULL);
-    return model ? join(p->name, model) : NULL;
+    return model ? discover_join(p->name, model) : NULL;
 }
 
 static bool probed(const struct ch_provider *p) {
@@ -49,16 +49,16 @@ static bool is_set(chela_runtime *rt, const char *name) {
 }
 
 /* The variable that says this provider can be used, or NULL. */
-static const char *key_of(chela_runtime *rt, const struct ch_provider *p) {
+static const char *discover_key_of(chela_runtime *rt, const struct ch_provider *p) {
     return is_set(rt, p->key_env) ? p->key_env : is_set(rt, p->also_env) ? p->also_env : NULL;
 }
 
 char *ch_discover_model(chela_runtime *rt, const char **why) {
     for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *found = p->default_model ? key_of(rt, p) : NULL;
+        const char *found = p->default_model ? discover_key_of(rt, p) : NULL;
         if (found) {
             *why = found;
-            return join(p->name, p->default_model);
+            return discover_join(p->name, p->default_model);
         }
     }
     bool may_probe = ch_loop_may_run(rt->loop, NULL) == 0 && !ch_cassette_plays(rt->cassette);

@@ -127,9 +127,9 @@ int chela_runtime_price(chela_runtime *rt, const char *provider, const char *mod
     return 0;
 }
 
-void ch_window_conf_free(struct ch_window_conf *list) {
+void ch_context_window_conf_free(struct ch_context_window_conf *list) {
     while (list) {
-        struct ch_window_conf *next = list->next;
+        struct ch_context_window_conf *next = list->next;
         ch_free(list->provider);
         ch_free(list->model);
         ch_free(list);
@@ -144,7 +144,7 @@ int chela_runtime_context_window(chela_runtime *rt, const char *provider, const 
     if (tokens < 1)
         return ch_fail(err, CHELA_EINVAL, "%s/%s: a context window has at least 1 token", provider,
                        model);
-    struct ch_window_conf *c = ch_alloc(sizeof(*c));
+    struct ch_context_window_conf *c = ch_alloc(sizeof(*c));
     c->provider = ch_strdup(provider);
     c->model = ch_strdup(model);
     c->tokens = tokens;
@@ -161,8 +161,9 @@ static bool is_about(const char *provider, const char *model, const struct ch_ta
            (strcmp(model, t->model) == 0 || ch_sv_is(asked, model));
 }
 
-static int64_t find_window(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked) {
-    for (const struct ch_window_conf *c = rt->windows; c; c = c->next)
+static int64_t target_find_window(const chela_runtime *rt, const struct ch_target *t,
+                                  struct ch_sv asked) {
+    for (const struct ch_context_window_conf *c = rt->windows; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked))
             return c->tokens;
     return 0;
@@ -179,7 +180,7 @@ static bool find_price(const chela_runtime *rt, const struct ch_target *t, struc
     return ch_price_find(t->provider, ch_sv_str(t->model), out);
 }
 
-static char *dup_opt(const char *s) {
+static char *target_dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
@@ -196,10 +197,10 @@ int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *
                        opts.api, ch_codec_names());
     struct ch_provider_conf *c = ch_alloc(sizeof(*c));
     c->name = ch_strdup(opts.name);
-    c->api = dup_opt(opts.api);
-    c->base_url = dup_opt(opts.base_url);
-    c->api_key = dup_opt(opts.api_key);
-    c->api_key_env = dup_opt(opts.api_key_env);
+    c->api = target_dup_opt(opts.api);
+    c->base_url = target_dup_opt(opts.base_url);
+    c->api_key = target_dup_opt(opts.api_key);
+    c->api_key_env = target_dup_opt(opts.api_key_env);
     rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
     if (rc == 0 && opts.headers)
         rc = parse_headers(opts.headers, c, err);
@@ -214,7 +215,7 @@ int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *
     return 0;
 }
 
-static const struct ch_provider_conf *find_conf(const chela_runtime *rt, struct ch_sv name) {
+static const struct ch_provider_conf *target_find_conf(const chela_runtime *rt, struct ch_sv name) {
     for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
         if (ch_sv_is(name, c->name))
             return c;
@@ -281,7 +282,7 @@ static int find_key(struct ch_target *t, const chela_runtime *rt,
                                           : "no API key for %s: %s is not set",
                        t->provider, named);
     bool by_hand = opts->base_url || (conf && conf->base_url);
-    if (by_hand || !known || known->local || !known->key_env || ch_target_is_aws(t))
+    if (by_hand || !known || known->local || !known->key_env || ch_aws_is_used(t))
         return 0;
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
 }
@@ -345,8 +346,8 @@ static int connect_target(struct ch_target *t, chela_runtime *rt,
     t->base_url = without_trailing_slash(url);
     t->transport = rt->transport;
     int rc = find_key(t, rt, opts, conf, known, err);
-    if (rc == 0 && ch_target_is_aws(t))
-        rc = ch_target_aws(t, rt, opts->base_url || (conf && conf->base_url), err);
+    if (rc == 0 && ch_aws_is_used(t))
+        rc = ch_aws_find(t, rt, opts->base_url || (conf && conf->base_url), err);
     return rc;
 }
 
@@ -386,7 +387,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
         provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
     if (!provider.n || !model.n)
         return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
-    const struct ch_provider_conf *conf = find_conf(rt, provider);
+    const struct ch_provider_conf *conf = target_find_conf(rt, provider);
     const struct ch_provider *known = ch_provider_find(provider);
     if (!conf && !known)
         return unknown_provider(provider, err);
@@ -411,9 +412,9 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(rt, t, model, &t->price);
-    t->window = find_window(rt, t, model);
+    t->window = target_find_window(rt, t, model);
     t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
-    t->local = ch_inquire_is_local(t);
+    t->local = ch_server_query_is_local(t);
     *out = CH_TAKE(t);
     return 0;
 }
@@ -421,14 +422,14 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opt
 int64_t ch_target_window(const struct ch_target *t) {
     if (t->window)
         return t->window;
-    return t->listed ? t->listed : ch_window_of(t->heard);
+    return t->listed ? t->listed : ch_context_window_of(t->heard);
 }
 
 void ch_target_free(struct ch_target *t) {
     if (!t)
         return;
     ch_scripted_close(t->scripted);
-    ch_target_aws_free(t->aws);
+    ch_aws_free(t->aws);
     ch_free(t->spec);
     ch_free(t->model);
     ch_free(t->provider);

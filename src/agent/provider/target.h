@@ -10,7 +10,7 @@
 
 struct ch_aws;
 struct ch_scripted;
-struct ch_window;
+struct ch_context_window;
 
 /* A server as configured: overrides of a built-in one, or a new one. */
 struct ch_provider_conf {
@@ -30,8 +30,8 @@ struct ch_price_conf {
 };
 
 /* How large a model's context is, as configured. */
-struct ch_window_conf {
-    struct ch_window_conf *next;
+struct ch_context_window_conf {
+    struct ch_context_window_conf *next;
     char *provider, *model; /* owned */
     int64_t tokens;
 };
@@ -52,7 +52,7 @@ struct ch_target {
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
-    struct ch_window *heard; /* what its server says of that; NULL: nobody asked */
+    struct ch_context_window *heard; /* what its server says of that; NULL: nobody asked */
 };
 
 int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
@@ -70,6 +70,6 @@ int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
 void ch_price_conf_free(struct ch_price_conf *list);
-void ch_window_conf_free(struct ch_window_conf *list);
+void ch_context_window_conf_free(struct ch_context_window_conf *list);
 
 #endif

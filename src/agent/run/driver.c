@@ -1,10 +1,10 @@
 /* driver.c -- the middle of a run: step, event log, interruption, end.
  *
- *   ch_drive(input) -> ch_run_step -> events of what changed -> perform action
+ *   ch_driver_step(input) -> ch_run_step -> events of what changed -> perform action
  *
- * think.c and act.c perform the two long actions and call ch_drive with their
+ * think.c and act.c perform the two long actions and call ch_driver_step with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
- * resumed), and only finish(), pause_run() and leave_run() send it. */
+ * resumed), and only driver_finish(), pause_run() and leave_run() send it. */
 #include "agent/run/driver.h"
 
 #include "agent/context/compaction.h"
@@ -142,7 +142,7 @@ static struct chela_event end_event(chela_run *run) {
                                  .usage = ch_public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
-    ch_said_tell(run, &ev);
+    ch_reply_directives_tell(run, &ev);
     return ev;
 }
 
@@ -170,11 +170,11 @@ static void on_deadline(struct ch_timer *t) {
     chela_run *run = CH_CONTAINER(t, struct ch_control, deadline)->run;
     snprintf(run->error, sizeof(run->error), "the run took longer than %lld s",
              (long long)run->session->agent->timeout_ms / 1000);
-    ch_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
+    ch_driver_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
 }
 
 void ch_run_extend(chela_run *run, int64_t ms) {
-    for (; run && ms > 0; run = ch_run_above(run)) {
+    for (; run && ms > 0; run = ch_parent_of(run)) {
         int64_t left = run->control->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
         if (ch_timer_armed(&run->control->deadline))
             ch_timer_start(run->loop, &run->control->deadline, CH_MAX(left + ms, 0), on_deadline);
@@ -219,12 +219,12 @@ static void come_to_rest(chela_run *run) {
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */
-static void store_end(chela_run *run, enum ch_past_status status) {
+static void store_end(chela_run *run, enum ch_replay_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
-    run->control->end_seq = traceless ? 0 : ch_keep_end(run, status);
+    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status);
     run->m.seq--;
     if (!run->control->end_seq)
         come_to_rest(run);
@@ -239,7 +239,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
             run->session->owner->take_back(run, q);
             continue;
         }
-        ch_keep_delivered(run, ch_queue_seq(q), true);
+        ch_run_journal_delivered(run, ch_queue_seq(q), true);
         ch_msg_free(ch_queue_pop(q));
         dropped++;
     }
@@ -264,21 +264,21 @@ static bool drop_if_asked(chela_run *run) {
         !ch_sv_is(answer, words) || !is_alone(run))
         return false;
     ch_transcript_cut(&run->session->transcript, run->control->began);
-    ch_fill_rewritten(run->session);
-    ch_keep_dropped(run);
+    ch_context_budget_rewritten(run->session);
+    ch_run_journal_dropped(run);
     run->reply = NULL;
     return true;
 }
 
-static void finish(chela_run *run) {
+static void driver_finish(chela_run *run) {
     if (run->m.warn_empty)
-        ch_warn(run, "the model gave no answer");
+        ch_emit_warning(run, "the model gave no answer");
     if (run->dead)
         return;
     size_t unread = empty_queue(run, &run->steering) + empty_queue(run, &run->follow_ups);
     if (unread)
-        ch_warn(run, "%zu queued message%s not delivered: the run ended first", unread,
-                unread == 1 ? " was" : "s were");
+        ch_emit_warning(run, "%zu queued message%s not delivered: the run ended first", unread,
+                        unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
     struct chela_event end = end_event(run);
@@ -288,11 +288,11 @@ static void finish(chela_run *run) {
     bool dropped = drop_if_asked(run);
     if (mail && !ch_run_origin_input(run) && !dropped)
         ch_outbox_answer(run, run->m.turns, &end);
-    store_end(run, CH_PAST_IDLE);
+    store_end(run, CH_REPLAY_IDLE);
 }
 
 static void pause_run(chela_run *run) {
-    store_end(run, CH_PAST_PAUSED);
+    store_end(run, CH_REPLAY_PAUSED);
 }
 
 static void on_retry(struct ch_timer *t) {
@@ -330,8 +330,8 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
     if (!t)
         return;
     if (in->kind == CH_IN_FAILED)
-        ch_course_failed(ch_record_course(run), run->m.turns, ch_sv_str(t->spec),
-                         ch_error_class_name(in->cls), ch_sv_str(run->error));
+        ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
+                               ch_error_class_name(in->cls), ch_sv_str(run->error));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
     if (in->kind == CH_IN_REPLY)
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
@@ -340,7 +340,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
                            ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
-static void give_up(chela_run *run, enum ch_error_class cls) {
+static void driver_give_up(chela_run *run, enum ch_error_class cls) {
     struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
     ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
                         ch_mono_ms(ch_loop_clock(run->loop)));
@@ -367,13 +367,13 @@ static bool change_key(chela_run *run, const struct ch_input *in) {
     if (in->kind != CH_IN_FAILED || !of_key || !run->target || in->output_shown ||
         !has_free_key(run))
         return false;
-    give_up(run, in->cls);
+    driver_give_up(run, in->cls);
     return true;
 }
 
 static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
     if (in->kind == CH_IN_FAILED && run->target && (todo == CH_DO_FINISH || run->m.fell_back))
-        give_up(run, in->cls);
+        driver_give_up(run, in->cls);
 }
 
 static void describe_cooling(const struct ch_target *t, const struct ch_cooling *c,
@@ -455,7 +455,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
             ch_act(run); /* it was paused in another process */
         return;
     case CH_DO_FINISH:
-        finish(run);
+        driver_finish(run);
         return;
     }
 }
@@ -479,35 +479,35 @@ static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
            !(in->kind == CH_IN_REPLY && in->calls);
 }
 
-void ch_drive(chela_run *run, const struct ch_input *given) {
+void ch_driver_step(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
     struct ch_input input = *given, *in = &input;
     if (is_overtaken(run, in)) {
-        ch_stop(run);
+        ch_driver_stop(run);
         return;
     }
-    if (in->kind == CH_IN_TAKEN_OVER && !ch_taken_over(run))
+    if (in->kind == CH_IN_TAKEN_OVER && !ch_takeover_apply(run))
         return;
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
-    ch_child_bound(run);
+    ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
             mail_so_far(run, turn);
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_LATER);
     }
     if (turn_is_over(todo, in) && !ch_think_close(run))
         return;
     if (!emit_states(run, from))
         return;
-    if (ch_stops(run) && todo != CH_DO_FINISH) {
-        ch_stop(run);
+    if (ch_run_stops(run) && todo != CH_DO_FINISH) {
+        ch_driver_stop(run);
         return;
     }
     perform(run, todo, in);
@@ -532,14 +532,14 @@ static bool has_open_calls(chela_run *run) {
     return false;
 }
 
-void ch_stop(chela_run *run) {
-    if (!ch_stops(run))
+void ch_driver_stop(chela_run *run) {
+    if (!ch_run_stops(run))
         return;
-    ch_interrupt(run, run->stop,
-                 run->stop == CH_IN_TAKEN_OVER ? CH_TAKEN_OVER : "stopped by a hook");
+    ch_driver_interrupt(run, run->stop,
+                        run->stop == CH_IN_TAKEN_OVER ? CH_TAKEOVER_RESULT : "stopped by a hook");
 }
 
-void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
+void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
     run->stop = CH_IN_INPUT;
@@ -560,23 +560,23 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         ch_act(run);
     if (!run->batch) {
         ch_think_stopped(run, "cancelled");
-        ch_drive(run, &(struct ch_input){.kind = kind});
+        ch_driver_step(run, &(struct ch_input){.kind = kind});
         return;
     }
     run->control->interrupt = kind; /* act.c goes on once every call has its result */
     ch_batch_cancel(run->batch, why ? why : "the run was cancelled");
 }
 
-void ch_break(chela_run *run, const struct chela_error *err) {
+void ch_driver_break(chela_run *run, const struct chela_error *err) {
     snprintf(run->error, sizeof(run->error), "%s", err->message);
-    ch_interrupt(run, CH_IN_BROKEN, err->message);
+    ch_driver_interrupt(run, CH_IN_BROKEN, err->message);
 }
 
 /* Cancelling is the one thing other threads may do: the first call posts the
  * run to its loop, with a reference. */
-static void on_cancel(struct ch_post *post) {
+static void driver_on_cancel(struct ch_post *post) {
     chela_run *run = CH_CONTAINER(post, struct ch_control, cancel)->run;
-    ch_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
+    ch_driver_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
     ch_run_unref(run);
 }
 
@@ -584,7 +584,7 @@ void chela_cancel(chela_run *run, const char *reason) {
     if (!run || atomic_exchange(&run->control->cancelled, true))
         return;
     run->control->cancel_reason = reason ? ch_strdup(reason) : NULL;
-    run->control->cancel.fn = on_cancel;
+    run->control->cancel.fn = driver_on_cancel;
     ch_run_ref(run);
     ch_loop_post(run->loop, &run->control->cancel);
 }
@@ -594,15 +594,15 @@ void chela_cancel(chela_run *run, const char *reason) {
 static void leave_run(chela_run *run) {
     if (run->over || run->dead || ch_run_over(&run->m))
         return; /* an end that is being stored is told soon */
-    if (!ch_kept(run)) {
-        ch_interrupt(run, CH_IN_CANCEL, "interrupted");
+    if (!ch_run_journal_of(run)) {
+        ch_driver_interrupt(run, CH_IN_CANCEL, "interrupted");
         return;
     }
     ch_task_cancel(run->loop, &run->control->begin);
     run->control->admit_seq = run->control->end_seq = 0;
     if (!run->control->begun && !emit_start(run))
         return;
-    ch_keep_leave(run->session);
+    ch_run_journal_leave(run->session);
     drop_work(run);
     run->m.reason = CH_REASON_INTERRUPTED;
     deactivate(run);
@@ -625,8 +625,8 @@ void chela_run_leave(chela_run *run) {
 
 /* --- life */
 
-static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
-                 struct chela_error *err) {
+static int driver_bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
+                        struct chela_error *err) {
     run->permit.ask_means = a->ask_means;
     if (o->approve && ch_consent_read(o->approve, &run->permit.ask_means, err) < 0)
         return CHELA_EINVAL;
@@ -648,7 +648,7 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
 int ch_run_rebind(chela_run *run, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    ch_behalf_apply(ch_run_origin_behalf(run), &o);
+    ch_principal_apply(ch_run_origin_principal(run), &o);
     ch_policy_release(&run->permit.policy);
     ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
@@ -656,9 +656,9 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     run->m.model = 0;
     run->target = NULL;
     run->did &= ~(unsigned)(CH_RUN_SELECTED | CH_RUN_LOOKED);
-    int rc = bound(run, a, &o, err);
-    if (ch_run_above(run))
-        ch_child_bind(ch_run_above(run), run);
+    int rc = driver_bound(run, a, &o, err);
+    if (ch_parent_of(run))
+        ch_parent_bind(ch_parent_of(run), run);
     ch_features_free(run);
     return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
@@ -666,13 +666,13 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
 /* A run and its parts are one piece of memory. */
 static chela_run *alloc_run(void) {
     chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
-                              PART(ch_run_origin_size) + PART(ch_record_size) +
+                              PART(ch_run_origin_size) + PART(ch_run_journal_size) +
                               PART(ch_turn_size) + PART(ch_acting_size));
     char *at = (char *)run + PART(sizeof(*run));
     run->control = (void *)at;
     run->origin = (void *)(at += PART(sizeof(struct ch_control)));
     run->record = (void *)(at += PART(ch_run_origin_size));
-    run->turn = (void *)(at += PART(ch_record_size));
+    run->turn = (void *)(at += PART(ch_run_journal_size));
     run->acting = (void *)(at + PART(ch_turn_size));
     run->control->run = run;
     return run;
@@ -702,7 +702,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
     ch_run_origin_init(run, opts);
-    int rc = bound(run, s->agent, opts, err);
+    int rc = driver_bound(run, s->agent, opts, err);
     if (rc == 0)
         rc = ch_features_open(run, opts, state, err);
     if (rc < 0)
@@ -712,28 +712,28 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     return rc;
 }
 
-static void begin(struct ch_task *task) {
+static void driver_begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     bool resumed = run->m.state == CH_RUN_WAITING;
     if (!emit_start(run))
         return;
-    if (ch_stops(run))
-        ch_stop(run);
+    if (ch_run_stops(run))
+        ch_driver_stop(run);
     else if (run->past)
         run->control->take_up(run);
     else
-        ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
-                                         .compact = ch_run_origin_compacts(run)});
+        ch_driver_step(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
+                                               .compact = ch_run_origin_compacts(run)});
 }
 
 static void begin_soon(chela_run *run) {
-    run->control->begin.fn = begin;
+    run->control->begin.fn = driver_begin;
     ch_task_defer(run->loop, &run->control->begin);
 }
 
 static void fail_soon(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
-    ch_run_lost(run, &run->session->keep->err);
+    ch_run_lost(run, &run->session->journal->err);
 }
 
 void ch_run_begin(chela_run *run) {
@@ -744,24 +744,24 @@ void ch_run_begin(chela_run *run) {
 
 /* What a run begins with is stored before anything comes of it. */
 void ch_run_admit(chela_run *run) {
-    const struct ch_keep *k = run->session->keep;
-    if (k && k->state == CH_KEEP_OPENING)
+    const struct ch_run_journal *k = run->session->journal;
+    if (k && k->state == CH_RUN_JOURNAL_OPENING)
         return;
-    if (k && k->state == CH_KEEP_FAILED) {
+    if (k && k->state == CH_RUN_JOURNAL_FAILED) {
         run->control->begin.fn = fail_soon;
         ch_task_defer(run->loop, &run->control->begin);
         return;
     }
     if (ch_run_origin_input(run)) {
         const struct ch_msg *input = ch_run_origin_input(run);
-        ch_course_aim(ch_record_course(run), input);
+        ch_run_counters_goal(ch_run_journal_counters(run), input);
         run->control->began = run->session->transcript.n;
-        const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
-        run->control->admit_seq = ch_keep_inbound(run, input, prompt);
+        const char *prompt = ch_run_journal_of(run) ? ch_run_prompt(run) : NULL;
+        run->control->admit_seq = ch_run_journal_inbound(run, input, prompt);
         if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
     } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
-        run->control->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+        run->control->admit_seq = ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->control->admit_seq)
         begin_soon(run);
@@ -794,7 +794,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
         come_to_rest(run);
         return;
     }
-    ch_interrupt(run, CH_IN_LOST, err->message);
+    ch_driver_interrupt(run, CH_IN_LOST, err->message);
 }
 
 /* Stop everything at once; called from anywhere, also from our own callbacks,
@@ -842,8 +842,8 @@ void ch_run_unref(chela_run *run) {
     ch_run_origin_release(run);
     ch_act_drop(run);
     ch_buf_release(&run->text);
-    ch_record_release(run);
-    ch_said_release(run);
+    ch_run_journal_release(run);
+    ch_reply_directives_release(run);
     ch_features_free(run);
     ch_think_release(run);
     ch_policy_release(&run->permit.policy);

@@ -36,7 +36,7 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
         a->stop[a->nstop] = ch_arena_sv(&a->arena, ch_sv_str(stop[a->nstop]));
 }
 
-static void apply(chela_agent *a, const struct ch_agent_patch *p) {
+static void apply(chela_agent *a, const struct ch_agent_override *p) {
     a->bounds = p->bounds;
     ch_bounds_apply(&p->bounds, &a->limits);
     ch_bounds_lower(&a->timeout_ms, p->bounds.timeout_ms);
@@ -84,8 +84,8 @@ static int add_model(chela_agent *a, const char *spec, struct chela_error *err) 
     return 0;
 }
 
-int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
-                    struct chela_error *err) {
+int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, chela_agent **out,
+                          struct chela_error *err) {
     chela_agent *a = ch_memdup(base, sizeof(*a));
     a->base = base;
     a->link = (struct ch_link){0};
@@ -121,8 +121,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     return rc;
 }
 
-int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
-                         struct chela_error *err) {
+int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
+                                  struct chela_error *err) {
     struct chela_tool_opts opts = *tool;
     struct ch_policy policy;
     CH_BUF_AUTO allow = {0};

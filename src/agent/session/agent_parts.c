@@ -84,7 +84,7 @@ void ch_agent_free(chela_agent *a) {
         return;
     }
     free_targets(a->targets, a->ntargets);
-    ch_meaning_free(a->meaning);
+    ch_tool_embedding_free(a->embedding);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policies_free(a->policies);

@@ -209,10 +209,10 @@ int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to, const c
 }
 
 void ch_reply_target_ask_again(struct ch_chat_service *chat, struct ch_lane *l) {
-    const struct ch_past *past = l->session->keep ? l->session->keep->past : NULL;
+    const struct ch_journal_replay *past = l->session->journal ? l->session->journal->past : NULL;
     const struct reply_target *t = reply_target_find(chat, l->session->key);
     for (size_t i = 0; past && t && i < past->ncalls; i++) {
-        const struct ch_past_call *c = &past->calls[i];
+        const struct ch_replay_call *c = &past->calls[i];
         if (c->approval && c->summary && c->decision == CHELA_UNDECIDED)
             ch_approval_prompt_send(chat, t->session, t->to, ch_sv_str(c->approval),
                                     ch_sv_str(c->summary));

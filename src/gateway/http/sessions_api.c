@@ -257,7 +257,7 @@ static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
     struct ch_sv text = ch_json_get_str(req->json, "text");
     if (!text.n)
         return ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    bool stored = l->session->keep && l->session->keep->past;
+    bool stored = l->session->journal && l->session->journal->past;
     int rc = stored ? ch_lane_resume(l, "ask", err) : 0;
     if (rc < 0)
         return rc;

@@ -88,13 +88,13 @@ static void adopt_run(struct ch_lane *l) {
     ch_run_ref(run);
     lane_begin_run(l, run);
     l->hops = l->queued_hops;
-    if (!ch_inflow_waiting(l->session))
+    if (!ch_input_queue_waiting(l->session))
         l->queued_hops = 0;
 }
 
 /* A message that the run did not process stays queued, with the hops that led to it. */
 static void carry_hops(struct ch_lane *l) {
-    if (ch_inflow_waiting(l->session))
+    if (ch_input_queue_waiting(l->session))
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
 }
 
@@ -135,11 +135,11 @@ void ch_lane_unwatch(struct ch_lane_watcher *w) {
 static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_agent **out,
                            struct chela_error *err) {
     chela_agent *a;
-    int rc = ch_agent_derive(o->agent, &o->patch, &a, err);
+    int rc = ch_agent_override_new(o->agent, &o->patch, &a, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < o->ntools; i++)
-        rc = ch_agent_client_tool(a, &o->tools[i], err);
+        rc = ch_agent_override_client_tool(a, &o->tools[i], err);
     if (rc == 0 && o->add_tools)
         rc = o->add_tools(gw, a, o->key, err);
     if (rc < 0)
@@ -160,7 +160,7 @@ static void free_lane(struct ch_lane *l) {
 }
 
 static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
-    const struct ch_agent_patch *p = &o->patch;
+    const struct ch_agent_override *p = &o->patch;
     CH_BUF_AUTO text = {0};
     ch_buf_addf(&text, "%g %lld %lld ", p->bounds.cost_usd, (long long)p->bounds.turns,
                 (long long)p->bounds.timeout_ms);
@@ -220,7 +220,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     }
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
-    l->ready = !l->session->keep;
+    l->ready = !l->session->journal;
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }
@@ -379,7 +379,7 @@ int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     lane_restrict_tools(l, opts, &deny);
     opts->on_event = lane_on_event;
     opts->user = l;
-    int rc = ch_run_start(l->session, input, opts, &run, err);
+    int rc = ch_session_start(l->session, input, opts, &run, err);
     if (rc == 0)
         lane_begin_run(l, run);
     return rc;

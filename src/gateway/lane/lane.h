@@ -40,7 +40,7 @@ struct ch_lane_event {
 struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
     const char *key;    /* NULL: temporary */
-    struct ch_agent_patch patch;
+    struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
     size_t ntools;
     /* Adds the tools of the chat that the session belongs to; NULL: none. Must add the same

@@ -27,7 +27,7 @@ struct send_call {
     struct ch_lane_watcher watcher;
     chela_call *call;
     struct ch_buf text;
-    struct ch_behalf behalf; /* the principal of the sender */
+    struct ch_principal principal; /* the principal of the sender */
     unsigned hops;           /* messages that followed from one another, this one included */
     char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
@@ -39,7 +39,7 @@ static void send_free(struct send_call *s) {
     ch_list_del(&s->wait.link);
     ch_list_del(&s->watcher.link);
     ch_buf_release(&s->text);
-    ch_behalf_release(&s->behalf);
+    ch_principal_release(&s->principal);
     ch_free(s);
 }
 
@@ -84,15 +84,15 @@ static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *wait
                         struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     CH_BUF_AUTO deny = {0};
-    size_t before = ch_inflow_waiting(l->session);
-    ch_behalf_apply(&s->behalf, &o);
+    size_t before = ch_input_queue_waiting(l->session);
+    ch_principal_apply(&s->principal, &o);
     ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
     o.approve = o.approve ? o.approve : "ask";
-    o.event_id = l->session->keep ? s->event : NULL;
+    o.event_id = l->session->journal ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
     if (rc < 0)
         return rc;
-    size_t after = ch_inflow_waiting(l->session);
+    size_t after = ch_input_queue_waiting(l->session);
     *waits = after > before;
     if (after)
         l->queued_hops = CH_MAX(l->queued_hops, s->hops);
@@ -162,7 +162,7 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
 /* The other session has the message. resumed: so has the run that was just resumed. */
 static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
+    bool begins = !l->running && ch_input_queue_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
     if (resumed || begins)
         wait_for_answer(s, l);
@@ -204,8 +204,8 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
     s->call = call;
     s->hops = from->hops + 1;
     s->wait.ready = send_on_ready;
-    ch_behalf_apply(ch_run_origin_behalf(from->session->run), &o);
-    s->behalf = ch_behalf_of(&o);
+    ch_principal_apply(ch_run_origin_principal(from->session->run), &o);
+    s->principal = ch_principal_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));
     ch_sha256_of(ch_sv_str(call->key), digest);

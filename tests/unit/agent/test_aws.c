@@ -101,7 +101,7 @@ static void test_signing(void **state) {
     CH_ARENA_AUTO a = {0};
     struct ch_http_request req = {.method = "POST", .url = "https://h/"};
     assert_int_equal(ch_target_new(rt, NOVA, &opts, &t, NULL), 0);
-    assert_int_equal(ch_target_sign(t, 0, &a, &req, NULL), 0);
+    assert_int_equal(ch_aws_sign(t, 0, &a, &req, NULL), 0);
     struct ch_sv auth = ch_header_find(req.headers, req.nheaders, "authorization");
     assert_true(ch_sv_starts(auth, "AWS4-HMAC-SHA256 Credential=AK/19700101/us-west-2/bedrock/"));
 
@@ -109,7 +109,7 @@ static void test_signing(void **state) {
     struct ch_header own = {CH_SV("authorization"), CH_SV("Bearer mine")};
     struct ch_http_request other = {
         .method = "POST", .url = "https://h/", .headers = &own, .nheaders = 1};
-    assert_int_equal(ch_target_sign(t, 0, &a, &other, NULL), 0);
+    assert_int_equal(ch_aws_sign(t, 0, &a, &other, NULL), 0);
     assert_int_equal(other.nheaders, 1);
     ch_target_free(t);
     chela_runtime_close(rt);

@@ -38,8 +38,8 @@ struct ch_reflection { /* what the judge said; texts in the arena */
 
 /* From the answer to the prompt. CHELA_EPARSE: no JSON; CHELA_EINVAL: a score
  * is missing or out of range, or the action is none. */
-int ch_reflection_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
-                       struct chela_error *err);
+int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
+                    struct chela_error *err);
 
 struct ch_reflect_state { /* of one step or plan; zeroed: nothing was tried */
     unsigned retries;

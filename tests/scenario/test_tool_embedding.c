@@ -1,4 +1,4 @@
-/* test_meaning.c -- tools chosen with an embedding model: what it is asked, what
+/* test_tool_embedding.c -- tools chosen with an embedding model: what it is asked, what
  * comes of it, and that a run never depends on it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void open_both(struct stage *st, struct fake_model *embedder,
         stage_tool(st, name, 0);
     }
     fake_model_init(embedder, st->rt->loop, replies, n);
-    st->agent->meaning->embedder.opts.transport = &embedder->transport;
+    st->agent->embedding->embedder.opts.transport = &embedder->transport;
 }
 
 static void close_both(struct stage *st, struct fake_model *embedder) {
@@ -167,7 +167,7 @@ static void test_few_tools(void **state) {
     STAGE_OPEN(&st, &few, says);
     stage_tool(&st, "bake_bread", 0);
     fake_model_init(&embedder, st.rt->loop, NULL, 0);
-    st.agent->meaning->embedder.opts.transport = &embedder.transport;
+    st.agent->embedding->embedder.opts.transport = &embedder.transport;
     stage_play(&st, "bake bread");
     assert_int_equal(embedder.nrequests, 0);
     close_both(&st, &embedder);
@@ -193,8 +193,8 @@ static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
     STAGE_OPEN(st, &with, says);
     st->on_event = keep_warning;
     fake_model_init(embedder, st->rt->loop, replies, n);
-    st->agent->meaning->embedder.opts.transport = &embedder->transport;
-    st->agent->meaning->embedder.cache = NULL;
+    st->agent->embedding->embedder.opts.transport = &embedder->transport;
+    st->agent->embedding->embedder.cache = NULL;
 }
 
 static void close_notes(struct stage *st, struct fake_model *embedder, const char *dir) {

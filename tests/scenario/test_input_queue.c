@@ -1,4 +1,4 @@
-/* test_inflow.c -- messages that come while a session is busy. */
+/* test_input_queue.c -- messages that come while a session is busy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -228,7 +228,7 @@ static void test_overflow_by_bytes(void **state) {
             assert_int_equal(send_mb(&st, 'a', 15), 0);
         assert_int_equal(send_mb(&st, 'b', 15), drops ? 0 : CHELA_ELIMIT);
         assert_int_equal(send_to(&st, "c"), 0);
-        assert_int_equal(ch_inflow_waiting(st.session), 9);
+        assert_int_equal(ch_input_queue_waiting(st.session), 9);
         stage_close(&st);
     }
 }
