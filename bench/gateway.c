@@ -721,7 +721,7 @@ static void serve_hooks(void) {
     const struct chela_gateway_hook *hooks[] = {&hook, NULL};
     check(chela_runtime_new(NULL, &rt, &err), &err);
     check(chela_store_open(url, &so, &store, &err), &err);
-    check(chela_runtime_store(rt, store, NULL, &err), &err);
+    check(chela_runtime_store(rt, store, CHELA_DURABILITY_DEFAULT, &err), &err);
     check(chela_agent_new(rt, &ao, &agents[0], &err), &err);
     struct chela_gateway_opts go = CHELA_GATEWAY_OPTS(
         .listen = "127.0.0.1:0", .token = TOKEN, .agents = agents, .store = store,

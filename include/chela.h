@@ -9,12 +9,14 @@
  *
  * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
  * run), channel.h, mailbox.h, heartbeat.h, hooks.h, config.h, gateway.h, sandbox.h,
- * models.h, prompt.h, schema.h, select.h, survey.h, wire.h, json.h, version.h.
+ * models.h, prompt.h, schema.h, select.h, survey.h, wire.h, json.h, choice.h,
+ * version.h.
  * Compiles as C11 and C++20. */
 #ifndef CHELA_H
 #define CHELA_H
 
 #include "chela/channel.h"
+#include "chela/choice.h"
 #include "chela/config.h"
 #include "chela/error.h"
 #include "chela/event.h"

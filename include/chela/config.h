@@ -38,10 +38,11 @@ CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
 CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                                  struct chela_error *err);
 
-/* The URL of the file's store with its path made absolute, and how safe it has
- * to be; NULL: it says nothing. Borrowed from cfg. */
+/* The URL of the file's store with its path made absolute; NULL: the file names
+ * none. Borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
-CHELA_API const char *chela_config_durability(const chela_config *cfg);
+/* The durability that the file wants of the store. */
+CHELA_API enum chela_durability chela_config_durability(const chela_config *cfg);
 
 /* The ids of agents that agent `id` may call, in order; NULL past the last. They
  * are to be made and offered to it (chela_agent_delegate). Borrowed from cfg. */

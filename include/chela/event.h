@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chela/choice.h"
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
@@ -73,15 +74,16 @@ struct chela_event {
     int64_t ts; /* milliseconds since the epoch */
     union {
         struct {
-            const char *session, *agent, *model, *mode;
+            const char *session, *agent, *model;
+            enum chela_mode mode;
             const char *prompt; /* fingerprint of what the model is told: "NAME@VERSION#..." */
         } start;
         struct {
-            const char *from, *to; /* OBSERVE THINK ACT REFLECT WAITING DONE ERROR */
+            enum chela_state from, to;
         } state;
         struct {
-            unsigned turn;           /* from 1 */
-            const char *stop_reason; /* TURN_END only */
+            unsigned turn;               /* from 1 */
+            enum chela_stop stop_reason; /* TURN_END only */
             struct chela_usage usage;
         } turn;
         struct {
@@ -123,7 +125,7 @@ struct chela_event {
             struct chela_str reason;
         } fallback;
         struct {
-            const char *strategy; /* prune summary retain cut */
+            enum chela_compacted strategy;
             size_t tokens_before, tokens_after; /* of the next request, estimated */
         } compaction;
         struct {
@@ -133,8 +135,8 @@ struct chela_event {
             struct chela_str steps;
         } plan;
         struct {
-            const char *action;   /* accept retry_step replan escalate: what is done */
-            const char *proposed; /* and what the judge would have done */
+            enum chela_judgement action;   /* what is done */
+            enum chela_judgement proposed; /* what the judge would have done */
             int completeness, correctness, format; /* 1 to 5 */
             unsigned step;                         /* to do again; 0: none */
             struct chela_str note; /* what to do differently, or what is wrong */
@@ -142,11 +144,11 @@ struct chela_event {
         struct {
             unsigned n;           /* of its turn, from 1 */
             double willingness;   /* what led to it; negative: nobody asked */
-            const char *protocol; /* native text */
+            enum chela_protocol protocol;
         } beat;
         struct {
-            const char *status; /* done stopped error cancelled paused */
-            const char *reason; /* task_completed max_turns_exceeded ... */
+            enum chela_status status;
+            enum chela_reason reason;
             struct chela_str text;  /* the answer */
             struct chela_str error; /* one line, empty without error */
             unsigned turns, tool_calls;

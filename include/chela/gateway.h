@@ -35,16 +35,15 @@ struct chela_channel_opts {
     const char *token;       /* what the service shows us */
     const char *encrypt_key; /* what its callbacks are encrypted and signed with; NULL: not */
     const char *domain;      /* "feishu", "lark" or a URL; NULL: "feishu" */
-    const char *dm_policy, *group_policy; /* "allowlist" (NULL), "open", "off"; dm_policy also
-                                             "pairing" (pairing.h) */
+    enum chela_access dm_policy, group_policy; /* of direct chats, of group chats */
     const char *const *allow_from; /* ids of people, "*": all; NULL-terminated, may be NULL */
     const char *const *groups;     /* ids of group chats, likewise */
     int unasked;               /* in groups: answer what does not mention the app too */
-    const char *group_session; /* "topic" (NULL), "chat", "sender": who shares a session */
+    enum chela_group_session group_session;
     /* Ids of those who decide about calls that need consent, and change how the
      * agent works; NULL: nobody, such calls are refused. NULL-terminated. */
     const char *const *owners;
-    const char *mode;          /* how events come: "webhook" (NULL), "websocket" */
+    enum chela_transport mode;
     int streaming;             /* answers are shown while they grow, where the service can */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}

@@ -135,20 +135,15 @@ CHELA_API int chela_willing_restore(chela_willing *w, const char *json, size_t l
 
 struct chela_heartbeat_opts { /* NULL, 0: the default */
     size_t size; /* set by CHELA_HEARTBEAT_OPTS */
-    /* How the model acts: "native" (NULL), by calls of tools; "text", by writing a
-     * JSON object, which chela reads. */
-    const char *protocol;
+    enum chela_protocol protocol;
     unsigned beats;   /* model calls of one turn: 5 */
     unsigned history; /* lines before the new ones that it is shown: 30 */
     /* Files of the workspace that it always knows, read anew in each beat; NULL-
      * terminated; NULL: SOUL.md and MEMORY.md. */
     const char *const *memory;
     double typing; /* characters a second between parts of a message; 0: no pause */
-    /* In the gateway: how long it must be quiet before a turn begins, in ms: 1000;
-     * and what lines do that come during one: "wait" (NULL), for a turn of their
-     * own; "skip": only those that ask for an answer. */
-    int64_t debounce_ms;
-    const char *busy;
+    int64_t debounce_ms; /* in the gateway: how long it must be quiet before a turn: 1000 */
+    enum chela_busy busy;
     /* A model, "provider/model", a small one, that is asked before a turn which only
      * the dice want (CHELA_URGE_WILLING): it may say no. NULL: nobody is asked. */
     const char *opinion;

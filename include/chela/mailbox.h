@@ -57,7 +57,9 @@ struct chela_outbound {
     const char *text;    /* of an answer: what the model said, "" without */
     /* Of an answer; NULL for other messages. status: "running" when the run goes
      * on, with what was sent to the session meanwhile. */
-    const char *run, *status, *reason, *error;
+    const char *run, *error;
+    enum chela_status status;
+    enum chela_reason reason;
     /* What the model wrote for the channel beside the words, as in RUN_END
      * (event.h): a message's id, URLs and paths in the workspace. */
     const char *reply_to;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chela/choice.h"
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
@@ -24,9 +25,8 @@ struct chela_sandbox_limits { /* 0: the default; -1: none */
 
 struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
     size_t size;            /* set by CHELA_SANDBOX_OPTS */
-    const char *mode;       /* "auto" (NULL): in what holds here, and it is said what does
-                               not; "required": in all of it or not at all; "off": no box */
-    const char *network;    /* "none" (NULL) or "host" */
+    enum chela_sandbox_mode mode;
+    enum chela_network network;
     /* What may be written: absolute paths, and "workspace". NULL: the workspace;
      * a list without that word makes it read-only. */
     const char *const *writable;

@@ -22,7 +22,7 @@ struct chela_schedule { /* texts are copied by whoever takes it */
     const char *agent;       /* NULL: the first */
     const char *session;     /* NULL: "schedule:NAME" */
     const char *prompt;      /* what the agent is told */
-    const char *missed;      /* when nobody was there: "once" (NULL), "skip" or "all" */
+    enum chela_missed missed;
     const char *quiet_hours; /* "22:00-07:00": not due then; NULL: none */
     int fresh;               /* each run begins with an empty session: KEY:TIME */
     /* Bounds of each run within the agent's, and of a day; 0: no further ones */

@@ -108,20 +108,6 @@ CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
 
 /* --- agent ---------------------------------------------------------------- */
 
-enum chela_reasoning {
-    CHELA_REASONING_DEFAULT = 0,
-    CHELA_REASONING_OFF = 1,
-    CHELA_REASONING_LOW = 2,
-    CHELA_REASONING_MEDIUM = 3,
-    CHELA_REASONING_HIGH = 4
-};
-
-enum chela_cache {
-    CHELA_CACHE_SHORT = 0, /* minutes, as services do by themselves or when asked */
-    CHELA_CACHE_OFF = 1,
-    CHELA_CACHE_LONG = 2 /* an hour, where the service has that; dearer to fill */
-};
-
 /* How far a run may go. 0: the default; -1: no limit. */
 struct chela_limits {
     size_t size;                    /* set by CHELA_LIMITS */
@@ -151,16 +137,6 @@ struct chela_loop_guard {
 
 /* What becomes of messages that come while a run is in progress
  * (chela_session_send). */
-enum chela_queue_mode {
-    CHELA_QUEUE_STEER = 0,     /* delivered before the run's next model call */
-    CHELA_QUEUE_FOLLOW_UP = 1, /* one by one, when the run would end */
-    CHELA_QUEUE_COLLECT = 2,   /* together, as one run, once there is quiet */
-    CHELA_QUEUE_INTERRUPT = 3  /* the run is cancelled, and another begins */
-};
-enum chela_overflow {
-    CHELA_OVERFLOW_REFUSE = 0,     /* CHELA_ELIMIT: the sender knows */
-    CHELA_OVERFLOW_DROP_OLDEST = 1 /* the model is told how many are missing */
-};
 struct chela_queue_opts {
     size_t size; /* set by CHELA_QUEUE_OPTS */
     enum chela_queue_mode mode;
@@ -185,7 +161,7 @@ struct chela_policy {
     const char *const *senders, *const *except;
     const char *allow, *deny;         /* as those of an agent */
     enum chela_permission permission; /* likewise */
-    const char *approve; /* NULL: as the agent; with "deny", remembered approvals do not count */
+    enum chela_approve approve; /* with DENY, remembered approvals do not count */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
 
@@ -199,7 +175,7 @@ struct chela_request_opts {
     enum chela_cache cache;     /* of the prompt, by the service */
     int strict;                 /* hold the model to the tools' schemas, where possible */
     int no_stream;              /* ask for whole replies */
-    const char *output_by;      /* how the model is told `output_schema`: auto native tool prompt */
+    enum chela_output_by output_by; /* how the model is told `output_schema` */
     int64_t idle_timeout_ms;    /* silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
     int max_retries;            /* of a failed model call; 0: 2; -1: none */
@@ -209,11 +185,9 @@ struct chela_request_opts {
 /* What the system prompt holds (docs/context.md). */
 struct chela_prompt_opts {
     size_t size; /* set by CHELA_PROMPT_OPTS */
-    /* "full", "minimal" (1,500 characters at most), or "auto" (NULL): minimal for
-     * models on this machine and those with little context. With `system` of the
-     * agent, that text takes the place of the generated instructions; skills,
-     * project files, channel and rules follow it. */
-    const char *style;
+    /* With `system` of the agent, that text takes the place of the generated
+     * instructions; skills, project files, channel and rules follow it. */
+    enum chela_prompt_style style;
     /* Which of the workspace's skills (skills/NAME/SKILL.md, or below .agents) are
      * described to the model: names and globs; NULL: all, "": none. None is if the
      * agent has no tool `read`. */
@@ -237,12 +211,9 @@ struct chela_prompt_opts {
 /* How tools are described to the model and run. */
 struct chela_toolset_opts {
     size_t size; /* set by CHELA_TOOLSET_OPTS */
-    /* Which tools a request describes: "all"; "topk", those that match the input
-     * best; "two_stage", those that the model asks for after it has seen summaries
-     * of all; "search", those that it searches for; or "auto" (NULL): all up to 20
-     * tools, topk up to 50, two_stage beyond. During a session tools are added,
-     * never removed. */
-    const char *selection;
+    /* Which tools a request describes. During a session tools are added, never
+     * removed. */
+    enum chela_selection selection;
     unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
     /* "provider/model" of a service that speaks OpenAI's protocol: topk then also
      * compares meanings, and auto uses it for more than 50 tools; so do notes and
@@ -274,20 +245,16 @@ struct chela_approval_opts {
 /* What happens when the conversation no longer fits the model's context. */
 struct chela_compaction_opts {
     size_t size; /* set by CHELA_COMPACTION_OPTS */
-    /* "summary" (NULL): old results are pruned, then a model condenses what is old;
-     * "retain": the same without a model; "off": nothing, and such a run fails. */
-    const char *mode;
-    const char *model; /* that condenses: "provider/model"; NULL: the run's own */
+    enum chela_compaction mode;
+    const char *model; /* that summarises: "provider/model"; NULL: the run's own */
 };
 #define CHELA_COMPACTION_OPTS(...) {.size = sizeof(struct chela_compaction_opts), __VA_ARGS__}
 
 /* Plans and reflection (docs/modes.md). */
 struct chela_planning_opts {
     size_t size; /* set by CHELA_PLANNING_OPTS */
-    /* What a model call of its own judges: NULL: the results of plans; "implicit":
-     * nothing; "on_error": also results of which one is an error; "explicit": also
-     * every answer. reflect_tools: also results of these tools, names and globs. */
-    const char *reflection, *reflect_tools;
+    enum chela_reflection reflection;
+    const char *reflect_tools; /* judge results of these tools, too: names and globs */
     int review_plan; /* modes plan and route: a person must agree to each plan */
     /* Models of the roles, "provider/model"; NULL: the agent's own. */
     const char *router, *planner, *executor, *reflector;
@@ -331,10 +298,8 @@ struct chela_agent_opts {
     const char *deny;             /* tools never to offer, of any kind; wins over allow */
     enum chela_permission permission; /* offer no tool that needs more; 0: admin */
     const char *tool_choice;      /* auto any none NAME */
-    /* Calls that need consent: "ask" (NULL) asks the hook `approve` and then
-     * pauses the run, "auto" lets them run, "deny" does not. */
-    const char *approve;
-    const char *mode;             /* react plan route heartbeat; NULL: react (docs/modes.md) */
+    enum chela_approve approve;   /* what becomes of calls that need consent */
+    enum chela_mode mode;
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;    /* of a reply; 0: the model's default */
     const double *temperature;    /* NULL: the model's default */
@@ -456,9 +421,8 @@ typedef void chela_ready_fn(chela_session *s, const struct chela_error *err, voi
 CHELA_API void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user);
 /* Block until it was read. Not with a host's loop, unless it was. */
 CHELA_API int chela_session_wait(chela_session *s, struct chela_error *err);
-/* idle; running: also when the process that ran it is gone; paused; parked: it
- * was taken up again too often. For all but idle chela_run_resume goes on. */
-CHELA_API const char *chela_session_status(const chela_session *s);
+/* For all but IDLE chela_run_resume goes on. */
+CHELA_API enum chela_session_status chela_session_status(const chela_session *s);
 CHELA_API const char *chela_session_key(const chela_session *s);
 /* What the model said last, "" if nothing; yours to chela_free. */
 CHELA_API char *chela_session_last_text(const chela_session *s);
@@ -494,7 +458,7 @@ struct chela_run_opts {
     /* On whose behalf: bounds within those of the agent, for this run. Copied. */
     const char *allow, *deny;
     enum chela_permission permission;
-    const char *approve; /* NULL: the agent's */
+    enum chela_approve approve;
     /* Nonzero: what was shown of a reply can be taken back, so a call that
      * failed in the middle may be made again; a RETRY or FALLBACK event says
      * so, and the reply begins anew. */
@@ -614,9 +578,10 @@ CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *op
 
 /* Block until the run has ended or paused. Not with a host's loop. */
 CHELA_API int chela_run_wait(chela_run *run);
+/* As in RUN_END; CHELA_STATUS_RUNNING and CHELA_REASON_NONE before. */
+CHELA_API enum chela_status chela_run_status(const chela_run *run);
+CHELA_API enum chela_reason chela_run_reason(const chela_run *run);
 /* NULL while it runs; else as in RUN_END, valid as long as the handle. */
-CHELA_API const char *chela_run_status(const chela_run *run);
-CHELA_API const char *chela_run_reason(const chela_run *run);
 CHELA_API const char *chela_run_text(const chela_run *run);
 CHELA_API const char *chela_run_error(const chela_run *run); /* "" without error */
 

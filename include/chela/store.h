@@ -28,12 +28,11 @@ CHELA_API void chela_store_close(chela_store *store);
 /* NULL, or a line about a promise that this store cannot keep. */
 CHELA_API const char *chela_store_note(const chela_store *store);
 
-/* Keep the sessions that rt opens from now on. durability: "full" (NULL): what
- * was accepted and what was begun survives a loss of power; "turn": a loss of
- * power may take the run that was under way, the death of the process does
- * not. CHELA_EEXIST: it has a store. */
-CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durability,
-                                  struct chela_error *err);
+/* Keep the sessions that rt opens from now on. The death of the process takes
+ * nothing that was accepted or begun; durability says what a loss of power may
+ * take. CHELA_EEXIST: rt has a store. */
+CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store,
+                                  enum chela_durability durability, struct chela_error *err);
 
 /* The newest first. */
 CHELA_API int chela_store_list(chela_store *store, const struct chela_store_filter *filter,

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chela/choice.h"
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
@@ -22,19 +23,6 @@ typedef struct chela_call chela_call; /* one call in progress */
  * negative CHELA_E* code, which becomes an error result unless one is set.
  * Arguments and call are valid until it returns. */
 typedef int chela_tool_fn(chela_call *call, void *user);
-
-/* May an automatic retry or a restart run the call again? */
-enum chela_effect {
-    CHELA_EFFECT_ONCE = 0, /* never run twice (the safe default) */
-    CHELA_EFFECT_KEYED = 1,    /* yes, with the same chela_call_key() */
-    CHELA_EFFECT_READ = 2      /* yes, it changes nothing */
-};
-
-enum chela_permission {
-    CHELA_PERM_ADMIN = 0, /* undeclared counts as admin */
-    CHELA_PERM_WRITE = 1,
-    CHELA_PERM_READ = 2
-};
 
 enum chela_tool_flags {
     CHELA_TOOL_ON_LOOP = 1,    /* quick, or finishes later: see chela_call_defer */
@@ -52,19 +40,6 @@ enum chela_tool_flags {
     CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows: arguments that do
                                   not fit it are good if `check` finds nothing wrong
                                   with them; others are held to the schema */
-};
-
-/* What a person, or a host in their name, says about a call that needs consent
- * (chela_session_approve, and the hook `approve`). */
-enum chela_decision {
-    CHELA_UNDECIDED = 0,
-    CHELA_DENY = 1,        /* the call is not made; the model is told why */
-    CHELA_ALLOW_ONCE = 2,  /* this call, exactly as it was shown */
-    CHELA_ALLOW_ALWAYS = 3, /* and, for the rest of the session, the very same again */
-    CHELA_EDIT = 4,     /* this call, with `reason` as its arguments: they are checked as the
-                       model's are, and the model is told */
-    CHELA_ANSWER = 5,   /* it is not made: `reason` is its result */
-    CHELA_TAKE_OVER = 6 /* nor is any other: the run ends with `reason` as its answer */
 };
 
 /* How a call uses something that others may use too. */

@@ -106,11 +106,11 @@ static bool look_at_bot(const struct survey *s) {
 /* --- permissions */
 
 static bool takes_direct(const struct chela_channel_opts *o) {
-    return !o->dm_policy || strcmp(o->dm_policy, "off") != 0;
+    return o->dm_policy != CHELA_ACCESS_OFF;
 }
 
 static bool takes_groups(const struct chela_channel_opts *o) {
-    return !o->group_policy || strcmp(o->group_policy, "off") != 0;
+    return o->group_policy != CHELA_ACCESS_OFF;
 }
 
 static bool takes_mentions(const struct chela_channel_opts *o) {

@@ -103,10 +103,12 @@ static void open_office(struct office *o, unsigned flags, const char *how) {
     close(fd);
     snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
     struct chela_agent_opts lead =
-        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask",
-                         .mode = plans ? "plan" : NULL);
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead",
+                         .approve = CHELA_APPROVE_ASK,
+                         .mode = plans ? CHELA_MODE_PLAN : CHELA_MODE_DEFAULT);
     struct chela_agent_opts clerk =
-        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
+        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk",
+                         .approve = CHELA_APPROVE_ASK);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "stamp", .description = "Stamps.",
                         .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
@@ -138,7 +140,7 @@ static void start(struct office *o, const char *text) {
 static void play(struct office *o, const char *text, const char *verdict) {
     start(o, text);
     chela_run_wait(o->run);
-    assert_string_equal(chela_run_reason(o->run), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(o->run)), verdict);
 }
 
 static void go_on(struct office *o, const char *verdict) {
@@ -147,7 +149,7 @@ static void go_on(struct office *o, const char *verdict) {
     if (chela_run_resume(o->session, NULL, &again, &err) < 0)
         fail_msg("%s", err.message);
     chela_run_wait(again);
-    assert_string_equal(chela_run_reason(again), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(again)), verdict);
     chela_run_free(again);
 }
 
@@ -270,10 +272,10 @@ static void test_cancel(void **state) {
     open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);
-    while (chela_run_reason(o.run) && strcmp(chela_run_reason(o.run), "cancelled") != 0)
+    while (chela_run_reason(o.run) && chela_run_reason(o.run) != CHELA_REASON_CANCELLED)
         chela_runtime_poll(o.rt); /* until it is heard */
     chela_run_wait(o.run);
-    assert_string_equal(chela_run_reason(o.run), "cancelled");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_CANCELLED);
     close_office(&o);
 }
 
@@ -304,7 +306,7 @@ static void test_take_over(void **state) {
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), 0);
     chela_run_wait(o.run);
     assert_string_equal(chela_run_text(o.run), "mine");
-    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_COMPLETED);
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), CHELA_ESTATE);
     close_office(&o);
 }

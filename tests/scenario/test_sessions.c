@@ -88,7 +88,7 @@ static void add_tools(struct stage *st) {
 }
 
 /* A stage whose session is `key` of this store. */
-static void open_with(struct stage *st, chela_store *store, const char *durability,
+static void open_with(struct stage *st, chela_store *store, enum chela_durability durability,
                       const char *key, size_t skip) {
     stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
     add_tools(st);
@@ -98,7 +98,7 @@ static void open_with(struct stage *st, chela_store *store, const char *durabili
 }
 
 static void open_kept(struct stage *st, chela_store *store, const char *key, size_t skip) {
-    open_with(st, store, NULL, key, skip);
+    open_with(st, store, CHELA_DURABILITY_DEFAULT, key, skip);
 }
 
 static void wait_open(struct stage *st) {
@@ -138,13 +138,13 @@ static void test_what_is_written(void **state) {
  * is synced; where nothing else is, too. */
 static void test_what_is_synced(void **state) {
     static const struct {
-        const char *durability;
+        enum chela_durability durability;
         unsigned flags, syncs;
     } cases[] = {
-        {"full", 0, 2},
-        {"full", CHELA_STORE_LAZY, 3},
-        {"turn", 0, 1},
-        {"turn", CHELA_STORE_LAZY, 1},
+        {CHELA_DURABILITY_FULL, 0, 2},
+        {CHELA_DURABILITY_FULL, CHELA_STORE_LAZY, 3},
+        {CHELA_DURABILITY_TURN, 0, 1},
+        {CHELA_DURABILITY_TURN, CHELA_STORE_LAZY, 1},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -190,7 +190,7 @@ static void test_it_grows_by_what_is_new(void **state) {
         .loop_guard = &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1));
     stage_open(&st, &opts, many, TURNS);
     add_tools(&st);
-    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "go");
@@ -291,14 +291,14 @@ static void resume_after(const struct lines *l, size_t n, uint64_t used) {
     made = (struct counts){0};
     open_kept(&st, store, "a", replied ? 1 : 0);
     wait_open(&st);
-    if (strcmp(chela_session_status(st.session), "idle") == 0) {
+    if (chela_session_status(st.session) == CHELA_SESSION_IDLE) {
         assert_true(holds(l, n, "all done"));
     } else {
         struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
         if (chela_run_resume(st.session, &opts, &st.run, &err) < 0)
             fail_msg("after %zu: %s", n, err.message);
         assert_int_equal(chela_run_wait(st.run), 0);
-        if (strcmp(chela_run_reason(st.run), "task_completed") != 0)
+        if (chela_run_reason(st.run) != CHELA_REASON_COMPLETED)
             fail_msg("after %zu: %s %s", n, chela_run_reason(st.run), chela_run_error(st.run));
         if (shipped && made.ship)
             fail_msg("after %zu: a call that may be made once was made again", n);
@@ -421,7 +421,7 @@ static void test_an_end_with_open_calls(void **state) {
         fail_msg("%s", err.message);
     open_kept(&st, store, "a", 1);
     wait_open(&st);
-    assert_string_equal(chela_session_status(st.session), "idle");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
     stage_check_transcript(&st);
     stage_play(&st, "go on");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -519,7 +519,7 @@ static void test_goal_and_errors_are_kept(void **state) {
     char *shown;
     (void)state;
     stage_open(&st, NULL, bumpy, CH_LEN(bumpy));
-    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "  Bring it home\nbefore the rain");
@@ -540,7 +540,7 @@ static void test_goal_and_errors_are_kept(void **state) {
         chela_store_import(store, lines.text.p, lines.ends[lines.n - 3], NULL, NULL, NULL), 0);
     for (int life = 0; life < 2; life++) {
         stage_open(&st, NULL, bumpy + 2, 1);
-        assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+        assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
         chela_session_close(st.session);
         assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
         wait_open(&st);
@@ -590,7 +590,7 @@ static const struct fake_reply two_asks[] = {
 static void open_asking(struct stage *st, chela_store *store, size_t skip) {
     stage_open(st, NULL, two_asks + skip, CH_LEN(two_asks) - skip);
     stage_tool(st, "deploy", CHELA_TOOL_CONFIRM);
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
 }
@@ -626,7 +626,7 @@ static void test_always_outlives_the_process(void **state) {
     assert_int_equal(chela_run_wait(st.run), 0);
     /* the very same again is not asked about, anything else is */
     assert_string_equal(ch_buf_str(&asked), "c3 ");
-    assert_string_equal(chela_run_reason(st.run), "approval_required");
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_APPROVAL);
     stage_close(&st);
     chela_store_close(store);
 }
@@ -753,7 +753,8 @@ static void test_messages_of_a_run_left_behind(void **state) {
     for (int life = 0; life < 2; life++) {
         open_kept(&st, store, "a", 1);
         wait_open(&st);
-        assert_string_equal(chela_session_status(st.session), life ? "idle" : "running");
+        assert_int_equal(chela_session_status(st.session),
+                         life ? CHELA_SESSION_IDLE : CHELA_SESSION_RUNNING);
         assert_int_equal(chela_session_send(st.session, NULL, 0, NULL, NULL), CHELA_ENOENT);
         stage_play(&st, life ? "last" : "new");
         assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -811,11 +812,11 @@ static void go_on(chela_store *store, uint64_t used) {
     open_kept(&st, store, "a", holds(&lines, lines.n - 1, "\"role\":\"assistant\"") ? 1 : 0);
     ch_buf_release(&lines.text);
     wait_open(&st);
-    assert_string_equal(chela_session_status(st.session), "running");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
     assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
     assert_int_equal(chela_run_wait(st.run), 0);
-    assert_string_equal(chela_run_reason(st.run), "task_completed");
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_COMPLETED);
     stage_check_transcript(&st);
     stage_close(&st);
 }
@@ -840,7 +841,7 @@ static void test_left_at_every_event(void **state) {
         ended = strcmp(stage_verdict(&st), "done/task_completed") == 0;
         if (!ended) {
             assert_string_equal(stage_verdict(&st), "paused/interrupted");
-            assert_string_equal(chela_session_status(st.session), "running");
+            assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
         }
         stage_close(&st);
         if (!ended)
@@ -865,7 +866,7 @@ static void test_left_and_used_again(void **state) {
     assert_string_equal(stage_verdict(&st), "done/task_completed");
     stage_check_transcript(&st);
     chela_run_leave(st.run); /* it is over */
-    assert_string_equal(chela_session_status(st.session), "idle");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
     stage_close(&st);
     chela_store_close(store);
 }

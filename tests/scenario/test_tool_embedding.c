@@ -16,9 +16,11 @@
 #define TOOLS 30
 #define LIKE 17 /* the tool that means the same as the input, with no word in common */
 
-static const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-    .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
-        .selection = "topk", .selection_size = 2, .embedding = "ollama/nomic-embed-text"));
+static const struct chela_agent_opts opts =
+    CHELA_AGENT_OPTS(.toolset = &(struct chela_toolset_opts)
+                                    CHELA_TOOLSET_OPTS(.selection = CHELA_SELECTION_TOPK,
+                                                       .selection_size = 2,
+                                                       .embedding = "ollama/nomic-embed-text"));
 
 static const struct fake_reply says[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
 
@@ -184,7 +186,7 @@ static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
         .workspace = dir,
         .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
             .settings = settings, .embedding = "ollama/nomic-embed-text"),
-        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_FULL));
     ch_buf_addf(&path, "%s/MEMORY.md", dir);
     FILE *f = fopen(ch_buf_str(&path), "w");
     fputs("Ann takes Darjeeling.\n\nBob plays chess.\n", f);

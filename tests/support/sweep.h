@@ -118,7 +118,7 @@ struct sweep_mode {
     const char *name;
     const char *script; /* rules of the scripted model */
     const char *text;   /* the input */
-    const char *agent_mode;
+    enum chela_mode agent_mode;
     unsigned tool_flags; /* of the tool `stamp`: CHELA_TOOL_CONFIRM */
     bool delegate, handoff, compact, rare; /* rare: retries, and a process of `exec` */
     unsigned workers; /* processes at once, for a mode that waits; 0: as usual */

@@ -635,6 +635,17 @@ static void do_version(struct sweep *cx) {
     SWEEP_EXPECT(chela_version() != NULL);
 }
 
+static void do_choice_name(struct sweep *cx) {
+    (void)cx;
+    SWEEP_EXPECT(strcmp(chela_mode_name(CHELA_MODE_PLAN), "plan") == 0);
+}
+
+static void do_choice_read(struct sweep *cx) {
+    enum chela_mode mode = CHELA_MODE_DEFAULT;
+    (void)cx;
+    SWEEP_EXPECT(chela_mode_read("plan", &mode, NULL) == 0 && mode == CHELA_MODE_PLAN);
+}
+
 static void do_version_number(struct sweep *cx) {
     (void)cx;
     SWEEP_EXPECT(chela_version_number() == CHELA_VERSION_NUMBER);
@@ -759,6 +770,8 @@ static const struct sweep_row rows[] = {
     {"chela_wire_apis", do_wire_apis, SHARED, NULL},
     {"chela_version", do_version, SHARED, NULL},
     {"chela_version_number", do_version_number, SHARED, NULL},
+    {"chela_choice_name", do_choice_name, SHARED, NULL},
+    {"chela_choice_read", do_choice_read, SHARED, NULL},
     {"chela_free", do_free, SHARED, NULL},
     {"chela_set_allocator", NULL, 0,
      "Replace malloc for the whole process, once, before anything else."},

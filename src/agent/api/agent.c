@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -32,10 +33,6 @@
 #include "tool/call/function.h"
 #include "tool/call/command.h"
 #include "json/writer.h"
-
-static char *agent_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
 
 /* 0 is the default, negative is none: kept as negative. */
 static int64_t limit_or(int64_t given, int64_t otherwise) {
@@ -213,9 +210,18 @@ static bool reflects(const chela_agent *a) {
     return r->answers || r->errors || r->tools;
 }
 
+static int find_mode(enum chela_mode choice, const struct ch_feature **out,
+                     struct chela_error *err) {
+    int rc = ch_choice_check(CHELA_CHOICE_MODE, choice, err);
+    *out = NULL;
+    return rc < 0 || choice == CHELA_MODE_DEFAULT
+               ? rc
+               : ch_features_find_mode(chela_mode_name(choice), out, err);
+}
+
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
-    a->tool_choice = agent_dup_opt(o->tool_choice);
+    a->tool_choice = ch_strdup(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
@@ -241,7 +247,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->toolset.selection_size;
     const struct ch_feature *mode;
-    int rc = ch_features_find_mode(o->mode, &mode, err);
+    int rc = find_mode(o->mode, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)

@@ -66,8 +66,8 @@ static int do_nothing(chela_call *call, void *user) {
 /* The run stops at its limit of one turn if the model called a tool: that is
  * no failure. */
 static bool failed(const chela_run *run) {
-    return strcmp(chela_run_status(run), "done") != 0 &&
-           strcmp(chela_run_reason(run), "max_turns_exceeded") != 0;
+    return chela_run_status(run) != CHELA_STATUS_DONE &&
+           chela_run_reason(run) != CHELA_REASON_MAX_TURNS;
 }
 
 static int ask_model(chela_agent *agent, const char *text, struct probe *p,
@@ -84,7 +84,8 @@ static int ask_model(chela_agent *agent, const char *text, struct probe *p,
     if (rc == 0 && failed(run))
         snprintf(p->error, sizeof(p->error), "%s", chela_run_error(run));
     if (rc == 0 && failed(run) && !p->error[0])
-        snprintf(p->error, sizeof(p->error), "%s", chela_run_reason(run));
+        snprintf(p->error, sizeof(p->error), "%s",
+                 chela_reason_name(chela_run_reason(run)));
     chela_run_free(run);
     return rc;
 }

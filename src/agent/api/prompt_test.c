@@ -112,8 +112,9 @@ static void end_run(struct slot *s, const struct chela_event *ev) {
     CH_BUF_AUTO error = {0};
     struct ch_case_outcome o = {
         .text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls, .ncalls = s->ncalls};
-    if (strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0)
-        ch_buf_addf(&error, "%s: %.*s", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
+    if (ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_CANCELLED)
+        ch_buf_addf(&error, "%s: %.*s", chela_reason_name(ev->end.reason), (int)ev->end.error.n,
+                    ev->end.error.p);
     prompt_test_add_usage(&test->usage, &ev->end.usage);
     count_run(test, tried, &o, error.n ? ch_buf_str(&error) : NULL);
     chela_session_close(s->session);
@@ -231,10 +232,10 @@ static int prompt_test_open_agent(struct test *test, struct tried *t, struct che
     opts.id = "prompt-test";
     opts.tools = opts.allow = opts.deny = opts.output_schema = NULL;
     opts.prompt.skills = "";
-    opts.toolset.selection = "all";
+    opts.toolset.selection = CHELA_SELECTION_ALL;
     opts.system = "";
-    opts.approve = "auto";
-    opts.mode = NULL;
+    opts.approve = CHELA_APPROVE_AUTO;
+    opts.mode = CHELA_MODE_DEFAULT;
     opts.permission = CHELA_PERM_ADMIN;
     opts.limits.max_turns = 1;
     int rc = ch_agent_open(test->rt, &opts, &t->agent, err);

@@ -55,10 +55,6 @@ static struct ch_http *open_http(chela_runtime *rt) {
     return ch_http_new(rt->loop, &opts);
 }
 
-static char *runtime_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
     const chela_runtime *rt = user;
     rt->log((enum chela_log_level)level, area, line, rt->user);
@@ -69,7 +65,7 @@ static void open_log(chela_runtime *rt, const struct chela_runtime_opts *o) {
         return;
     rt->log = o->log;
     rt->sink = ch_alloc(sizeof(*rt->sink));
-    *rt->sink = (struct ch_log_sink){log_to_host, rt, runtime_dup_opt(o->trace)};
+    *rt->sink = (struct ch_log_sink){log_to_host, rt, ch_strdup(o->trace)};
     ch_loop_log_to(rt->loop, rt->sink);
 }
 
@@ -146,8 +142,8 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->own_loop = !opts.uv_loop;
     rt->env = opts.env ? opts.env : process_env;
     rt->user = opts.user;
-    rt->module_path = runtime_dup_opt(opts.module_path);
-    rt->ca_file = runtime_dup_opt(opts.ca_file);
+    rt->module_path = ch_strdup(opts.module_path);
+    rt->ca_file = ch_strdup(opts.ca_file);
     rt->idle = true;
     rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;

@@ -14,6 +14,7 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
 #include "agent/provider/target.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"
@@ -34,7 +35,7 @@
 struct ch_compaction {
     chela_run *run;
     ch_compaction_fn *done;
-    const char *strategy;
+    enum chela_compacted strategy;
     size_t before;  /* tokens of the request */
     size_t history; /* that the transcript may have */
     size_t start;   /* the first message of the window */
@@ -54,19 +55,12 @@ struct ch_compaction {
     double cost; /* negative: unknown */
 };
 
-int ch_compaction_mode_read(const char *word, enum ch_compaction_mode *out,
+int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
                             struct chela_error *err) {
-    static const char *const words[] = {"summary", "retain", "off"};
-    *out = CH_COMPACTION_SUMMARY;
-    if (!word)
-        return 0;
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (strcmp(word, words[i]) == 0) {
-            *out = (enum ch_compaction_mode)i;
-            return 0;
-        }
-    return ch_fail(err, CHELA_EINVAL, "unknown compaction '%s' (known: summary, retain, off)",
-                   word);
+    *out = choice == CHELA_COMPACTION_RETAIN ? CH_COMPACTION_RETAIN
+           : choice == CHELA_COMPACTION_OFF  ? CH_COMPACTION_OFF
+                                             : CH_COMPACTION_SUMMARY;
+    return ch_choice_check(CHELA_CHOICE_COMPACTION, choice, err);
 }
 
 static void free_compaction(struct ch_compaction *c) {
@@ -94,17 +88,18 @@ static size_t history_tokens(const chela_run *run) {
 }
 
 /* Written down and told; false: the run is dead. */
-static bool compaction_announce(chela_run *run, const char *strategy, size_t before,
+static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
                                 const struct ch_usage *usage) {
     ch_context_budget_rewritten(run->session);
     struct chela_event ev = {.type = CHELA_EV_COMPACTION,
                              .compaction = {strategy, before, ch_context_budget_tokens(run)}};
     ch_run_journal_rewritten(
-        run, &(struct ch_run_journal_rewrite){.strategy = strategy,
+        run, &(struct ch_run_journal_rewrite){.strategy = chela_compacted_name(strategy),
                                               .tokens_before = before,
                                               .tokens_after = ev.compaction.tokens_after,
                                               .usage = *usage});
-    ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key, strategy,
+    ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key,
+           chela_compacted_name(strategy),
            ev.compaction.tokens_after, before);
     return ch_emit(run, &ev);
 }
@@ -266,7 +261,7 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
     else
         ch_log(CH_LOG_WARN, "context", "%s: no summary: %s", c->run->session->key,
                *failed ? failed : ch_buf_str(&why));
-    c->strategy = v == CH_SUMMARY_BAD ? "retain" : "summary";
+    c->strategy = v == CH_SUMMARY_BAD ? CHELA_COMPACTED_RETAIN : CHELA_COMPACTED_SUMMARY;
     rewrite(c);
 }
 
@@ -396,16 +391,16 @@ void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
     c->done = done;
     c->before = ch_context_budget_tokens(run);
     c->history = room_for_history(run);
-    c->strategy = "prune";
+    c->strategy = CHELA_COMPACTED_PRUNE;
     if (prune(c)) {
         compaction_finish(c, true);
         return;
     }
     choose(c);
-    c->strategy = "retain";
+    c->strategy = CHELA_COMPACTED_RETAIN;
     if (nothing_goes(c)) {
         bool large = !run->m.by_hand && history_tokens(run) > c->history;
-        c->strategy = large ? "cut" : "prune";
+        c->strategy = large ? CHELA_COMPACTED_CUT : CHELA_COMPACTED_PRUNE;
         compaction_finish(c, large || c->pruned);
         return;
     }
@@ -441,7 +436,7 @@ bool ch_compaction_fits(chela_run *run, const struct ch_model_request *req) {
     if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
         return true;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
-        compaction_announce(run, "prune", tokens, &(struct ch_usage){0});
+        compaction_announce(run, CHELA_COMPACTED_PRUNE, tokens, &(struct ch_usage){0});
         s->budget.guessed = s->budget.fixed + s->budget.note + history_tokens(run);
     }
     return true;

@@ -28,7 +28,7 @@ void ch_compaction_start(chela_run *run, ch_compaction_fn *done);
 void ch_compaction_abort(chela_run *run); /* drop it, if any */
 
 /* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */
-int ch_compaction_mode_read(const char *word, enum ch_compaction_mode *out,
+int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
                             struct chela_error *err);
 
 #endif

@@ -14,13 +14,9 @@ struct ch_run_origin {
 
 const size_t ch_run_origin_size = sizeof(struct ch_run_origin);
 
-static char *run_origin_dup_opt(const char *text) {
-    return text ? ch_strdup(text) : NULL;
-}
-
 void ch_run_origin_init(chela_run *run, const struct chela_run_opts *opts) {
     run->origin->principal = ch_principal_of(opts);
-    run->origin->prompt = run_origin_dup_opt(opts->prompt);
+    run->origin->prompt = ch_strdup(opts->prompt);
 }
 
 void ch_run_origin_release(chela_run *run) {
@@ -39,9 +35,9 @@ void ch_run_origin_message(chela_run *run, struct ch_msg *input,
                            const struct chela_run_opts *opts) {
     struct ch_run_origin *o = run->origin;
     o->input = input;
-    o->event = run_origin_dup_opt(opts->event_id);
-    o->answer_to = run_origin_dup_opt(opts->answer_to);
-    o->drop_if = run_origin_dup_opt(opts->drop_if);
+    o->event = ch_strdup(opts->event_id);
+    o->answer_to = ch_strdup(opts->answer_to);
+    o->drop_if = ch_strdup(opts->drop_if);
 }
 
 void ch_run_origin_compact(chela_run *run, const char *focus) {

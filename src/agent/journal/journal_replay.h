@@ -20,10 +20,10 @@
 #include "tool/call/approval.h"
 
 enum ch_replay_status {
-    CH_REPLAY_IDLE,    /* no run is unfinished */
-    CH_REPLAY_RUNNING, /* one was cut off */
-    CH_REPLAY_PAUSED,  /* one waits for people or programs */
-    CH_REPLAY_PARKED,  /* one was cut off too often */
+    CH_REPLAY_IDLE = CHELA_SESSION_IDLE,       /* no run is unfinished */
+    CH_REPLAY_RUNNING = CHELA_SESSION_RUNNING, /* one was cut off */
+    CH_REPLAY_PAUSED = CHELA_SESSION_PAUSED,   /* one waits for people or programs */
+    CH_REPLAY_PARKED = CHELA_SESSION_PARKED,   /* one was cut off too often */
 };
 
 /* A call of the last reply. Texts are owned. */

@@ -25,6 +25,7 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -136,11 +137,10 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
         CHELA_OUTBOUND(.key = outbox_copy(l, m->key), .session = outbox_copy(l, m->session),
                        .channel = outbox_copy(l, m->channel), .to = outbox_copy(l, m->to),
                        .text = outbox_copy(l, m->text ? m->text : ""),
-                       .run = outbox_copy(l, m->run), .status = outbox_copy(l, m->status),
-                       .reason = outbox_copy(l, m->reason), .error = outbox_copy(l, m->error),
-                       .reply_to = outbox_copy(l, m->reply_to), .media = copy_media(l, m),
-                       .nmedia = m->nmedia, .voice = m->voice, .attempts = m->attempts,
-                       .approval = outbox_copy(l, m->approval));
+                       .run = outbox_copy(l, m->run), .status = m->status, .reason = m->reason,
+                       .error = outbox_copy(l, m->error), .reply_to = outbox_copy(l, m->reply_to),
+                       .media = copy_media(l, m), .nmedia = m->nmedia, .voice = m->voice,
+                       .attempts = m->attempts, .approval = outbox_copy(l, m->approval));
     l->token = log ? box->rt->journal->ops->token(log) : 0;
     owe(l, 1);
     ch_list_add(&box->letters, &l->link);
@@ -200,8 +200,11 @@ static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
     outbox_kopt(&w, "to", m->to);
     outbox_kopt(&w, "text", m->text);
     outbox_kopt(&w, "run", m->run);
-    outbox_kopt(&w, "status", m->status);
-    outbox_kopt(&w, "reason", m->reason);
+    if (m->run) {
+        ch_jw_kcstr(&w, "status", chela_status_name(m->status));
+        if (m->reason)
+            ch_jw_kcstr(&w, "reason", chela_reason_name(m->reason));
+    }
     outbox_kopt(&w, "error", m->error);
     outbox_kopt(&w, "reply_to", m->reply_to);
     outbox_kopt(&w, "approval", m->approval);
@@ -496,7 +499,8 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = item->id, .session = item->key, .channel = opt(&arena, v, "channel"),
         .to = opt(&arena, v, "to"), .text = opt(&arena, v, "text"), .run = opt(&arena, v, "run"),
-        .status = opt(&arena, v, "status"), .reason = opt(&arena, v, "reason"),
+        .status = (enum chela_status)ch_choice_of(CHELA_CHOICE_STATUS, opt(&arena, v, "status")),
+        .reason = (enum chela_reason)ch_choice_of(CHELA_CHOICE_REASON, opt(&arena, v, "reason")),
         .error = opt(&arena, v, "error"), .reply_to = opt(&arena, v, "reply_to"),
         .approval = opt(&arena, v, "approval"),
         .voice = ch_json_bool(ch_json_get(v, "voice"), false),
@@ -589,7 +593,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
         .to = to, .text = ch_buf_str(&run->text), .run = run->id,
-        .status = ch_status_name(status), .reason = ch_reason_name(run->m.reason),
+        .status = (enum chela_status)status, .reason = (enum chela_reason)run->m.reason,
         .error = run->error[0] ? run->error : NULL,
         .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,
         .media = media, .nmedia = end->end.nmedia, .voice = end->end.voice);

@@ -51,21 +51,21 @@ static void event_write_start(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "session", ev->start.session);
     ch_jw_kcstr(w, "agent", ev->start.agent);
     ch_jw_kcstr(w, "model", ev->start.model);
-    ch_jw_kcstr(w, "mode", ev->start.mode);
+    ch_jw_kcstr(w, "mode", chela_mode_name(ev->start.mode));
     if (ev->start.prompt)
         ch_jw_kcstr(w, "prompt", ev->start.prompt);
 }
 
 static void event_write_state(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "from", ev->state.from);
-    ch_jw_kcstr(w, "to", ev->state.to);
+    ch_jw_kcstr(w, "from", chela_state_name(ev->state.from));
+    ch_jw_kcstr(w, "to", chela_state_name(ev->state.to));
 }
 
 static void event_write_turn(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "turn", ev->turn.turn);
     if (ev->type == CHELA_EV_TURN_START)
         return;
-    ch_jw_kcstr(w, "stop_reason", ev->turn.stop_reason);
+    ch_jw_kcstr(w, "stop_reason", chela_stop_name(ev->turn.stop_reason));
     event_write_usage(w, &ev->turn.usage);
 }
 
@@ -90,12 +90,12 @@ static void event_write_beat(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_null(w);
     else
         ch_jw_double(w, ev->beat.willingness);
-    ch_jw_kcstr(w, "protocol", ev->beat.protocol);
+    ch_jw_kcstr(w, "protocol", chela_protocol_name(ev->beat.protocol));
 }
 
 static void event_write_reflection(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "action", ev->reflection.action);
-    ch_jw_kcstr(w, "proposed", ev->reflection.proposed);
+    ch_jw_kcstr(w, "action", chela_judgement_name(ev->reflection.action));
+    ch_jw_kcstr(w, "proposed", chela_judgement_name(ev->reflection.proposed));
     ch_jw_key(w, "scores");
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "completeness", ev->reflection.completeness);
@@ -185,14 +185,14 @@ static void event_write_directives(struct ch_jw *w, const struct chela_event *ev
 }
 
 static void event_write_compaction(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "strategy", ev->compaction.strategy);
+    ch_jw_kcstr(w, "strategy", chela_compacted_name(ev->compaction.strategy));
     ch_jw_kint(w, "tokens_before", (int64_t)ev->compaction.tokens_before);
     ch_jw_kint(w, "tokens_after", (int64_t)ev->compaction.tokens_after);
 }
 
 static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "status", ev->end.status);
-    ch_jw_kcstr(w, "reason", ev->end.reason);
+    ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
+    ch_jw_kcstr(w, "reason", chela_reason_name(ev->end.reason));
     kstr(w, "text", ev->end.text);
     kstr_opt(w, "error", ev->end.error);
     ch_jw_kint(w, "turns", ev->end.turns);

@@ -6,8 +6,7 @@
 struct ch_message_origin ch_message_origin_copy(const struct ch_message_origin *origin) {
     if (!origin)
         return (struct ch_message_origin){0};
-    return (struct ch_message_origin){origin->blocks ? ch_strdup(origin->blocks) : NULL,
-                                      origin->id ? ch_strdup(origin->id) : NULL};
+    return (struct ch_message_origin){ch_strdup(origin->blocks), ch_strdup(origin->id)};
 }
 
 void ch_message_origin_release(struct ch_message_origin *origin) {

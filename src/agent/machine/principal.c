@@ -5,16 +5,12 @@
 
 static const char *const permissions[] = {"admin", "write", "read"};
 
-static char *principal_copy(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
-    return (struct ch_principal){.channel = principal_copy(o->channel),
-                                 .sender = principal_copy(o->sender),
-                                 .allow = principal_copy(o->allow),
-                                 .deny = principal_copy(o->deny),
-                                 .approve = principal_copy(o->approve),
+    return (struct ch_principal){.channel = ch_strdup(o->channel),
+                                 .sender = ch_strdup(o->sender),
+                                 .allow = ch_strdup(o->allow),
+                                 .deny = ch_strdup(o->deny),
+                                 .approve = o->approve,
                                  .permission = o->permission};
 }
 
@@ -23,7 +19,6 @@ void ch_principal_release(struct ch_principal *b) {
     ch_free(b->sender);
     ch_free(b->allow);
     ch_free(b->deny);
-    ch_free(b->approve);
     *b = (struct ch_principal){0};
 }
 
@@ -43,7 +38,7 @@ static bool same_text(const char *a, const char *b) {
 bool ch_principal_same(const struct ch_principal *a, const struct ch_principal *b,
                        const struct ch_policies *ps) {
     return same_text(a->allow, b->allow) && same_text(a->deny, b->deny) &&
-           same_text(a->approve, b->approve) && a->permission == b->permission &&
+           a->approve == b->approve && a->permission == b->permission &&
            ch_policies_same(ps, (struct ch_who){a->channel, a->sender},
                             (struct ch_who){b->channel, b->sender});
 }
@@ -55,7 +50,7 @@ void ch_principal_write(const struct ch_principal *b, struct ch_jw *w) {
                  {"sender", b->sender},
                  {"allow", b->allow},
                  {"deny", b->deny},
-                 {"approve", b->approve},
+                 {"approve", b->approve ? chela_approve_name(b->approve) : NULL},
                  {"permission", b->permission ? permissions[b->permission] : NULL}};
     bool any = false;
 
@@ -80,6 +75,13 @@ static char *read_text(const struct ch_json *v, const char *key) {
     return ch_json_is(text, CH_JSON_STRING) ? ch_strndup(s.p ? s.p : "", s.n) : NULL;
 }
 
+/* A word that this version does not know is the strictest. */
+static enum chela_approve read_approve(const struct ch_json *v) {
+    CH_AUTOFREE char *word = read_text(v, "approve");
+    enum chela_approve choice = CHELA_APPROVE_DEFAULT;
+    return word && chela_approve_read(word, &choice, NULL) < 0 ? CHELA_APPROVE_DENY : choice;
+}
+
 struct ch_principal ch_principal_read(const struct ch_json *record) {
     const struct ch_json *v = ch_json_get(record, "for");
     struct ch_sv permission = ch_json_get_str(v, "permission");
@@ -88,7 +90,7 @@ struct ch_principal ch_principal_read(const struct ch_json *record) {
                                  .sender = read_text(v, "sender"),
                                  .allow = read_text(v, "allow"),
                                  .deny = read_text(v, "deny"),
-                                 .approve = read_text(v, "approve"),
+                                 .approve = read_approve(v),
                                  .permission = ch_sv_is(permission, "read")    ? CHELA_PERM_READ
                                                : ch_sv_is(permission, "write") ? CHELA_PERM_WRITE
                                                                                : CHELA_PERM_ADMIN};

@@ -12,7 +12,8 @@
 #include "tool/registry/policies.h"
 
 struct ch_principal {
-    char *channel, *sender, *allow, *deny, *approve; /* owned, may be NULL */
+    char *channel, *sender, *allow, *deny; /* owned, may be NULL */
+    enum chela_approve approve;
     enum chela_permission permission;
 };
 

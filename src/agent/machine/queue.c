@@ -68,7 +68,7 @@ const struct ch_principal *ch_queue_principal(const struct ch_queue *q) {
 void ch_queue_keep(struct ch_queue *q, const char *to) {
     struct note *note = CH_CONTAINER(q->list.head.prev, struct note, link);
     note->stays = true;
-    note->to = to ? ch_strdup(to) : NULL;
+    note->to = ch_strdup(to);
 }
 
 char *ch_queue_take_to(struct ch_queue *q) {

@@ -28,42 +28,33 @@
 #define LONGEST_WITH_SUBSTITUTE_MS 10000
 
 const char *ch_run_state_name(enum ch_run_state s) {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        CH_RUN_STATES(NAME)
-#undef NAME
-    };
-    return names[s];
+    return chela_state_name((enum chela_state)s);
 }
 
-static const struct {
-    const char *name;
-    enum ch_status status;
-} reasons[] = {
-#define ROW(name, text, status) {text, CH_STATUS_##status},
-    CH_REASONS(ROW)
-#undef ROW
-};
-
 const char *ch_reason_name(enum ch_reason r) {
-    return reasons[r].name;
+    return r == CH_REASON_NONE ? "" : chela_reason_name((enum chela_reason)r);
 }
 
 enum ch_reason ch_reason_of(struct ch_sv name) {
-    for (size_t i = 0; i < CH_LEN(reasons); i++)
-        if (ch_sv_is(name, reasons[i].name))
-            return (enum ch_reason)i;
+#define IS(reason, status)                            \
+    if (ch_sv_is(name, ch_reason_name(CH_REASON_##reason))) \
+        return CH_REASON_##reason;
+    CH_REASONS(IS)
+#undef IS
     return CH_REASON_NONE;
 }
 
 enum ch_status ch_reason_status(enum ch_reason r) {
-    return reasons[r].status;
+    static const enum ch_status statuses[] = {
+#define STATUS(reason, status) [CH_REASON_##reason] = CH_STATUS_##status,
+        CH_REASONS(STATUS)
+#undef STATUS
+    };
+    return statuses[r];
 }
 
 const char *ch_status_name(enum ch_status s) {
-    static const char *const names[] = {"running", "done",      "stopped",
-                                        "error",   "cancelled", "paused"};
-    return names[s];
+    return chela_status_name((enum chela_status)s);
 }
 
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {

@@ -180,10 +180,6 @@ static bool find_price(const chela_runtime *rt, const struct ch_target *t, struc
     return ch_price_find(t->provider, ch_sv_str(t->model), out);
 }
 
-static char *target_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *given,
                            struct chela_error *err) {
     struct chela_provider_opts opts;
@@ -197,10 +193,10 @@ int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *
                        opts.api, ch_codec_names());
     struct ch_provider_conf *c = ch_alloc(sizeof(*c));
     c->name = ch_strdup(opts.name);
-    c->api = target_dup_opt(opts.api);
-    c->base_url = target_dup_opt(opts.base_url);
-    c->api_key = target_dup_opt(opts.api_key);
-    c->api_key_env = target_dup_opt(opts.api_key_env);
+    c->api = ch_strdup(opts.api);
+    c->base_url = ch_strdup(opts.base_url);
+    c->api_key = ch_strdup(opts.api_key);
+    c->api_key_env = ch_strdup(opts.api_key_env);
     rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
     if (rc == 0 && opts.headers)
         rc = parse_headers(opts.headers, c, err);

@@ -88,10 +88,6 @@ void ch_act_committed(chela_run *run, uint64_t seq) {
     }
 }
 
-static char *act_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 static enum ch_before before(const struct ch_block *call, char **arguments, char **feedback,
                              void *user) {
     chela_run *run = user;
@@ -103,7 +99,7 @@ static enum ch_before before(const struct ch_block *call, char **arguments, char
         *feedback = ch_strdup(b.feedback ? b.feedback : "This call was not allowed to run.");
         return CH_BEFORE_SKIP;
     }
-    *arguments = act_dup_opt(b.new_arguments);
+    *arguments = ch_strdup(b.new_arguments);
     return b.action == CHELA_TOOL_HAND_OVER ? CH_BEFORE_CLIENT : CH_BEFORE_RUN;
 }
 
@@ -121,8 +117,8 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
         return CH_BEFORE_SKIP;
     }
     if (c.action == CHELA_INVALID_REPAIR) {
-        *name = act_dup_opt(c.new_name);
-        *arguments = act_dup_opt(c.new_arguments);
+        *name = ch_strdup(c.new_name);
+        *arguments = ch_strdup(c.new_arguments);
     }
     return CH_BEFORE_RUN;
 }
@@ -150,7 +146,7 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
     if (denied || (same && known->decision != CHELA_UNDECIDED)) {
-        *reason = act_dup_opt(known->reason);
+        *reason = ch_strdup(known->reason);
         return heed(run, known->decision, known->reason);
     }
     if (!same)
@@ -172,7 +168,7 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
         ch_driver_stop(run);
         return CHELA_UNDECIDED;
     }
-    *reason = act_dup_opt(a.reason);
+    *reason = ch_strdup(a.reason);
     if (a.decision != CHELA_UNDECIDED)
         ch_run_journal_answered(run->session, asked->approval_id, a.decision, a.reason);
     return heed(run, a.decision, a.reason);
@@ -230,7 +226,7 @@ static void after(const struct ch_result *r, char **content, void *user) {
     struct chela_event ev = result_event(r);
     struct chela_after_tool a = {.result = &ev};
     ch_hook_after_tool(run, &a);
-    *content = act_dup_opt(a.content);
+    *content = ch_strdup(a.content);
 }
 
 /* The final answer, when it is given by a tool. */

@@ -42,6 +42,7 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/bounds.h"
 #include "agent/run/parent.h"
+#include "base/choice.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"
@@ -109,7 +110,8 @@ static bool emit_start(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_run_mode(run), ch_run_prompt(run)}};
+                  (enum chela_mode)ch_choice_of(CHELA_CHOICE_MODE, ch_run_mode(run)),
+                  ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -117,7 +119,7 @@ static bool emit_states(chela_run *run, enum ch_run_state from) {
     for (unsigned i = 0; i < run->m.npath; i++) {
         struct chela_event ev = {
             .type = CHELA_EV_STATE,
-            .state = {ch_run_state_name(from), ch_run_state_name(run->m.path[i])}};
+            .state = {(enum chela_state)from, (enum chela_state)run->m.path[i]}};
         from = run->m.path[i];
         if (!ch_emit(run, &ev))
             return false;
@@ -132,8 +134,8 @@ static bool is_delivered(chela_run *run) {
 static struct chela_event end_event(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
-                                 .status = ch_status_name(ch_reason_status(run->m.reason)),
-                                 .reason = ch_reason_name(run->m.reason),
+                                 .status = (enum chela_status)ch_reason_status(run->m.reason),
+                                 .reason = (enum chela_reason)run->m.reason,
                                  .text = ch_str(ch_buf_sv(&run->text)),
                                  .error = ch_str(ch_sv_str(run->error)),
                                  .turns = run->m.turns + run->m.below.turns,
@@ -559,7 +561,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (has_open_calls(run))
         ch_act(run);
     if (!run->batch) {
-        ch_think_stopped(run, "cancelled");
+        ch_think_stopped(run, CHELA_STOP_CANCELLED);
         ch_driver_step(run, &(struct ch_input){.kind = kind});
         return;
     }
@@ -583,7 +585,7 @@ static void driver_on_cancel(struct ch_post *post) {
 void chela_cancel(chela_run *run, const char *reason) {
     if (!run || atomic_exchange(&run->control->cancelled, true))
         return;
-    run->control->cancel_reason = reason ? ch_strdup(reason) : NULL;
+    run->control->cancel_reason = ch_strdup(reason);
     run->control->cancel.fn = driver_on_cancel;
     ch_run_ref(run);
     ch_loop_post(run->loop, &run->control->cancel);

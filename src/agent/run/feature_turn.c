@@ -13,7 +13,7 @@
 #include "agent/run/think.h"
 
 void ch_feature_turn_next(chela_run *run) {
-    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
+    ch_think_stopped(run, CHELA_STOP_STOP);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_ROLE});
 }
 
@@ -33,13 +33,13 @@ void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reaso
 }
 
 void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
-    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
+    ch_think_stopped(run, CHELA_STOP_STOP);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {
     snprintf(run->error, sizeof(run->error), "%s", why);
-    ch_think_stopped(run, "error");
+    ch_think_stopped(run, CHELA_STOP_ERROR);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 

@@ -249,7 +249,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
         if (decision == CHELA_EDIT && check_edit(s, ch_sv_str(c->name), reason, err) < 0)
             return CHELA_EINVAL;
         c->decision = decision;
-        c->reason = reason ? ch_strdup(reason) : NULL;
+        c->reason = ch_strdup(reason);
         ch_run_journal_answered(s, approval_id, decision, reason);
         return 0;
     }
@@ -263,7 +263,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
     if (decision == CHELA_EDIT && ch_consent_fits(NULL, reason, err) < 0)
         return CHELA_EINVAL;
     b->decision = decision;
-    b->reason = reason ? ch_strdup(reason) : NULL;
+    b->reason = ch_strdup(reason);
     ch_run_journal_answered(s, approval_id, decision, reason);
     return 0;
 }

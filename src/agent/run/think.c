@@ -54,7 +54,7 @@ struct ch_turn {
     unsigned held;                 /* quirks that would take strict schemas out of the request */
     enum ch_output_way output_way; /* of this turn */
     struct ch_buf complaint;       /* what is wrong with a reply, for the model */
-    const char *stop_reason;       /* for TURN_END */
+    enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* that it is unknown */
     bool may_redo;                 /* the host can take back what it showed */
     bool deliver_follow_up;
@@ -63,7 +63,7 @@ struct ch_turn {
 const size_t ch_turn_size = sizeof(struct ch_turn);
 
 void ch_think_init(chela_run *run, bool may_redo) {
-    run->turn->stop_reason = "error";
+    run->turn->stop_reason = CHELA_STOP_ERROR;
     run->turn->may_redo = may_redo;
 }
 
@@ -81,7 +81,7 @@ const char *ch_think_key(const chela_run *run) {
     return run->turn->key;
 }
 
-void ch_think_stopped(chela_run *run, const char *reason) {
+void ch_think_stopped(chela_run *run, enum chela_stop reason) {
     run->turn->stop_reason = reason;
 }
 
@@ -502,7 +502,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
-    run->turn->stop_reason = "error";
+    run->turn->stop_reason = CHELA_STOP_ERROR;
     bool mended = ask_for_less(run, r);
     if (run->dead)
         return;
@@ -561,7 +561,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .has_text = is_private || take_text(run, r->msg), /* or silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
-    run->turn->stop_reason = ch_stop_name(r->stop);
+    run->turn->stop_reason = (enum chela_stop)r->stop;
     run->error[0] = '\0';
     if (!is_private) /* else the request was no history */
         ch_context_budget_learn(run, &r->usage);
@@ -588,7 +588,7 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->turn->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->turn->stop_reason = CHELA_STOP_STOP;
     run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
     ch_buf_clear(&run->text);
     ch_buf_add_sv(&run->text, text);

@@ -112,7 +112,7 @@ int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, 
         apply(a, p);
     if (rc == 0 && p->output_schema) {
         a->output = NULL;
-        rc = ch_agent_output(a, p->output_schema, NULL, err);
+        rc = ch_agent_output(a, p->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
     }
     if (rc < 0)
         ch_agent_close(a);

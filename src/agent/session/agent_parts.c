@@ -35,7 +35,8 @@ static int check_output(const chela_agent *a, struct chela_error *err) {
     return rc;
 }
 
-int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err) {
+int ch_agent_output(chela_agent *a, const char *schema, enum chela_output_by by,
+                    struct chela_error *err) {
     if (!schema)
         return 0;
     int rc = ch_output_new(schema, by, &a->output, err);

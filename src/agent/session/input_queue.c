@@ -206,7 +206,7 @@ static void start_waiting(struct ch_input_queue *f) {
     struct joined j = {0};
 
     if (f->waiting.n == 0 || input_queue_is_busy(s) ||
-        strcmp(chela_session_status(s), "paused") == 0) {
+        chela_session_status(s) == CHELA_SESSION_PAUSED) {
         input_queue_hold(f, false);
         return;
     }
@@ -349,7 +349,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     f->user = opts.user;
     if (!text)
         return begin_waiting(f, err);
-    bool rests = !input_queue_is_busy(s) && strcmp(chela_session_status(s), "paused") != 0;
+    bool rests = !input_queue_is_busy(s) && chela_session_status(s) != CHELA_SESSION_PAUSED;
     bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);

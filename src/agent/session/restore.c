@@ -27,7 +27,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     s->memory = past->memory;
     past->memory = (struct ch_memory){0};
     ch_free(s->answers_to);
-    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
+    s->answers_to = ch_strdup(past->answer_to);
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;

@@ -169,13 +169,13 @@ int chela_session_wait(chela_session *s, struct chela_error *err) {
     return k->state == CH_RUN_JOURNAL_FAILED ? k->err.code : 0;
 }
 
-const char *chela_session_status(const chela_session *s) {
+enum chela_session_status chela_session_status(const chela_session *s) {
     const struct ch_journal_replay *past = s->journal ? s->journal->past : NULL;
     if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
-        return "running";
+        return CHELA_SESSION_RUNNING;
     if (s->run && s->run->m.state == CH_RUN_WAITING)
-        return "paused";
-    return ch_journal_replay_status_name(past ? past->status : CH_REPLAY_IDLE);
+        return CHELA_SESSION_PAUSED;
+    return past ? (enum chela_session_status)past->status : CHELA_SESSION_IDLE;
 }
 
 /* May be called from inside one of the session's own callbacks: everything
@@ -269,8 +269,8 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
         return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
     if (!c.name != !s->channel.name)
         s->revision++; /* a request describes other tools */
-    c.name = c.name ? ch_strdup(c.name) : NULL;
-    c.conversation = c.conversation ? ch_strdup(c.conversation) : NULL;
+    c.name = ch_strdup(c.name);
+    c.conversation = ch_strdup(c.conversation);
     free_channel(&s->channel);
     s->channel = c;
     return 0;
@@ -317,7 +317,7 @@ static void use_run(chela_session *s, chela_run *run) {
 static int check_idle(const chela_session *s, struct chela_error *err) {
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(chela_session_status(s), "paused") == 0)
+    if (chela_session_status(s) == CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
                        s->key);
     return 0;
@@ -377,15 +377,15 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
 int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
                           chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
-    const char *status = chela_session_status(s);
+    enum chela_session_status status = chela_session_status(s);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(status, "idle") != 0)
+    if (status != CHELA_SESSION_IDLE)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
-                       status);
+                       chela_session_status_name(status));
     chela_run *run;
     rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
@@ -528,16 +528,16 @@ static bool has_ended(const chela_run *run) {
     return run->over || run->dead;
 }
 
-const char *chela_run_status(const chela_run *run) {
+enum chela_status chela_run_status(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_status_name(CH_STATUS_CANCELLED);
-    return run->over ? ch_status_name(ch_reason_status(run->m.reason)) : NULL;
+        return CHELA_STATUS_CANCELLED;
+    return run->over ? (enum chela_status)ch_reason_status(run->m.reason) : CHELA_STATUS_RUNNING;
 }
 
-const char *chela_run_reason(const chela_run *run) {
+enum chela_reason chela_run_reason(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_reason_name(CH_REASON_CANCELLED);
-    return run->over ? ch_reason_name(run->m.reason) : NULL;
+        return CHELA_REASON_CANCELLED;
+    return run->over ? (enum chela_reason)run->m.reason : CHELA_REASON_NONE;
 }
 
 const char *chela_run_text(const chela_run *run) {

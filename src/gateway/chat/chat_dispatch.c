@@ -75,7 +75,7 @@ static const char *denied_tools(const struct ch_chat_event *e) {
 
 static int send_to_session(struct ch_chat_event *e, struct ch_lane *l, struct ch_sv text,
                            struct chela_error *err) {
-    const char *approve = ch_approval_prompt_policy(e->chat);
+    enum chela_approve approve = ch_approval_prompt_policy(e->chat);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = approve, .channel = e->in.about.channel,
                        .sender = e->in.about.sender_id, .inbound = &e->in.about,

@@ -468,7 +468,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = "deny", .channel = e->in.about.channel,
+        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY, .channel = e->in.about.channel,
                        .sender = e->in.about.sender_id, .inbound = &scene, .event_id = e->in.id,
                        .answer_to = to, .urge = &r->pending_urge);
     int rc = ch_reply_target_attach(r->chat, l, to, err);
@@ -480,7 +480,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
 static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct chela_error *err) {
     int rc = ch_reply_target_attach(r->chat, l, NULL, err);
     if (rc == 0)
-        rc = ch_lane_resume(l, "deny", err);
+        rc = ch_lane_resume(l, CHELA_APPROVE_DENY, err);
     if (rc == 0)
         room_watch(r, l);
     return rc;

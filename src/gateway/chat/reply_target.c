@@ -197,8 +197,8 @@ static void reply_target_on_approval(const struct chela_event *ev, void *user) {
                             ch_sv(ev->approval.summary.p, ev->approval.summary.n));
 }
 
-int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to, const char **approve,
-                                     struct chela_error *err) {
+int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
+                                     enum chela_approve *approve, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(l->gw, l->session->key);
     const char *place = l->session->answers_to;
     if (!chat || !place)

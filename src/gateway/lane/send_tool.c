@@ -65,9 +65,10 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
     chela_call *call = s->call;
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (strcmp(ev->end.status, "done") != 0) {
+    if (ev->end.status != CHELA_STATUS_DONE) {
         CH_BUF_AUTO why = {0};
-        ch_buf_addf(&why, "The other session did not reply: %s.", ev->end.reason);
+        ch_buf_addf(&why, "The other session did not reply: %s.",
+                    chela_reason_name(ev->end.reason));
         send_fail(s, "unavailable", ch_buf_str(&why));
         return;
     }
@@ -87,7 +88,7 @@ static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *wait
     size_t before = ch_input_queue_waiting(l->session);
     ch_principal_apply(&s->principal, &o);
     ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
-    o.approve = o.approve ? o.approve : "ask";
+    o.approve = o.approve ? o.approve : CHELA_APPROVE_ASK;
     o.event_id = l->session->journal ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
     if (rc < 0)
@@ -168,7 +169,7 @@ static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed
         wait_for_answer(s, l);
     else if (l->running)
         send_report_queued(s, false);
-    else if (strcmp(chela_session_status(l->session), "paused") == 0)
+    else if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         send_fail(s, "unavailable",
                   "The other session received the message and waits for a person.");
     else
@@ -184,7 +185,7 @@ static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         send_fail(s, "unavailable", err.message);
         return;
     }
-    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
     bool at_work = l->running;
     int rc = send_deliver(s, l, &waits, &err);
     if (rc == CHELA_EEXIST)

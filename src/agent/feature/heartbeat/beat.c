@@ -19,6 +19,7 @@
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
 #include "agent/run/think.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -98,20 +99,16 @@ static void keep_opts(struct chela_heartbeat_opts *o) {
     o->group = o->direct = NULL; /* read into members of their own, like the rest */
     o->rules = NULL;
     o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
-    o->protocol = o->busy = o->opinion = NULL;
+    o->opinion = NULL;
     o->memory = NULL;
 }
 
-static int read_words(const struct chela_heartbeat_opts *o, struct ch_companion *c,
-                      struct chela_error *err) {
-    const char *p = o->protocol ? o->protocol : "native", *b = o->busy ? o->busy : "wait";
-    c->text = strcmp(p, "text") == 0;
-    c->skips = strcmp(b, "skip") == 0;
-    if (!c->text && strcmp(p, "native") != 0)
-        return ch_fail(err, CHELA_EINVAL, "unknown protocol '%s' (known: native, text)", p);
-    if (!c->skips && strcmp(b, "wait") != 0)
-        return ch_fail(err, CHELA_EINVAL, "unknown heartbeat.busy '%s' (known: wait, skip)", b);
-    return 0;
+static int read_choices(const struct chela_heartbeat_opts *o, struct ch_companion *c,
+                        struct chela_error *err) {
+    c->text = o->protocol == CHELA_PROTOCOL_TEXT;
+    c->skips = o->busy == CHELA_BUSY_SKIP;
+    int rc = ch_choice_check(CHELA_CHOICE_PROTOCOL, o->protocol, err);
+    return rc < 0 ? rc : ch_choice_check(CHELA_CHOICE_BUSY, o->busy, err);
 }
 
 static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
@@ -128,7 +125,7 @@ static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
         return ch_fail(err, CHELA_EINVAL,
                        "agent %s: in mode heartbeat there is no answer that a schema could hold",
                        a->id);
-    rc = read_words(&c->opts, c, err);
+    rc = read_choices(&c->opts, c, err);
     if (rc == 0)
         rc = read_willing(a, c, err);
     if (rc < 0)
@@ -233,10 +230,11 @@ static bool beat_take_turn(chela_run *run) {
         return true;
     }
     bool text = ch_companion_of(run->session->agent)->text;
-    struct chela_event ev = {.type = CHELA_EV_BEAT,
-                             .beat = {.n = run->m.turns,
-                                      .willingness = beat_of(run)->willingness,
-                                      .protocol = text ? "text" : "native"}};
+    struct chela_event ev = {
+        .type = CHELA_EV_BEAT,
+        .beat = {.n = run->m.turns,
+                 .willingness = beat_of(run)->willingness,
+                 .protocol = text ? CHELA_PROTOCOL_TEXT : CHELA_PROTOCOL_NATIVE}};
     return !ch_think_open(run) || !ch_emit(run, &ev);
 }
 

@@ -146,7 +146,7 @@ static int send_parts(chela_call *call, chela_runtime *rt, double typing, const 
     *s = (struct sending){.call = call,
                           .rt = rt,
                           .text = ch_strdup(text),
-                          .reply_to = reply_to ? ch_strdup(reply_to) : NULL,
+                          .reply_to = ch_strdup(reply_to),
                           .typing = typing};
     s->rest = ch_sv_str(s->text);
     ch_chat_view_part(&s->rest, &part);

@@ -20,8 +20,8 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
     bool retries = action == CH_REFLECT_RETRY_STEP;
     const char *note = j->modification[0] ? j->modification : j->question;
     struct chela_event ev = {.type = CHELA_EV_REFLECTION,
-                             .reflection = {.action = ch_reflect_action_name(action),
-                                            .proposed = ch_reflect_action_name(j->proposed),
+                             .reflection = {.action = (enum chela_judgement)action,
+                                            .proposed = (enum chela_judgement)j->proposed,
                                             .completeness = j->completeness,
                                             .correctness = j->correctness,
                                             .format = j->format,

@@ -90,7 +90,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_override *patch, 
         a->limits.max_turns = CH_LIMIT_ROLE_TURNS;
         a->tool_choice = NULL;
         a->nhooks = 0;
-        rc = ch_agent_output(a, patch->output_schema, NULL, err);
+        rc = ch_agent_output(a, patch->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
     }
     if (rc < 0)
         ch_agent_close(a);
@@ -154,7 +154,7 @@ static void role_keep(const struct ch_role_question *q, const struct chela_event
 
 static void answer(struct ch_role_question *q, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_role_answer a = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+    struct ch_role_answer a = {.reason = (enum ch_reason)ev->end.reason,
                                .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
     ch_role_answer_fn *fn = q->fn;
     void *user = q->user;

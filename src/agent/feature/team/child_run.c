@@ -80,7 +80,7 @@ static void conclude(struct ch_child_run *c, const struct ending *e) {
 }
 
 static void child_run_on_end(struct ch_child_run *c, const struct chela_event *ev) {
-    struct ending e = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+    struct ending e = {.reason = (enum ch_reason)ev->end.reason,
                        .text = ch_unstr(ev->end.text),
                        .error = ch_unstr(ev->end.error),
                        .run = ev->run};
