@@ -120,7 +120,7 @@ static void check_refused_again(struct stage *st, chela_store *store) {
     uint64_t messages = 0;
     ch_buf_clear(&peer.got);
     assert_int_equal(send_event(st, "e1", "hi"), 0);
-    assert_string_equal(chela_run_reason(st->session->run), "store_error");
+    assert_int_equal(chela_run_reason(st->session->run), CHELA_REASON_STORE);
     assert_non_null(strstr(chela_run_error(st->session->run), "no longer waits"));
     assert_string_equal(ch_buf_str(&peer.got), "");
     chela_store_session(store, "a", note_messages, &messages, NULL);
@@ -348,6 +348,7 @@ static void test_what_a_run_does_not_get_to(void **state) {
     open_life(&st, store, 0);
     fake_model_release(&st.model);
     fake_model_init(&st.model, st.rt->loop, failing, CH_LEN(failing));
+    assert_int_equal(accept_event(&st, "e2"), 0);
     st.on_event = send_more;
     stage_start(&st, "first");
     settle_down(&st);
@@ -355,6 +356,24 @@ static void test_what_a_run_does_not_get_to(void **state) {
     /* it was accepted, so it begins a run of its own */
     assert_string_equal(ch_buf_str(&peer.got), "1=better ");
     assert_int_equal(st.session->transcript.n, 3);
+    close_life(&st, store);
+}
+
+/* ...and an event that another process took up meanwhile: nothing of it is done here. */
+static void test_what_another_process_took_up(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_life(&st, store, 0);
+    fake_model_release(&st.model);
+    fake_model_init(&st.model, st.rt->loop, failing, CH_LEN(failing));
+    assert_int_equal(accept_event(&st, "e2"), 0);
+    assert_int_equal(chela_inbox_settle(st.rt, "e2", NULL), 0);
+    st.on_event = send_more;
+    stage_start(&st, "first");
+    settle_down(&st);
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_STORE);
+    assert_string_equal(ch_buf_str(&peer.got), "");
     close_life(&st, store);
 }
 
@@ -368,6 +387,7 @@ int main(void) {
         cmocka_unit_test(test_the_same_key_is_the_same_message),
         cmocka_unit_test(test_said_before_the_crash),
         cmocka_unit_test(test_what_a_run_does_not_get_to),
+        cmocka_unit_test(test_what_another_process_took_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

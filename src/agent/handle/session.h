@@ -63,6 +63,9 @@ struct chela_session {
     struct ch_memory memory;    /* calls that a person allowed always */
     struct ch_jobs *jobs;       /* programs that run in the background */
     struct ch_queue events;     /* what happened, for the model to be told */
+    /* The journal was lost, after the run in progress was told; may be NULL. */
+    void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);
+    void *lost_user;
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
     bool closed;                /* it waits to be freed */

@@ -88,7 +88,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     chela_session *s = user;
     struct ch_run_journal *k = s->journal;
 
-    (void)head;
+    k->safe = head->last;
     k->opened = true;
     k->state = CH_RUN_JOURNAL_OPEN;
     struct chela_error damage = {0};
@@ -104,6 +104,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
 static void run_journal_on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
+    s->journal->safe = seq;
     s->journal->ops->committed(s, seq);
 }
 

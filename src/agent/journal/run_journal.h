@@ -36,6 +36,7 @@ struct ch_run_journal {
     struct chela_error err; /* FAILED: why */
     struct ch_journal_replay
         *past;              /* owned: what was unfinished when it was opened; NULL: nothing */
+    uint64_t safe;          /* records up to here are committed */
     struct ch_run last;     /* the machine of its last run, as it was read */
     struct ch_buf scratch;
 };

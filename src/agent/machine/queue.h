@@ -30,6 +30,11 @@ const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
  * to deliver it, it goes on waiting in the session. to: where the answer to it
  * goes; NULL. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
+/* The message pushed last is an event of the inbox, which has it until it is taken up. */
+void ch_queue_from_inbox(struct ch_queue *q);
+/* The journal was lost: forget the messages that it has, those with a record up to `safe`,
+ * and those that the inbox has. */
+void ch_queue_lost(struct ch_queue *q, uint64_t safe);
 bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
 /* What the message pushed last came with (copied). Of the oldest: in the place of

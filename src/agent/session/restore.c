@@ -57,8 +57,11 @@ static void restore_on_committed(chela_session *s, uint64_t seq) {
 }
 
 static void restore_on_lost(chela_session *s, const struct chela_error *err) {
+    ch_input_queue_lost(s);
     if (s->run)
         ch_run_lost(s->run, err);
+    if (s->on_lost)
+        s->on_lost(s, err, s->lost_user);
 }
 
 static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
