@@ -341,6 +341,7 @@
 #define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model of their own */
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
+#define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/health_state.h"
+#include "gateway/lane/lane_inbox.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
@@ -110,6 +111,7 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     if (ev->type == CHELA_EV_RUN_END) {
         carry_hops(l);
         lane_set_idle(l);
+        ch_lane_inbox_poke(l);
     }
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->on_approval)
         l->on_approval(ev, l->on_approval_user);
@@ -120,6 +122,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         next = k->next;
         w->event(w, ev);
     }
+    if (l->lost && ev->type == CHELA_EV_RUN_END && l->link.next)
+        ch_lane_close(l);
 }
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
@@ -150,6 +154,7 @@ static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chel
 }
 
 static void free_lane(struct ch_lane *l) {
+    ch_lane_inbox_free(l->inbox);
     while (l->nrecent)
         drop_oldest_event(l);
     ch_free(l->recent);
@@ -189,13 +194,30 @@ static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     }
 }
 
-static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
-    struct ch_lane *l = user;
-    (void)s;
+static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
     l->ready = true;
     struct chela_error copy = err ? *err : (struct chela_error){0};
     notify_waiters(l, err ? &copy : NULL);
     if (err)
+        ch_lane_close(l);
+}
+
+static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    if (err || !l->inbox)
+        lane_set_ready(l, err);
+    else
+        ch_lane_inbox_open(l->inbox, lane_set_ready);
+}
+
+/* Another process has the session, or the store failed. The next use opens it again. */
+static void lane_on_lost(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    (void)err;
+    l->lost = true;
+    if (!l->running && l->link.next)
         ch_lane_close(l);
 }
 
@@ -221,6 +243,8 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->journal;
+    l->session->on_lost = lane_on_lost;
+    l->session->lost_user = l;
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }
@@ -240,6 +264,8 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
         ch_free(l);
         return rc;
     }
+    if (l->stored && l->session->journal && gw->store)
+        l->inbox = ch_lane_inbox_new(l);
     ch_list_add(&gw->lanes, &l->link);
     gw->nlanes++;
     lane_set_idle(l);
@@ -344,6 +370,8 @@ void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
     l->unfinished = l->running ||
                     (l->agent && chela_session_status(l->session) == CHELA_SESSION_PAUSED);
+    l->ready = false;
+    ch_lane_inbox_stop(l->inbox);
     lane_detach(l);
     ch_task_defer(loop, &l->free_task);
 }
@@ -427,32 +455,6 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
     return rc;
 }
 
-static int lane_give_result(struct ch_lane *l, const struct ch_block *b, struct chela_error *err) {
-    if (b->type != CH_BLOCK_TOOL_RESULT)
-        return 0;
-    CH_AUTOFREE char *id = ch_strndup(b->id.p, b->id.n);
-    return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
-}
-
-/* The leading results answer the calls that a paused run waits for. The user's text after
- * them is queued as a follow-up. */
-static int lane_answer_calls(struct ch_lane *l, struct ch_client_history *h,
-                             struct chela_error *err) {
-    const struct ch_msg *results = h->msgs[0];
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
-        rc = lane_give_result(l, &results->blocks[i], err);
-    if (rc == 0)
-        rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    for (size_t i = 1; rc == 0 && i < h->n; i++)
-        for (uint32_t k = 0; rc == 0 && k < h->msgs[i]->nblocks; k++) {
-            const struct ch_block *b = &h->msgs[i]->blocks[k];
-            if (b->type == CH_BLOCK_TEXT)
-                rc = chela_run_follow_up(l->run, b->text.p, b->text.n);
-        }
-    return rc;
-}
-
 int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct ch_lane **out,
                         struct chela_error *err) {
     if (!req->session.p)
@@ -464,8 +466,7 @@ int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct c
     return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }
 
-static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *h,
-                                   struct chela_error *err) {
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
     struct ch_msg *input;
     int rc = ch_client_history_finish(h, &input, err);
     if (rc < 0)
@@ -476,18 +477,6 @@ static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *
         return ch_lane_start(l, input, CHELA_APPROVE_DENY, err);
     ch_msg_free(input);
     return rc;
-}
-
-int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
-    if (!l->stored)
-        return lane_begin_with_history(l, h, err);
-    ch_client_history_keep_new(h);
-    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
-        return lane_answer_calls(l, h, err);
-    struct ch_msg *input = ch_client_history_join_user(h);
-    if (!input)
-        return ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
-    return ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
 }
 
 /* --- all lanes */
@@ -507,10 +496,11 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
-        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
+        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
+                    (l->inbox && ch_lane_inbox_waits(l));
         /* The holder of a session sends its messages, so a lane with unsent ones stays. */
         if (!used && now - l->idle_since > most &&
-            !(shared && l->stored && ch_outbox_has(gw->rt, l->session->key)))
+            !(l->stored && ch_outbox_has(gw->rt, l->session->key)))
             ch_lane_close(l);
     }
 }
@@ -519,6 +509,7 @@ void ch_lanes_close_idle(chela_gateway *gw) {
  * deliveries, UI streams and resumed orphans; runs end here; requests are told after this. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
+        ch_lane_inbox_stop(l->inbox);
         lane_detach(l);
         lane_dismiss_watchers(l, NULL);
         while (!ch_list_empty(&l->waits))
