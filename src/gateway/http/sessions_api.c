@@ -284,7 +284,7 @@ static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
     struct ch_request *req = m->request;
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    const struct ch_delivery_kind *kind;
+    const struct ch_delivery_kind *kind = NULL;
     CH_BUF_AUTO data = {0};
     req->on_disconnect = NULL;
     ch_free(m);
