@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "io/loop.h"
 #include "store/owner.h"
+#include "store/pending.h"
 #include "store/search.h"
 #include "store/store.h"
 
@@ -37,24 +38,6 @@
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
-
-typedef void change_fn(int rc, const struct chela_error *err, void *user);
-
-struct sender { /* of a message for the outbox */
-    change_fn *done; /* may be NULL */
-    void *user;
-};
-
-struct records { /* appended, not yet handed over */
-    struct chela_store_record *list;
-    size_t n, cap;
-    const char **takes; /* events; texts in the arena */
-    size_t ntakes;
-    struct chela_store_send *sends; /* messages; texts in the arena */
-    struct sender *senders;         /* one for each of sends */
-    size_t nsends;
-    struct ch_arena data;
-};
 
 struct ch_log {
     struct ch_link link; /* link in the writer's logs */
@@ -68,7 +51,7 @@ struct ch_log {
     uint64_t since;       /* the oldest token from which on no other process had the lease */
     atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
     int owed;             /* messages that wait to be sent under the lease */
-    struct records pending;
+    struct ch_pending pending;
     enum ch_sync wanted; /* durability of the pending records */
     struct chela_store_head head;
     char *status, *title; /* owned; head borrows them */
@@ -80,13 +63,13 @@ struct extra { /* a change besides the records */
     struct chela_store_change change; /* its texts are in the arena */
     struct ch_arena arena;
     enum ch_sync sync;
-    change_fn *done;
+    ch_change_fn *done;
     void *user;
 };
 
 struct part { /* a log's share of a transaction */
     struct ch_log *log;
-    struct records records; /* owned */
+    struct ch_pending records; /* owned */
     char *status, *title;   /* owned */
     uint64_t upto;
     bool release;
@@ -144,7 +127,6 @@ struct writer {
 /* The clock that goes on while the process or the machine is stopped. */
 static int64_t boot_ms(void) {
     struct timespec t;
-
     clock_gettime(CLOCK_BOOTTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -434,18 +416,9 @@ static void store_writer_submit(struct writer *w, struct job *job) {
         store_writer_wake(w);
 }
 
-static void records_release(struct records *r) {
-    ch_arena_release(&r->data);
-    ch_free(r->list);
-    ch_free(r->takes);
-    ch_free(r->sends);
-    ch_free(r->senders);
-    *r = (struct records){0};
-}
-
 static void free_log(struct ch_log *log) {
     ch_list_del(&log->link);
-    records_release(&log->pending);
+    ch_pending_release(&log->pending);
     ch_free(log->status);
     ch_free(log->title);
     ch_free(log->key);
@@ -455,7 +428,7 @@ static void free_log(struct ch_log *log) {
 
 static void store_writer_free_job(struct job *job) {
     for (size_t i = 0; i < job->nparts; i++) {
-        records_release(&job->parts[i].records);
+        ch_pending_release(&job->parts[i].records);
         ch_free(job->parts[i].status);
         ch_free(job->parts[i].title);
     }
@@ -469,13 +442,9 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
-static bool has_pending(const struct ch_log *log) {
-    return log->pending.n || log->pending.ntakes || log->pending.nsends;
-}
-
 /* A closed log whose lease is kept for its messages. */
 static bool is_kept_for_mail(const struct ch_log *log) {
-    return !log->handler && log->state == OPEN && !log->busy && !has_pending(log) &&
+    return !log->handler && log->state == OPEN && !log->busy && ch_pending_is_empty(&log->pending) &&
            log->owed > 0 && !log->w->shutting;
 }
 
@@ -484,7 +453,7 @@ static bool is_kept_for_mail(const struct ch_log *log) {
 static bool store_writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
-    return !log->handler || (has_pending(log) && log->wanted != CH_SYNC_LATER);
+    return !log->handler || (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
@@ -493,7 +462,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .status = log->status,
                      .title = log->title,
                      .upto = log->next - 1,
-                     .release = !log->handler && !has_pending(log)};
+                     .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
     *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
                                      .key = log->key,
@@ -506,7 +475,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                                      .ntakes = p.records.ntakes,
                                      .sends = p.records.sends,
                                      .nsends = p.records.nsends};
-    log->pending = (struct records){0};
+    log->pending = (struct ch_pending){0};
     log->status = log->title = NULL;
     log->head = (struct chela_store_head){0};
     log->wanted = CH_SYNC_LATER;
@@ -553,9 +522,8 @@ static void open_waiting(struct writer *w) {
 }
 
 static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
-    if (wanted == CH_SYNC_TOLD)
-        return w->store->ops->flags & CHELA_STORE_LAZY;
-    return wanted == CH_SYNC_DISK;
+    return wanted == CH_SYNC_TOLD ? w->store->ops->flags & CHELA_STORE_LAZY
+                                  : wanted == CH_SYNC_DISK;
 }
 
 /* Hand over everything that is due, of all sessions, as one transaction. */
@@ -587,22 +555,16 @@ static void store_writer_hand_over(struct writer *w) {
     store_writer_submit(w, job);
 }
 
-static void answer_senders(const struct records *r, const struct chela_error *why) {
-    for (size_t i = 0; i < r->nsends; i++)
-        if (r->senders[i].done)
-            r->senders[i].done(why ? why->code : r->sends[i].rc, why, r->senders[i].user);
-}
-
 static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
     if (log->state == LOST)
         return;
     log->state = LOST;
     if (err->code == CHELA_EPERM)
         ch_log(CH_LOG_WARN, "store", "%s; its run ends here", err->message);
-    struct records pending = log->pending;
-    log->pending = (struct records){0};
-    answer_senders(&pending, err);
-    records_release(&pending);
+    struct ch_pending pending = log->pending;
+    log->pending = (struct ch_pending){0};
+    ch_pending_answer(&pending, err);
+    ch_pending_release(&pending);
     if (log->handler)
         log->handler->lost(err, log->user);
 }
@@ -625,7 +587,6 @@ static void inherit_mail(struct ch_log *log, uint64_t stolen) {
 
 static void deliver_open(struct job *job) {
     struct ch_log *log = job->open;
-
     void *past = CH_TAKE(log->past);
 
     log->since = log->token;
@@ -669,7 +630,7 @@ static void deliver_part(struct job *job, size_t i) {
     const struct chela_error *why = store_writer_refusal(job, i, &err);
 
     log->busy = false;
-    answer_senders(&p->records, why);
+    ch_pending_answer(&p->records, why);
     if (p->release)
         free_log(log);
     else if (why)
@@ -783,14 +744,6 @@ static struct ch_log *writer_open(struct ch_journal *j, const char *key, const c
     return log;
 }
 
-static struct chela_store_record *new_record(struct records *r) {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 4;
-        r->list = ch_realloc(r->list, r->cap * sizeof(*r->list));
-    }
-    return &r->list[r->n++];
-}
-
 static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                               enum ch_sync sync) {
     uint64_t seq = log->next++;
@@ -798,14 +751,12 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
     assert(log->state >= OPEN);
     if (log->state == LOST)
         return seq; /* `lost` was already called */
-    struct ch_sv copy = ch_arena_sv(&log->pending.data, json);
-    struct chela_store_record *r = new_record(&log->pending);
-    *r = (struct chela_store_record){.seq = seq,
-                                     .ts = ch_now_ms(ch_loop_clock(log->w->loop)),
-                                     .type = type,
-                                     .data = copy.p,
-                                     .n = copy.n};
-    r->sum = ch_record_sum(r);
+    ch_pending_add(&log->pending,
+                   (struct chela_store_record){.seq = seq,
+                                               .ts = ch_now_ms(ch_loop_clock(log->w->loop)),
+                                               .type = type,
+                                               .data = json.p,
+                                               .n = json.n});
     log->wanted = CH_MAX(log->wanted, sync);
     if (sync != CH_SYNC_LATER)
         store_writer_wake(log->w);
@@ -813,26 +764,17 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
 }
 
 static void writer_take(struct ch_log *log, const char *event) {
-    struct records *r = &log->pending;
-
     if (log->state == LOST)
         return;
-    r->takes = ch_realloc(r->takes, (r->ntakes + 1) * sizeof(*r->takes));
-    r->takes[r->ntakes++] = ch_arena_str(&r->data, ch_sv_str(event));
+    ch_pending_take(&log->pending, event);
     log->wanted = CH_MAX(log->wanted, CH_SYNC_COMMIT);
     store_writer_wake(log->w);
 }
 
 static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
-                        change_fn *done, void *user) {
-    struct records *r = &log->pending;
-
+                        ch_change_fn *done, void *user) {
     assert(log->state == OPEN);
-    r->sends = ch_realloc(r->sends, (r->nsends + 1) * sizeof(*r->sends));
-    r->senders = ch_realloc(r->senders, (r->nsends + 1) * sizeof(*r->senders));
-    r->senders[r->nsends] = (struct sender){done, user};
-    r->sends[r->nsends++] = (struct chela_store_send){
-        .id = ch_arena_str(&r->data, ch_sv_str(id)), .data = ch_arena_sv(&r->data, data).p, .n = data.n};
+    ch_pending_send(&log->pending, id, data, done, user);
     log->wanted = CH_MAX(log->wanted, sync);
     store_writer_wake(log->w);
 }
@@ -859,13 +801,11 @@ static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_
 }
 
 static void writer_owe(struct ch_journal *j, const char *key, int n) {
-    struct writer *w = CH_CONTAINER(j, struct writer, base);
-    struct ch_log *log = find_open(w, key);
+    struct ch_log *log = find_open(CH_CONTAINER(j, struct writer, base), key);
 
-    if (!log)
-        return;
-    log->owed += n;
-    store_writer_wake(w);
+    if (log)
+        log->owed += n;
+    store_writer_wake(CH_CONTAINER(j, struct writer, base));
 }
 
 static void store_writer_replace(char **mine, const char **field, const char *text) {
@@ -888,7 +828,7 @@ static const char *copy_opt(struct ch_arena *a, const char *s) {
 }
 
 static void writer_change(struct ch_journal *j, const struct chela_store_change *c,
-                          enum ch_sync sync, change_fn *done, void *user) {
+                          enum ch_sync sync, ch_change_fn *done, void *user) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
     struct extra *e = ch_alloc(sizeof(*e));
 
