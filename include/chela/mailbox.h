@@ -3,7 +3,8 @@
  *
  *   in    chela_inbox_accept stores an event under its id, then the sender is
  *         told that it was received. What is sent into a session with this id
- *         (chela_run_opts.event_id) is stored there, and the event is settled.
+ *         (chela_run_opts.event_id) is stored there, and the event is settled in
+ *         the same transaction.
  *   out   With chela_run_opts.answer_to the answer of a run is stored together
  *         with its end, under a key of its own; then the channel sends it, and
  *         says what became of it. chela_outbox_put does that for other things.
@@ -11,8 +12,9 @@
  * After a crash, chela_store_items has the events that nothing came of yet (deal
  * with each as if it had just been accepted) and the messages without a receipt
  * (chela_outbox_recall: each is sent again, under the key that it had). An event
- * that is in its session already is recognised by its id. So every event is
- * dealt with once, and everything is sent at least once; the other side, or the
+ * that is in its session already does not wait any more: the store refuses a record
+ * that would take it up once more, and its run ends with store_error. So every event
+ * is dealt with once, and everything is sent at least once; the other side, or the
  * channel on its behalf, sees from the key what it has.
  *
  * All of it needs a runtime with a store. Loop thread only; no callback comes
