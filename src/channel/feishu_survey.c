@@ -6,7 +6,8 @@
  * Blocks; changes nothing. */
 #include "channel/feishu_survey.h"
 
-#include "agent/provider/server_query.h"
+#include "agent/handle/runtime.h"
+#include "model/provider/server_query.h"
 #include "channel/channels.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
@@ -46,7 +47,7 @@ static int64_t feishu_survey_ask(const struct survey *s, const char *path, const
         .nbody = body != NULL,
         .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
                      CH_SERVER_QUERY_MS}};
-    int rc = ch_server_query(s->rt, &req, &answer, &err);
+    int rc = ch_server_query(&s->rt->providers, &req, &answer, &err);
     struct ch_sv text = ch_arena_sv(s->arena, ch_buf_sv(&answer));
     const struct ch_json *code = NULL;
     if (text.n && ch_json_parse(s->arena, text, CH_JSON_REPLACE, out, NULL, NULL) == 0)

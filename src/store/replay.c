@@ -19,7 +19,7 @@
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/session/session.h"

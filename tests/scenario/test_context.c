@@ -9,7 +9,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/stage.h"

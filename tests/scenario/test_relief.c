@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/context/context_budget.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "json/json.h"
 #include "prompt/summary_carryover.h"
 #include "prompt/tokens.h"

@@ -1,6 +1,6 @@
 /* stage.c -- see stage.h. */
 #include "agent/api/runtime.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "support/stage.h"
 
 #include <setjmp.h>

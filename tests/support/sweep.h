@@ -29,7 +29,9 @@ enum sweep_flags {
     /* The call lets the run go on as it would: the row has one case, and is called at
      * each site of it. */
     SWEEP_ROUND = 32,
-    SWEEP_ASKED = 64 /* needs something that the run has asked for */
+    SWEEP_ASKED = 64, /* needs something that the run has asked for */
+    /* As SWEEP_SHARED, for a function that is given nothing that belongs to the case. */
+    SWEEP_PURE = 128 | SWEEP_SHARED
 };
 
 struct sweep;

@@ -431,6 +431,8 @@ static bool set_up(struct sweep *cx, struct chela_error *err) {
         return false;
     if (!make_agents(cx, err))
         return false;
+    if (cx->mode->agent_mode) /* compiled once a runtime */
+        chela_free(chela_prompts_json(cx->rt, NULL));
     guard_pages(true);
     if (chela_session_new(cx->agent, key, &cx->session, err) < 0)
         return false;
@@ -483,6 +485,8 @@ void sweep_play(struct sweep *cx) {
         chela_runtime_run(cx->rt);
         for (int i = 0; i < 3; i++)
             chela_runtime_poll(cx->rt);
+        if (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING)
+            continue; /* a paused run that was cancelled: it came back for its end */
         if (!cx->session || chela_session_status(cx->session) == CHELA_SESSION_IDLE || !go_on(cx))
             break;
     }

@@ -1,6 +1,5 @@
-/* diagnostics.c -- see chela/survey.h. Everything is found out by trying it: a module
- * is loaded, a layer of the sandbox is set up; nothing is concluded from
- * version numbers. */
+/* diagnostics.c -- see chela/survey.h. Every finding comes from a trial: a module is
+ * loaded, a layer of the sandbox is set up. Version numbers are not used. */
 #include "chela/survey.h"
 
 #include "agent/handle/agent.h"
@@ -61,9 +60,9 @@ static void look_at_modules(const chela_runtime *rt, struct ch_jw *w) {
 
 /* --- keys: that they are there, not what they are */
 
-/* Two providers may share a variable. */
+/* False: an earlier provider uses the same variable. */
 static bool is_first(const struct ch_provider *p) {
-    for (const struct ch_provider *q = ch_providers; q != p; q++)
+    for (const struct ch_provider *q = ch_provider_table; q != p; q++)
         if (q->key_env && strcmp(q->key_env, p->key_env) == 0)
             return false;
     return true;
@@ -72,8 +71,8 @@ static bool is_first(const struct ch_provider *p) {
 static void look_at_keys(const chela_runtime *rt, struct ch_jw *w) {
     bool any = false;
 
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *value = p->key_env ? ch_runtime_env(rt, p->key_env) : NULL;
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
+        const char *value = p->key_env ? ch_providers_env(&rt->providers, p->key_env) : NULL;
         CH_BUF_AUTO detail = {0};
         if (!value || !*value || !is_first(p))
             continue;

@@ -1,8 +1,8 @@
 /* side_query.c -- see side_query.h. */
 #include "agent/context/side_query.h"
 
-#include "agent/provider/aws.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/target.h"
 #include <stdio.h>
 
 #include "base/log.h"
@@ -10,7 +10,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 
-#define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
+#define REPLY_SHARE 4 /* share of the context for the reply, if the service requires a limit */
 
 struct ch_side_query {
     struct ch_loop *loop;
@@ -72,7 +72,8 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
                              struct chela_error *err) {
     const chela_runtime *rt = o->agent->rt;
     const char *key;
-    ch_target_cooling(a->target, &rt->cooldowns, ch_mono_ms(ch_loop_clock(a->loop)), &key);
+    ch_target_cooling(a->target, &rt->providers.cooldowns, ch_mono_ms(ch_loop_clock(a->loop)),
+                      &key);
     a->target->ep.api_key = key;
     struct ch_model_request req = {.endpoint = &a->target->ep,
                                    .model = ch_sv_str(a->target->model),
@@ -92,7 +93,8 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
     a->http.body = a->body;
     a->http.nbody = CH_LEN(a->body);
     a->http.timeouts = o->agent->timeouts;
-    return ch_aws_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http, err);
+    return ch_target_aws_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http,
+                              err);
 }
 
 int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query **out,
@@ -104,13 +106,12 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     a->target = o->target;
     a->done = o->done;
     a->user = o->user;
-    ch_decoder_init_for(&a->decoder, &a->target->ep, ignore, a);
+    ch_decoder_init_for(&a->decoder, &a->target->ep, ch_sv_str(a->target->model), ignore, a);
     int rc = side_query_encode(a, o, err);
     if (rc < 0) {
         free_aside(a);
         return rc;
     }
-    a->decoder.reply.model = ch_sv_str(a->target->model);
     a->call = ch_transport_start(a->target->transport, &a->http, &handler, a);
     *out = a;
     return 0;

@@ -1,4 +1,4 @@
-/* inbox.c -- events from outside, each dealt with once; see chela/mailbox.h.
+/* inbox.c -- events from outside, each processed once; see chela/mailbox.h.
  *
  * An event is in the store's inbox from the moment that its sender may forget it. The
  * record that takes it up and its leaving the inbox are one transaction, which the store

@@ -6,7 +6,7 @@
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
  * findings have the form of chela_runtime_survey. */
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -49,7 +49,7 @@ static int diagnostics_get(struct gateway_diagnostics *s, const char *path, stru
                                   .nheaders = s->token != NULL,
                                   .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
                                                CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS}};
-    return ch_server_query(s->rt, &req, body, err);
+    return ch_server_query(&s->rt->providers, &req, body, err);
 }
 
 static bool check_reach(struct gateway_diagnostics *s) {

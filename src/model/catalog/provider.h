@@ -15,7 +15,7 @@ struct ch_provider {
     const char *hosts; /* other hosts of the provider: names, ".name" for subdomains, ":port" */
 };
 
-extern const struct ch_provider ch_providers[]; /* terminated by name == NULL */
+extern const struct ch_provider ch_provider_table[]; /* terminated by name == NULL */
 const struct ch_provider *ch_provider_find(struct ch_sv name);
 /* The known provider with this protocol and host, whatever its name in the configuration;
  * NULL: none. */
@@ -37,6 +37,10 @@ struct ch_model_info {
     const char *resolved; /* dated id of an alias, or NULL */
 };
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
+
+/* True for the end of a model name that names a version: "-20250929", "-2025-04-14", "-2512",
+ * "-001" or "-latest". */
+bool ch_model_is_version(struct ch_sv end);
 
 /* Whether a model accepts images. */
 enum ch_sight { CH_SIGHT_UNKNOWN, CH_SIGHT_IMAGES, CH_SIGHT_NONE };
