@@ -158,7 +158,7 @@ static int client_apply_results(struct ch_delivery *d, struct ch_lane *l,
         rc = client_follow_up(d, l);
     if (rc < 0 && (rc != CHELA_ESTATE || !results || !results->n))
         return rc;
-    ch_inbox_take(l->session, d->id);
+    ch_lane_take_later(l, d->id);
     return 0;
 }
 
@@ -191,10 +191,12 @@ static int client_apply_answers(struct ch_delivery *d, struct ch_lane *l,
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for no answer", d->key);
     if (!client_give_answers(d, l))
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these", d->key);
-    ch_inbox_take(l->session, d->id);
     d->how = "answers";
     int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    return rc == CHELA_ESTATE && !d->told ? 0 : rc;
+    if (rc < 0 && (rc != CHELA_ESTATE || d->told))
+        return rc;
+    ch_lane_take_later(l, d->id);
+    return 0;
 }
 
 const struct ch_delivery_kind ch_client_answers = {
@@ -229,7 +231,7 @@ static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
         return err->code;
     if (!l->running)
         return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);
-    ch_inbox_take(l->session, d->id);
+    ch_lane_take_later(l, d->id);
     chela_cancel(l->run, "cancelled by a request");
     return 0;
 }
@@ -248,7 +250,7 @@ static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
     if (rc < 0)
         return ch_fail(err, rc, "no run in session '%s' to take over", d->key);
-    ch_inbox_take(l->session, d->id);
+    ch_lane_take_later(l, d->id);
     l->running = true;
     d->how = "take_over";
     return 0;

@@ -3,6 +3,7 @@
 
 #include "agent/api/runtime.h"
 #include "agent/handle/run.h"
+#include "agent/journal/inbox.h"
 #include "agent/journal/outbox.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
@@ -99,6 +100,16 @@ static void carry_hops(struct ch_lane *l) {
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
 }
 
+void ch_lane_take_later(struct ch_lane *l, const char *event) {
+    ch_buf_add(&l->taking, event, strlen(event) + 1);
+}
+
+static void lane_take_applied(struct ch_lane *l) {
+    for (size_t at = 0; at < l->taking.n; at += strlen(l->taking.p + at) + 1)
+        ch_inbox_take(l->session, l->taking.p + at);
+    ch_buf_clear(&l->taking);
+}
+
 static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
@@ -108,6 +119,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         record_event(l, ev);
     if (ev->type == CHELA_EV_RUN_START)
         adopt_run(l);
+    if (l->taking.n && (ev->type == CHELA_EV_MODEL_REQUEST || ev->type == CHELA_EV_RUN_END))
+        lane_take_applied(l);
     if (ev->type == CHELA_EV_RUN_END) {
         carry_hops(l);
         lane_set_idle(l);
@@ -155,6 +168,7 @@ static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chel
 
 static void free_lane(struct ch_lane *l) {
     ch_lane_inbox_free(l->inbox);
+    ch_buf_release(&l->taking);
     while (l->nrecent)
         drop_oldest_event(l);
     ch_free(l->recent);

@@ -65,6 +65,7 @@ struct ch_lane {
     struct ch_lane_event *recent; /* owned: a ring */
     size_t recent_first, nrecent, recent_bytes;
     bool stored;
+    struct ch_buf taking; /* ids of events, each NUL-terminated: see ch_lane_take_later */
     bool ready; /* the journal and the inbox have been read */
     bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
@@ -121,6 +122,9 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
+/* The event was applied to the run in memory. It leaves the inbox when the run goes on to its
+ * next model call or ends: by then the journal has what the event brought. */
+void ch_lane_take_later(struct ch_lane *l, const char *event);
 /* Did an earlier process leave a run that this process has not resumed? */
 bool ch_lane_was_interrupted(const struct ch_lane *l);
 /* Denies the tools of the lane's chat in opts, for a run on behalf of somebody who does not
