@@ -453,7 +453,8 @@ static bool is_kept_for_mail(const struct ch_log *log) {
 static bool store_writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
-    return !log->handler || (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
+    return !log->handler ||
+           (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
