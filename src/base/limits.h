@@ -295,7 +295,6 @@
 #define CH_LIMIT_EVENT_ID 512             /* bytes of an event's or a message's id */
 #define CH_LIMIT_ADDRESS 4096             /* bytes of an answer's target address */
 #define CH_LIMIT_EXPLAINED 40             /* options that one lookup of the tool gateway explains */
-#define CH_LIMIT_SEEN 64                  /* processed events that a session remembers */
 #define CH_LIMIT_OUTBOX 1000              /* outgoing messages in memory */
 #define CH_LIMIT_SENDS 10                 /* attempts to send one message */
 #define CH_LIMIT_RECOVERIES 3             /* recoveries of a run without a model reply in between */
@@ -352,6 +351,7 @@
 #define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model of their own */
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
+#define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */

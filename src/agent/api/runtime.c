@@ -185,6 +185,7 @@ static void runtime_close_parts(chela_runtime *rt) {
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);
+    rt->journal = NULL;
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_runtime_release_hidden(rt);

@@ -4,14 +4,11 @@
 #include "agent/handle/session.h"
 #include "chela/mailbox.h"
 
-/* The event was stored in the session's journal at position seq. It is settled when seq is
- * committed. */
-void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq);
-void ch_inbox_committed(chela_session *s, uint64_t seq);
-void ch_inbox_forget(chela_session *s); /* the journal failed: nothing more is settled */
+/* The session takes up the event with the records that are appended in this iteration. If the
+ * event does not wait for the session, the journal is lost. event may be NULL. */
+void ch_inbox_take(chela_session *s, const char *event);
 
-/* Checks event id and address of the options before a run starts or a message is queued.
- * CHELA_EEXIST: the session has the event already. */
+/* Checks event id and address of the options before a run starts or a message is queued. */
 int ch_inbox_check(chela_session *s, const struct chela_run_opts *opts, struct chela_error *err);
 
 #endif

@@ -37,7 +37,7 @@
  *               exactly what would run (tool/call/approval_binding.h)
  *   ANSWERED    The person's decision. {"approval","decision","reason"}
  *   COMPACTION  The transcript was rewritten. {"strategy","tokens_before","tokens_after",
- *               "messages":[..],"keep":seq,"allowed":[digest..],"seen":[event..],
+ *               "messages":[..],"keep":seq,"allowed":[digest..],
  *               ["usage"]}. The messages replace the transcript. A reader needs no record
  *               before `keep`; 0: none before this one.
  *   STATE       The machine after a step. {"run","state","status","reason","mode",
@@ -96,6 +96,13 @@ enum ch_sync {
     CH_SYNC_DISK,   /* also survives a crash of the machine */
 };
 
+/* What is known of a session's lease without asking the store. */
+enum ch_lease {
+    CH_LEASE_GONE, /* another process has it, or nobody */
+    CH_LEASE_LATE, /* it was not renewed in time: wait until it is renewed or lost */
+    CH_LEASE_HELD,
+};
+
 /* What the store knows of a session when it is opened. */
 struct ch_log_head {
     uint64_t last; /* position of the newest record */
@@ -129,6 +136,22 @@ struct ch_journal_ops {
     /* Appends a record to an open log; json is copied. Returns the position of the record. */
     uint64_t (*append)(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                        enum ch_sync sync);
+    /* The session takes up an event of the inbox: it is settled in the transaction of
+     * the records that are appended in this iteration, and they are stored only if it
+     * waits for this session. Otherwise the log is lost (CHELA_EEXIST). */
+    void (*take)(struct ch_log *log, const char *event);
+    /* A message for the outbox, under its idempotency key, in the transaction of what is
+     * appended in this iteration. done may be NULL; rc: 0, CHELA_EEXIST (the outbox has
+     * it already), or an error: nothing was stored. */
+    void (*send)(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
+                 void (*done)(int rc, const struct chela_error *err, void *user), void *user);
+    /* The token of the session's lease, once it is open. */
+    uint64_t (*token)(const struct ch_log *log);
+    /* May this process act for the session that it opened under this token? */
+    enum ch_lease (*lease)(struct ch_journal *j, const char *key, uint64_t token);
+    /* n more messages of the session wait to be sent, or fewer if negative: while any
+     * waits, the lease is kept, also when the log is closed. */
+    void (*owe)(struct ch_journal *j, const char *key, int n);
     /* Changes the head that lists of sessions show. It is stored with the next records.
      * NULL members keep their value. */
     void (*note)(struct ch_log *log, const struct chela_store_head *head);

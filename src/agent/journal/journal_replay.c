@@ -2,7 +2,6 @@
 #include "agent/journal/journal_replay.h"
 
 #include "agent/journal/journal.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
@@ -83,7 +82,6 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     for (struct ch_replay_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_replay_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
-    ch_seen_release(&p->seen);
     ch_free(p->answer_to);
     ch_free(p->drop_if);
     ch_message_origin_release(&p->origin);
@@ -258,14 +256,11 @@ static struct ch_message_origin read_origin(const struct reading *r) {
 
 static int fold_inbound(struct reading *r) {
     struct ch_sv mode = ch_json_get_str(r->v, "mode"), to = ch_json_get_str(r->v, "to");
-    struct ch_sv event = ch_json_get_str(r->v, "event");
     struct ch_msg *m;
     int rc = read_message(r, &m);
 
     if (rc < 0)
         return rc;
-    if (event.n)
-        ch_seen_add(&r->past->seen, event);
     if (ch_sv_is(mode, "start")) {
         rc = close_calls(r);
         begin_run(r, m);
@@ -518,9 +513,6 @@ static void read_lasting(const struct reading *r) {
     for (CH_JSON_EACH(hex, ch_json_get(r->v, "allowed")))
         if (read_digest(ch_json_str(hex), digest) && !ch_memory_has(&p->memory, digest))
             ch_memory_add(&p->memory, digest);
-    for (CH_JSON_EACH(id, ch_json_get(r->v, "seen")))
-        if (ch_json_str(id).n && !ch_seen_has(&p->seen, ch_json_str(id)))
-            ch_seen_add(&p->seen, ch_json_str(id));
 }
 
 /* Replaces the transcript by the messages of the record. */

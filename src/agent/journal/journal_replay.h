@@ -9,7 +9,6 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -82,7 +81,6 @@ struct ch_journal_replay {
     bool terminated;
     struct ch_replay_below *below; /* owned: questions of children, newest first */
     struct ch_list notes;
-    struct ch_seen seen;
     struct ch_buf delivered; /* texts that calls sent to the conversation, each NUL-terminated */
     char *answer_to;         /* owned: address of the run's answer; NULL: none */
     char *drop_if;           /* owned: answer that makes the run leave no trace; NULL: none */

@@ -9,6 +9,11 @@
  * What is stored as "failed" was given up and is left for people to look at;
  * "uncertain" is sent again, also after a restart.
  *
+ * A message of a session that is open here is stored under the session's lease, and sent
+ * only while this process still holds it: another process that took the session over finds
+ * the message in the store and sends it. Messages of other sessions (a channel's own
+ * answers) need no lease.
+ *
  * Callbacks come from pump(), a deferred task. Messages of one session leave in
  * the order in which they came. */
 
@@ -28,6 +33,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
+#define LATE_MS 500 /* a lease that was not renewed in time is looked at again after this */
 #define FIRST_REST_MS 1000
 #define LONGEST_REST_MS 300000
 
@@ -38,6 +44,7 @@ struct letter {
     struct ch_outbox *box;
     enum letter_state state;
     int64_t due;             /* RESTING: until then, on the loop's clock */
+    uint64_t token;          /* token of the session's lease; 0: none is needed */
     const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
@@ -106,9 +113,25 @@ static const char *const *copy_media(struct letter *l, const struct chela_outbou
     return list;
 }
 
+/* The log of the message's session; NULL: it is not open here. */
+static struct ch_log *log_of(chela_runtime *rt, const char *session) {
+    chela_session *s = ch_session_find(rt, session);
+    struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
+
+    return k ? k->log : NULL;
+}
+
+static void owe(const struct letter *l, int n) {
+    struct ch_journal *j = l->box->rt->journal;
+
+    if (l->token)
+        j->ops->owe(j, l->m.session, n);
+}
+
 static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbound *m,
                                  enum letter_state state) {
     struct letter *l = ch_alloc(sizeof(*l));
+    struct ch_log *log = log_of(box->rt, m->session);
 
     l->box = box;
     l->state = state;
@@ -120,6 +143,8 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
                        .error = outbox_copy(l, m->error), .reply_to = outbox_copy(l, m->reply_to),
                        .media = copy_media(l, m), .nmedia = m->nmedia, .voice = m->voice,
                        .attempts = m->attempts, .approval = outbox_copy(l, m->approval));
+    l->token = log ? box->rt->journal->ops->token(log) : 0;
+    owe(l, 1);
     ch_list_add(&box->letters, &l->link);
     box->n++;
     outbox_hold(box);
@@ -134,6 +159,8 @@ static void free_letter(struct letter *l) {
 static void drop_letter(struct letter *l) {
     struct ch_outbox *box = l->box;
 
+    if (box->rt->journal)
+        owe(l, -1);
     ch_list_del(&l->link);
     box->n--;
     outbox_hold(box);
@@ -226,6 +253,11 @@ static void store_letter(chela_runtime *rt, const struct chela_outbound *m, stru
     CH_BUF_AUTO data = {0};
 
     write_letter(m, &data);
+    struct ch_log *log = log_of(rt, m->session);
+    if (log) {
+        j->ops->send(log, m->key, ch_buf_sv(&data), j->gate, l ? on_stored : NULL, l);
+        return;
+    }
     struct chela_store_change c = {.kind = CHELA_STORE_INTENT,
                                    .id = m->key,
                                    .key = m->session,
@@ -283,6 +315,24 @@ static struct letter *next_ready(const struct ch_outbox *box, const struct chann
     return NULL;
 }
 
+static void outbox_rest(struct letter *l, int64_t ms);
+
+/* May the message be sent now? If another process has its session, that process sends it. */
+static bool is_ours(struct letter *l) {
+    struct ch_journal *j = l->box->rt->journal;
+    enum ch_lease lease =
+        l->token ? j->ops->lease(j, l->m.session, l->token) : CH_LEASE_HELD;
+
+    if (lease == CH_LEASE_GONE) {
+        ch_log(CH_LOG_WARN, "outbox", "%s is not sent: this process no longer holds session '%s'",
+               l->m.key, l->m.session);
+        drop_letter(l);
+    } else if (lease == CH_LEASE_LATE) {
+        outbox_rest(l, LATE_MS);
+    }
+    return lease == CH_LEASE_HELD;
+}
+
 /* Sends what is ready. A channel's callback may change the list, so the search starts again
  * after each message. */
 static void pump(struct ch_task *task) {
@@ -290,6 +340,8 @@ static void pump(struct ch_task *task) {
     const struct channel *c = NULL;
 
     for (struct letter *l; (l = next_ready(box, &c));) {
+        if (!is_ours(l))
+            continue;
         l->state = SENDING;
         l->by = c->user;
         l->lent = true;
@@ -330,14 +382,14 @@ static void arm(struct ch_outbox *box) {
         ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), outbox_on_timer);
 }
 
-static void outbox_rest(struct letter *l, int64_t wait_ms) {
-    int64_t ms = (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
-
-    if (wait_ms > 0)
-        ms = wait_ms;
+static void outbox_rest(struct letter *l, int64_t ms) {
     l->state = RESTING;
     l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + CH_MIN(ms, LONGEST_REST_MS);
     arm(l->box);
+}
+
+static int64_t back_off(const struct letter *l) {
+    return (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
 }
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
@@ -352,7 +404,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         store_receipt(l, "uncertain", note);
-        outbox_rest(l, wait_ms);
+        outbox_rest(l, wait_ms > 0 ? wait_ms : back_off(l));
         return 0;
     }
     store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);

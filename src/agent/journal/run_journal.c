@@ -7,7 +7,6 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
 #include "agent/machine/principal.h"
@@ -81,7 +80,6 @@ static void run_journal_fail(chela_session *s, const struct chela_error *err) {
 
     k->state = CH_RUN_JOURNAL_FAILED;
     k->err = *err;
-    ch_inbox_forget(s);
     ops(s)->close(CH_TAKE(k->log));
 }
 
@@ -90,7 +88,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     chela_session *s = user;
     struct ch_run_journal *k = s->journal;
 
-    (void)head;
+    k->safe = head->last;
     k->opened = true;
     k->state = CH_RUN_JOURNAL_OPEN;
     struct chela_error damage = {0};
@@ -106,7 +104,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
 static void run_journal_on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
-    ch_inbox_committed(s, seq);
+    s->journal->safe = seq;
     s->journal->ops->committed(s, seq);
 }
 
@@ -134,10 +132,8 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
 
     if (!j)
         return;
-    if (!s->journal) {
+    if (!s->journal)
         s->journal = ch_alloc(sizeof(*s->journal));
-        ch_list_init(&s->journal->noted);
-    }
     ch_run_journal_forget(s);
     s->journal->ops = by;
     s->journal->state = CH_RUN_JOURNAL_OPENING;
@@ -158,6 +154,16 @@ void ch_run_journal_leave(chela_session *s) {
     run_journal_fail(s, &err);
 }
 
+enum ch_lease ch_run_journal_lease(const chela_run *run) {
+    const chela_session *s = run->session;
+    struct ch_journal *j = s->agent->rt->journal;
+
+    if (!s->journal)
+        return CH_LEASE_HELD;
+    return s->journal->log ? j->ops->lease(j, s->key, j->ops->token(s->journal->log))
+                           : CH_LEASE_GONE;
+}
+
 void ch_run_journal_forget(chela_session *s) {
     if (s->journal)
         ch_journal_replay_free(CH_TAKE(s->journal->past));
@@ -168,8 +174,6 @@ void ch_run_journal_free(chela_session *s) {
         return;
     ch_run_journal_close(s);
     ch_run_journal_forget(s);
-    ch_inbox_forget(s);
-    ch_seen_release(&s->journal->seen);
     ch_buf_release(&s->journal->scratch);
     ch_free(s->journal);
     s->journal = NULL;
@@ -234,10 +238,9 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
         ch_jw_kcstr(w, "about", from->origin->blocks);
     if (from->origin && from->origin->id)
         ch_jw_kcstr(w, "about_id", from->origin->id);
-    uint64_t seq = end(s, w, CH_REC_INBOUND,
-                       from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
-    ch_inbox_noted(s, from->event, seq);
-    return seq;
+    ch_inbox_take(s, from->event);
+    return end(s, w, CH_REC_INBOUND,
+               from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
 }
 
 uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
@@ -690,21 +693,12 @@ static uint64_t first_needed(const chela_run *run) {
 /* Writes what the records before `keep` would have told: approvals and event ids. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
-    const struct ch_seen *seen = &s->journal->seen;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
     ch_jw_key(w, "allowed");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < m->n; i++)
         write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
-    ch_jw_end(w, ']');
-    ch_jw_key(w, "seen");
-    ch_jw_begin(w, '[');
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++) {
-        const char *id = seen->ids[(seen->next + i) % CH_LIMIT_SEEN];
-        if (id)
-            ch_jw_str(w, ch_sv_str(id));
-    }
     ch_jw_end(w, ']');
 }
 

@@ -35,8 +35,7 @@ struct ch_run_journal {
     bool titled;                    /* the session has a title */
     struct chela_error err;         /* reason of FAILED */
     struct ch_journal_replay *past; /* owned: the unfinished run that the journal had; NULL: none */
-    struct ch_seen seen;            /* ids of events in the journal */
-    struct ch_list noted;           /* events that are not settled yet (inbox.c) */
+    uint64_t safe;                  /* records up to here are committed */
     struct ch_run last;             /* machine of the last run, as read */
     struct ch_buf scratch;
 };
@@ -76,6 +75,8 @@ void ch_run_journal_close(chela_session *s); /* no callback after this */
 /* Releases the journal without another record; the next user of the session reads it. */
 void ch_run_journal_leave(chela_session *s);
 void ch_run_journal_free(chela_session *s);
+/* May this process still act for the run's session? */
+enum ch_lease ch_run_journal_lease(const chela_run *run);
 /* Forgets the unfinished run, which was resumed or superseded. */
 void ch_run_journal_forget(chela_session *s);
 

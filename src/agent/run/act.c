@@ -22,9 +22,14 @@
 #include "agent/run/think.h"
 #include "tool/call/delivery.h"
 
+#define LATE_MS 250 /* a lease that was not renewed in time is looked at again after this */
+
 struct ch_acting {
     uint64_t *gates; /* owned, by call: journal position that must be committed before the call
                         runs; 0: none */
+    chela_run *run;  /* set while `late` runs */
+    uint64_t safe;   /* committed journal position, as far as the gates are concerned */
+    struct ch_timer late;
     struct ch_loop_detector detector;
     bool watched; /* detector is initialised */
     bool written; /* a feature wrote the reply, not a model */
@@ -45,17 +50,40 @@ void ch_act_written(chela_run *run, bool by_feature) {
 void ch_act_drop(chela_run *run) {
     ch_batch_close(CH_TAKE(run->batch));
     ch_free(CH_TAKE(run->acting->gates));
+    ch_timer_stop(run->loop, &run->acting->late);
     ch_journal_replay_free(CH_TAKE(run->past));
 }
 
+static bool gate_is_open(const chela_run *run, size_t i) {
+    const struct ch_acting *a = run->acting;
+    return run->batch && a->gates && i < ch_batch_totals(run->batch).calls && a->gates[i] &&
+           a->gates[i] <= a->safe;
+}
+
+static void act_on_late(struct ch_timer *t) {
+    const struct ch_acting *a = CH_CONTAINER(t, struct ch_acting, late);
+    ch_act_committed(a->run, a->safe);
+}
+
+/* A process that was stopped for a while may have lost the session without knowing: nothing
+ * with an effect begins before the lease was renewed. */
+static bool may_act(chela_run *run) {
+    enum ch_lease lease = ch_run_journal_lease(run);
+    run->acting->run = run;
+    if (lease == CH_LEASE_LATE)
+        ch_timer_start(run->loop, &run->acting->late, LATE_MS, act_on_late);
+    return lease == CH_LEASE_HELD;
+}
+
 void ch_act_committed(chela_run *run, uint64_t seq) {
-    uint64_t *gates = run->acting->gates;
-    for (size_t i = 0; run->batch && gates && i < ch_batch_totals(run->batch).calls; i++) {
-        if (!gates[i] || gates[i] > seq)
+    run->acting->safe = seq;
+    for (size_t i = 0; run->batch && i < ch_batch_totals(run->batch).calls; i++) {
+        if (!gate_is_open(run, i))
             continue;
-        gates[i] = 0;
+        if (!may_act(run))
+            return;
+        run->acting->gates[i] = 0;
         ch_batch_pass(run->batch, i);
-        gates = run->acting->gates;
     }
 }
 

@@ -71,6 +71,17 @@ void ch_input_queue_free(chela_session *s) {
     ch_free(f);
 }
 
+void ch_input_queue_lost(chela_session *s) {
+    uint64_t safe = s->journal->safe;
+
+    if (s->input)
+        ch_queue_lost(&s->input->waiting, safe);
+    if (!s->run)
+        return;
+    ch_queue_lost(&s->run->steering, safe);
+    ch_queue_lost(&s->run->follow_ups, safe);
+}
+
 int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err) {
     if (o->mode < CHELA_QUEUE_STEER || o->mode > CHELA_QUEUE_INTERRUPT ||
         o->overflow < CHELA_OVERFLOW_REFUSE || o->overflow > CHELA_OVERFLOW_DROP_OLDEST ||
@@ -278,6 +289,8 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
     ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
     ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, opts->answer_to);
+    if (opts->event_id)
+        ch_queue_from_inbox(&f->waiting);
     ch_message_origin_release(&origin);
     return 0;
 }

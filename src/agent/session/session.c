@@ -501,6 +501,8 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         return rc;
     if (from) {
         ch_queue_keep(q, from->to);
+        if (from->event)
+            ch_queue_from_inbox(q);
         ch_queue_set_origin(q, from->origin);
     }
     if (run->session->journal && !ch_run_origin_input(run)) { /* otherwise the delivery stores it */

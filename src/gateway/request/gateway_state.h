@@ -11,8 +11,15 @@
 #include "chela/gateway.h"
 #include "gateway/request/auth.h"
 
+struct ch_delivery_kind;
 struct ch_http_route;
 struct ch_lane;
+
+/* What gw->restore_event says of an event. */
+enum ch_restored {
+    CH_RESTORED,       /* it is being prepared, and waits for its turn then */
+    CH_RESTORED_ASIDE, /* it may wait for long, and keeps no other event waiting */
+};
 
 /* Totals since the gateway was opened, for GET /metrics. */
 struct ch_counters {
@@ -45,6 +52,11 @@ struct chela_gateway {
      * belongs to no chat. chat/reply_target.c */
     int (*attach_chat)(struct ch_lane *l, const char **to, enum chela_approve *approve,
                        struct chela_error *err);
+    /* Delivers an event of the inbox that was accepted elsewhere or earlier to the lane's
+     * session, unless this gateway delivers it already. server/orphan_scan.c */
+    enum ch_restored (*restore_event)(chela_gateway *gw, struct ch_lane *l, const char *id,
+                                      struct ch_sv data);
+    const struct ch_delivery_kind *const *delivery_kinds; /* NULL-terminated: delivery.h */
     /* request/request.c */
     struct ch_list requests;
     size_t nrequests;
@@ -63,7 +75,6 @@ struct chela_gateway {
     struct ch_schedules *schedules;
     /* http/ */
     struct ch_webhooks *webhooks;
-    struct ch_list webhook_calls;  /* being stored: webhooks.c */
     struct ch_list ui_streams;     /* ui_stream.c */
     size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;
