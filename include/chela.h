@@ -9,7 +9,8 @@
  *
  * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
  * run), channel.h, mailbox.h, heartbeat.h, hooks.h, config.h, gateway.h, sandbox.h,
- * models.h, prompt.h, schema.h, select.h, survey.h, wire.h, json.h, version.h.
+ * models.h, prompt.h, schema.h, select.h, survey.h, trust.h, wire.h, json.h,
+ * version.h.
  * Compiles as C11 and C++20. */
 #ifndef CHELA_H
 #define CHELA_H
@@ -34,6 +35,7 @@
 #include "chela/survey.h"
 #include "chela/store.h"
 #include "chela/tool.h"
+#include "chela/trust.h"
 #include "chela/version.h"
 #include "chela/wire.h"
 

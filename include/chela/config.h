@@ -97,6 +97,26 @@ CHELA_API int chela_config_channel_secrets(const chela_config *cfg,
 typedef void chela_config_show_fn(const char *key, const char *value, int from_file, void *user);
 CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
 
+/* Trust: a file that came with a directory is not to be believed before the user
+ * agreed (chela/trust.h). Every option that then decides anything, which is all
+ * but names, texts for the model and lower limits. kind is one of "behavior",
+ * "limit", "model", "file", "schedule", "server", "endpoint", "sandbox",
+ * "permission", "key" and "command", in this order. Secrets are replaced and long
+ * values cut. Texts are borrowed for the call. */
+typedef void chela_config_claim_fn(const char *kind, const char *key, const char *value,
+                                   void *user);
+CHELA_API void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user);
+
+/* Keep of a file that is not trusted only what decides nothing: names, texts for
+ * the model, and limits below those of `own`, the user's own file, which is taken
+ * over and otherwise holds; NULL: the defaults hold. Skills of the workspace are
+ * not offered. */
+CHELA_API void chela_config_restrict(chela_config *cfg, chela_config *own);
+
+/* Do both files give the same rights? They may differ in options that an owner may
+ * change by the tool `gateway`. */
+CHELA_API int chela_config_same_rights(const chela_config *a, const chela_config *b);
+
 /* The JSON Schema of the file, for editors; yours to chela_free. */
 CHELA_API char *chela_config_schema(void);
 

@@ -105,6 +105,10 @@ CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
  * `gateway`. Stop it, close it, start another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
 
+/* Likewise: an owner changed the configuration file by the tool `gateway`. The next
+ * call returns 0. */
+CHELA_API int chela_gateway_patched(chela_gateway *gw);
+
 /* From now on: these agents, this token, these hosts and origins, this certificate,
  * these hooks, schedules and channels, this retention. Runs end with what they began with; a
  * session that rests gets the new agent with its next message. With another token, who

@@ -208,6 +208,8 @@ struct chela_config {
     struct ch_arena *arena; /* owned */
     const char *file;       /* file name as the caller gave it */
     const char *dir;        /* base directory for relative paths */
+    const char *path;       /* file name below its real directory, for the trust record */
+    struct chela_config *own; /* owned; the user's file below one that is not trusted, or NULL */
     struct ch_conf conf;
 };
 

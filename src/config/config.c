@@ -40,6 +40,7 @@ int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, 
 void chela_config_free(chela_config *cfg) {
     if (!cfg)
         return;
+    chela_config_free(cfg->own);
     ch_arena_release(cfg->arena);
     ch_free(cfg->arena);
     ch_free(cfg);

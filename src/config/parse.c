@@ -370,6 +370,9 @@ int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
     cfg->arena = ch_alloc(sizeof(*cfg->arena));
     cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
     cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
+    const char *slash = strrchr(name, '/');
+    cfg->path = ch_arena_printf(cfg->arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
+                                slash ? slash + 1 : name);
     struct ch_cfg_parser p = {.cfg = cfg, .warn = warn, .user = user, .err = err};
     int rc = parse_parse(&p, text);
     ch_buf_release(&p.path);

@@ -88,7 +88,7 @@ static void config_report(struct ch_console *c, const struct ch_setup *s) {
 
 static int config_check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                         struct chela_error *err) {
-    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c, .inspect = true};
     int rc = check_file(&setup, err);
     if (rc == 0)
         config_report(c, &setup);
@@ -142,7 +142,8 @@ static void config_show_option(const char *key, const char *value, int from_file
 static int config_show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                        struct chela_error *err) {
     static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
-    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct ch_setup setup = {
+        .env = env, .flags = &f->setup, .console = c, .uses = CH_USES_NOTHING};
     struct showing s = {.flags = f, .table = {heads, ch_console_columns(c), NULL, 0}};
     struct ch_draft d;
     int rc = ch_setup_config(&setup, err);

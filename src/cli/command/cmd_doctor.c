@@ -49,7 +49,12 @@ static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
                          "mend it, or name another: --config");
         return false;
     }
-    if (!s->config)
+    if (s->untrusted)
+        ch_findings_tell(f, "config", "trust", "warn",
+                         ch_format("%s is not trusted: %zu of its settings have no effect",
+                                   s->untrusted, s->ignored),
+                         "read the file, then run: chela trust");
+    if (!s->config_path)
         ch_findings_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
         ch_findings_tell(f, "config", "file", "warn",
@@ -213,7 +218,11 @@ static void doctor_print_json(FILE *out, const struct ch_findings *f) {
 
 static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
     struct ch_setup setup = {
-        .env = env, .flags = &flags->setup, .console = c, .ca_file = flags->ca_file};
+        .env = env,
+        .flags = &flags->setup,
+        .console = c,
+        .ca_file = flags->ca_file,
+        .uses = CH_USES_NOTHING};
     struct ch_findings f = {0};
     struct ch_draft d;
 

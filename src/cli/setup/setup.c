@@ -11,6 +11,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/suggest.h"
+#include "cli/setup/trust.h"
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f) {
     return f->quiet ? CH_QUIET : f->verbose ? CH_VERBOSE : CH_NORMAL;
@@ -24,23 +25,22 @@ static char *user_config(const struct ch_env *env) {
     return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
 }
 
-/* True for a regular file, not for a directory: a sandbox temporarily creates a directory
- * of that name, so that no file can be created inside. */
+/* True for a regular file or a link to one. A sandbox temporarily creates a directory of
+ * that name, so that no file can be created inside; a pipe would block. */
 static bool is_file(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static char *find_config(const struct ch_setup *s) {
-    if (s->flags->config)
-        return ch_dup(s->flags->config);
-    if (is_file("chela.yaml"))
-        return ch_dup("chela.yaml");
-    char *path = user_config(s->env);
-    if (path && is_file(path))
-        return path;
-    free(path);
-    return NULL;
+/* True if `path` is in the current directory. */
+static bool is_here(const char *path) {
+    struct stat here, there;
+    char *dir = ch_dup(path);
+    *strrchr(dir, '/') = '\0';
+    bool same = stat(".", &here) == 0 && stat(dir, &there) == 0 && here.st_dev == there.st_dev &&
+                here.st_ino == there.st_ino;
+    free(dir);
+    return same;
 }
 
 static void on_warning(const char *line, void *user) {
@@ -49,14 +49,31 @@ static void on_warning(const char *line, void *user) {
     ch_console_note(s->console, "warning: %s", line);
 }
 
-int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
-    s->config_path = find_config(s);
-    if (!s->config_path)
-        return CHELA_OK;
-    if (chela_config_load(s->config_path, on_warning, s, &s->config, err) < 0)
+int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
+                  struct chela_error *err) {
+    int rc = chela_config_load(path, on_warning, s, out, err);
+    if (rc < 0)
         return err->code = CHELA_ECONFIG; /* any error of the file: exit 2 */
-    ch_console_verbose(s->console, "[config] %s", s->config_path);
+    ch_console_verbose(s->console, "[config] %s", path);
     return CHELA_OK;
+}
+
+int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
+    char *own = user_config(s->env);
+    if (own && !is_file(own)) {
+        free(own);
+        own = NULL;
+    }
+    bool found = !s->flags->config && is_file("chela.yaml");
+    s->config_path = s->flags->config ? ch_dup(s->flags->config)
+                     : found          ? ch_dup("chela.yaml")
+                     : own            ? ch_dup(own)
+                                      : NULL;
+    int rc = s->config_path ? ch_setup_load(s, s->config_path, &s->config, err) : CHELA_OK;
+    if (rc == 0 && found && !(own && is_here(own)))
+        rc = ch_trust_gate(s, own, err);
+    free(own);
+    return rc;
 }
 
 /* --- runtime ----------------------------------------------------------------- */
@@ -94,8 +111,7 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- store ------------------------------------------------------------------- */
 
-/* Create missing directories of the path, accessible by the user alone. */
-static void setup_make_directories(char *path) {
+void ch_setup_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700); /* failures are reported when the file is opened */
@@ -110,7 +126,7 @@ static char *user_store(const struct ch_env *env, bool create) {
     if (!path)
         return NULL;
     if (create)
-        setup_make_directories(path);
+        ch_setup_make_directories(path);
     char *url = ch_format("sqlite:%s", path);
     free(path);
     return url;
@@ -523,6 +539,8 @@ void ch_setup_release(struct ch_setup *s) {
     s->store = NULL;
     chela_config_free(s->config);
     free(s->config_path);
+    free(s->untrusted);
+    s->untrusted = NULL;
     s->rt = NULL;
     s->config = NULL;
     s->config_path = NULL;
