@@ -1,7 +1,8 @@
 /* config.h -- chela.yaml: agents, providers, tools from a file.
  *
- * Order: default < file < environment < flag. Unknown keys are warnings that
- * name the nearest known key; wrong types are errors with file, line, column. */
+ * Order: default < file < environment < flag. Unknown keys are errors in sections
+ * that decide who may do what or which agent answers, and warnings elsewhere; both
+ * name the nearest known key. Wrong types are errors. All have file, line, column. */
 #ifndef CHELA_CONFIG_H
 #define CHELA_CONFIG_H
 #include "chela/gateway.h"
@@ -17,6 +18,18 @@ typedef void chela_config_warn_fn(const char *line, void *user);
  * NULL. On failure err reads "FILE:LINE:COLUMN: KEY: why" where the contents
  * are wrong. */
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
+                                chela_config **out, struct chela_error *err);
+
+/* The same with options. The whole file is read whatever is wrong with it: err has
+ * the first error and the number of the others, and complain is told each of them. */
+struct chela_config_opts {
+    size_t size; /* set by CHELA_CONFIG_OPTS */
+    chela_config_warn_fn *warn, *complain; /* each may be NULL */
+    void *user;
+    int strict; /* every unknown key is an error */
+};
+#define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
+CHELA_API int chela_config_open(const char *path, const struct chela_config_opts *opts,
                                 chela_config **out, struct chela_error *err);
 CHELA_API void chela_config_free(chela_config *cfg);
 

@@ -218,6 +218,9 @@ struct chela_config {
 int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
                     chela_config_warn_fn *warn, void *user, chela_config **out,
                     struct chela_error *err);
+int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
+                         const struct chela_config_opts *opts, chela_config **out,
+                         struct chela_error *err);
 
 /* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);

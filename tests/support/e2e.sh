@@ -59,8 +59,8 @@ model() {
 believe() {
     local seen=$tmp/.believed${PWD//\//_}
     if [ -n "${untrusted-}" ] || [ ! -f chela.yaml ] || cmp -s chela.yaml "$seen"; then return; fi
-    cp chela.yaml "$seen"
     env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} "$program" trust >/dev/null 2>&1 </dev/null
+    cp chela.yaml "$seen"
 }
 
 # The environment of every run: nothing but what is named here.

@@ -16,13 +16,15 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    bool all, json;
+    bool all, json, strict;
 };
 
 #define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
+    {"strict", 0, CH_OPT_SWITCH, AT(strict), NULL, 0, 0, "Configuration",
+     "every unknown key is an error"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -89,6 +91,7 @@ static void config_report(struct ch_console *c, const struct ch_setup *s) {
 static int config_check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                         struct chela_error *err) {
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c, .inspect = true};
+    setup.strict = f->strict;
     int rc = check_file(&setup, err);
     if (rc == 0)
         config_report(c, &setup);
@@ -239,7 +242,9 @@ const struct ch_cmd ch_cmd_config_check = {
     .args = "[FILE]",
     .summary = "check the configuration file",
     .about = "Reads the configuration file that 'chela run' would use and reports errors with "
-             "line and column. FILE is the same as --config FILE. Unknown keys are warnings.",
+             "line and column, all of them at once. FILE is the same as --config FILE. An unknown "
+             "key is an error in agents, policies, approvals, sandbox, tools, channels, gateway, "
+             "providers and store, and a warning elsewhere. The file need not be trusted.",
     .opts = check_opts,
     .run = config_run_check,
 };

@@ -341,6 +341,7 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
                                     .console = &s.console,
                                     .ca_file = s.flags.ca_file,
                                     .nobody = true,
+                                    .no_demo = true,
                                     .model = s.flags.model};
         s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
         s.setup.log = s.console.json ? log_json : NULL;

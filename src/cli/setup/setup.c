@@ -49,9 +49,26 @@ static void on_warning(const char *line, void *user) {
     ch_console_note(s->console, "warning: %s", line);
 }
 
+/* The first complaint becomes the error of the command, unless there are more: then all
+ * are listed above it. */
+static void on_complaint(const char *line, void *user) {
+    struct ch_setup *s = user;
+    if (s->complaints++ == 1)
+        ch_console_error(s->console, "%s", s->complaint);
+    if (s->complaints > 1)
+        ch_console_error(s->console, "%s", line);
+    free(s->complaint);
+    s->complaint = ch_dup(line);
+}
+
 int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
                   struct chela_error *err) {
-    int rc = chela_config_load(path, on_warning, s, out, err);
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint,
+                                                      .user = s, .strict = s->strict);
+    s->complaints = 0;
+    int rc = chela_config_open(path, &opts, out, err);
+    free(s->complaint);
+    s->complaint = NULL;
     if (rc < 0)
         return err->code = CHELA_ECONFIG; /* any error of the file: exit 2 */
     ch_console_verbose(s->console, "[config] %s", path);
@@ -431,18 +448,27 @@ static int check_url(const char *url, struct chela_error *err) {
                       url);
 }
 
-static void setup_choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
+static int setup_choose_model(const struct ch_setup *s, struct chela_agent_opts *opts,
+                              struct chela_error *err) {
     const char *why = NULL;
     if (opts->model)
-        return;
+        return CHELA_OK;
     opts->model = chela_default_model(s->rt, &why);
-    if (strncmp(opts->model, "scripted/", 9) == 0)
+    bool demo = strncmp(opts->model, "scripted/", 9) == 0;
+    if (demo && s->no_demo)
+        return ch_problem(err, CHELA_ECONFIG,
+                          "no model is configured, and no key was found: set agents.defaults.model, "
+                          "a key such as ANTHROPIC_API_KEY, or pass --model (--model %s serves the "
+                          "offline demo)",
+                          opts->model);
+    if (demo)
         ch_console_note(s->console,
                         "no model chosen: playing the offline %s (set ANTHROPIC_API_KEY or pass "
                         "--model)",
                         opts->model);
     else
         ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
+    return CHELA_OK;
 }
 
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
@@ -475,7 +501,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
     ch_setup_sandbox(s, opts, &sandbox);
-    setup_choose_model(s, opts);
+    if (setup_choose_model(s, opts, err) < 0)
+        return err->code;
     struct policy policy = take_policy(opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     if (deny)

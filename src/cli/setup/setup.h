@@ -86,6 +86,8 @@ struct ch_setup {
     bool nobody;
     unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
+    bool strict;       /* every unknown key of the file is an error; set by the caller */
+    bool no_demo;      /* do not run on the offline demo model unless it is named */
     bool inspect;      /* read the file without acting on it: trust does not matter */
     bool reloading;    /* nobody can be asked whether a file is trusted */
     struct ch_signals *signals; /* end a question; borrowed, may be NULL; set by the caller */
@@ -95,7 +97,8 @@ struct ch_setup {
     char *config_path;                  /* owned; NULL: no file */
     char *untrusted;                    /* owned: the file that is not trusted; NULL: none */
     size_t ignored;                     /* settings of that file that have no effect */
-    unsigned warnings;                  /* warnings of the file */
+    unsigned warnings, complaints;      /* warnings and errors of the file */
+    char *complaint;                    /* owned: the last error while the file is read */
     chela_store *store;                 /* owned; NULL: not opened */
     struct ch_setup_team team;          /* agents that were made */
 };
