@@ -314,7 +314,7 @@
 #define CH_LIMIT_CONFIG_ITEMS 1024        /* agents, providers or tools of one file */
 #define CH_LIMIT_CONFIG_DATABASES 64      /* databases of one file */
 #define CH_LIMIT_CONFIG_WARNINGS 50       /* warnings reported one by one */
-#define CH_LIMIT_CLAIM 300                /* bytes shown of one value of a file that is not trusted */
+#define CH_LIMIT_CLAIM 300                /* bytes shown of a value that is not trusted */
 #define CH_LIMIT_TRUST_RECORD (16 * CH_MB) /* the record of one trusted file */
 #define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */

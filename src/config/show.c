@@ -1,13 +1,12 @@
 /* show.c -- show the effective configuration: each option with its value from
  * the file, or the default. The table of options tells where each value is
  * stored. */
+#include "config/show.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "config/address.h"
 #include "config/conf.h"
 #include "config/option.h"
-#include "config/show.h"
-
 
 static void add_list(struct ch_buf *out, const char *const *list) {
     for (size_t i = 0; list && list[i]; i++)

@@ -8,14 +8,14 @@
 #include "base/utf8.h"
 #include "config/patch.h"
 #include "config/show.h"
-#include "json/writer.h"
 #include "tool/registry/registry.h"
+#include "json/writer.h"
 
 /* What a deciding option decides, for people. A question lists the kinds in this
  * order: the gravest last, next to the answer. */
-static const char *const kinds[] = {"behavior",   "limit",   "model",    "file", "schedule",
-                                    "server",     "endpoint", "sandbox", "permission",
-                                    "key",        "command"};
+static const char *const kinds[] = {"behavior",   "limit",  "model",    "file",
+                                    "schedule",   "server", "endpoint", "sandbox",
+                                    "permission", "key",    "command"};
 
 #define HARMLESS "harmless"
 
@@ -51,7 +51,8 @@ static const struct {
 
 static const char *kind_of(const struct ch_option *o) {
     for (size_t i = 0; i < CH_LEN(rows); i++)
-        if (o->scope == rows[i].scope && ch_tool_matches(ch_sv_str(rows[i].keys), ch_sv_str(o->key)))
+        if (o->scope == rows[i].scope &&
+            ch_tool_matches(ch_sv_str(rows[i].keys), ch_sv_str(o->key)))
             return rows[i].kind;
     return "behavior";
 }
@@ -211,7 +212,7 @@ void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, voi
 /* The limit of an option as a number, infinite if there is none. member NULL: the
  * option's default. */
 static double limit_of(const struct ch_option *o, const void *member) {
-    double n = !member                     ? strtod(o->otherwise, NULL)
+    double n = !member                    ? strtod(o->otherwise, NULL)
                : o->type == CH_CFG_BUDGET ? *(const double *)member
                                           : (double)*(const int64_t *)member;
     if (!member && o->type == CH_CFG_SECONDS)

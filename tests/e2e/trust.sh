@@ -210,7 +210,7 @@ exits "a lower limit counts" 3
 fresh hello anthropic
 chela run --model anthropic/claude-test --base-url "$base" "go on"
 exits "names and prompts count" 0
-check "names and prompts count: the prompt" grep -q SAYS-THE-FILE <<<"$(requests)"
+check "names and prompts count: the prompt" grep -q SAYS-THE-FILE <<<"$(requests .)"
 check "names and prompts count: a line" grep -q "^chela.yaml is not trusted: its names, prompts and lower limits count" "$err"
 chela run --agent mine --model scripted/demo "what is 17 * 23"
 exits "an agent of the user's own" 0
@@ -227,7 +227,7 @@ YAML
 fresh hello anthropic
 chela run --model anthropic/claude-test --base-url "$base" "go on"
 exits "skills" 0
-requests >"$tmp/asked"
+requests . >"$tmp/asked"
 check "skills: asked" grep -q 'go on' "$tmp/asked"
 check "skills: not offered" sh -c "! grep -q EVIL-SKILL '$tmp/asked'"
 chela skills list

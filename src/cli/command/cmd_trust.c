@@ -92,8 +92,8 @@ static int trust_list(struct trust *u, const char *dir) {
 /* The file of a directory; a path of the file itself is accepted, too. */
 static char *trust_file(const char *word) {
     size_t n = strlen(word), m = strlen("chela.yaml");
-    bool file = n >= m && strcmp(word + n - m, "chela.yaml") == 0 &&
-                (n == m || word[n - m - 1] == '/');
+    bool file =
+        n >= m && strcmp(word + n - m, "chela.yaml") == 0 && (n == m || word[n - m - 1] == '/');
     struct stat st;
     if (file && !(stat(word, &st) == 0 && S_ISDIR(st.st_mode)))
         return ch_dup(word);
@@ -135,21 +135,30 @@ static int trust_remove(struct trust *u, const char *dir, const char *file) {
     return rc;
 }
 
+/* The first problem ends the command. */
+static int trust_change(struct trust *u, const char *dir) {
+    size_t n = u->args.n ? u->args.n : 1;
+    int rc = CHELA_OK;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        char *file = trust_file(u->args.n ? u->args.words[i] : ".");
+        rc = u->flags.remove ? trust_remove(u, dir, file) : trust_add(u, file);
+        free(file);
+    }
+    return rc;
+}
+
 static int trust_perform(struct trust *u) {
     const struct flags *f = &u->flags;
-    if (u->args.n > 1 || (f->list && (f->remove || u->args.n)) || (f->json && !f->list))
+    if ((f->list && (f->remove || u->args.n)) || (f->json && !f->list))
         return ch_problem(&u->err, CHELA_EINVAL,
-                          "usage: chela trust [DIR], chela trust --list [--json] or chela trust "
-                          "--remove [DIR]");
+                          "usage: chela trust [DIR]..., chela trust --list [--json] or chela trust "
+                          "--remove [DIR]...");
     char *dir = ch_trust_directory(u->env, false);
-    char *file = trust_file(u->args.n ? u->args.words[0] : ".");
-    int rc = !dir        ? ch_problem(&u->err, CHELA_EINVAL,
-                                      "there is no place for the trust record: HOME is not set")
-             : f->list   ? trust_list(u, dir)
-             : f->remove ? trust_remove(u, dir, file)
-                         : trust_add(u, file);
+    int rc = !dir      ? ch_problem(&u->err, CHELA_EINVAL,
+                                    "there is no place for the trust record: HOME is not set")
+             : f->list ? trust_list(u, dir)
+                       : trust_change(u, dir);
     free(dir);
-    free(file);
     return rc;
 }
 
@@ -171,11 +180,11 @@ static int trust_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 
 const struct ch_cmd ch_cmd_trust = {
     .name = "trust",
-    .args = "[DIR]",
+    .args = "[DIR]...",
     .summary = "believe a directory's chela.yaml",
     .about =
-        "Records that chela may believe chela.yaml of DIR (default: the current directory), and "
-        "prints the settings of the file that decide anything: endpoints, keys, commands, the "
+        "Records that chela may believe chela.yaml of each DIR (default: the current directory), "
+        "and prints the settings of the file that decide anything: endpoints, keys, commands, the "
         "sandbox, permissions, servers, files. The record holds the path and a digest of these "
         "settings. An edit of one of them ends the trust; names, texts for the model, comments "
         "and layout do not count. It is kept in the user's state directory.\n\n"

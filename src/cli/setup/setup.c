@@ -457,8 +457,8 @@ static int setup_choose_model(const struct ch_setup *s, struct chela_agent_opts 
     bool demo = strncmp(opts->model, "scripted/", 9) == 0;
     if (demo && s->no_demo)
         return ch_problem(err, CHELA_ECONFIG,
-                          "no model is configured, and no key was found: set agents.defaults.model, "
-                          "a key such as ANTHROPIC_API_KEY, or pass --model (--model %s serves the "
+                          "no model is configured, and no key was found: set "
+                          "agents.defaults.model, a key such as ANTHROPIC_API_KEY, or pass --model (--model %s serves the "
                           "offline demo)",
                           opts->model);
     if (demo)

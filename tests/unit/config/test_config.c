@@ -526,7 +526,8 @@ static const struct {
     {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
      "c.yaml:1:26: providers.p.quirks: unknown quirk maxtokens, did you mean max_tokens?\n"
      "c.yaml:1:43: providers.p.quirks: unknown quirk zzz\n"},
-    {"agents: {defaults: {modle: a/b, limits: {maxTurns: many}}, list: [{name: x}, {id: y, mode: z},\n"
+    {"agents: {defaults: {modle: a/b, limits: {maxTurns: many}}, "
+     "list: [{name: x}, {id: y, mode: z},\n"
      "  {id: y}]}\nsandbox: {mode: maybe, net: none}\nzebra: 1\ngatway: {}\n"
      "policies: [{id: p, chanel: c}]\n",
      "c.yaml:1:21: agents.defaults.modle: unknown key, did you mean model?\n"

@@ -310,7 +310,8 @@ static void test_restricted(void **state) {
          "agents: { defaults: { limits: { maxTurns: 0 } } }",
          "agents.defaults.limits.maxTurns=24\n"},
         /* an agent of the file has the rights of the user's first */
-        {"agents: { list: [{ id: x, name: X, tools: { allow: [exec] }, limits: { maxTurns: 3 } }] }",
+        {"agents: { list: [{ id: x, name: X, tools: { allow: [exec] }, limits: "
+         "{ maxTurns: 3 } }] }",
          "agents: { list: [{ id: mine, model: a/b, tools: { deny: [exec] } }] }",
          "agents.list[x].id=x\nagents.list[x].name=X\nagents.list[x].model=a/b\n"
          "agents.list[x].tools.deny=exec\nagents.list[x].limits.maxTurns=3\n"
