@@ -21,7 +21,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 # its own archive, so that a unit test of a layer links nothing later.
 LAYERS := base search json schema io net model tool prompt agent store channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
-LIBS := -lhttp_parser -ldl -lpthread -lm
+LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
 $(foreach m,tls h2,$(eval MODULE_$(m)_DIR := net/$(m)))
 MODULE_tls_PKGS := libssl libcrypto
@@ -163,9 +163,10 @@ $(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/../../..' $(TEST_LIBS)
-man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
-	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
+man: $(BUILD)/chela ## write docs/chela.1, reference.md, limits.md and api.md from the code
+	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md && tools/api_reference > docs/api.md
 
+$(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
 $(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)

@@ -42,8 +42,9 @@ static void on_event(const struct chela_event *ev, void *user) {
         text += (long)ev->delta.text.n;
     } else if (ev->type == CHELA_EV_TOOL_RESULT) {
         sum += strtol(ev->result.content.p, NULL, 10);
-    } else if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0) {
-        fprintf(stderr, "agent: %s: %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
+    } else if (ev->type == CHELA_EV_RUN_END && ev->end.status != CHELA_STATUS_DONE) {
+        fprintf(stderr, "agent: %s: %.*s\n", chela_reason_name(ev->end.reason),
+                (int)ev->end.error.n, ev->end.error.p);
         failed++;
     }
 }

@@ -1,6 +1,6 @@
 /* gateway.c -- what `chela serve` costs, and what its clients wait for.
  *
- *   gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen]...  all, if none is named
+ *   gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen|hostile]...  all, if none is named
  *
  * idle      memory of a gateway with one agent that does nothing
  * sse       memory of each of 10,000 clients that follow a session, and how long a
@@ -12,6 +12,8 @@
  * accept    signed events of 64 senders: how many syncs an event costs; and with
  *           all syncs held back, that none is acknowledged
  * halfopen  how long a request takes beside 1,000 clients that never finish theirs
+ * hostile   the same beside 20 that send HTTP/2 headers of 4 KB by reference, 16,000 in a
+ *           frame, a megabyte at a time, and come back as soon as they are thrown out
  *
  * Each line ends with what is aimed at. Clients, service and gateway share the machine,
  * so times are medians, or stand beside what the same costs without the gateway;
@@ -58,6 +60,8 @@
 #define EVENTS 6400
 #define HALF_OPEN 1000
 #define ASKED 101
+#define HOSTILE 20
+#define REFERENCES 16000 /* of one frame */
 
 static struct {
     const char *program;
@@ -636,6 +640,66 @@ static void take_frames(struct connection *c) {
     ch_buf_consume(&c->frames, at);
 }
 
+/* The preface, a field of 4 KB that the server keeps, and frames that refer to it. */
+static void add_references(struct ch_buf *out) {
+    static const char wanted[] = "\x82\x86\x84\x01\x09localhost"; /* GET http / of localhost */
+    CH_BUF_AUTO block = {0};
+    char field[4000];
+    memset(field, 'v', sizeof(field));
+    ch_buf_add_str(out, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    add_frame(out, 4, 0, 0, ch_sv("", 0));
+    for (uint32_t id = 1; out->n < 1000000; id += 2) {
+        ch_buf_clear(&block);
+        ch_buf_add(&block, wanted, sizeof(wanted) - 1);
+        if (id == 1) {
+            ch_buf_add_str(&block, "\x40\x01x\x7f\xa1\x1e"); /* x, 4000 bytes */
+            ch_buf_add(&block, field, sizeof(field));
+        }
+        while (block.n < REFERENCES)
+            ch_buf_addc(&block, (char)(128 + 62));
+        add_frame(out, 1, 5, id, ch_buf_sv(&block));
+    }
+}
+
+static void attack(const struct ch_buf *all) {
+    char heard[4096];
+    for (;;) {
+        int fd = dial(b.port);
+        size_t sent = 0;
+        for (ssize_t n = 0; n >= 0 && sent < all->n; sent += n > 0 ? (size_t)n : 0)
+            n = send(fd, all->p + sent, all->n - sent, MSG_NOSIGNAL);
+        shutdown(fd, SHUT_WR);
+        while (read(fd, heard, sizeof(heard)) > 0)
+            ;
+        close(fd);
+    }
+}
+
+static void hostile(void) {
+    pid_t pids[HOSTILE];
+    double before, after, most;
+    CH_BUF_AUTO all = {0};
+    add_references(&all);
+    start_gateway("scripted/rules.yaml", "");
+    ask_often(&before, &most);
+    for (int i = 0; i < HOSTILE; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            attack(&all);
+        }
+    }
+    rest(200);
+    double cpu = cpu_ms(b.gateway), began = now_ms();
+    ask_often(&after, &most);
+    printf("hostile   %d clients: a request %.2f ms, without them %.2f; at most %.2f (50 more), "
+           "CPU %.0f%%, load %s\n",
+           HOSTILE, after, before, most, 100 * (cpu_ms(b.gateway) - cpu) / (now_ms() - began),
+           load());
+    for (int i = 0; i < HOSTILE; i++)
+        stop(&pids[i]);
+}
+
 static size_t chat2(int port, double *delays, int *whole) {
     static struct connection all[CONNECTIONS];
     struct pollfd p[CONNECTIONS];
@@ -722,7 +786,7 @@ static void serve_hooks(void) {
     const struct chela_gateway_hook *hooks[] = {&hook, NULL};
     check(chela_runtime_new(NULL, &rt, &err), &err);
     check(chela_store_open(url, &so, &store, &err), &err);
-    check(chela_runtime_store(rt, store, NULL, &err), &err);
+    check(chela_runtime_store(rt, store, CHELA_DURABILITY_DEFAULT, &err), &err);
     check(chela_agent_new(rt, &ao, &agents[0], &err), &err);
     struct chela_gateway_opts go = CHELA_GATEWAY_OPTS(
         .listen = "127.0.0.1:0", .token = TOKEN, .agents = agents, .store = store,
@@ -823,7 +887,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } modes[] = {{"idle", idle}, {"sse", sse}, {"tls", tls}, {"chats", chats}, {"chats2", chats2},
-             {"accept", accept_events}, {"halfopen", halfopen}};
+             {"accept", accept_events}, {"halfopen", halfopen}, {"hostile", hostile}};
 
 static void measure(const char *name) {
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
@@ -848,7 +912,8 @@ static void measure(const char *name) {
 int main(int argc, char **argv) {
     struct rlimit files;
     if (argc < 2) {
-        fprintf(stderr, "usage: gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen]...\n");
+        fprintf(stderr, "usage: gateway PROGRAM "
+                        "[idle|sse|tls|chats|chats2|accept|halfopen|hostile]...\n");
         return 2;
     }
     b.program = realpath(argv[1], NULL);

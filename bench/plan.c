@@ -49,7 +49,7 @@ static void look(const struct chela_event *ev, void *user) {
         w->ended++;
         w->done = now_ms();
     }
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0)
+    if (ev->type == CHELA_EV_RUN_END && ev->end.status != CHELA_STATUS_DONE)
         fprintf(stderr, "plan: %.*s\n", (int)ev->end.error.n, ev->end.error.p);
 }
 
@@ -94,10 +94,13 @@ int main(int argc, char **argv) {
         return 1;
     }
     snprintf(model, sizeof(model), "scripted/%s", path);
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .model = model, .mode = "plan",
-        .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.parallel = STEPS),
-        .planning = &(struct chela_planning_opts)CHELA_PLANNING_OPTS(.reflection = "implicit"));
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = model, .mode = CHELA_MODE_PLAN,
+                         .toolset =
+                             &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.parallel = STEPS),
+                         .planning =
+                             &(struct chela_planning_opts)
+                                 CHELA_PLANNING_OPTS(.reflection = CHELA_REFLECTION_IMPLICIT));
     int rc = chela_runtime_new(NULL, &rt, &err);
     if (rc == 0)
         rc = chela_agent_new(rt, &opts, &agent, &err);

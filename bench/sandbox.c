@@ -77,7 +77,7 @@ static void write_rules(const char *path, const char *call, int n) {
     fclose(f);
 }
 
-static chela_agent *make_agent(const char *call, int n, const char *mode) {
+static chela_agent *make_agent(const char *call, int n, enum chela_sandbox_mode mode) {
     struct chela_error err = {0};
     char rules[128], model[160];
     chela_agent *agent;
@@ -87,8 +87,8 @@ static chela_agent *make_agent(const char *call, int n, const char *mode) {
     write_rules(rules, call, n);
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = mode, .helper = b.helper);
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = model, .workspace = b.dir, .tools = "exec", .approve = "auto",
-                         .sandbox = &sandbox);
+        CHELA_AGENT_OPTS(.model = model, .workspace = b.dir, .tools = "exec",
+                         .approve = CHELA_APPROVE_AUTO, .sandbox = &sandbox);
     check(chela_agent_new(b.rt, &opts, &agent, &err), &err);
     check(chela_agent_tool(agent, "nap", "Wait for 100 ms.", NULL, nap, NULL), &err);
     unlink(rules);
@@ -96,7 +96,8 @@ static chela_agent *make_agent(const char *call, int n, const char *mode) {
 }
 
 static double one_round(chela_agent *agent, int n) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .approve = "auto");
+    struct chela_run_opts opts =
+        CHELA_RUN_OPTS(.on_event = on_event, .approve = CHELA_APPROVE_AUTO);
     struct chela_error err = {0};
     chela_session *s;
 
@@ -115,7 +116,7 @@ static double one_round(chela_agent *agent, int n) {
 
 /* The median; a first round, which finds out what the machine can do, is left
  * out. */
-static double measure(const char *call, int n, const char *mode) {
+static double measure(const char *call, int n, enum chela_sandbox_mode mode) {
     chela_agent *agent = make_agent(call, n, mode);
     double *ms = calloc((size_t)b.rounds, sizeof(*ms));
 
@@ -145,13 +146,15 @@ int main(int argc, char **argv) {
     if (b.rounds < 1 || !mkdtemp(b.dir))
         return 2;
     check(chela_runtime_new(NULL, &b.rt, &err), &err);
-    double plain = measure(TRUE, 1, "off"), boxed = measure(TRUE, 1, "auto");
+    double plain = measure(TRUE, 1, CHELA_SANDBOX_OFF),
+           boxed = measure(TRUE, 1, CHELA_SANDBOX_AUTO);
     printf("a command                     %7.2f ms\n", plain);
     printf("a command in its box          %7.2f ms  (sandbox: %s)\n", boxed, b.sandbox);
     printf("  the box adds                %7.2f ms  (aim: < 10)\n", boxed - plain);
     printf("8 commands of 100 ms, boxed   %7.2f ms  (aim: < 150)\n",
-           measure(SLEEP, AT_ONCE, "auto"));
-    printf("8 C functions of 100 ms       %7.2f ms  (aim: < 101)\n", measure(NAP, AT_ONCE, "off"));
+           measure(SLEEP, AT_ONCE, CHELA_SANDBOX_AUTO));
+    printf("8 C functions of 100 ms       %7.2f ms  (aim: < 101)\n",
+           measure(NAP, AT_ONCE, CHELA_SANDBOX_OFF));
     chela_runtime_close(b.rt);
     chela_free(b.sandbox);
     rmdir(b.dir);

@@ -138,7 +138,7 @@ static chela_runtime *new_runtime(const char *url, chela_store **store) {
         return rt;
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
     check(chela_store_open(url, &opts, store, &err), &err);
-    check(chela_runtime_store(rt, *store, NULL, &err), &err);
+    check(chela_runtime_store(rt, *store, CHELA_DURABILITY_DEFAULT, &err), &err);
     return rt;
 }
 
@@ -149,8 +149,9 @@ static void on_event(const struct chela_event *ev, void *user) {
     (void)user;
     if (ev->type == CHELA_EV_TURN_END && nturns < (long)(sizeof(turn_times) / sizeof(double)))
         turn_times[nturns++] = wall_us();
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0)
-        fprintf(stderr, "store: %s %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
+    if (ev->type == CHELA_EV_RUN_END && ev->end.status != CHELA_STATUS_DONE)
+        fprintf(stderr, "store: %s %.*s\n", chela_reason_name(ev->end.reason), (int)ev->end.error.n,
+                ev->end.error.p);
 }
 
 static int turns(const char *url, long n, enum chela_effect effect) {
@@ -241,7 +242,8 @@ static int open_long(const char *url, long n) {
     printf("messages=%ld open_ms=%.1f open_cpu_ms=%.1f first_answer_ms=%.1f "
            "first_answer_cpu_ms=%.1f status=%s\n",
            n, (opened - wall) / 1e3, (cpu_opened - cpu) / 1e3, (over - opened) / 1e3,
-           (cpu_over - cpu_opened) / 1e3, chela_run_status(run));
+           (cpu_over - cpu_opened) / 1e3,
+           chela_status_name(chela_run_status(run)));
     chela_run_free(run);
     chela_runtime_close(rt);
     chela_store_close(store);

@@ -62,8 +62,9 @@ static int look(chela_call *call, void *user) {
 
 static void on_event(const struct chela_event *ev, void *user) {
     (void)user;
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0) {
-        fprintf(stderr, "turn: %s: %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
+    if (ev->type == CHELA_EV_RUN_END && ev->end.status != CHELA_STATUS_DONE) {
+        fprintf(stderr, "turn: %s: %.*s\n", chela_reason_name(ev->end.reason), (int)ev->end.error.n,
+                ev->end.error.p);
         exit(1);
     }
     if (ev->type == CHELA_EV_COMPACTION) {

@@ -58,7 +58,7 @@ static int converse(chela_session *session, const char *prompt, struct chela_err
     if (rc < 0)
         return rc;
     chela_run_wait(run);
-    while (rc == 0 && strcmp(chela_run_reason(run), "approval_required") == 0) {
+    while (rc == 0 && chela_run_reason(run) == CHELA_REASON_APPROVAL) {
         rc = ask_person(session, &request, err);
         if (rc == 0)
             rc = chela_run_resume(session, &how, NULL, err);

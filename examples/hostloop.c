@@ -41,12 +41,12 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct app *app = (struct app *)user;
     if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED) {
         snprintf(app->call_id, sizeof(app->call_id), "%.*s", (int)ev->call.id.n, ev->call.id.p);
-    } else if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "paused") == 0) {
+    } else if (ev->type == CHELA_EV_RUN_END && ev->end.status == CHELA_STATUS_PAUSED) {
         fprintf(stderr, "waiting for the user\n");
         uv_timer_start(&app->user, user_answered, 50, 0);
     } else if (ev->type == CHELA_EV_RUN_END) {
         printf("%.*s\n", (int)ev->end.text.n, ev->end.text.p);
-        app->rc = strcmp(ev->end.status, "done") == 0 ? 0 : 1;
+        app->rc = ev->end.status == CHELA_STATUS_DONE ? 0 : 1;
         uv_close((uv_handle_t *)&app->user, on_runtime_no_longer_needed);
     }
 }

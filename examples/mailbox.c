@@ -107,7 +107,7 @@ static int send_again(const struct chela_store_item *item, void *user) {
 
 static int go_on(struct bot *bot, struct chela_error *err) {
     int rc = chela_session_wait(bot->chat, err);
-    if (rc == 0 && strcmp(chela_session_status(bot->chat), "running") == 0)
+    if (rc == 0 && chela_session_status(bot->chat) == CHELA_SESSION_RUNNING)
         rc = chela_run_resume(bot->chat, NULL, NULL, err);
     else if (rc == 0)
         chela_session_send(bot->chat, NULL, 0, NULL, NULL); /* what waits, if anything */
@@ -137,7 +137,7 @@ static int open_bot(struct bot *bot, struct chela_error *err) {
 
     int rc = chela_store_open("sqlite:./mailbox.db", NULL, &bot->store, err);
     if (rc == 0)
-        rc = chela_runtime_store(bot->rt, bot->store, "full", err);
+        rc = chela_runtime_store(bot->rt, bot->store, CHELA_DURABILITY_FULL, err);
     if (rc == 0)
         rc = chela_agent_new(bot->rt, &opts, &agent, err);
     if (rc == 0)

@@ -23,7 +23,7 @@ static void show(const struct chela_event *ev, void *user) {
         printf("step: %.*s %.*s\n", (int)ev->call.name.n, ev->call.name.p,
                (int)ev->call.arguments.n, ev->call.arguments.p);
     else if (ev->type == CHELA_EV_REFLECTION)
-        printf("judged: %s\n", ev->reflection.action);
+        printf("judged: %s\n", chela_judgement_name(ev->reflection.action));
     else if (ev->type == CHELA_EV_RUN_END)
         printf("%.*s\n", (int)ev->end.text.n, ev->end.text.p);
 }
@@ -35,7 +35,7 @@ int main(void) {
     chela_session *session;
     chela_run *run;
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-            .model = getenv("CHELA_MODEL"), .tools = "calculate", .mode = "plan");
+            .model = getenv("CHELA_MODEL"), .tools = "calculate", .mode = CHELA_MODE_PLAN);
     const char *ask = "How many live in Lima and Berlin together?";
     const char *schema = "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}},"
                          "\"required\":[\"city\"]}";

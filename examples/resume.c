@@ -27,7 +27,7 @@ static int converse(chela_session *session, struct chela_error *err) {
     int rc = chela_session_wait(session, err);
     if (rc < 0)
         return rc;
-    if (strcmp(chela_session_status(session), "running") == 0)
+    if (chela_session_status(session) == CHELA_SESSION_RUNNING)
         rc = chela_run_resume(session, NULL, &run, err);
     else
         rc = chela_run_start(session, prompt, strlen(prompt), NULL, &run, err);
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         goto out;
     rc = chela_store_open("sqlite:./resume.db", NULL, &store, &err);
     if (rc == 0)
-        rc = chela_runtime_store(rt, store, "full", &err);
+        rc = chela_runtime_store(rt, store, CHELA_DURABILITY_FULL, &err);
     if (rc == 0)
         rc = chela_agent_new(rt, &opts, &agent, &err);
     if (rc == 0)

@@ -25,8 +25,8 @@ static void on_event(const struct chela_event *ev, void *user) {
                 ev->result.is_error ? "failed" : "ok", ev->result.content.n);
         break;
     case CHELA_EV_RUN_END:
-        fprintf(stderr, "\n%s (%s), %u turns, %u tool calls\n", ev->end.status, ev->end.reason,
-                ev->end.turns, ev->end.tool_calls);
+        fprintf(stderr, "\n%s (%s), %u turns, %u tool calls\n", chela_status_name(ev->end.status),
+                chela_reason_name(ev->end.reason), ev->end.turns, ev->end.tool_calls);
         break;
     default:
         break;
@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
         return fail(rt, &err);
     pthread_create(&watcher, NULL, wait_for_interrupt, run);
     chela_run_wait(run);
-    int rc = strcmp(chela_run_status(run), "done") == 0 ? 0 : 1;
+    int rc = chela_run_status(run) == CHELA_STATUS_DONE ? 0 : 1;
     pthread_kill(watcher, SIGINT); /* wake it: cancelling a run that is over does nothing */
     pthread_join(watcher, NULL);
     chela_run_free(run);

@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     chela_agent *agent;
     /* "auto" agrees to every order; approval.c asks a person. */
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = getenv("CHELA_MODEL"), .approve = "auto");
+        CHELA_AGENT_OPTS(.model = getenv("CHELA_MODEL"), .approve = CHELA_APPROVE_AUTO);
 
     int rc = chela_runtime_new(NULL, &rt, &err);
     if (rc == 0)

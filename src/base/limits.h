@@ -53,6 +53,7 @@
 #define CH_LIMIT_EVENT_MESSAGE (24 * CH_MB) /* one message of a binary event stream */
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* headers of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256    /* header lines of a response */
+#define CH_LIMIT_CHUNK_EXTRA (16 * CH_KB) /* chunk extensions and trailers of one message */
 #define CH_LIMIT_HTTP_INTERIM 16          /* 1xx responses before the final one */
 #define CH_LIMIT_WS_MESSAGE (4 * CH_MB)   /* one WebSocket message */
 #define CH_LIMIT_WS_QUEUE (4 * CH_MB)     /* data waiting to be sent on a WebSocket */
@@ -72,22 +73,28 @@
 #define CH_LIMIT_CLIENTS 12000            /* connections to the server */
 #define CH_LIMIT_CLIENTS_UNKNOWN 1024     /* connections without a request in progress */
 #define CH_LIMIT_CLIENTS_ADDRESS 256      /* connections of one address without a valid request */
+#define CH_LIMIT_BODIES_UNKNOWN (64 * CH_MB) /* buffered bodies of all clients without a token */
 #define CH_LIMIT_CLIENT_BUFFER CH_MB      /* unsent stream data of a slow reader */
 #define CH_LIMIT_CLIENT_LINGER_MS 2000    /* time to read the answer before the server closes */
 #define CH_LIMIT_CLIENT_STALL_MS 30000    /* time without taking a byte of the answer */
 #define CH_LIMIT_H2_STREAMS 100           /* open HTTP/2 streams of one connection */
 #define CH_LIMIT_H2_TABLE 4096            /* HTTP/2 header compression table, in bytes */
 #define CH_LIMIT_H2_CONTINUATIONS 8       /* CONTINUATION frames of one header block */
-#define CH_LIMIT_H2_BLOCK (64 * CH_KB)    /* one compressed header block */
+#define CH_LIMIT_H2_BLOCK (64 * CH_KB)    /* one HTTP/2 header block, compressed or decoded */
+#define CH_LIMIT_H2_DECODED CH_MB         /* decoded headers of requests not yet answered */
+#define CH_LIMIT_H2_DECODED_S (256 * CH_KB) /* further such bytes per second */
+#define CH_LIMIT_H2_DECODED_ANSWER (4 * CH_KB) /* further such bytes for each complete answer */
 #define CH_LIMIT_H2_UNANSWERED 300        /* requests that begin and are not answered completely */
 #define CH_LIMIT_H2_UNANSWERED_S 20       /* further such requests per second */
 #define CH_LIMIT_H2_CONTROL 1000          /* control frames that belong to no request or body */
 #define CH_LIMIT_H2_CONTROL_S 100         /* further control frames per second */
+#define CH_LIMIT_H2_TINY CH_KB            /* smaller pieces of an answer earn no control frames */
 #define CH_LIMIT_H2_REFUSED 100           /* requests of an unauthenticated client */
 #define CH_LIMIT_H2_WINDOW (256 * CH_KB)  /* receive window of one body */
 #define CH_LIMIT_H2_WINDOWS CH_MB         /* receive window of one connection */
 #define CH_LIMIT_H2_BODIES (64 * CH_MB)   /* buffered bodies of one connection */
 #define CH_LIMIT_H2_BUFFER (8 * CH_MB)    /* unsent answers of one connection */
+#define CH_LIMIT_H2_BUFFER_UNKNOWN (256 * CH_KB) /* the same of a client without a token */
 #define CH_LIMIT_H2_AHEAD (64 * CH_KB)    /* frames written ahead of the kernel */
 
 /* model */

@@ -56,7 +56,7 @@ char *ch_strndup(const char *s, size_t n) {
 }
 
 char *ch_strdup(const char *s) {
-    return ch_strndup(s, strlen(s));
+    return s ? ch_strndup(s, strlen(s)) : NULL;
 }
 
 char **ch_strings_dup(const char *const *list) {

@@ -24,7 +24,7 @@ void *ch_malloc(size_t n); /* not zeroed */
 void *ch_realloc(void *p, size_t n);
 void ch_free(void *p);
 char *ch_strndup(const char *s, size_t n);
-char *ch_strdup(const char *s);
+char *ch_strdup(const char *s); /* NULL gives NULL */
 void *ch_memdup(const void *p, size_t n);
 
 /* Arrays of strings that end with NULL. The copy of a NULL array is an empty

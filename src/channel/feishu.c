@@ -297,7 +297,7 @@ const char *ch_feishu_base(const char *domain) {
 }
 
 static bool feishu_is_line(const struct chela_channel_opts *o) {
-    return o->mode && strcmp(o->mode, "websocket") == 0;
+    return o->mode == CHELA_TRANSPORT_WEBSOCKET;
 }
 
 static int feishu_check(const struct chela_channel_opts *o, struct chela_error *err) {

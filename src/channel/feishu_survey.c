@@ -6,7 +6,8 @@
  * Blocks; changes nothing. */
 #include "channel/feishu_survey.h"
 
-#include "agent/provider/server_query.h"
+#include "agent/handle/runtime.h"
+#include "model/provider/server_query.h"
 #include "channel/channels.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
@@ -44,8 +45,9 @@ static int64_t feishu_survey_ask(const struct survey *s, const char *path, const
         .nheaders = n,
         .body = body,
         .nbody = body != NULL,
-        .timeouts = {CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS}};
-    int rc = ch_inquire(s->rt, &req, &answer, &err);
+        .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
+                     CH_SERVER_QUERY_MS}};
+    int rc = ch_server_query(&s->rt->providers, &req, &answer, &err);
     struct ch_sv text = ch_arena_sv(s->arena, ch_buf_sv(&answer));
     const struct ch_json *code = NULL;
     if (text.n && ch_json_parse(s->arena, text, CH_JSON_REPLACE, out, NULL, NULL) == 0)
@@ -105,11 +107,11 @@ static bool look_at_bot(const struct survey *s) {
 /* --- permissions */
 
 static bool takes_direct(const struct chela_channel_opts *o) {
-    return !o->dm_policy || strcmp(o->dm_policy, "off") != 0;
+    return o->dm_policy != CHELA_ACCESS_OFF;
 }
 
 static bool takes_groups(const struct chela_channel_opts *o) {
-    return !o->group_policy || strcmp(o->group_policy, "off") != 0;
+    return o->group_policy != CHELA_ACCESS_OFF;
 }
 
 static bool takes_mentions(const struct chela_channel_opts *o) {

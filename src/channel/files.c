@@ -210,7 +210,7 @@ void ch_filing_drop(struct ch_filing *f) {
     f->in = NULL;
 }
 
-void ch_pictures_fit(struct ch_arrival *in, struct ch_shown held, struct ch_arena *a) {
+void ch_pictures_fit(struct ch_arrival *in, struct ch_media_total held, struct ch_arena *a) {
     size_t fit = 0;
     for (size_t i = 0; i < in->nmedia; i++) {
         size_t bytes = (in->media[i].len + 2) / 3 * 4;

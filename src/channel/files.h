@@ -31,6 +31,6 @@ void ch_filing_drop(struct ch_filing *f); /* done is not called after this */
 /* Drop images that exceed the limits of a session which already holds `held`; the text, in
  * a, reports it. A service rejects a request with too many images and all later requests of
  * the session, because images stay in the history. */
-void ch_pictures_fit(struct ch_arrival *in, struct ch_shown held, struct ch_arena *a);
+void ch_pictures_fit(struct ch_arrival *in, struct ch_media_total held, struct ch_arena *a);
 
 #endif

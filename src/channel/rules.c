@@ -1,17 +1,25 @@
 /* rules.c -- see rules.h. */
 #include "channel/rules.h"
 
-static enum ch_welcome policy(const char *word) {
-    return !word || strcmp(word, "allowlist") == 0 ? CH_WELCOME_LISTED
-           : strcmp(word, "open") == 0             ? CH_WELCOME_OPEN
-           : strcmp(word, "pairing") == 0          ? CH_WELCOME_PAIRING
-                                                   : CH_WELCOME_OFF;
+static enum ch_welcome policy(enum chela_access access) {
+    switch (access) {
+    case CHELA_ACCESS_DEFAULT:
+    case CHELA_ACCESS_ALLOWLIST:
+        return CH_WELCOME_LISTED;
+    case CHELA_ACCESS_OPEN:
+        return CH_WELCOME_OPEN;
+    case CHELA_ACCESS_PAIRING:
+        return CH_WELCOME_PAIRING;
+    case CHELA_ACCESS_OFF:
+        break;
+    }
+    return CH_WELCOME_OFF;
 }
 
-static enum ch_sharing scope(const char *word) {
-    return !word || strcmp(word, "topic") == 0 ? CH_BY_TOPIC
-           : strcmp(word, "sender") == 0       ? CH_BY_SENDER
-                                               : CH_BY_CHAT;
+static enum ch_sharing scope(enum chela_group_session shared) {
+    return shared == CHELA_GROUP_SESSION_CHAT     ? CH_BY_CHAT
+           : shared == CHELA_GROUP_SESSION_SENDER ? CH_BY_SENDER
+                                                  : CH_BY_TOPIC;
 }
 
 void ch_rules_init(struct ch_rules *r, const struct chela_channel_opts *o) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/handle/agent_options.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -31,6 +32,7 @@ static char *directory_of(const char *file) {
 int chela_config_open(const char *path, const struct chela_config_opts *opts, chela_config **out,
                       struct chela_error *err) {
     CH_BUF_AUTO text = {0};
+    *out = NULL;
     struct chela_config_opts own;
     int rc = CH_OPTS_READ(chela_config_opts, &own, opts, err);
     if (rc == 0)
@@ -177,26 +179,6 @@ static int find_agent(const chela_config *cfg, const char *id, const struct ch_c
                    n ? "known: " : "it defines none", ch_buf_str(&known));
 }
 
-static enum chela_permission permission_of(const char *word) {
-    return !word || strcmp(word, "admin") == 0 ? CHELA_PERM_ADMIN
-           : strcmp(word, "write") == 0        ? CHELA_PERM_WRITE
-                                               : CHELA_PERM_READ;
-}
-
-static enum chela_reasoning reasoning_of(const char *word) {
-    static const char *const words[] = {"", "off", "low", "medium", "high"};
-    for (size_t i = 1; word && i < CH_LEN(words); i++)
-        if (strcmp(words[i], word) == 0)
-            return (enum chela_reasoning)i;
-    return CHELA_REASONING_DEFAULT;
-}
-
-static enum chela_cache config_cache_of(const char *word) {
-    return !word || strcmp(word, "5m") == 0 ? CHELA_CACHE_SHORT
-           : strcmp(word, "1h") == 0        ? CHELA_CACHE_LONG
-                                            : CHELA_CACHE_OFF;
-}
-
 /* No limit (negative) becomes the limit of a whole answer. */
 static int64_t config_patience(int64_t ms) {
     return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
@@ -239,6 +221,9 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
+/* The value of a word, which the table of options has checked; NULL: 0. */
+#define CHOICE(set, word) ch_choice_of(CHELA_CHOICE_##set, word)
+
 #define FILL(member, value)      \
     do {                         \
         if (!o->member)          \
@@ -265,20 +250,10 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
     FILL(unknown_tools, EITHER(a, d, unknown_tools));
 }
 
-/* The position of a word in a NULL-terminated list; 0 if absent. */
-static int config_place_of(const char *word, const char *const *words) {
-    for (int i = 0; word && words[i]; i++)
-        if (strcmp(words[i], word) == 0)
-            return i;
-    return 0;
-}
-
 static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a,
                        const struct ch_conf_agent *d) {
-    static const char *const modes[] = {"steer", "follow_up", "collect", "interrupt", NULL};
-    static const char *const overflows[] = {"refuse", "drop_oldest", NULL};
-    FILL(mode, (enum chela_queue_mode)config_place_of(EITHER(a, d, queue_mode), modes));
-    FILL(overflow, (enum chela_overflow)config_place_of(EITHER(a, d, queue_overflow), overflows));
+    FILL(mode, CHOICE(QUEUE_MODE, EITHER(a, d, queue_mode)));
+    FILL(overflow, CHOICE(OVERFLOW, EITHER(a, d, queue_overflow)));
     FILL(cap, (unsigned)EITHER(a, d, queue_cap));
     FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
 }
@@ -315,7 +290,8 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     l->memory = config_bytes_of(c->limits.memory);
     l->file_size = config_bytes_of(c->limits.file_size);
     l->tmp = config_bytes_of(c->limits.tmp);
-    *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = c->mode, .network = c->network,
+    *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = CHOICE(SANDBOX_MODE, c->mode),
+                                                       .network = CHOICE(NETWORK, c->network),
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,
@@ -332,11 +308,12 @@ static const struct chela_policy *const *policies_of(const chela_config *cfg) {
     struct chela_policy *all = ch_arena_alloc(cfg->arena, n * sizeof(*all));
     const struct chela_policy **list = ch_arena_zalloc(cfg->arena, (n + 1) * sizeof(*list));
     for (size_t i = 0; i < n; i++) {
-        all[i] = (struct chela_policy)CHELA_POLICY(.id = c[i].item.name, .channel = c[i].channel,
-                                                   .senders = c[i].senders, .except = c[i].except,
-                                                   .allow = c[i].allow, .deny = c[i].deny,
-                                                   .permission = permission_of(c[i].permission),
-                                                   .approve = c[i].approve);
+        all[i] =
+            (struct chela_policy)CHELA_POLICY(.id = c[i].item.name, .channel = c[i].channel,
+                                              .senders = c[i].senders, .except = c[i].except,
+                                              .allow = c[i].allow, .deny = c[i].deny,
+                                              .permission = CHOICE(PERMISSION, c[i].permission),
+                                              .approve = CHOICE(APPROVE, c[i].approve));
         list[i] = &all[i];
     }
     return list;
@@ -393,7 +370,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(team.max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(team.max_children, (unsigned)EITHER(a, d, max_children));
     FILL(prompt.skills, EITHER(a, d, skills));
-    FILL(prompt.style, EITHER(a, d, prompt));
+    FILL(prompt.style, CHOICE(PROMPT_STYLE, EITHER(a, d, prompt)));
     FILL(prompt.project_files, EITHER(a, d, project_files));
     FILL(prompt.project_file_max, (size_t)EITHER(a, d, file_bytes));
     FILL(prompt.project_files_max, (size_t)EITHER(a, d, files_bytes));
@@ -403,36 +380,36 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
     FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
-    FILL(permission, permission_of(EITHER(a, d, permission)));
+    FILL(permission, CHOICE(PERMISSION, EITHER(a, d, permission)));
     FILL(approvals.tools, cfg->conf.approvals.levels);
     FILL(approvals.calls, cfg->conf.approvals.rules);
     FILL(approvals.policies, policies_of(cfg));
     FILL(tool_choice, EITHER(a, d, choice));
-    FILL(mode, EITHER(a, d, mode));
-    FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
+    FILL(mode, CHOICE(MODE, EITHER(a, d, mode)));
+    FILL(reasoning, CHOICE(REASONING, EITHER(a, d, reasoning)));
     FILL(max_output_tokens, EITHER(a, d, max_output_tokens));
     FILL(temperature, EITHER(a, d, temperature));
     FILL(request.top_p, EITHER(a, d, top_p));
     FILL(request.top_k, EITHER(a, d, top_k));
     FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(request.stop, EITHER(a, d, stop));
-    FILL(request.cache, config_cache_of(EITHER(a, d, cache)));
+    FILL(request.cache, CHOICE(CACHE, EITHER(a, d, cache)));
     FILL(request.strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
-    FILL(compaction.mode, EITHER(a, d, compaction));
+    FILL(compaction.mode, CHOICE(COMPACTION, EITHER(a, d, compaction)));
     FILL(compaction.model, EITHER(a, d, compaction_model));
-    FILL(request.output_by, EITHER(a, d, output_by));
+    FILL(request.output_by, CHOICE(OUTPUT_BY, EITHER(a, d, output_by)));
     FILL(request.max_retries, (int)EITHER(a, d, retries));
     FILL(request.idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
     FILL(request.connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
     FILL(request.first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
-    FILL(toolset.selection, EITHER(a, d, selection));
+    FILL(toolset.selection, CHOICE(SELECTION, EITHER(a, d, selection)));
     FILL(toolset.selection_size, (unsigned)EITHER(a, d, selection_size));
     FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
     FILL(limits.sum_up, EITHER(a, d, sum_up));
-    FILL(planning.reflection, EITHER(a, d, reflection));
+    FILL(planning.reflection, CHOICE(REFLECTION, EITHER(a, d, reflection)));
     FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
     FILL(planning.review_plan, EITHER(a, d, review_plan));
     FILL(planning.router, EITHER(a, d, router));
@@ -538,11 +515,14 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
     const struct ch_conf_feishu *f = &c->feishu;
     if (!f->app_id)
         return false;
-    *out = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(
-        .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
-        .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
-        .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
-        .mode = f->mode, .owners = f->owners, .streaming = f->streaming);
+    *out = (struct chela_channel_opts)
+        CHELA_CHANNEL_OPTS(.name = "feishu", .agent = f->agent, .account = f->app_id,
+                           .domain = f->domain, .dm_policy = CHOICE(ACCESS, f->dm_policy),
+                           .group_policy = CHOICE(ACCESS, f->group_policy),
+                           .allow_from = f->allow_from, .groups = f->groups, .unasked = f->unasked,
+                           .group_session = CHOICE(GROUP_SESSION, f->group_session),
+                           .mode = CHOICE(TRANSPORT, f->mode), .owners = f->owners,
+                           .streaming = f->streaming);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
     *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
         .secret = f->secret_file  ? NULL
@@ -560,10 +540,13 @@ static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts 
     const struct ch_conf_telegram *t = &c->telegram;
     if (!t->token_env && !t->token_file)
         return false;
-    *out = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(
-        .name = "telegram", .agent = t->agent, .domain = t->domain, .dm_policy = t->dm_policy,
-        .group_policy = t->group_policy, .allow_from = t->allow_from, .groups = t->groups,
-        .unasked = t->unasked, .group_session = t->group_session, .owners = t->owners);
+    *out = (struct chela_channel_opts)
+        CHELA_CHANNEL_OPTS(.name = "telegram", .agent = t->agent, .domain = t->domain,
+                           .dm_policy = CHOICE(ACCESS, t->dm_policy),
+                           .group_policy = CHOICE(ACCESS, t->group_policy),
+                           .allow_from = t->allow_from, .groups = t->groups, .unasked = t->unasked,
+                           .group_session = CHOICE(GROUP_SESSION, t->group_session),
+                           .owners = t->owners);
     *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
         .secret = t->token_file ? NULL : t->token_env);
     return true;
@@ -597,7 +580,7 @@ static int read_secret(const chela_config *cfg, const char *path, const char **o
 static int read_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
                         struct chela_error *err) {
     const struct ch_conf_feishu *f = &cfg->conf.feishu;
-    bool called = !channel->mode || strcmp(channel->mode, "webhook") == 0;
+    bool called = channel->mode != CHELA_TRANSPORT_WEBSOCKET;
     if (strcmp(channel->name, "feishu") != 0)
         return read_secret(cfg, cfg->conf.telegram.token_file, &channel->secret, err);
     int rc = read_secret(cfg, f->secret_file, &channel->secret, err);
@@ -657,23 +640,17 @@ const char *chela_config_store(const chela_config *cfg) {
     return ch_arena_printf(cfg->arena, "%s%s", scheme.p, path);
 }
 
-const char *chela_config_durability(const chela_config *cfg) {
-    return cfg->conf.durability;
+enum chela_durability chela_config_durability(const chela_config *cfg) {
+    return CHOICE(DURABILITY, cfg->conf.durability);
 }
 
 /* --- tools --------------------------------------------------------------------- */
-
-static enum chela_effect effect_of(const char *word) {
-    return !word || strcmp(word, "once") == 0 ? CHELA_EFFECT_ONCE
-           : strcmp(word, "keyed") == 0       ? CHELA_EFFECT_KEYED
-                                              : CHELA_EFFECT_READ;
-}
 
 static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
                            struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
-        .effect = effect_of(t->effect), .permission = permission_of(t->permission),
+        .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
         .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0, .timeout_ms = t->timeout_ms);
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);

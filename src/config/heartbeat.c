@@ -1,5 +1,6 @@
 /* heartbeat.c -- the heartbeat settings of an agent. Settings that the agent
  * lacks come from agents.defaults, then from chela's own defaults. */
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -69,8 +70,8 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *agent
     *o = (struct chela_heartbeat_opts)CHELA_HEARTBEAT_OPTS(
         .group = willing_of(cfg, CHELA_CHAT_GROUP, &a->group, &d->group),
         .direct = willing_of(cfg, CHELA_CHAT_DIRECT, &a->direct, &d->direct));
-    o->protocol = EITHER(a, d, protocol);
-    o->busy = EITHER(a, d, busy);
+    o->protocol = ch_choice_of(CHELA_CHOICE_PROTOCOL, EITHER(a, d, protocol));
+    o->busy = ch_choice_of(CHELA_CHOICE_BUSY, EITHER(a, d, busy));
     o->opinion = EITHER(a, d, opinion);
     o->beats = (unsigned)EITHER(a, d, beats);
     o->history = (unsigned)EITHER(a, d, history);

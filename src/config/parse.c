@@ -383,9 +383,14 @@ static bool lists_none(const char *const *list) {
     return !list || !*list;
 }
 
+/* Who is answered in a channel; lists are NULL-terminated. */
+struct audience {
+    const char *dm_policy, *group_policy;
+    const char *const *allow_from, *const *groups, *const *owners;
+};
+
 /* Warn if neither a direct message nor a group would be answered. */
-static void check_channel(struct ch_cfg_parser *p, const char *name,
-                          const struct chela_channel_opts *c) {
+static void check_channel(struct ch_cfg_parser *p, const char *name, const struct audience *c) {
     bool direct = !is_word(c->dm_policy, "off") &&
                   (is_word(c->dm_policy, "open") || is_word(c->dm_policy, "pairing") ||
                    !lists_none(c->allow_from) || !lists_none(c->owners));
@@ -405,18 +410,12 @@ static void check_channels(struct ch_cfg_parser *p) {
     const struct ch_conf_telegram *t = &p->cfg->conf.telegram;
     if (f->app_id)
         check_channel(p, "feishu",
-                      &(struct chela_channel_opts){.dm_policy = f->dm_policy,
-                                                   .group_policy = f->group_policy,
-                                                   .allow_from = f->allow_from,
-                                                   .groups = f->groups,
-                                                   .owners = f->owners});
+                      &(struct audience){f->dm_policy, f->group_policy, f->allow_from, f->groups,
+                                         f->owners});
     if (t->token_env || t->token_file)
         check_channel(p, "telegram",
-                      &(struct chela_channel_opts){.dm_policy = t->dm_policy,
-                                                   .group_policy = t->group_policy,
-                                                   .allow_from = t->allow_from,
-                                                   .groups = t->groups,
-                                                   .owners = t->owners});
+                      &(struct audience){t->dm_policy, t->group_policy, t->allow_from, t->groups,
+                                         t->owners});
 }
 
 /* --- the whole file ------------------------------------------------------------- */

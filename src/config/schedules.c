@@ -1,5 +1,6 @@
 /* schedules.c -- scheduled runs of the configuration: its schedules, and the
  * agents that wake up by themselves. */
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -14,13 +15,17 @@ static int64_t none_if_negative(int64_t n) {
 
 static void config_schedules_describe(const struct ch_conf_schedule *c,
                                       struct chela_schedule *out) {
-    *out = (struct chela_schedule)CHELA_SCHEDULE(
-        .name = c->item.name, .when = c->when, .timezone = c->timezone, .agent = c->agent,
-        .session = c->session, .prompt = c->prompt, .missed = c->missed,
-        .quiet_hours = c->quiet_hours, .fresh = c->fresh,
-        .cost_budget_usd = CH_MAX(c->cost_usd, 0.0), .max_turns = none_if_negative(c->max_turns),
-        .timeout_ms = none_if_negative(c->timeout_ms),
-        .max_runs_per_day = none_if_negative(c->max_per_day));
+    *out =
+        (struct chela_schedule)CHELA_SCHEDULE(.name = c->item.name, .when = c->when,
+                                              .timezone = c->timezone, .agent = c->agent,
+                                              .session = c->session, .prompt = c->prompt,
+                                              .missed =
+                                                  ch_choice_of(CHELA_CHOICE_MISSED, c->missed),
+                                              .quiet_hours = c->quiet_hours, .fresh = c->fresh,
+                                              .cost_budget_usd = CH_MAX(c->cost_usd, 0.0),
+                                              .max_turns = none_if_negative(c->max_turns),
+                                              .timeout_ms = none_if_negative(c->timeout_ms),
+                                              .max_runs_per_day = none_if_negative(c->max_per_day));
 }
 
 /* The wake schedule of an agent; false if it has none. Missed wakes are
@@ -37,7 +42,7 @@ static bool wakes(const chela_config *cfg, const struct ch_conf_agent *agent,
         .when = ch_arena_printf(cfg->arena, "every %s", every), .agent = agent->item.name,
         .wake_file = file ? file : WAKE_FILE, .session = EITHER(a, d, session),
         .timezone = EITHER(a, d, timezone), .quiet_hours = EITHER(a, d, quiet_hours),
-        .missed = "skip",
+        .missed = CHELA_MISSED_SKIP,
         .cost_budget_usd = CH_MAX(a->cost_usd != 0 ? a->cost_usd : d->cost_usd, 0.0),
         .max_runs_per_day = none_if_negative(EITHER(a, d, max_per_day)));
     return true;

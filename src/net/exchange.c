@@ -25,11 +25,17 @@ void ch_exchange_init(struct ch_exchange *x, struct ch_client *c,
     ch_inbound_init(&x->in);
 }
 
+static void release_request(struct ch_exchange *x) {
+    x->client->server->bodies -= x->charged;
+    x->charged = 0;
+    ch_inbound_release(&x->in);
+}
+
 void ch_exchange_release(struct ch_exchange *x) {
     x->phase = CH_CLOSED;
     ch_timer_stop(exchange_loop_of(x), &x->deadline);
     ch_task_cancel(exchange_loop_of(x), &x->next);
-    ch_inbound_release(&x->in);
+    release_request(x);
     ch_buf_release(&x->headers);
 }
 
@@ -53,6 +59,10 @@ void ch_exchange_leave_soon(struct ch_exchange *x) {
 
 void ch_exchange_wait(struct ch_exchange *x, int64_t ms) {
     ch_timer_start(exchange_loop_of(x), &x->deadline, ms, exchange_on_deadline);
+}
+
+void ch_exchange_trust(struct ch_exchange *x) {
+    x->client->trusted = true;
 }
 
 /* --- answer */
@@ -82,7 +92,7 @@ void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, st
 
 static void exchange_begin_stream(struct ch_exchange *x) {
     x->phase = CH_STREAM;
-    ch_inbound_release(&x->in);
+    release_request(x);
     ch_buf_release(&x->headers);
 }
 
@@ -133,7 +143,7 @@ void ch_exchange_answered(struct ch_exchange *x) {
     x->gone = NULL;
     x->heard = NULL;
     x->phase = CH_ANSWER;
-    ch_inbound_release(&x->in);
+    release_request(x);
 }
 
 void ch_exchange_expel(struct ch_exchange *x) {
@@ -158,7 +168,7 @@ void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
 
 static void exchange_on_deadline(struct ch_timer *t) {
     struct ch_exchange *x = CH_CONTAINER(t, struct ch_exchange, deadline);
-    bool began = x->in.text.n > 0;
+    bool began = ch_inbound_has_begun(&x->in);
     if (x->left || x->phase == CH_CLOSED)
         return;
     if ((x->phase == CH_READ_HEAD && began) || x->phase == CH_READ_BODY)
@@ -176,10 +186,19 @@ void ch_exchange_show_head(struct ch_exchange *x) {
     s->opts.head(x, s->opts.user);
     if (x->phase != CH_READ_BODY)
         return;
-    x->client->trusted = true;
     ch_server_known(x->client);
     if (ch_sv_eq_nocase(expect, CH_SV("100-continue")))
         x->carrier->proceed(x);
+}
+
+void ch_exchange_charge_body(struct ch_exchange *x) {
+    struct ch_server *s = x->client->server;
+    if (x->client->trusted || x->in.refused)
+        return;
+    s->bodies += x->in.body.n - x->charged;
+    x->charged = x->in.body.n;
+    if (s->bodies > CH_LIMIT_BODIES_UNKNOWN)
+        ch_inbound_refuse(&x->in, 503, "too many request bodies at once");
 }
 
 void ch_exchange_show_request(struct ch_exchange *x) {

@@ -25,6 +25,7 @@ struct ch_server {
     struct ch_list clients; /* all */
     struct ch_list unknown; /* clients without a request in progress; oldest first */
     size_t nclients, nunknown;
+    size_t bodies; /* buffered bytes of the bodies of clients that are not trusted */
     size_t room; /* maximum number of clients */
     bool draining, closed;
     unsigned handles; /* handles that libuv has not closed yet */
@@ -46,7 +47,7 @@ struct ch_client {
     struct ch_link link, waiting; /* links in clients and in unknown */
     struct ch_wire wire;
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
-    bool trusted;           /* the owner has accepted a request of this client */
+    bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
     unsigned char from[16]; /* peer address; IPv4 mapped into IPv6 */
 };
 
@@ -79,6 +80,7 @@ struct ch_exchange {
     /* Receives the bytes after an upgrade; NULL: not upgraded. */
     void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user);
     void *hearer;
+    size_t charged; /* bytes of the body that count in server->bodies */
     bool headless; /* a HEAD request: the answer has no body */
     bool left;     /* the client left or was dropped: `gone` is pending */
 };
@@ -91,6 +93,9 @@ void ch_exchange_wait(struct ch_exchange *x, int64_t ms);
  * the whole request. */
 void ch_exchange_show_head(struct ch_exchange *x);
 void ch_exchange_show_request(struct ch_exchange *x);
+/* More of the body was buffered: refuses the request (in.refused) if the bodies of unknown
+ * clients pass their bound. */
+void ch_exchange_charge_body(struct ch_exchange *x);
 /* Answer with an error instead of the owner. */
 void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why);
 void ch_exchange_answered(struct ch_exchange *x); /* the whole answer was written */

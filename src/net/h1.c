@@ -15,9 +15,11 @@ struct h1 {
     struct ch_buf ahead; /* pipelined bytes */
     bool keep, chunked;
     bool spoken; /* enough bytes came to know that this is HTTP/1.1 */
+    bool over;   /* the answer is complete, and waits for the client to take it */
 };
 
 static void h1_feed(struct h1 *h, struct ch_sv bytes);
+static void h1_go_on(struct ch_task *t);
 
 static struct h1 *of_client(struct ch_client *c) {
     return CH_CONTAINER(c, struct h1, client);
@@ -63,8 +65,13 @@ static size_t h1_lag(const struct ch_exchange *x) {
 
 static void h1_on_moved(struct ch_wire *w) {
     struct h1 *h = h1_of_wire(w);
-    if (h1_unsent(h) > 0)
+    bool slow = !h->client.trusted && ch_timer_armed(&h->x.deadline); /* one deadline for all */
+    if (h1_unsent(h) > 0 && !slow)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
+    else if (h1_unsent(h) > 0)
+        return;
+    else if (h->over)
+        h1_go_on(&h->x.next);
     else if (h->x.phase == CH_LAST_WORDS)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_LINGER_MS);
     else if (h->x.phase >= CH_ANSWER)
@@ -81,13 +88,41 @@ static void send_bytes(struct h1 *h, struct ch_sv bytes) {
 /* --- answers */
 
 static const char *status_text(int status) {
-    switch (status) {
-#define TEXT(code, name, text) \
-    case code:                 \
-        return #text;
-        HTTP_STATUS_MAP(TEXT)
-#undef TEXT
-    }
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {{101, "Switching Protocols"},
+                 {200, "OK"},
+                 {201, "Created"},
+                 {202, "Accepted"},
+                 {204, "No Content"},
+                 {304, "Not Modified"},
+                 {400, "Bad Request"},
+                 {401, "Unauthorized"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {406, "Not Acceptable"},
+                 {408, "Request Timeout"},
+                 {409, "Conflict"},
+                 {410, "Gone"},
+                 {413, "Content Too Large"},
+                 {414, "URI Too Long"},
+                 {415, "Unsupported Media Type"},
+                 {421, "Misdirected Request"},
+                 {422, "Unprocessable Content"},
+                 {426, "Upgrade Required"},
+                 {429, "Too Many Requests"},
+                 {431, "Request Header Fields Too Large"},
+                 {500, "Internal Server Error"},
+                 {501, "Not Implemented"},
+                 {502, "Bad Gateway"},
+                 {503, "Service Unavailable"},
+                 {504, "Gateway Timeout"},
+                 {505, "HTTP Version Not Supported"}};
+    for (size_t i = 0; i < CH_LEN(texts); i++)
+        if (texts[i].status == status)
+            return texts[i].text;
     return "Unknown";
 }
 
@@ -115,17 +150,22 @@ static void h1_linger(struct h1 *h) {
     ch_exchange_wait(&h->x, h1_unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS);
 }
 
-/* Read the next request, or end the connection. */
+/* Read the next request, or end the connection. A client that does not read its answer
+ * gets no further one: pipelined requests would otherwise pile up answers in memory. */
 static void h1_go_on(struct ch_task *t) {
     struct h1 *h = h1_of(CH_CONTAINER(t, struct ch_exchange, next));
+    h->over = false;
     if (!h->keep || h->client.server->draining) {
         h1_linger(h);
         return;
     }
+    if (h1_unsent(h) > 0) {
+        h->over = true; /* h1_on_moved comes back */
+        return;
+    }
     ch_inbound_init(&h->x.in);
     h->x.phase = CH_READ_HEAD;
-    if (h1_unsent(h) == 0)
-        ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_IDLE_MS);
+    ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_IDLE_MS);
     ch_server_unknown(&h->client);
     if (h->x.phase == CH_CLOSED)
         return;
@@ -228,11 +268,12 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
     struct ch_exchange *x = &h->x;
     size_t taken;
     while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
-        if (x->phase == CH_READ_HEAD && x->in.text.n == 0)
+        if (x->phase == CH_READ_HEAD && !ch_inbound_has_begun(&x->in))
             ch_exchange_wait(x, CH_LIMIT_INBOUND_HEAD_MS);
         enum ch_inbound_state state = ch_inbound_feed(&x->in, bytes, &taken);
         bytes = ch_sv(bytes.p + taken, bytes.n - taken);
-        if (state == CH_INBOUND_REFUSED) {
+        ch_exchange_charge_body(x);
+        if (x->in.refused) {
             h->keep = false;
             ch_exchange_refuse(x, x->in.refused, x->in.why);
             return;
@@ -301,7 +342,7 @@ static void h1_on_closed(struct ch_wire *w) {
 
 static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);
-    if (h->x.phase == CH_READ_HEAD && h->x.in.text.n == 0)
+    if (h->x.phase == CH_READ_HEAD && !ch_inbound_has_begun(&h->x.in))
         h1_drop_client(c);
 }
 

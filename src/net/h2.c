@@ -310,7 +310,8 @@ static void h2_answered(struct stream *s) {
 static void h2_respond_in_net(struct ch_exchange *x, int status, const char *type,
                               struct ch_sv body) {
     struct stream *s = h2_of(x);
-    if (s->h->answers > CH_LIMIT_H2_BUFFER) { /* the client reads nothing */
+    size_t most = x->client->trusted ? CH_LIMIT_H2_BUFFER : CH_LIMIT_H2_BUFFER_UNKNOWN;
+    if (s->h->answers > most) { /* the client reads nothing */
         ch_exchange_abort(x);
         return;
     }
@@ -422,6 +423,7 @@ static void h2_on_data(void *stream, const void *data, size_t n) {
     ch_h2_head_body(&s->head, ch_sv(data, n));
     s->h->bodies += n;
     s->held += n;
+    ch_exchange_charge_body(&s->x);
     if (s->h->bodies > CH_LIMIT_H2_BODIES)
         ch_inbound_refuse(&s->x.in, 503, "too many unprocessed body bytes on this connection");
     is_refused(s);
@@ -445,7 +447,7 @@ static size_t h2_on_pull(void *stream, void *out, size_t max, int *last) {
     s->at += n;
     s->h->answers -= n;
     *last = s->last && !pending(s);
-    ch_h2_meter_sent(&s->h->meter);
+    ch_h2_meter_sent(&s->h->meter, n, pending(s) > 0);
     if (pending(s) || s->last) {
         wait_for_client(s);
         return n;
@@ -454,6 +456,14 @@ static size_t h2_on_pull(void *stream, void *out, size_t max, int *last) {
     s->at = 0;
     ch_buf_release(&s->out);
     return n;
+}
+
+/* `why` may be set by an earlier event of the same bytes: decode nothing more either. */
+static int h2_on_decoded(size_t size, size_t block, void *user) {
+    struct ch_h2 *h = user;
+    const char *why = ch_h2_meter_decoded(&h->meter, size, block);
+    h->why = h->why ? h->why : why;
+    return h->why != NULL;
 }
 
 static void on_stream_closed(void *stream) {
@@ -549,6 +559,7 @@ static int h2_open_session(struct ch_h2 *h, struct chela_error *err) {
         .whole = on_whole,
         .pull = h2_on_pull,
         .closed = on_stream_closed,
+        .decoded = h2_on_decoded,
     };
     const struct chela_http2_settings settings = {
         .streams = CH_LIMIT_H2_STREAMS,

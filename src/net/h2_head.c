@@ -12,41 +12,14 @@ static void h2_head_refuse(struct ch_h2_head *h, const char *why) {
 
 /* --- fields */
 
-static void set_method(struct ch_h2_head *h, struct ch_sv value) {
-    static const struct {
-        const char *name;
-        enum http_method method;
-    } methods[] = {
-#define ROW(number, name, text) {#text, HTTP_##name},
-        HTTP_METHOD_MAP(ROW)
-#undef ROW
-    };
-    for (size_t i = 0; i < CH_LEN(methods); i++) {
-        if (!ch_sv_is(value, methods[i].name))
-            continue;
-        h->in->parser.method = methods[i].method;
-        if (methods[i].method == HTTP_CONNECT)
-            ch_inbound_refuse(h->in, 501, "proxy requests are not supported");
-        return;
-    }
-    ch_inbound_refuse(h->in, 501, "unknown method");
-}
-
 static void set_path(struct ch_h2_head *h, struct ch_sv value) {
-    struct ch_inbound *in = h->in;
-    if (value.n > CH_LIMIT_URL) {
-        ch_inbound_refuse(in, 414, "the address is too long");
-        return;
-    }
     for (size_t i = 0; i < value.n; i++)
         if ((unsigned char)value.p[i] <= ' ' || value.p[i] == 0x7f)
             h2_head_refuse(h, "the address holds a space or a control character");
     if (!value.n || (value.p[0] != '/' && !ch_sv_is(value, "*")))
         h2_head_refuse(h, "the address is not a path");
-    in->target = in->text.n;
-    in->target_n = value.n;
-    if (ch_buf_add_sv(&in->text, value) < 0)
-        ch_inbound_refuse(in, 431, "the headers are too large");
+    if (!h->in->refused)
+        ch_inbound_set_target(h->in, value);
 }
 
 static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {
@@ -65,7 +38,7 @@ static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv val
     }
     h->seen |= bit;
     if (bit == METHOD)
-        set_method(h, value);
+        ch_inbound_set_method(h->in, value);
     else if (bit == PATH)
         set_path(h, value);
     else if (bit == AUTHORITY)
@@ -74,14 +47,12 @@ static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv val
         h2_head_refuse(h, "the scheme is neither http nor https");
 }
 
+/* Names are tokens in lower case. */
 static bool h2_head_is_name(struct ch_sv name) {
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-              (c && strchr("!#$%&'*+-.^_`|~", c))))
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] >= 'A' && name.p[i] <= 'Z')
             return false;
-    }
-    return name.n > 0;
+    return ch_http1_is_token(name);
 }
 
 /* Connection headers of HTTP/1.1 are not allowed: a proxy that converts the
@@ -96,16 +67,11 @@ static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
 }
 
 static void set_length(struct ch_h2_head *h, struct ch_sv value) {
-    if (h->has_length || !value.n || value.n > 18)
+    if (h->has_length || !ch_http1_read_length(value, &h->length))
         h2_head_refuse(h, "the content length is not a number or is repeated");
-    h->has_length = true;
-    for (size_t i = 0; i < value.n && !h->in->refused; i++) {
-        if (value.p[i] < '0' || value.p[i] > '9')
-            h2_head_refuse(h, "the content length is not a number or is repeated");
-        h->length = 10 * h->length + (uint64_t)(value.p[i] - '0');
-    }
-    if (!h->in->refused && h->length > CH_LIMIT_INBOUND_BODY)
+    else if (h->length > CH_LIMIT_INBOUND_BODY)
         ch_inbound_refuse(h->in, 413, "the body is too large");
+    h->has_length = true;
 }
 
 /* ":authority" and Host must be equal, otherwise the request is ambiguous. */
@@ -144,7 +110,6 @@ void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv valu
 void ch_h2_head_end(struct ch_h2_head *h, bool last) {
     const unsigned needed = METHOD | SCHEME | PATH;
     h->in->has_head = true;
-    h->in->parser.http_major = 2;
     if (h->in->refused)
         return;
     if ((h->seen & needed) != needed)

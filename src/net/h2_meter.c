@@ -14,31 +14,40 @@ void ch_h2_meter_init(struct ch_h2_meter *m, int64_t now_ms) {
     *m = (struct ch_h2_meter){.skip = sizeof(CH_H2_PREFACE) - 1,
                               .requests = (int64_t)CH_LIMIT_H2_UNANSWERED * WHOLE,
                               .control = (int64_t)CH_LIMIT_H2_CONTROL * WHOLE,
+                              .decoded = (int64_t)CH_LIMIT_H2_DECODED * WHOLE,
                               .at = now_ms};
 }
 
-static void h2_meter_fill(int64_t *account, int64_t by, int64_t full) {
-    *account = CH_MIN(*account + by, full * WHOLE);
+static void h2_meter_fill(int64_t *account, int64_t by, size_t full) {
+    *account = CH_MIN(*account + by, (int64_t)full * WHOLE);
 }
 
 static void let_time_pass(struct ch_h2_meter *m, int64_t now_ms) {
     int64_t ms = CH_MIN(CH_MAX(now_ms - m->at, 0), 60000);
     h2_meter_fill(&m->requests, ms * CH_LIMIT_H2_UNANSWERED_S, CH_LIMIT_H2_UNANSWERED);
     h2_meter_fill(&m->control, ms * CH_LIMIT_H2_CONTROL_S, CH_LIMIT_H2_CONTROL);
+    h2_meter_fill(&m->decoded, ms * (int64_t)CH_LIMIT_H2_DECODED_S, CH_LIMIT_H2_DECODED);
     m->at = now_ms;
 }
 
 void ch_h2_meter_answered(struct ch_h2_meter *m) {
     h2_meter_fill(&m->requests, WHOLE, CH_LIMIT_H2_UNANSWERED);
+    h2_meter_fill(&m->decoded, (int64_t)CH_LIMIT_H2_DECODED_ANSWER * WHOLE, CH_LIMIT_H2_DECODED);
 }
 
-void ch_h2_meter_sent(struct ch_h2_meter *m) {
-    h2_meter_fill(&m->control, EARNED * WHOLE, CH_LIMIT_H2_CONTROL);
+void ch_h2_meter_sent(struct ch_h2_meter *m, size_t n, bool more) {
+    if (!more || n >= CH_LIMIT_H2_TINY)
+        h2_meter_fill(&m->control, EARNED * WHOLE, CH_LIMIT_H2_CONTROL);
 }
 
 static const char *h2_meter_pay(int64_t *account, const char *what) {
     *account -= WHOLE;
     return *account < 0 ? what : NULL;
+}
+
+const char *ch_h2_meter_decoded(struct ch_h2_meter *m, size_t size, size_t block) {
+    m->decoded -= (int64_t)size * WHOLE;
+    return block > CH_LIMIT_H2_BLOCK || m->decoded < 0 ? "decoded header bytes" : NULL;
 }
 
 static const char *add_to_block(struct ch_h2_meter *m, size_t n, unsigned flags) {

@@ -171,7 +171,7 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
         ch_fail(err, CHELA_ETIMEOUT, fmt[call->phase], peer,
                 http_in_words(words, phase_limit(call)));
     if (call->response.head_out)
-        err->http_status = (int)call->response.parser.status_code;
+        err->http_status = call->response.message.status;
 }
 
 static void http_on_timer(struct ch_timer *timer);
@@ -339,7 +339,7 @@ static void http_on_gone(struct ch_conn *c, const struct chela_error *err, void 
         return;
     }
     if (call->response.head_out)
-        why.http_status = (int)call->response.parser.status_code;
+        why.http_status = call->response.message.status;
     http_finish(call, &why);
 }
 

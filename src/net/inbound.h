@@ -1,24 +1,20 @@
-/* inbound.h -- parser for a request to the server: head and body.
+/* inbound.h -- a request to the server: head and body.
  *
- * Parses HTTP/1.1. Bytes are fed as they arrive; the parser reports when the
+ * Reads HTTP/1.1 (http1.h). Bytes are fed as they arrive; the parser reports when the
  * head and when the body is complete. Everything that a client controls is
  * bounded. Requests that exceed a bound or are ambiguous are refused, with the
  * status to answer. Header names are in lower case. */
 #ifndef CH_NET_INBOUND_H
 #define CH_NET_INBOUND_H
-#include <http_parser.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "net/http1.h"
 
 struct ch_inbound {
-    struct http_parser parser;
-    struct ch_buf text;  /* the target, names and values */
-    struct ch_buf spans; /* offsets of each header in text */
+    struct ch_http1 message; /* the head; also that of an HTTP/2 request */
     struct ch_buf body;
-    size_t target, target_n;
-    size_t lines, line_n; /* lines of the head so far; bytes of the current line */
-    bool in_value, after_cr, past_head, has_head, whole;
+    bool has_head, whole;
     bool open; /* a body of unknown length follows */
     int refused;     /* status to answer with; 0: not refused */
     const char *why; /* static */
@@ -37,11 +33,15 @@ void ch_inbound_release(struct ch_inbound *in);
 /* Consume some of the bytes, *taken of them, and stop at each state except
  * MORE. */
 enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes, size_t *taken);
+/* Have bytes of a head come? */
+bool ch_inbound_has_begun(const struct ch_inbound *in);
 
 /* For a head that another parser reads (HTTP/2): add a header, with its name in
- * lower case. Both functions return a negative number once the request is
- * refused. */
+ * lower case; set the target or the method. The functions return a negative number
+ * once the request is refused. */
 int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value);
+int ch_inbound_set_method(struct ch_inbound *in, struct ch_sv method);
+int ch_inbound_set_target(struct ch_inbound *in, struct ch_sv target);
 int ch_inbound_refuse(struct ch_inbound *in, int status, const char *why);
 
 /* Available once the head is complete. */

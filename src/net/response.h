@@ -4,12 +4,10 @@
  * same events however they are split. Reads chunked, counted and
  * close-delimited bodies, skips 1xx responses and trailers, and stops at the
  * last byte of the response; following bytes are reported as unused. limits.h
- * bounds all parts. http-parser implements the grammar. */
+ * bounds all parts. http1.h is the grammar, as strict as for requests. */
 #ifndef CH_NET_RESPONSE_H
 #define CH_NET_RESPONSE_H
-#include <http_parser.h>
-
-#include "base/buf.h"
+#include "net/http1.h"
 #include "net/transport.h"
 
 /* Return false to stop for good (the owner was cancelled). */
@@ -21,18 +19,16 @@ struct ch_response_events {
 enum ch_response_result { CH_RESPONSE_MORE, CH_RESPONSE_DONE, CH_RESPONSE_STOPPED };
 
 struct ch_response {
-    http_parser parser;
+    struct ch_http1 message;
     const struct ch_response_events *events;
     void *user;
     const char *peer;        /* borrowed; for messages */
-    struct ch_buf text;      /* header names and values until the head is delivered */
-    struct ch_buf spans;     /* offsets of each of them in text */
     uint64_t max_body, body; /* allowed, seen */
     unsigned interim;        /* 1xx responses so far */
     int refused;             /* why reading was refused; 0: not refused */
     bool skip_body;          /* set for the answer to HEAD or CONNECT */
     bool any;                /* at least one byte was fed */
-    bool in_value, head_out, done, stopped, keep_alive;
+    bool head_out, done, stopped, keep_alive;
 };
 
 void ch_response_init(struct ch_response *r, const char *peer,

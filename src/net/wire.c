@@ -16,6 +16,7 @@
 
 #define RECORD ((size_t)16 * 1024)    /* largest TLS record */
 #define ENCRYPTED ((size_t)20 * 1024) /* the same, encrypted */
+#define PIECE ((size_t)256 * 1024)    /* largest write that waits for the kernel */
 
 /* --- identities */
 
@@ -101,8 +102,11 @@ static void send_raw(struct ch_wire *w, struct ch_sv bytes) {
         if (n > 0)
             bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
-    if (bytes.n)
-        net_wire_send_later(w, bytes);
+    while (bytes.n) { /* in pieces: `moved` tells of each of them */
+        size_t n = CH_MIN(bytes.n, PIECE);
+        net_wire_send_later(w, ch_sv(bytes.p, n));
+        bytes = ch_sv(bytes.p + n, bytes.n - n);
+    }
 }
 
 static void send_encrypted(struct ch_wire *w) {

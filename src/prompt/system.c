@@ -1,6 +1,7 @@
 /* system.c -- see system.h. */
 #include "prompt/system.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -8,17 +9,11 @@
 #include "prompt/directive.h"
 #include "prompt/tokens.h"
 
-int ch_style_read(const char *word, enum ch_style *out, struct chela_error *err) {
-    static const char *const words[] = {"auto", "full", "minimal"};
-    *out = CH_STYLE_AUTO;
-    for (size_t i = 0; word && i < CH_LEN(words); i++)
-        if (strcmp(word, words[i]) == 0) {
-            *out = (enum ch_style)i;
-            return 0;
-        }
-    return !word ? 0
-                 : ch_fail(err, CHELA_EINVAL, "prompt must be auto, full or minimal, not '%s'",
-                           word);
+int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err) {
+    *out = choice == CHELA_PROMPT_FULL      ? CH_STYLE_FULL
+           : choice == CHELA_PROMPT_MINIMAL ? CH_STYLE_MINIMAL
+                                            : CH_STYLE_AUTO;
+    return ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, choice, err);
 }
 
 /* --- general instructions ---------------------------------------------------------------- */

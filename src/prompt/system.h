@@ -8,13 +8,14 @@
  * changing data is added at the end of a request (agent/context/context.c). */
 #ifndef CH_PROMPT_SYSTEM_H
 #define CH_PROMPT_SYSTEM_H
+#include "chela/choice.h"
 #include "prompt/project.h"
 #include "prompt/skills.h"
 
 enum ch_style { CH_STYLE_AUTO, CH_STYLE_FULL, CH_STYLE_MINIMAL };
 
-/* word NULL: auto. CHELA_EINVAL: unknown style. */
-int ch_style_read(const char *word, enum ch_style *out, struct chela_error *err);
+/* By default: auto. CHELA_EINVAL: no such value. */
+int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err);
 
 struct ch_system_opts { /* NULL and false: absent */
     const char *given;     /* the user's own instructions */

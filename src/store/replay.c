@@ -19,7 +19,7 @@
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/session/session.h"
@@ -31,7 +31,7 @@ struct replaying {
     chela_agent *agent;     /* the agent that holds the conversation */
     chela_session *session; /* a session of that agent, not stored and without a run */
     bool orphan;            /* the conversation was handed to a missing agent */
-    struct ch_past *past; /* owned: the history up to the record */
+    struct ch_journal_replay *past; /* owned: the history up to the record */
     const struct chela_store_record *record;
     struct ch_run m;
     bool begun;             /* m holds a run */
@@ -91,16 +91,16 @@ static void compare_prompts(struct replaying *r, struct ch_sv then, struct ch_sv
 /* Compare the instructions with those that a run would get now. Only a run can
  * compute them, so a run is created that never starts. */
 static void compare_prompt(struct replaying *r, const struct ch_json *v) {
-    struct ch_behalf behalf = ch_behalf_read(v);
+    struct ch_principal principal = ch_principal_read(v);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
     chela_run *run;
 
-    ch_behalf_apply(&behalf, &opts);
+    ch_principal_apply(&principal, &opts);
     if (ch_run_new(r->session, &opts, NULL, &run, NULL) == 0) {
         compare_prompts(r, ch_json_get_str(v, "prompt"), ch_sv_str(ch_run_prompt(run)));
         ch_run_unref(run);
     }
-    ch_behalf_release(&behalf);
+    ch_principal_release(&principal);
 }
 
 /* Any model of the chain matches: which one was used depended on failures. */
@@ -443,20 +443,23 @@ static int replay_record(const struct chela_store_record *record, void *user) {
         feed_compaction(r, v);
     else if (record->type == CH_REC_STATE)
         feed_state(r, v);
-    r->rc = ch_past_fold(record, r->past, r->err);
+    r->rc = ch_journal_replay_fold(record, r->past, r->err);
     return r->rc < 0;
 }
 
 int chela_replay(chela_agent *agent, chela_store *store, const char *key, chela_replay_fn *fn,
                  void *user, struct chela_error *err) {
     struct chela_error why = {0};
-    struct replaying r = {
-        .agent = agent, .past = ch_past_new(), .fn = fn, .user = user, .err = err ? err : &why};
+    struct replaying r = {.agent = agent,
+                          .past = ch_journal_replay_new(),
+                          .fn = fn,
+                          .user = user,
+                          .err = err ? err : &why};
 
     int rc = ch_session_open(agent, NULL, false, &r.session, r.err);
     if (rc == 0)
         rc = chela_store_records(store, key, 1, replay_record, &r, r.err);
     chela_session_close(r.session);
-    ch_past_free(r.past);
+    ch_journal_replay_free(r.past);
     return rc < 0 ? rc : r.rc;
 }

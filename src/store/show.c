@@ -60,8 +60,8 @@ char *chela_store_hit_json(const struct chela_store_hit *h) {
 
 /* Write the open approvals and questions of called agents, which are answered
  * in this session. */
-static void store_show_write_below(struct ch_jw *w, const struct ch_past *p) {
-    for (const struct ch_past_below *b = p->below; b; b = b->next) {
+static void store_show_write_below(struct ch_jw *w, const struct ch_journal_replay *p) {
+    for (const struct ch_replay_below *b = p->below; b; b = b->next) {
         if (b->answer || b->decision != CHELA_UNDECIDED)
             continue;
         ch_jw_begin(w, '{');
@@ -77,7 +77,7 @@ static void store_show_write_below(struct ch_jw *w, const struct ch_past *p) {
     }
 }
 
-static void store_show_write_waiting(struct ch_jw *w, const struct ch_past *p) {
+static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_replay *p) {
     size_t at = 0;
 
     ch_jw_key(w, "waiting");
@@ -86,7 +86,7 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_past *p) {
         const struct ch_block *b = &p->reply->blocks[i];
         if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
-        const struct ch_past_call *c = &p->calls[at++];
+        const struct ch_replay_call *c = &p->calls[at++];
         if (c->result || c->decision != CHELA_UNDECIDED || c->child)
             continue;
         ch_jw_begin(w, '{');
@@ -105,7 +105,7 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_past *p) {
 
 struct showing {
     struct ch_jw w;
-    struct ch_past *past;
+    struct ch_journal_replay *past;
     struct chela_error *err;
     int rc;
 };
@@ -120,22 +120,23 @@ static int store_show_record(const struct chela_store_record *r, void *user) {
     struct showing *s = user;
     if (r->type == CH_REC_COMPACTION)
         return 0;
-    s->rc = ch_past_fold(r, s->past, s->err);
+    s->rc = ch_journal_replay_fold(r, s->past, s->err);
     return s->rc < 0;
 }
 
 int chela_store_show(chela_store *store, const char *key, char **out, struct chela_error *err) {
     struct chela_error why = {0};
     CH_BUF_AUTO text = {0};
-    struct showing s = {.w = ch_jw(&text), .past = ch_past_new(), .err = err ? err : &why};
+    struct showing s = {
+        .w = ch_jw(&text), .past = ch_journal_replay_new(), .err = err ? err : &why};
 
     ch_jw_begin(&s.w, '{');
     int rc = chela_store_session(store, key, store_show_row, &s, s.err);
     if (rc == 0)
         rc = chela_store_records(store, key, 1, store_show_record, &s, s.err);
     if (rc == 0)
-        rc = s.rc < 0 ? s.rc : ch_past_finish(s.past, s.err);
-    ch_course_write(&s.past->course, &s.w);
+        rc = s.rc < 0 ? s.rc : ch_journal_replay_finish(s.past, s.err);
+    ch_run_counters_write(&s.past->counters, &s.w);
     store_show_write_waiting(&s.w, s.past);
     ch_jw_key(&s.w, "transcript");
     ch_jw_begin(&s.w, '[');
@@ -143,8 +144,7 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
         ch_msg_write(s.past->transcript.msgs[i], &s.w);
     ch_jw_end(&s.w, ']');
     ch_jw_end(&s.w, '}');
-    ch_past_free(s.past);
-    if (rc == 0)
-        *out = ch_buf_take(&text);
+    ch_journal_replay_free(s.past);
+    *out = rc == 0 ? ch_buf_take(&text) : NULL;
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "base/checksum.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -59,6 +60,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
     if (rc == 0)
         rc = find_ops(url, opts.module_path, &ops, &target, to);
@@ -94,12 +96,13 @@ const char *chela_store_note(const chela_store *store) {
     return store->note;
 }
 
-int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durability,
+int chela_runtime_store(chela_runtime *rt, chela_store *store, enum chela_durability durability,
                         struct chela_error *err) {
-    bool turn = durability && strcmp(durability, "turn") == 0;
+    bool turn = durability == CHELA_DURABILITY_TURN;
+    int rc = ch_choice_check(CHELA_CHOICE_DURABILITY, durability, err);
 
-    if (durability && !turn && strcmp(durability, "full") != 0)
-        return ch_fail(err, CHELA_EINVAL, "durability is full or turn, not '%s'", durability);
+    if (rc < 0)
+        return rc;
     if (rt->journal)
         return ch_fail(err, CHELA_EEXIST, "this runtime already has a store");
     rt->journal = ch_writer_new(rt->loop, store);

@@ -49,7 +49,7 @@ broken "two members exchanged" error.h 's/^    int code; /    int X; /; s/^    i
     "member chela_error.code: 4 4 int; on record: 0 4 int"
 broken "a struct without a size grows" event.h 's/^    int64_t cache_read, cache_write, reasoning;/    int64_t cache_read, cache_write, reasoning, fresh;/' \
     "struct chela_usage has 56 bytes, and 48 on record"
-broken "an enumerator in the middle" session.h 's/CHELA_QUEUE_FOLLOW_UP = 1/CHELA_QUEUE_FRESH = 1, CHELA_QUEUE_FOLLOW_UP = 2/' \
+broken "an enumerator in the middle" choice.h 's/X(CHELA_QUEUE_FOLLOW_UP, 1, /X(CHELA_QUEUE_FOLLOW_UP, 2, /' \
     "enum chela_queue_mode CHELA_QUEUE_FOLLOW_UP: 2; on record: 1"
 broken "an event in the middle" event.h 's/X(STATE, 1, /X(STATE, 27, /' "enum chela_event_type CHELA_EV_STATE: 27; on record: 1"
 broken "a parameter of another type" tool.h 's/^CHELA_API void chela_result_retry_after(chela_call \*call, int64_t ms);/CHELA_API void chela_result_retry_after(chela_call *call, int ms);/' \

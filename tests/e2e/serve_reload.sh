@@ -215,7 +215,7 @@ wished() { # by and by: the store is asked
 }
 check "what was wished for in a chat is remembered" wished
 signs() { # METHOD PATTERN
-    grep -c "^$1 [^ ]*/reactions$2" "$tmp/lark/calls"
+    grep -c "^$1 [^ ]*/reactions$2" "$tmp/lark/reactions"
 }
 taken_back() {
     for _ in {1..400}; do

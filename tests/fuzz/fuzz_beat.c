@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ch_beat_reply r, again;
     char *copy = ch_memdup(data, size ? size : 1); /* reads past its end show */
     struct ch_sv text = ch_sv(copy, size);
-    bool read = ch_beat_read(text, &arena, &r, &why);
-    check(read == ch_beat_read(text, &arena, &again, &again_why));
+    bool read = ch_beat_reply_read(text, &arena, &r, &why);
+    check(read == ch_beat_reply_read(text, &arena, &again, &again_why));
     if (read) {
         check_reply(&r);
         check(r.n == again.n && r.more == again.more);

@@ -26,6 +26,7 @@ struct world {
     struct ch_h2_meter meter;
     struct ch_list streams;
     struct ch_buf *told;
+    size_t decoded; /* nothing is earned back: no answer is counted, no time passes */
 };
 
 struct stream {
@@ -49,7 +50,7 @@ static void *on_begin(uint32_t id, void *user) {
 static void on_field(void *stream, const struct chela_http2_field *f) {
     struct stream *s = stream;
     ch_h2_head_field(&s->head, ch_sv(f->name, f->name_n), ch_sv(f->value, f->value_n));
-    if (s->in.text.n > CH_LIMIT_INBOUND_HEADERS)
+    if (s->in.message.text.n > CH_LIMIT_INBOUND_HEADERS)
         abort();
 }
 
@@ -82,6 +83,15 @@ static size_t on_pull(void *stream, void *out, size_t max, int *last) {
     return n;
 }
 
+/* What is decoded is charged before anything is done with it. */
+static int on_decoded(size_t size, size_t block, void *user) {
+    struct world *w = user;
+    w->decoded += size;
+    if (w->decoded > CH_LIMIT_H2_DECODED + 2 * CH_LIMIT_H2_BLOCK || block < size)
+        abort();
+    return ch_h2_meter_decoded(&w->meter, size, block) != NULL;
+}
+
 static void on_closed(void *stream) {
     struct stream *s = stream;
     ch_list_del(&s->link);
@@ -97,6 +107,7 @@ static const struct chela_http2_events events = {
     .whole = on_whole,
     .pull = on_pull,
     .closed = on_closed,
+    .decoded = on_decoded,
 };
 
 static void drain(struct world *w) {

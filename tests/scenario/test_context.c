@@ -9,7 +9,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/stage.h"
@@ -83,7 +83,7 @@ static void test_prefix(void **state) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
         .tools = "read,ls", .workspace = dir,
         .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
-            .style = "full", .reminder = "Be exact."));
+            .style = CHELA_PROMPT_FULL, .reminder = "Be exact."));
     struct stage st;
     put("AGENTS.md", "Use tabs.");
     STAGE_OPEN(&st, &opts, replies);
@@ -125,7 +125,7 @@ static void test_by_sender(void) {
     static const char *const senders[] = {"u_owner", "u_x", "u_owner"};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
         .tools = "read", .workspace = dir,
-        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"),
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_FULL),
         .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = policies));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
@@ -145,7 +145,7 @@ static void test_files_are_frozen(void **state) {
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(
             .tools = "read", .workspace = dir,
-            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_FULL));
     struct stage st;
     make("skills");
     make("skills/deploy");
@@ -182,11 +182,12 @@ static void test_small_models(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
     static const struct {
-        const char *style;
+        enum chela_prompt_style style;
         int64_t window;
         bool small;
-    } rows[] = {{"full", 8192, false}, {"minimal", 200000, true}, {"auto", 8192, true},
-                {"auto", 200000, false}, {"auto", 0, false}};
+    } rows[] = {{CHELA_PROMPT_FULL, 8192, false}, {CHELA_PROMPT_MINIMAL, 200000, true},
+                {CHELA_PROMPT_AUTO, 8192, true},  {CHELA_PROMPT_AUTO, 200000, false},
+                {CHELA_PROMPT_AUTO, 0, false}};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct chela_agent_opts opts = CHELA_AGENT_OPTS(
             .tools = "read",
@@ -238,7 +239,7 @@ static void test_cut_is_told(void **state) {
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(
             .tools = "read", .workspace = dir,
-            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
+            .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_FULL));
     CH_BUF_AUTO big = {0};
     for (int i = 0; i < 2000; i++)
         ch_buf_addf(&big, "rule %d\n", i);
@@ -291,7 +292,7 @@ static void test_bad_settings(void **state) {
         int code;
     } rows[] = {
         {CHELA_AGENT_OPTS(.prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
-            .style = "tiny")), CHELA_EINVAL},
+            .style = (enum chela_prompt_style)9)), CHELA_EINVAL},
         {CHELA_AGENT_OPTS(
             .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
                 .system_share = 80, .output_share = 20)), CHELA_EINVAL},
@@ -315,7 +316,7 @@ static int answer(chela_call *call, void *user) {
     return 0;
 }
 
-static size_t bytes_with(const char *selection) {
+static size_t bytes_with(enum chela_selection selection) {
     static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
     static const char schema[] =
         "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\",\"description\":\"A "
@@ -342,7 +343,7 @@ static size_t bytes_with(const char *selection) {
 
 static void test_many_tools(void **state) {
     (void)state;
-    size_t all = bytes_with("all"), some = bytes_with(NULL);
+    size_t all = bytes_with(CHELA_SELECTION_ALL), some = bytes_with(CHELA_SELECTION_DEFAULT);
     print_message("200 tools: %zu bytes of %zu\n", some, all);
     assert_true(4 * some <= all);
 }

@@ -56,6 +56,8 @@ struct office {
     char approval[64], asked[64]; /* what was asked for last: its id, its call's */
     unsigned childs, asks, stamps, hooked;
     bool approve_at_once, close_at_child, cancel_at_child;
+    bool ended; /* the last event was RUN_END */
+    chela_run *child; /* borrowed: that paused */
 };
 
 static int stamp(chela_call *call, void *user) {
@@ -71,6 +73,9 @@ static void copy(char out[64], struct chela_str s) {
 
 static void on_event(const struct chela_event *ev, void *user) {
     struct office *o = user;
+    if (ev->type == CHELA_EV_CHILD && o->ended)
+        fail_msg("%s of a child after RUN_END", chela_event_name(ev->child.event->type));
+    o->ended = ev->type == CHELA_EV_RUN_END;
     if (ev->type == CHELA_EV_CHILD) {
         o->childs++;
         bool begins = ev->child.event->type == CHELA_EV_TURN_START;
@@ -103,10 +108,12 @@ static void open_office(struct office *o, unsigned flags, const char *how) {
     close(fd);
     snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
     struct chela_agent_opts lead =
-        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask",
-                         .mode = plans ? "plan" : NULL);
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead",
+                         .approve = CHELA_APPROVE_ASK,
+                         .mode = plans ? CHELA_MODE_PLAN : CHELA_MODE_DEFAULT);
     struct chela_agent_opts clerk =
-        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
+        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk",
+                         .approve = CHELA_APPROVE_ASK);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "stamp", .description = "Stamps.",
                         .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
@@ -138,7 +145,7 @@ static void start(struct office *o, const char *text) {
 static void play(struct office *o, const char *text, const char *verdict) {
     start(o, text);
     chela_run_wait(o->run);
-    assert_string_equal(chela_run_reason(o->run), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(o->run)), verdict);
 }
 
 static void go_on(struct office *o, const char *verdict) {
@@ -147,7 +154,7 @@ static void go_on(struct office *o, const char *verdict) {
     if (chela_run_resume(o->session, NULL, &again, &err) < 0)
         fail_msg("%s", err.message);
     chela_run_wait(again);
-    assert_string_equal(chela_run_reason(again), verdict);
+    assert_string_equal(chela_reason_name(chela_run_reason(again)), verdict);
     chela_run_free(again);
 }
 
@@ -270,11 +277,44 @@ static void test_cancel(void **state) {
     open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);
-    while (chela_run_reason(o.run) && strcmp(chela_run_reason(o.run), "cancelled") != 0)
-        chela_runtime_poll(o.rt); /* until it is heard */
-    chela_run_wait(o.run);
-    assert_string_equal(chela_run_reason(o.run), "cancelled");
+    chela_runtime_run(o.rt);
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_CANCELLED);
     close_office(&o);
+}
+
+static void cancel_child(chela_run *child) {
+    chela_cancel(child, "enough");
+}
+
+static void take_over_child(chela_run *child) {
+    assert_int_equal(chela_run_take_over(child, "by hand", 7), 0);
+}
+
+static void on_run_end(chela_run *run, const struct chela_event *end, void *user) {
+    struct office *o = user;
+    if (end->end.status == CHELA_STATUS_PAUSED)
+        o->child = run;
+}
+
+/* A child is interrupted while its parent is paused. The child says nothing until the parent
+ * is resumed, which needs no decision about the child's call any more. */
+static void test_child_of_paused_parent(void **state) {
+    (void)state;
+    static void (*const ways[])(chela_run *) = {cancel_child, take_over_child};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct office o;
+        struct chela_hooks hooks = CHELA_HOOKS(.run_end = on_run_end, .user = &o);
+        open_office(&o, CHELA_TOOL_CONFIRM, delegating);
+        chela_agent_hooks(o.clerk, &hooks, NULL);
+        play(&o, "once", "approval_required");
+        ways[i](o.child);
+        for (int turns = 0; turns < 10; turns++)
+            chela_runtime_poll(o.rt);
+        assert_int_equal(chela_session_status(o.session), CHELA_SESSION_PAUSED);
+        go_on(&o, "task_completed");
+        assert_int_equal(o.stamps, 0);
+        close_office(&o);
+    }
 }
 
 static void test_leaving(void **state) {
@@ -304,7 +344,7 @@ static void test_take_over(void **state) {
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), 0);
     chela_run_wait(o.run);
     assert_string_equal(chela_run_text(o.run), "mine");
-    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_COMPLETED);
     assert_int_equal(chela_run_take_over(o.run, "mine", 4), CHELA_ESTATE);
     close_office(&o);
 }
@@ -318,7 +358,7 @@ int main(void) {
         BOTH_WAYS(test_results),   cmocka_unit_test(test_not_offered), BOTH_WAYS(test_consent),
         BOTH_WAYS(test_consent_at_once), BOTH_WAYS(test_hook),     BOTH_WAYS(test_edit),
         BOTH_WAYS(test_client_tool),     BOTH_WAYS(test_cancel),   BOTH_WAYS(test_leaving),
-        BOTH_WAYS(test_take_over),
+        BOTH_WAYS(test_take_over),       cmocka_unit_test(test_child_of_paused_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

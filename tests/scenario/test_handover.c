@@ -296,9 +296,11 @@ static void add_provider(chela_runtime *rt, const struct vendor *v, const struct
 
 static void await(struct talk *k, chela_run *run) {
     assert_int_equal(chela_run_wait(run), 0);
-    ch_buf_addf(&k->outcome, "%s, %s\n", chela_run_status(run), chela_run_reason(run));
-    if (strcmp(chela_run_status(run), "done") != 0)
-        print_error("%s: %s %s\n", k->name, chela_run_reason(run), chela_run_error(run));
+    ch_buf_addf(&k->outcome, "%s, %s\n", chela_status_name(chela_run_status(run)),
+                chela_reason_name(chela_run_reason(run)));
+    if (chela_run_status(run) != CHELA_STATUS_DONE)
+        print_error("%s: %s %s\n", k->name, chela_reason_name(chela_run_reason(run)),
+                    chela_run_error(run));
     chela_run_free(run);
 }
 
@@ -319,7 +321,7 @@ static void take_up(struct talk *k, chela_session *session) {
     struct chela_error err = {0};
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = k);
     chela_run *run;
-    if (strcmp(chela_session_status(session), "idle") == 0)
+    if (chela_session_status(session) == CHELA_SESSION_IDLE)
         return;
     if (chela_run_resume(session, &opts, &run, &err) < 0)
         fail_msg("%s: %s", k->name, err.message);
@@ -348,7 +350,7 @@ static void hold(struct talk *k) {
     add_tools(agent);
     assert_int_equal(chela_agent_hooks(agent, &hooks, NULL), 0);
     if (k->store)
-        assert_int_equal(chela_runtime_store(rt, k->store, NULL, &err), 0);
+        assert_int_equal(chela_runtime_store(rt, k->store, CHELA_DURABILITY_DEFAULT, &err), 0);
     assert_int_equal(chela_session_new(agent, k->store ? "talk" : NULL, &session, &err), 0);
     assert_int_equal(chela_session_wait(session, &err), 0);
     if (k->further == FURTHER_RESUME) {

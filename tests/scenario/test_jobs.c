@@ -63,7 +63,8 @@ static void open_world(const char *rules) {
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = box_helper());
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(.model = ch_buf_str(&model), .workspace = w.k.workspace,
-                         .tools = "exec,process", .approve = "auto", .sandbox = &sandbox);
+                         .tools = "exec,process", .approve = CHELA_APPROVE_AUTO,
+                         .sandbox = &sandbox);
     if (chela_runtime_new(NULL, &w.rt, &err) < 0 ||
         chela_agent_new(w.rt, &opts, &w.agent, &err) < 0 ||
         chela_session_new(w.agent, NULL, &w.session, &err) < 0)
@@ -259,8 +260,8 @@ static void test_policy_reaches_the_box(void **state) {
         struct chela_sandbox_opts opts;
         const char *want;
     } bad[] = {
-        {CHELA_SANDBOX_OPTS(.mode = "maybe"), "'maybe' is none of required, auto, off"},
-        {CHELA_SANDBOX_OPTS(.network = "some"), "'some' is none of none, host"},
+        {CHELA_SANDBOX_OPTS(.mode = (enum chela_sandbox_mode)9), "there is no sandbox mode 9"},
+        {CHELA_SANDBOX_OPTS(.network = (enum chela_network)9), "there is no sandbox network 9"},
         {CHELA_SANDBOX_OPTS(.writable = (const char *const[]){"x", NULL}),
          "writable: 'x' is not an absolute path"},
         {CHELA_SANDBOX_OPTS(.readable = (const char *const[]){"workspace", NULL}),

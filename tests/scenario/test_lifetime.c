@@ -152,10 +152,12 @@ static void open_office(struct office *o, const struct variant *v) {
     close(fd);
     snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
     struct chela_agent_opts lead =
-        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask",
-                         .mode = plans ? "plan" : NULL);
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead",
+                         .approve = CHELA_APPROVE_ASK,
+                         .mode = plans ? CHELA_MODE_PLAN : CHELA_MODE_DEFAULT);
     struct chela_agent_opts clerk =
-        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
+        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk",
+                         .approve = CHELA_APPROVE_ASK);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "stamp", .description = "Stamps.",
                         .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
@@ -163,7 +165,7 @@ static void open_office(struct office *o, const struct variant *v) {
                         .fn = stamp, .flags = v->flags | CHELA_TOOL_ON_LOOP);
     if (chela_runtime_new(NULL, &o->rt, &err) < 0 ||
         (v->stored && (chela_store_open("memory:", NULL, &o->store, &err) < 0 ||
-                       chela_runtime_store(o->rt, o->store, NULL, &err) < 0)) ||
+                       chela_runtime_store(o->rt, o->store, CHELA_DURABILITY_DEFAULT, &err) < 0)) ||
         chela_agent_new(o->rt, &lead, &o->lead, &err) < 0 ||
         chela_agent_new(o->rt, &clerk, &o->clerk, &err) < 0 ||
         chela_agent_add_tool(o->lead, &tool, &err) < 0 ||
@@ -212,7 +214,7 @@ static void act_after_resume(const struct variant *v, act_fn *act, unsigned turn
     open_office(&o, v);
     start(&o, "once");
     chela_run_wait(o.run);
-    assert_string_equal(chela_run_reason(o.run), "approval_required");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_APPROVAL);
     act_approve(&o);
     if (chela_run_resume(o.session, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
@@ -249,7 +251,7 @@ static bool act_inside(const struct variant *v, const char *text, act_fn *act, u
     if (!o.closed && o.ends == 0)
         fail_msg("no RUN_END after event %u", at);
     if (o.taken) { /* whoever was told that the run is theirs has the last word */
-        assert_string_equal(chela_run_reason(o.run), "task_completed");
+        assert_int_equal(chela_run_reason(o.run), CHELA_REASON_COMPLETED);
         assert_string_equal(chela_run_text(o.run), "mine");
     }
     bool acted = o.acted;
@@ -319,7 +321,7 @@ static void reopen(const struct variant *v, unsigned times, unsigned turns) {
         fail_msg("%u times, %u turns: %s", times, turns, err.message);
     start(&o, "plain");
     chela_run_wait(o.run);
-    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    assert_int_equal(chela_run_reason(o.run), CHELA_REASON_COMPLETED);
     close_office(&o);
 }
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "support/stage.h"
 
 #define TURN "turn_start model_request "

@@ -54,7 +54,7 @@ static chela_store *new_store(void) {
 static void open_life(struct stage *st, chela_store *store, size_t skip) {
     struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
     stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
     assert_int_equal(chela_session_wait(st->session, NULL), 0);
@@ -280,7 +280,7 @@ static void open_talker(struct stage *st, chela_store *store, size_t skip, struc
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "message");
     struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = say_it, .user = said);
     stage_open(st, &opts, talks + skip, CH_LEN(talks) - skip);
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
     assert_int_equal(chela_session_wait(st->session, NULL), 0);
@@ -333,7 +333,7 @@ static void test_what_a_run_does_not_get_to(void **state) {
     st.on_event = send_more;
     stage_start(&st, "first");
     settle_down(&st);
-    assert_string_equal(chela_run_status(st.run), "error");
+    assert_int_equal(chela_run_status(st.run), CHELA_STATUS_ERROR);
     /* it was accepted, so it begins a run of its own */
     assert_string_equal(ch_buf_str(&peer.got), "1=better ");
     assert_int_equal(st.session->transcript.n, 3);

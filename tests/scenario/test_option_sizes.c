@@ -117,7 +117,7 @@ CASE(chela_sandbox_opts) {
 CASE(chela_heartbeat_opts) {
     struct chela_heartbeat_opts p = {.size = size};
     struct chela_agent_opts o =
-        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = "heartbeat", .heartbeat = &p);
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = CHELA_MODE_HEARTBEAT, .heartbeat = &p);
     return agent_with(w, &o, err);
 }
 
@@ -178,7 +178,7 @@ static int heartbeat_group(struct world *w, size_t size, struct chela_error *err
     struct chela_willing_opts group = {.size = size};
     struct chela_heartbeat_opts p = CHELA_HEARTBEAT_OPTS(.group = &group);
     struct chela_agent_opts o =
-        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = "heartbeat", .heartbeat = &p);
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = CHELA_MODE_HEARTBEAT, .heartbeat = &p);
     return agent_with(w, &o, err);
 }
 
@@ -202,7 +202,7 @@ static int heartbeat_rules(struct world *w, size_t size, struct chela_error *err
     struct chela_willing_rules rules = {.size = size};
     struct chela_heartbeat_opts p = CHELA_HEARTBEAT_OPTS(.rules = &rules);
     struct chela_agent_opts o =
-        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = "heartbeat", .heartbeat = &p);
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = CHELA_MODE_HEARTBEAT, .heartbeat = &p);
     return agent_with(w, &o, err);
 }
 
@@ -545,7 +545,7 @@ static void open_world(struct world *w) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
     assert_int_equal(chela_runtime_new(NULL, &w->rt, &err), 0);
     assert_int_equal(chela_store_open("memory:", NULL, &w->store, &err), 0);
-    assert_int_equal(chela_runtime_store(w->rt, w->store, NULL, &err), 0);
+    assert_int_equal(chela_runtime_store(w->rt, w->store, CHELA_DURABILITY_DEFAULT, &err), 0);
     assert_int_equal(chela_agent_new(w->rt, &opts, &w->agent, &err), 0);
     opts.id = "other";
     assert_int_equal(chela_agent_new(w->rt, &opts, &w->other, &err), 0);

@@ -17,80 +17,81 @@ static bool sent(const struct stage *st, size_t i, const char *what) {
 }
 
 static const struct {
-    const char *name, *by;
+    const char *name;
+    enum chela_output_by by;
     struct fake_reply replies[3];
     size_t n; /* requests made */
     const char *verdict, *text;
 } rows[] = {
     {"fits at once",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_SAY("{\\\"n\\\":5}")}},
      1,
      "done/task_completed",
      "{\"n\":5}"},
     {"fences and words are overlooked",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_SAY("Here:\\n```json\\n{\\\"n\\\": 5}\\n```\\nDone.")}},
      1,
      "done/task_completed",
      "{\"n\": 5}"},
     {"null for what may be absent",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_SAY("{\\\"n\\\":5,\\\"note\\\":null}")}},
      1,
      "done/task_completed",
      "{\"n\":5}"},
     {"asked again",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_SAY("five")}, {.body = A_SAY("{\\\"n\\\":5}")}},
      2,
      "done/task_completed",
      "{\"n\":5}"},
     {"given up",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_SAY("five")}, {.body = A_SAY("{\\\"m\\\":5}")}},
      2,
      "error/model_error",
      "{\"m\":5}"},
     {"by a tool",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_USE("a", "final_answer", "{\\\"n\\\":5}")}},
      1,
      "done/task_completed",
      "{\"n\":5}"},
     {"by a tool, corrected",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_USE("a", "final_answer", "{\\\"n\\\":\\\"5\\\"}")}},
      1,
      "done/task_completed",
      "{\"n\":5}"},
     {"by a tool, asked again",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_USE("a", "final_answer", "{\\\"m\\\":5}")},
       {.body = A_USE("b", "final_answer", "{\\\"n\\\":5}")}},
      2,
      "done/task_completed",
      "{\"n\":5}"},
     {"by a tool, given up",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_USE("a", "final_answer", "{}")}, {.body = A_USE("b", "final_answer", "{}")}},
      2,
      "error/model_error",
      ""},
     {"text where a tool was asked for",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_SAY("It is five.")}, {.body = A_USE("b", "final_answer", "{\\\"n\\\":5}")}},
      2,
      "done/task_completed",
      "{\"n\":5}"},
     {"text that happens to fit",
-     "tool",
+     CHELA_OUTPUT_BY_TOOL,
      {{.body = A_SAY("{\\\"n\\\":5}")}},
      1,
      "done/task_completed",
      "{\"n\":5}"},
     {"a refusal is one",
-     "prompt",
+     CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}},
      1,
      "done/refused",
@@ -124,15 +125,20 @@ static void test_what_is_sent(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("{\\\"n\\\":5}")}};
     static const struct {
-        const char *by, *model;
+        enum chela_output_by by;
+        const char *model;
         const char *has, *has_not;
     } cases[] = {
-        {"auto", "anthropic/claude-sonnet-4-5", "\"output_config\":{\"format\"", "final_answer"},
-        {"native", "anthropic/claude-opus-4-6", "\"output_config\":{\"format\"", "## Answer"},
-        {"auto", "anthropic/claude-3-5-haiku-latest", "\"name\":\"final_answer\"", "output_config"},
-        {"auto", "anthropic/fake-1",
+        {CHELA_OUTPUT_BY_AUTO, "anthropic/claude-sonnet-4-5", "\"output_config\":{\"format\"",
+         "final_answer"},
+        {CHELA_OUTPUT_BY_NATIVE, "anthropic/claude-opus-4-6", "\"output_config\":{\"format\"",
+         "## Answer"},
+        {CHELA_OUTPUT_BY_AUTO, "anthropic/claude-3-5-haiku-latest", "\"name\":\"final_answer\"",
+         "output_config"},
+        {CHELA_OUTPUT_BY_AUTO, "anthropic/fake-1",
          "\"tool_choice\":{\"type\":\"tool\",\"name\":\"final_answer\"}", "output_config"},
-        {"prompt", "anthropic/claude-sonnet-4-5", "one JSON value that fits", "final_answer"},
+        {CHELA_OUTPUT_BY_PROMPT, "anthropic/claude-sonnet-4-5", "one JSON value that fits",
+         "final_answer"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
@@ -155,9 +161,10 @@ static void test_complaint(void **state) {
     static const struct fake_reply replies[] = {{.body = A_SAY("{\\\"n\\\":true}")},
                                                 {.body = A_SAY("{\\\"n\\\":5}")}};
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .output_schema = schema,
-        .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.output_by = "prompt"));
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.output_schema = schema,
+                         .request = &(struct chela_request_opts)
+                                        CHELA_REQUEST_OPTS(.output_by = CHELA_OUTPUT_BY_PROMPT));
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "how many?");
     assert_true(sent(&st, 1, "n must be an integer"));
@@ -181,10 +188,11 @@ static void test_native_that_is_not(void **state) {
         struct chela_error err = {0};
         chela_agent *agent;
         struct chela_agent_opts opts =
-            CHELA_AGENT_OPTS(
-                .output_schema = schema, .api_key = "k", .model = cases[i].model,
-                .tools = "time", .allow = cases[i].allow,
-                .request = &(struct chela_request_opts)CHELA_REQUEST_OPTS(.output_by = "native"));
+            CHELA_AGENT_OPTS(.output_schema = schema, .api_key = "k", .model = cases[i].model,
+                             .tools = "time", .allow = cases[i].allow,
+                             .request =
+                                 &(struct chela_request_opts)
+                                     CHELA_REQUEST_OPTS(.output_by = CHELA_OUTPUT_BY_NATIVE));
         int rc = chela_agent_new(st.rt, &opts, &agent, &err);
         assert_int_equal(rc, cases[i].why ? CHELA_EINVAL : 0);
         if (cases[i].why && !strstr(err.message, cases[i].why))
@@ -196,12 +204,14 @@ static void test_native_that_is_not(void **state) {
 static void test_bad_schemas(void **state) {
     (void)state;
     static const struct {
-        const char *schema, *by, *why;
+        const char *schema;
+        enum chela_output_by by;
+        const char *why;
     } cases[] = {
-        {"{", NULL, "the schema of the answer"},
-        {"{\"type\":\"nothing\"}", NULL, "the schema of the answer"},
-        {"{\"type\":\"array\"}", "tool", "only an object"},
-        {"{}", "magic", "expected auto, native, tool or prompt"},
+        {"{", 0, "the schema of the answer"},
+        {"{\"type\":\"nothing\"}", 0, "the schema of the answer"},
+        {"{\"type\":\"array\"}", CHELA_OUTPUT_BY_TOOL, "only an object"},
+        {"{}", (enum chela_output_by)9, "there is no output_by 9"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_output *o = NULL;

@@ -17,11 +17,11 @@ static const struct chela_policy chat = CHELA_POLICY(.id = "chat", .channel = "c
                                                      .deny = "shred"),
                                  strangers = CHELA_POLICY(.id = "strangers", .channel = "chat",
                                                           .except = owner, .deny = "delete",
-                                                          .approve = "deny");
+                                                          .approve = CHELA_APPROVE_DENY);
 static const struct chela_policy *const policies[] = {&chat, &strangers, NULL};
 static const struct chela_agent_opts bounded =
     CHELA_AGENT_OPTS(
-        .approve = "auto",
+        .approve = CHELA_APPROVE_AUTO,
         .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = policies));
 
 static void open_stage(struct stage *st, const struct fake_reply *replies, size_t n) {
@@ -165,7 +165,7 @@ static void test_always_is_for_who_may(void **state) {
     assert_int_equal(chela_run_resume(st.session, NULL, NULL, NULL), 0);
     settle(&st);
     play(&st, &mine);
-    assert_string_equal(chela_session_status(st.session), "idle");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
     assert_int_equal(st.model.nrequests, 4); /* it was not asked about again */
     play(&st, &theirs);
     assert_non_null(strstr(ch_buf_str(&st.model.requests[5]), "permission_denied"));
@@ -199,7 +199,7 @@ static void test_no_steering_across(void **state) {
     assert_int_equal(send_by(&st, "u_x", "one"), 0);
     assert_int_equal(send_by(&st, "u_y", "two"), 0);
     settle(&st);
-    assert_string_equal(ch_run_origin_behalf(st.session->run)->sender, "u_x");
+    assert_string_equal(ch_run_origin_principal(st.session->run)->sender, "u_x");
     assert_non_null(strstr(ch_buf_str(&st.model.requests[2]), "two"));
     stage_close(&st);
 }
@@ -225,7 +225,7 @@ static void test_collected(void **state) {
 /* --- another life ------------------------------------------------------------------ */
 
 static void reopen(struct stage *st, chela_store *store) {
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "k", &st->session, NULL), 0);
     assert_int_equal(chela_session_wait(st->session, NULL), 0);
@@ -244,7 +244,7 @@ static void test_resumed(void **state) {
     stage_tool(&st, "outside", CHELA_TOOL_CLIENT);
     reopen(&st, store);
     play(&st, &theirs);
-    assert_string_equal(chela_session_status(st.session), "paused");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_PAUSED);
     stage_close(&st);
 
     open_stage(&st, after, CH_LEN(after));

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/context/context_budget.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "json/json.h"
 #include "prompt/summary_carryover.h"
 #include "prompt/tokens.h"
@@ -219,7 +219,7 @@ static void on_compaction(struct stage *st, const struct chela_event *ev) {
     if (ev->type != CHELA_EV_COMPACTION)
         return;
     told.events++;
-    snprintf(told.last, sizeof(told.last), "%s", ev->compaction.strategy);
+    snprintf(told.last, sizeof(told.last), "%s", chela_compacted_name(ev->compaction.strategy));
     told.before = ev->compaction.tokens_before;
     told.after = ev->compaction.tokens_after;
     assert_true(told.after < told.before);
@@ -279,7 +279,7 @@ static void test_three_hundred_turns(void **state) {
     (void)state;
     assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
     open_stage(&st, &t, NULL, WINDOW);
-    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "long", &st.session, NULL), 0);
     reset(&st);
@@ -378,8 +378,9 @@ static void test_by_hand_often(void **state) {
     struct talk t = {.calls = 1,
                      .facts = {"K-7731-XQ", "/srv/reports/q3.md", "Biscuit", "harbour crane",
                                "walnut cake", "violin lesson", "lighthouse"}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "retain"));
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.compaction = &(struct chela_compaction_opts)
+                                           CHELA_COMPACTION_OPTS(.mode = CHELA_COMPACTION_RETAIN));
     (void)state;
     open_stage(&st, &t, &opts, 200000);
     play(&st, "The deploy key is K-7731-XQ, and the report goes to /srv/reports/q3.md. My dog is "
@@ -404,8 +405,9 @@ static void test_by_hand_often(void **state) {
 static void test_without_summary(void **state) {
     struct stage st;
     struct talk t = {.window = WINDOW, .calls = 1, .facts = {"K-7731-XQ"}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "retain"));
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.compaction = &(struct chela_compaction_opts)
+                                           CHELA_COMPACTION_OPTS(.mode = CHELA_COMPACTION_RETAIN));
     (void)state;
     open_stage(&st, &t, &opts, WINDOW);
     reset(&st);
@@ -439,8 +441,9 @@ static void test_overflow(void **state) {
 static void test_off(void **state) {
     struct stage st;
     struct talk t = {.overflow = 10};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(.mode = "off"));
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.compaction = &(struct chela_compaction_opts)
+                                           CHELA_COMPACTION_OPTS(.mode = CHELA_COMPACTION_OFF));
     (void)state;
     open_stage(&st, &t, &opts, WINDOW);
     reset(&st);
@@ -540,7 +543,7 @@ static void test_notes(void **state) {
     assert_non_null(mkdtemp(dir));
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(
-            .workspace = dir, .tools = "memory_*", .approve = "auto",
+            .workspace = dir, .tools = "memory_*", .approve = CHELA_APPROVE_AUTO,
             .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.settings = settings));
     open_stage(&st, &t, &opts, 200000);
     put(dir, "MEMORY.md", "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/think.h"
 #include "support/stage.h"
 

@@ -75,7 +75,7 @@ static void test_prefix(void **state) {
                                                 {.body = A_SAY("two")}};
     const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
         .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
-            .selection = "topk", .selection_size = 3));
+            .selection = CHELA_SELECTION_TOPK, .selection_size = 3));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     add_tools(&st, 30);
@@ -99,7 +99,7 @@ static void test_other_inputs_append(void **state) {
         CHELA_AGENT_OPTS(
             .tool_choice = "lever4",
             .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
-                .selection = "topk", .selection_size = 1));
+                .selection = CHELA_SELECTION_TOPK, .selection_size = 1));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     add_tools(&st, 30);
@@ -141,12 +141,12 @@ static void test_bad_mode(void **state) {
     chela_agent *agent;
     struct chela_error err = {0};
     const struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(
-            .model = "scripted/demo",
-            .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.selection = "best"));
+        CHELA_AGENT_OPTS(.model = "scripted/demo",
+                         .toolset = &(struct chela_toolset_opts)
+                                        CHELA_TOOLSET_OPTS(.selection = (enum chela_selection)9));
     assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), CHELA_EINVAL);
-    assert_non_null(strstr(err.message, "selection 'best'"));
+    assert_non_null(strstr(err.message, "there is no selection 9"));
     chela_runtime_close(rt);
 }
 

@@ -89,7 +89,7 @@ static void add_tools(struct stage *st) {
 }
 
 /* A stage whose session is `key` of this store. */
-static void open_with(struct stage *st, chela_store *store, const char *durability,
+static void open_with(struct stage *st, chela_store *store, enum chela_durability durability,
                       const char *key, size_t skip) {
     stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
     add_tools(st);
@@ -99,7 +99,7 @@ static void open_with(struct stage *st, chela_store *store, const char *durabili
 }
 
 static void open_kept(struct stage *st, chela_store *store, const char *key, size_t skip) {
-    open_with(st, store, NULL, key, skip);
+    open_with(st, store, CHELA_DURABILITY_DEFAULT, key, skip);
 }
 
 static void wait_open(struct stage *st) {
@@ -139,13 +139,13 @@ static void test_what_is_written(void **state) {
  * is synced; where nothing else is, too. */
 static void test_what_is_synced(void **state) {
     static const struct {
-        const char *durability;
+        enum chela_durability durability;
         unsigned flags, syncs;
     } cases[] = {
-        {"full", 0, 2},
-        {"full", CHELA_STORE_LAZY, 3},
-        {"turn", 0, 1},
-        {"turn", CHELA_STORE_LAZY, 1},
+        {CHELA_DURABILITY_FULL, 0, 2},
+        {CHELA_DURABILITY_FULL, CHELA_STORE_LAZY, 3},
+        {CHELA_DURABILITY_TURN, 0, 1},
+        {CHELA_DURABILITY_TURN, CHELA_STORE_LAZY, 1},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -191,7 +191,7 @@ static void test_it_grows_by_what_is_new(void **state) {
         .loop_guard = &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1));
     stage_open(&st, &opts, many, TURNS);
     add_tools(&st);
-    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "go");
@@ -292,14 +292,14 @@ static void resume_after(const struct lines *l, size_t n, uint64_t used) {
     made = (struct counts){0};
     open_kept(&st, store, "a", replied ? 1 : 0);
     wait_open(&st);
-    if (strcmp(chela_session_status(st.session), "idle") == 0) {
+    if (chela_session_status(st.session) == CHELA_SESSION_IDLE) {
         assert_true(holds(l, n, "all done"));
     } else {
         struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
         if (chela_run_resume(st.session, &opts, &st.run, &err) < 0)
             fail_msg("after %zu: %s", n, err.message);
         assert_int_equal(chela_run_wait(st.run), 0);
-        if (strcmp(chela_run_reason(st.run), "task_completed") != 0)
+        if (chela_run_reason(st.run) != CHELA_REASON_COMPLETED)
             fail_msg("after %zu: %s %s", n, chela_run_reason(st.run), chela_run_error(st.run));
         if (shipped && made.ship)
             fail_msg("after %zu: a call that may be made once was made again", n);
@@ -422,7 +422,7 @@ static void test_an_end_with_open_calls(void **state) {
         fail_msg("%s", err.message);
     open_kept(&st, store, "a", 1);
     wait_open(&st);
-    assert_string_equal(chela_session_status(st.session), "idle");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
     stage_check_transcript(&st);
     stage_play(&st, "go on");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -501,7 +501,7 @@ static int last_state(const struct chela_store_record *r, void *user) {
     return 0;
 }
 
-static void check_course(const struct ch_course *c) {
+static void check_course(const struct ch_run_counters *c) {
     assert_string_equal(c->goal, "Bring it home");
     assert_int_equal(c->n, 2);
     assert_string_equal(c->errors[0].of, "anthropic/fake-1");
@@ -520,12 +520,12 @@ static void test_goal_and_errors_are_kept(void **state) {
     char *shown;
     (void)state;
     stage_open(&st, NULL, bumpy, CH_LEN(bumpy));
-    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "  Bring it home\nbefore the rain");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
-    check_course(ch_record_course(st.run));
+    check_course(ch_run_journal_counters(st.run));
     stage_close(&st);
     assert_int_equal(chela_store_records(store, "a", 1, last_state, &last, NULL), 0);
     assert_non_null(strstr(ch_buf_str(&last), "\"goal\":\"Bring it home\",\"error_log\":[{"));
@@ -541,14 +541,14 @@ static void test_goal_and_errors_are_kept(void **state) {
         chela_store_import(store, lines.text.p, lines.ends[lines.n - 3], NULL, NULL, NULL), 0);
     for (int life = 0; life < 2; life++) {
         stage_open(&st, NULL, bumpy + 2, 1);
-        assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+        assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
         chela_session_close(st.session);
         assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
         wait_open(&st);
         assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
-        assert_string_equal(ch_record_course(st.run)->goal, "Bring it home");
-        assert_true(ch_record_course(st.run)->n >= 1);
-        assert_string_equal(ch_record_course(st.run)->errors[0].of, "anthropic/fake-1");
+        assert_string_equal(ch_run_journal_counters(st.run)->goal, "Bring it home");
+        assert_true(ch_run_journal_counters(st.run)->n >= 1);
+        assert_string_equal(ch_run_journal_counters(st.run)->errors[0].of, "anthropic/fake-1");
         if (life == 1)
             assert_int_equal(chela_run_wait(st.run), 0);
         stage_close(&st);
@@ -559,24 +559,24 @@ static void test_goal_and_errors_are_kept(void **state) {
 
 /* Only the newest are kept. */
 static void test_the_error_log_is_bounded(void **state) {
-    struct ch_course c = {0};
+    struct ch_run_counters c = {0};
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     (void)state;
     for (unsigned i = 1; i <= 3 * CH_LIMIT_ERROR_LOG; i++)
-        ch_course_failed(&c, i, CH_SV("t"), "timeout", CH_SV("{\"error\":\"slow\"}"));
+        ch_run_counters_failed(&c, i, CH_SV("t"), "timeout", CH_SV("{\"error\":\"slow\"}"));
     ch_jw_begin(&w, '{');
-    ch_course_write(&c, &w);
+    ch_run_counters_write(&c, &w);
     ch_jw_end(&w, '}');
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &v, NULL, NULL), 0);
-    ch_course_release(&c);
-    c = ch_course_read(v);
+    ch_run_counters_release(&c);
+    c = ch_run_counters_read(v);
     assert_int_equal(c.n, CH_LIMIT_ERROR_LOG);
     assert_int_equal(c.errors[0].turn, 2 * CH_LIMIT_ERROR_LOG + 1);
     assert_string_equal(c.errors[0].text, "slow");
-    ch_course_release(&c);
+    ch_run_counters_release(&c);
 }
 
 /* --- consent ------------------------------------------------------------------------------ */
@@ -591,7 +591,7 @@ static const struct fake_reply two_asks[] = {
 static void open_asking(struct stage *st, chela_store *store, size_t skip) {
     stage_open(st, NULL, two_asks + skip, CH_LEN(two_asks) - skip);
     stage_tool(st, "deploy", CHELA_TOOL_CONFIRM);
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
 }
@@ -627,7 +627,7 @@ static void test_always_outlives_the_process(void **state) {
     assert_int_equal(chela_run_wait(st.run), 0);
     /* the very same again is not asked about, anything else is */
     assert_string_equal(ch_buf_str(&asked), "c3 ");
-    assert_string_equal(chela_run_reason(st.run), "approval_required");
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_APPROVAL);
     stage_close(&st);
     chela_store_close(store);
 }
@@ -636,7 +636,7 @@ static const unsigned char digest[CH_SHA256_SIZE] = {0xde, 0xad, 1};
 
 static void rewrite(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
-        ch_keep_rewritten(st->run, &(struct ch_keep_rewrite){.strategy = "window"});
+        ch_run_journal_rewritten(st->run, &(struct ch_run_journal_rewrite){.strategy = "window"});
 }
 
 /* The records that told of it are before the window: the rewrite tells it. */
@@ -648,8 +648,8 @@ static void test_a_rewrite_forgets_nothing(void **state) {
     open_kept(&st, store, "a", 1);
     wait_open(&st);
     ch_memory_add(&st.session->memory, digest);
-    ch_seen_add(&st.session->keep->seen, CH_SV("event-1"));
-    ch_seen_add(&st.session->keep->seen, CH_SV("event-2"));
+    ch_seen_add(&st.session->journal->seen, CH_SV("event-1"));
+    ch_seen_add(&st.session->journal->seen, CH_SV("event-2"));
     st.on_event = rewrite;
     stage_play(&st, "go");
     check_types(store, "a", "inbound state compaction state message state ");
@@ -658,9 +658,9 @@ static void test_a_rewrite_forgets_nothing(void **state) {
     open_kept(&st, store, "a", 2);
     wait_open(&st);
     assert_true(ch_memory_has(&st.session->memory, digest));
-    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-1")));
-    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-2")));
-    assert_int_equal(st.session->keep->seen.next, 2);
+    assert_true(ch_seen_has(&st.session->journal->seen, CH_SV("event-1")));
+    assert_true(ch_seen_has(&st.session->journal->seen, CH_SV("event-2")));
+    assert_int_equal(st.session->journal->seen.next, 2);
     stage_close(&st);
 
     /* a file gives no consent */
@@ -669,7 +669,7 @@ static void test_a_rewrite_forgets_nothing(void **state) {
     open_kept(&st, other, "a", 2);
     wait_open(&st);
     assert_false(ch_memory_has(&st.session->memory, digest));
-    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-1")));
+    assert_true(ch_seen_has(&st.session->journal->seen, CH_SV("event-1")));
     stage_close(&st);
     chela_store_close(store);
     chela_store_close(other);
@@ -760,7 +760,8 @@ static void test_messages_of_a_run_left_behind(void **state) {
     for (int life = 0; life < 2; life++) {
         open_kept(&st, store, "a", 1);
         wait_open(&st);
-        assert_string_equal(chela_session_status(st.session), life ? "idle" : "running");
+        assert_int_equal(chela_session_status(st.session),
+                         life ? CHELA_SESSION_IDLE : CHELA_SESSION_RUNNING);
         assert_int_equal(chela_session_send(st.session, NULL, 0, NULL, NULL), CHELA_ENOENT);
         stage_play(&st, life ? "last" : "new");
         assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -818,11 +819,11 @@ static void go_on(chela_store *store, uint64_t used) {
     open_kept(&st, store, "a", holds(&lines, lines.n - 1, "\"role\":\"assistant\"") ? 1 : 0);
     ch_buf_release(&lines.text);
     wait_open(&st);
-    assert_string_equal(chela_session_status(st.session), "running");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
     assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
     assert_int_equal(chela_run_wait(st.run), 0);
-    assert_string_equal(chela_run_reason(st.run), "task_completed");
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_COMPLETED);
     stage_check_transcript(&st);
     stage_close(&st);
 }
@@ -847,7 +848,7 @@ static void test_left_at_every_event(void **state) {
         ended = strcmp(stage_verdict(&st), "done/task_completed") == 0;
         if (!ended) {
             assert_string_equal(stage_verdict(&st), "paused/interrupted");
-            assert_string_equal(chela_session_status(st.session), "running");
+            assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
         }
         stage_close(&st);
         if (!ended)
@@ -872,7 +873,7 @@ static void test_left_and_used_again(void **state) {
     assert_string_equal(stage_verdict(&st), "done/task_completed");
     stage_check_transcript(&st);
     chela_run_leave(st.run); /* it is over */
-    assert_string_equal(chela_session_status(st.session), "idle");
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
     stage_close(&st);
     chela_store_close(store);
 }

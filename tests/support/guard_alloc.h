@@ -21,6 +21,10 @@ void guard_install(bool ends);
  * what lives from the start of a case to its end needs none. */
 void guard_pages(bool on);
 
+/* off: pages that are freed stay accessible until this is called with true. Protecting a
+ * page takes microseconds, protecting many pages at once hardly more. */
+void guard_frees(bool on);
+
 /* Allocations that were made and not freed. */
 size_t guard_live(void);
 /* Allocations made since the start of the process. */

@@ -27,24 +27,31 @@ static void on_gone(struct ch_exchange *x, void *user) {
 static void on_head(struct ch_exchange *x, void *user) {
     struct guests *w = user;
     w->heads++;
-    if (ch_sv_is(ch_inbound_target(ch_exchange_inbound(x)), "/refuse"))
+    struct ch_sv target = ch_inbound_target(ch_exchange_inbound(x));
+    if (!ch_sv_starts(target, "/open") && !ch_sv_is(target, "/refuse"))
+        ch_exchange_trust(x);
+    if (ch_sv_is(target, "/refuse"))
         ch_exchange_respond(x, 401, "text/plain", CH_SV("no\n"));
 }
 
 static void on_request(struct ch_exchange *x, void *user) {
     struct guests *w = user;
     w->requests++;
-    if (ch_sv_is(ch_inbound_target(ch_exchange_inbound(x)), "/hold")) {
+    struct ch_sv target = ch_inbound_target(ch_exchange_inbound(x));
+    if (ch_sv_is(target, "/hold") || ch_sv_is(target, "/open/hold")) {
         w->held = x;
         ch_exchange_attach(x, on_gone, w);
         return;
     }
-    ch_exchange_respond(x, 200, "text/plain", CH_SV("ok\n"));
+    bool page = ch_sv_is(target, "/open/page");
+    ch_exchange_respond(x, 200, "text/plain", page ? ch_buf_sv(&w->page) : CH_SV("ok\n"));
 }
 
 void guests_begin(struct guests *w, const char *modules) {
     struct chela_error err = {0};
     *w = (struct guests){.ms = 1000000};
+    memset(ch_buf_reserve(&w->page, GUESTS_PAGE), 'x', GUESTS_PAGE);
+    ch_buf_commit(&w->page, GUESTS_PAGE);
     w->clock = (struct ch_clock){.now_ms = guests_ms, .mono_ms = guests_ms, .user = w};
     w->opts = (struct ch_server_opts){.listen = "127.0.0.1:0",
                                       .module_path = modules,
@@ -58,6 +65,7 @@ void guests_begin(struct guests *w, const char *modules) {
 void guests_end(struct guests *w) {
     ch_server_close(w->server);
     ch_loop_close(w->loop, NULL, NULL);
+    ch_buf_release(&w->page);
 }
 
 int guests_dial_from(struct guests *w, unsigned last) {

@@ -1,6 +1,7 @@
 /* guests.h -- a server on loopback, those who come to it, and time in the test's
  * hand. What it is asked: /refuse is answered with 401 at the head, /hold is left
- * to the test, everything else is "ok". */
+ * to the test, everything else is "ok". Clients are trusted, except for what begins with
+ * /open; /open/page is a large answer. */
 #ifndef TEST_SUPPORT_GUESTS_H
 #define TEST_SUPPORT_GUESTS_H
 #include <stdbool.h>
@@ -10,6 +11,8 @@
 #include "io/loop.h"
 #include "net/server.h"
 
+#define GUESTS_PAGE ((size_t)128 * 1024)
+
 struct guests {
     struct ch_loop *loop;
     struct ch_server *server;
@@ -18,6 +21,7 @@ struct guests {
     unsigned heads, requests, gone;
     struct ch_exchange *held; /* a request that is answered by the test */
     struct ch_server_opts opts;
+    struct ch_buf page;
 };
 
 /* modules: where to look for them first; may be NULL. */

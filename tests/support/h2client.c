@@ -47,6 +47,12 @@ void h2_add_field(struct ch_buf *out, const char *name, struct ch_sv value) {
     add_text(out, value);
 }
 
+void h2_add_kept(struct ch_buf *out, const char *name, struct ch_sv value) {
+    ch_buf_addc(out, 0x40);
+    add_text(out, ch_sv_str(name));
+    add_text(out, value);
+}
+
 void h2_add_head(struct ch_buf *out, const char *method, const char *path) {
     h2_add_field(out, ":method", ch_sv_str(method));
     h2_add_field(out, ":scheme", CH_SV("http"));

@@ -22,6 +22,8 @@ enum h2_type {
 };
 enum { H2_END_STREAM = 1, H2_ACK = 1, H2_END_HEADERS = 4, H2_WHOLE = 5 };
 
+#define H2_NEWEST ((char)(128 + 62)) /* a reference to the newest field of the table */
+
 struct h2_frame {
     enum h2_type type;
     unsigned flags;
@@ -49,6 +51,8 @@ void h2_end(struct h2_client *c);
 void h2_add_frame(struct ch_buf *out, unsigned type, unsigned flags, uint32_t id,
                   struct ch_sv payload);
 void h2_add_field(struct ch_buf *out, const char *name, struct ch_sv value);
+/* The same, and the server keeps it in its table: the newest such field is H2_NEWEST. */
+void h2_add_kept(struct ch_buf *out, const char *name, struct ch_sv value);
 /* The usual pseudo headers. */
 void h2_add_head(struct ch_buf *out, const char *method, const char *path);
 

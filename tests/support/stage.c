@@ -1,6 +1,6 @@
 /* stage.c -- see stage.h. */
 #include "agent/api/runtime.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "support/stage.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static void log_event(struct stage *st, const struct chela_event *ev) {
     ch_buf_addf(b, "%s%s", b->n ? " " : "", chela_event_name(ev->type));
     switch (ev->type) {
     case CHELA_EV_STATE:
-        ch_buf_addf(b, "(%s)", ev->state.to);
+        ch_buf_addf(b, "(%s)", chela_state_name(ev->state.to));
         break;
     case CHELA_EV_TEXT_DELTA:
     case CHELA_EV_REASONING_DELTA:
@@ -51,10 +51,10 @@ static void log_event(struct stage *st, const struct chela_event *ev) {
         ch_buf_addf(b, "(%s)", ev->fallback.to);
         break;
     case CHELA_EV_TURN_END:
-        ch_buf_addf(b, "(%s)", ev->turn.stop_reason);
+        ch_buf_addf(b, "(%s)", chela_stop_name(ev->turn.stop_reason));
         break;
     case CHELA_EV_RUN_END:
-        ch_buf_addf(b, "(%s)", ev->end.reason);
+        ch_buf_addf(b, "(%s)", chela_reason_name(ev->end.reason));
         break;
     default:
         break;
@@ -190,7 +190,7 @@ void stage_check_transcript(const struct stage *st) {
 
 const char *stage_verdict(const struct stage *st) {
     static char verdict[64];
-    const char *status = chela_run_status(st->run), *reason = chela_run_reason(st->run);
-    snprintf(verdict, sizeof(verdict), "%s/%s", status ? status : "-", reason ? reason : "-");
+    snprintf(verdict, sizeof(verdict), "%s/%s", chela_status_name(chela_run_status(st->run)),
+             chela_reason_name(chela_run_reason(st->run)));
     return verdict;
 }

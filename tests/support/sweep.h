@@ -29,7 +29,9 @@ enum sweep_flags {
     /* The call lets the run go on as it would: the row has one case, and is called at
      * each site of it. */
     SWEEP_ROUND = 32,
-    SWEEP_ASKED = 64 /* needs something that the run has asked for */
+    SWEEP_ASKED = 64, /* needs something that the run has asked for */
+    /* As SWEEP_SHARED, for a function that is given nothing that belongs to the case. */
+    SWEEP_PURE = 128 | SWEEP_SHARED
 };
 
 struct sweep;
@@ -118,7 +120,7 @@ struct sweep_mode {
     const char *name;
     const char *script; /* rules of the scripted model */
     const char *text;   /* the input */
-    const char *agent_mode;
+    enum chela_mode agent_mode;
     unsigned tool_flags; /* of the tool `stamp`: CHELA_TOOL_CONFIRM */
     bool delegate, handoff, compact, rare; /* rare: retries, and a process of `exec` */
     unsigned workers; /* processes at once, for a mode that waits; 0: as usual */

@@ -102,17 +102,17 @@ const struct sweep_mode sweep_modes[] = {
     {.name = "rare", .script = rare, .text = "go", .rare = true,
      .only = " retry system_event ", .workers = 12},
     {.name = "approval", .script = approval, .text = "go", .tool_flags = CHELA_TOOL_CONFIRM},
-    {.name = "plan", .script = plan, .text = "go", .agent_mode = "plan"},
-    {.name = "plan_approval", .script = plan, .text = "go", .agent_mode = "plan",
+    {.name = "plan", .script = plan, .text = "go", .agent_mode = CHELA_MODE_PLAN},
+    {.name = "plan_approval", .script = plan, .text = "go", .agent_mode = CHELA_MODE_PLAN,
      .tool_flags = CHELA_TOOL_CONFIRM},
-    {.name = "route", .script = route, .text = "go", .agent_mode = "route"},
-    {.name = "route_plan", .script = route_plan, .text = "go", .agent_mode = "route"},
+    {.name = "route", .script = route, .text = "go", .agent_mode = CHELA_MODE_ROUTE},
+    {.name = "route_plan", .script = route_plan, .text = "go", .agent_mode = CHELA_MODE_ROUTE},
     {.name = "delegate", .script = delegate, .text = "go", .delegate = true},
     {.name = "delegate_approval", .script = delegate, .text = "go", .delegate = true,
      .tool_flags = CHELA_TOOL_CONFIRM},
     {.name = "handoff", .script = handoff, .text = "go", .handoff = true},
     {.name = "heartbeat", .script = heartbeat, .text = "[10:02 om_1] Ann: chela, do it\n",
-     .agent_mode = "heartbeat"},
+     .agent_mode = CHELA_MODE_HEARTBEAT},
     {.name = "compaction", .script = compaction, .text = "go", .compact = true},
 };
 const size_t sweep_nmodes = sizeof(sweep_modes) / sizeof(sweep_modes[0]);
@@ -192,7 +192,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     cx->event = ev;
     cx->call = atomic_load(&cx->open_call);
     at(cx, inner == ev ? "" : "child:", chela_event_name(inner->type),
-       inner->type == CHELA_EV_STATE ? inner->state.to : "");
+       inner->type == CHELA_EV_STATE ? chela_state_name(inner->state.to) : "");
     cx->event = NULL;
     cx->call = NULL;
     if (over)
@@ -370,17 +370,18 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
     snprintf(broken, sizeof(broken), "scripted/%s/broken.yaml", cx->dir);
     const char *fallbacks[] = {model, NULL};
     bool fails = strcmp(cx->mode->name, "plain") == 0;
-    struct chela_sandbox_opts off = CHELA_SANDBOX_OPTS(.mode = "off");
+    struct chela_sandbox_opts off = CHELA_SANDBOX_OPTS(.mode = CHELA_SANDBOX_OFF);
     struct chela_request_opts request =
         CHELA_REQUEST_OPTS(.max_retries = cx->mode->rare ? 2 : -1);
     struct chela_compaction_opts shorten =
-        CHELA_COMPACTION_OPTS(.mode = cx->mode->compact ? "summary" : NULL);
+        CHELA_COMPACTION_OPTS(.mode = cx->mode->compact ? CHELA_COMPACTION_SUMMARY : 0);
     /* no price is known: a WARNING */
     struct chela_limits limits = CHELA_LIMITS(.cost_budget_usd = fails ? 1 : 0);
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
             .id = "lead", .model = fails ? broken : model, .fallbacks = fails ? fallbacks : NULL,
             .system = "lead", .mode = cx->mode->agent_mode, .workspace = cx->dir,
-            .tools = cx->mode->rare ? "exec" : NULL, .approve = cx->mode->rare ? "auto" : NULL,
+            .tools = cx->mode->rare ? "exec" : NULL,
+            .approve = cx->mode->rare ? CHELA_APPROVE_AUTO : CHELA_APPROVE_DEFAULT,
             .sandbox = &off, .request = &request, .compaction = &shorten, .limits = &limits);
     struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "other", .model = model,
                                                      .system = "helper", .workspace = cx->dir);
@@ -426,10 +427,12 @@ static bool set_up(struct sweep *cx, struct chela_error *err) {
     if (chela_runtime_new(&opts, &cx->rt, err) < 0)
         return false;
     if (cx->store_url && (chela_store_open(cx->store_url, &how, &cx->store, err) < 0 ||
-                          chela_runtime_store(cx->rt, cx->store, "turn", err) < 0))
+                          chela_runtime_store(cx->rt, cx->store, CHELA_DURABILITY_TURN, err) < 0))
         return false;
     if (!make_agents(cx, err))
         return false;
+    if (cx->mode->agent_mode) /* compiled once a runtime */
+        chela_free(chela_prompts_json(cx->rt, NULL));
     guard_pages(true);
     if (chela_session_new(cx->agent, key, &cx->session, err) < 0)
         return false;
@@ -469,7 +472,7 @@ static bool go_on(struct sweep *cx) {
 static void judge(struct sweep *cx) {
     if (!cx->closed && cx->ends != cx->starts)
         sweep_problem("%u RUN_START, %u RUN_END", cx->starts, cx->ends);
-    if (!cx->closed && cx->run && !chela_run_status(cx->run))
+    if (!cx->closed && cx->run && chela_run_status(cx->run) == CHELA_STATUS_RUNNING)
         sweep_problem("the run never ended");
 }
 
@@ -482,7 +485,9 @@ void sweep_play(struct sweep *cx) {
         chela_runtime_run(cx->rt);
         for (int i = 0; i < 3; i++)
             chela_runtime_poll(cx->rt);
-        if (!cx->session || strcmp(chela_session_status(cx->session), "idle") == 0 || !go_on(cx))
+        if (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING)
+            continue; /* a paused run that was cancelled: it came back for its end */
+        if (!cx->session || chela_session_status(cx->session) == CHELA_SESSION_IDLE || !go_on(cx))
             break;
     }
     judge(cx);

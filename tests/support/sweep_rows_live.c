@@ -51,7 +51,7 @@ static void do_default_model(struct sweep *cx) {
 static void do_runtime_store(struct sweep *cx) {
     chela_store *store = NULL;
     SWEEP_EXPECT(chela_store_open("memory:", NULL, &store, NULL) == 0);
-    int rc = chela_runtime_store(cx->rt, store, NULL, NULL);
+    int rc = chela_runtime_store(cx->rt, store, CHELA_DURABILITY_DEFAULT, NULL);
     SWEEP_EXPECT(rc == CHELA_EEXIST || (rc == 0 && !cx->store));
     chela_store_close(store);
 }
@@ -232,7 +232,7 @@ static void do_session_wait(struct sweep *cx) {
 }
 
 static void do_session_status(struct sweep *cx) {
-    SWEEP_EXPECT(chela_session_status(cx->session) != NULL);
+    SWEEP_EXPECT(chela_session_status(cx->session) <= CHELA_SESSION_PARKED);
 }
 
 static void do_session_key(struct sweep *cx) {
@@ -431,7 +431,7 @@ static void resume_without_handle(struct sweep *cx) {
 
 /* A run that has ended need not be waited for. */
 static void do_run_wait(struct sweep *cx) {
-    bool over = chela_run_status(cx->run) != NULL;
+    bool over = chela_run_status(cx->run) != CHELA_STATUS_RUNNING;
     int rc = chela_run_wait(cx->run);
     SWEEP_EXPECT(rc == CHELA_EBUSY || rc == CHELA_ESTATE || (over && rc == 0));
 }

@@ -36,19 +36,24 @@
 #define EVENT_TYPES (0 CHELA_EVENTS(ONE))
 #define WORKERS 2 /* processes at once */
 #define MOST_WORKERS 12
-#define CASE_SECONDS 6  /* a case takes milliseconds; the machine may be busy */
+#define CASE_SECONDS 10 /* a case takes milliseconds; the machine may be busy */
 #define MOST_DEATHS 8   /* of one row in one mode: then its other sites are not played; a
                            process that took too long counts for three */
 #define PROBLEMS 64
 #define TEXT 400
 
-/* A row is played at one site in three of each, another third for each, so that it
- * is played at all sites of a mode. With SWEEP_ALL in the environment it is played at
- * all sites of all three, and the ends of allocations are guarded. */
+/* What make check plays is a sample. A row has cases at one site in SAMPLE of a mode, for
+ * each number of `cases`; which sites differs from row to row, from mode to mode and from
+ * store to store. A row that is called at each site of one case has that case with one of
+ * the three stores. Rows that share a case are called at one site in three, pure ones at one in
+ * SAMPLE. With SWEEP_ALL
+ * in the environment every row is played at every site with every store, and the ends of
+ * allocations are guarded. */
+#define SAMPLE 12
 static const struct store {
     const char *name;
-    unsigned stride, phase;
-} stores[] = {{"none", 3, 0}, {"memory", 3, 1}, {"sqlite", 3, 2}};
+    unsigned number, cases, first; /* cases: of SAMPLE, beginning with the first */
+} stores[] = {{"none", 0, 2, 0}, {"memory", 1, 1, 2}, {"sqlite", 2, 1, 3}};
 
 /* What a process of the sweep tells the test, which outlives it. */
 struct progress {
@@ -57,7 +62,7 @@ struct progress {
     unsigned lacks[SWEEP_SITES]; /* rows with one of these flags cannot be called there */
     unsigned site; /* index of the one that is played */
     char row[128], at[96]; /* the last call */
-    unsigned calls; /* of functions, so far */
+    unsigned calls, cases; /* so far */
     unsigned nproblems;
     struct problem {
         char row[128], at[96], text[TEXT];
@@ -108,7 +113,7 @@ static char *build_dir(void) {
     if (n <= 0)
         abort();
     path[n] = '\0';
-    char *tests = strstr(path, "/tests/scenario/");
+    char *tests = strstr(path, "/tests/sweep/");
     if (!tests)
         abort();
     *tests = '\0';
@@ -116,6 +121,12 @@ static char *build_dir(void) {
 }
 
 /* --- inside a process -------------------------------------------------------------- */
+
+/* Instead of the C library's, for SQLite: what is played here need not outlive the machine. */
+__attribute__((visibility("default"))) int fdatasync(int fd) {
+    (void)fd;
+    return 0;
+}
 
 static struct {
     struct progress *progress;
@@ -140,7 +151,7 @@ void sweep_problem(const char *fmt, ...) {
     va_end(ap);
 }
 
-#define ON_LOOP 128 /* as a flag of a row: neither SWEEP_ANY_THREAD nor SWEEP_IN_CALL */
+#define ON_LOOP 256 /* as a flag of a row: neither SWEEP_ANY_THREAD nor SWEEP_IN_CALL */
 
 static unsigned lacks(const struct sweep *cx) {
     return (cx->call ? 0 : SWEEP_IN_CALL) | (cx->event ? 0 : SWEEP_IN_EVENT) |
@@ -171,6 +182,7 @@ static void call(struct sweep *cx, const struct sweep_row *row, const char *site
     snprintf(here.progress->at, sizeof(here.progress->at), "%s", site);
     if (row->flags & SWEEP_ROUND)
         here.progress->site = site_of(site);
+    guard_frees(true);
     row->fn(cx);
     here.progress->calls++;
 }
@@ -198,9 +210,21 @@ static void note_site(struct sweep *cx, const char *site) {
     pthread_mutex_unlock(&here.lock);
 }
 
-static bool due(unsigned i) {
-    unsigned stride = getenv("SWEEP_ALL") || sweep.site ? 1 : here.store->stride;
-    return i % stride == here.store->phase % stride;
+static bool everything(void) {
+    return getenv("SWEEP_ALL") || sweep.row || sweep.site;
+}
+
+/* The same for a row that shares its case. */
+static bool due_shared(const struct sweep_row *row, unsigned number, unsigned site) {
+    unsigned one_in = (row->flags & SWEEP_PURE) == SWEEP_PURE ? SAMPLE : 3;
+    return everything() || (number + site) % one_in == here.store->number;
+}
+
+static bool due(const struct sweep_mode *mode, unsigned row, unsigned site) {
+    unsigned turn = row + site + (unsigned)(mode - sweep_modes);
+    if (here.row->flags & SWEEP_ROUND)
+        return everything() || turn % 3 == here.store->number;
+    return everything() || turn % SAMPLE - here.store->first < here.store->cases;
 }
 
 static void call_here(struct sweep *cx, const char *site) {
@@ -214,11 +238,10 @@ static void call_here(struct sweep *cx, const char *site) {
             call(cx, here.row, site);
         return;
     }
-    if (!due(i))
-        return;
     EACH_ROW(row) {
         bool again = row > tables[t_]->rows && row[-1].fn == row->fn;
-        if (row->flags & SWEEP_SHARED && selected(sweep.row, row->name) && (!again || sweep.row))
+        if (row->flags & SWEEP_SHARED && selected(sweep.row, row->name) &&
+            (!again || sweep.row) && due_shared(row, (unsigned)(row - tables[t_]->rows), i))
             call(cx, row, site);
     }
     snprintf(here.progress->row, sizeof(here.progress->row), "after all that share a case");
@@ -231,6 +254,8 @@ static void play(const struct sweep_mode *mode, const char *store_url, unsigned 
                         .store_url = store_url, .serial = serial,
                         .at = here.row || here.shared ? call_here : note_site};
     memset(here.played, 0, sizeof(here.played));
+    here.progress->cases++;
+    guard_frees(!here.row); /* until its call, a case does what the recording did */
     alarm(here.shared ? 10 * CASE_SECONDS : CASE_SECONDS);
     sweep_play(&cx);
     alarm(0);
@@ -262,7 +287,7 @@ static void leave_cmocka(void (*handler)(int)) {
 /* The library remembers secrets, to blank them out in messages, and what sandbox
  * the machine can make, for the whole process. Neither is a leak of the case that
  * comes first. */
-static void warm_up(bool all) {
+static void warm_up(void) {
     struct chela_error err = {0};
     chela_runtime *rt = NULL;
     chela_agent *agents[2] = {NULL};
@@ -273,8 +298,7 @@ static void warm_up(bool all) {
     if (chela_runtime_new(NULL, &rt, &err) == 0 &&
         chela_agent_new(rt, &opts, &agents[0], &err) == 0)
         chela_gateway_new(rt, &serve, &gw, &err);
-    if (all)
-        chela_free(chela_runtime_survey(rt, NULL));
+    chela_free(chela_runtime_survey(rt, NULL));
     chela_gateway_close(gw);
     chela_runtime_close(rt);
 }
@@ -291,9 +315,6 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
     here.row = w->row;
     here.shared = w->shared;
     here.store = store;
-    guard_install(getenv("SWEEP_ALL") != NULL);
-    guard_pages(false);
-    warm_up(w->shared);
     const char *given = strcmp(store->name, "none") == 0 ? NULL : url;
     if (!w->row || w->shared) {
         w->progress->site = w->from;
@@ -301,15 +322,12 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
         w->progress->site = SWEEP_SITES;
         _exit(0);
     }
-    for (unsigned i = w->from; i < w->progress->nsites; i++) {
-        w->progress->site = i;
-        here.target = i;
-        if (w->row->flags & SWEEP_ROUND) {
-            play(mode, given, i);
-            break;
-        }
-        if (selected(sweep.site, w->progress->sites[i]) && fits(w->row, w->progress->lacks[i]) &&
-            due(i + w->serial))
+    bool round = w->row->flags & SWEEP_ROUND;
+    for (unsigned i = w->from; i < (round ? w->from + 1 : w->progress->nsites); i++) {
+        w->progress->site = here.target = i;
+        if (round ? due(mode, w->serial, 0)
+                  : selected(sweep.site, w->progress->sites[i]) &&
+                        fits(w->row, w->progress->lacks[i]) && due(mode, w->serial, i))
             play(mode, given, i);
     }
     w->progress->site = SWEEP_SITES;
@@ -345,7 +363,7 @@ static void finding(const char *row, const char *site, const char *text, const c
 }
 
 static void launch(struct worker *w, const struct sweep_mode *mode, const struct store *store) {
-    w->progress->nproblems = w->progress->calls = 0;
+    w->progress->nproblems = w->progress->calls = w->progress->cases = 0;
     w->progress->site = 0;
     snprintf(w->progress->row, sizeof(w->progress->row), "no call");
     w->progress->at[0] = '\0';
@@ -367,6 +385,15 @@ static void last_words(struct worker *w, char *out, size_t max) {
     out[n] = '\0';
 }
 
+static void remove_database(pid_t pid) {
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[300];
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%d.db%s", sweep.dir, (int)pid, ends[i]);
+        unlink(path);
+    }
+}
+
 /* The process has ended: note what it found. Is there more to play? */
 static bool collect(struct worker *w, int status) {
     struct progress *p = w->progress;
@@ -374,8 +401,10 @@ static bool collect(struct worker *w, int status) {
     bool died = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
     last_words(w, words, sizeof(words));
     fclose(w->err);
+    remove_database(w->pid);
     w->pid = 0;
     sweep.calls += p->calls;
+    sweep.cases += p->cases;
     for (unsigned i = 0; i < p->nproblems; i++)
         finding(p->problems[i].row, p->problems[i].at, p->problems[i].text, "");
     for (size_t i = 0; i < EVENT_TYPES; i++)
@@ -541,7 +570,7 @@ static void test_a_use_after_free_is_seen(void **state) {
         int quiet = open("/dev/null", O_WRONLY);
         dup2(quiet, 2);
         leave_cmocka(SIG_DFL);
-        guard_install(true);
+        guard_pages(true);
         char *text = chela_json_get("{\"a\":\"text\"}", 12, "/a", NULL);
         chela_free(text);
         (void)*(volatile char *)text;
@@ -559,7 +588,7 @@ static void test_every_event_is_a_site(void **state) {
         if (!sweep.seen[i] && ++missing)
             print_error("no mode passes through %s\n", chela_event_name(i));
     assert_int_equal(missing, 0);
-    print_message("# %u calls\n", sweep.calls);
+    print_message("# %u calls in %u cases\n", sweep.calls, sweep.cases);
 }
 
 /* --- set-up ------------------------------------------------------------------------------ */
@@ -578,6 +607,9 @@ static int open_sweep(void **state) {
     if (!mkdtemp(sweep.dir))
         return -1;
     sweep_files(sweep.dir);
+    guard_install(getenv("SWEEP_ALL") != NULL);
+    guard_pages(false);
+    warm_up();
     for (size_t i = 0; i < MOST_WORKERS; i++) {
         sweep.slots[i] = mmap(NULL, sizeof(struct progress), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -10,7 +10,7 @@
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/input_queue.h"
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -32,10 +33,6 @@
 #include "tool/call/function.h"
 #include "tool/call/command.h"
 #include "json/writer.h"
-
-static char *dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
 
 /* 0 is the default, negative is none: kept as negative. */
 static int64_t limit_or(int64_t given, int64_t otherwise) {
@@ -79,10 +76,10 @@ static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error
     return 0;
 }
 
-static int add_target(chela_agent *a, const char *spec, const struct ch_agent_opts *opts,
+static int add_target(chela_agent *a, const char *spec, const struct ch_target_opts *opts,
                       struct chela_error *err) {
     struct ch_target *t;
-    int rc = ch_target_new(a->rt, spec, opts, &t, err);
+    int rc = ch_target_new(&a->rt->providers, spec, opts, &t, err);
     if (rc < 0)
         return rc;
     a->targets = ch_realloc(a->targets, (a->ntargets + 1) * sizeof(struct ch_target *));
@@ -92,25 +89,24 @@ static int add_target(chela_agent *a, const char *spec, const struct ch_agent_op
 
 /* Address and key given for the first model do not hold for its fallbacks. */
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     for (; specs && *specs; specs++) {
         if (a->ntargets == CH_LIMIT_MODELS)
             return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
                            CH_LIMIT_MODELS);
-        int rc = add_target(a, *specs, &none, err);
+        int rc = add_target(a, *specs, NULL, err);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_settings_opts settings = {.list = o->toolset.settings,
-                                        .env = a->rt->env,
+                                        .env = a->rt->providers.env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
                                         .recall = &a->rt->recall,
-                                        .embedder = a->meaning ? &a->meaning->embedder : NULL,
+                                        .embedder = a->embedding ? &a->embedding->embedder : NULL,
                                         .module_path = a->rt->module_path,
                                         .ca_file = a->rt->ca_file};
     int rc = ch_settings_new(&settings, &a->settings, err);
@@ -136,8 +132,8 @@ static void load_skills(chela_agent *a, const char *allow) {
     struct ch_skills_opts opts = {.workspace = a->workspace,
                                   .roots = roots,
                                   .allow = allow,
-                                  .path = ch_runtime_env(a->rt, "PATH"),
-                                  .env = a->rt->env,
+                                  .path = ch_providers_env(&a->rt->providers, "PATH"),
+                                  .env = a->rt->providers.env,
                                   .user = a->rt->user};
     ch_skills_load(&a->skills, &opts);
     if (a->skills.untold)
@@ -193,13 +189,13 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
 
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
-    static const struct ch_agent_opts none;
-    int rc = ch_compact_mode_read(o->compaction.mode, &a->compact_mode, err);
+    int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
     if (ch_companion_of(a) && !o->compaction.mode)
-        a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
+        a->compact_mode =
+            CH_COMPACTION_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction.model)
-        rc = ch_target_new(a->rt, o->compaction.model, &none, &a->summariser, err);
-    a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
+        rc = ch_target_new(&a->rt->providers, o->compaction.model, NULL, &a->summariser, err);
+    a->limits.compacts = a->compact_mode != CH_COMPACTION_OFF;
     return rc;
 }
 
@@ -212,9 +208,18 @@ static bool reflects(const chela_agent *a) {
     return r->answers || r->errors || r->tools;
 }
 
+static int find_mode(enum chela_mode choice, const struct ch_feature **out,
+                     struct chela_error *err) {
+    int rc = ch_choice_check(CHELA_CHOICE_MODE, choice, err);
+    *out = NULL;
+    return rc < 0 || choice == CHELA_MODE_DEFAULT
+               ? rc
+               : ch_features_find_mode(chela_mode_name(choice), out, err);
+}
+
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
-    a->tool_choice = dup_opt(o->tool_choice);
+    a->tool_choice = ch_strdup(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
@@ -240,7 +245,11 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->toolset.selection_size;
     const struct ch_feature *mode;
-    int rc = ch_features_find_mode(o->mode, &mode, err);
+    int rc = ch_choice_check(CHELA_CHOICE_REASONING, o->reasoning, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
+    if (rc == 0)
+        rc = find_mode(o->mode, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
@@ -248,13 +257,14 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
-        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
+        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL),
+                        &(struct ch_target_opts){o->base_url, o->api_key, o->api_key_env}, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0 && o->toolset.embedding)
-        rc = ch_meaning_new(a->rt, o->toolset.embedding, &a->meaning, err);
+        rc = ch_tool_embedding_new(a->rt, o->toolset.embedding, &a->embedding, err);
     if (rc == 0)
-        rc = add_tools(a, o, err);
+        rc = agent_add_tools(a, o, err);
     if (rc == 0 && mode)
         rc = ch_feature_attach(a, mode, o, err);
     if (rc == 0 && reflects(a))
@@ -274,7 +284,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
-        rc = ch_queue_opts_fill(&a->queue, err);
+        rc = ch_input_queue_opts(&a->queue, err);
     if (rc == 0)
         rc = set_compaction(a, o, err);
     if (rc < 0)
@@ -420,7 +430,7 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
     return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
 }
 
-static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
+static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {
     static const char *const effects[] = {"once", "keyed", "read"};
     static const char *const permissions[] = {"admin", "write", "read"};
     struct ch_buf out = {0};
@@ -444,7 +454,7 @@ static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
 }
 
 char *chela_agent_tools_json(const chela_agent *a) {
-    return write_tools(a, &a->policy);
+    return agent_write_tools(a, &a->policy);
 }
 
 char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
@@ -452,7 +462,7 @@ char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, cons
                           .absent = channel ? NULL : a->policy.absent};
     CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
         ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
-    return write_tools(a, &p);
+    return agent_write_tools(a, &p);
 }
 
 char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {

@@ -63,7 +63,7 @@ static void look_at_modules(const chela_runtime *rt, struct ch_jw *w) {
 
 /* Two providers may share a variable. */
 static bool is_first(const struct ch_provider *p) {
-    for (const struct ch_provider *q = ch_providers; q != p; q++)
+    for (const struct ch_provider *q = ch_provider_table; q != p; q++)
         if (q->key_env && strcmp(q->key_env, p->key_env) == 0)
             return false;
     return true;
@@ -72,8 +72,8 @@ static bool is_first(const struct ch_provider *p) {
 static void look_at_keys(const chela_runtime *rt, struct ch_jw *w) {
     bool any = false;
 
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *value = p->key_env ? ch_runtime_env(rt, p->key_env) : NULL;
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
+        const char *value = p->key_env ? ch_providers_env(&rt->providers, p->key_env) : NULL;
         CH_BUF_AUTO detail = {0};
         if (!value || !*value || !is_first(p))
             continue;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "agent/api/agent.h"
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -28,11 +28,11 @@ struct probe {
     char error[CHELA_ERROR_MAX];
 };
 
-static int64_t now(void) {
+static int64_t model_probe_now(void) {
     return ch_mono_ms(&ch_clock_system);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void model_probe_on_event(const struct chela_event *ev, void *user) {
     struct probe *p = user;
     switch (ev->type) {
     case CHELA_EV_TEXT_DELTA:
@@ -40,13 +40,13 @@ static void on_event(const struct chela_event *ev, void *user) {
     case CHELA_EV_TOOL_CALL_DELTA:
         p->pieces++;
         if (!p->first)
-            p->first = now();
+            p->first = model_probe_now();
         break;
     case CHELA_EV_TOOL_CALL:
         p->calls++;
         break;
     case CHELA_EV_TURN_END:
-        p->ended = now();
+        p->ended = model_probe_now();
         p->usage = ev->turn.usage;
         break;
     case CHELA_EV_RUN_END:
@@ -66,16 +66,16 @@ static int do_nothing(chela_call *call, void *user) {
 /* The run stops at its limit of one turn if the model called a tool: that is
  * no failure. */
 static bool failed(const chela_run *run) {
-    return strcmp(chela_run_status(run), "done") != 0 &&
-           strcmp(chela_run_reason(run), "max_turns_exceeded") != 0;
+    return chela_run_status(run) != CHELA_STATUS_DONE &&
+           chela_run_reason(run) != CHELA_REASON_MAX_TURNS;
 }
 
 static int ask_model(chela_agent *agent, const char *text, struct probe *p,
                      struct chela_error *err) {
     chela_session *session;
     chela_run *run = NULL;
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = p);
-    *p = (struct probe){.began = now()};
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = model_probe_on_event, .user = p);
+    *p = (struct probe){.began = model_probe_now()};
     int rc = chela_session_new(agent, NULL, &session, err);
     if (rc == 0)
         rc = chela_run_start(session, text, strlen(text), &opts, &run, err);
@@ -84,13 +84,14 @@ static int ask_model(chela_agent *agent, const char *text, struct probe *p,
     if (rc == 0 && failed(run))
         snprintf(p->error, sizeof(p->error), "%s", chela_run_error(run));
     if (rc == 0 && failed(run) && !p->error[0])
-        snprintf(p->error, sizeof(p->error), "%s", chela_run_reason(run));
+        snprintf(p->error, sizeof(p->error), "%s",
+                 chela_reason_name(chela_run_reason(run)));
     chela_run_free(run);
     return rc;
 }
 
-static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, bool tools,
-                      chela_agent **out, struct chela_error *err) {
+static int model_probe_open_agent(chela_runtime *rt, const struct chela_agent_opts *given,
+                                  bool tools, chela_agent **out, struct chela_error *err) {
     static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
     struct ch_agent_opts opts;
     int rc = ch_agent_opts_read(given, &opts, err);
@@ -167,8 +168,8 @@ static char *write_findings(const struct findings *f) {
     return ch_buf_take(&out);
 }
 
-static void find_window(chela_runtime *rt, struct findings *f) {
-    f->window = ch_inquire_context(rt, f->t);
+static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
+    f->window = ch_server_query_context(&rt->providers, f->t);
     f->window_source = f->window ? "server" : NULL;
     if (f->window)
         return;
@@ -182,13 +183,13 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
     chela_agent *agent;
     int rc = ch_loop_may_run(rt->loop, err);
     if (rc == 0)
-        rc = open_agent(rt, opts, true, &agent, err);
+        rc = model_probe_open_agent(rt, opts, true, &agent, err);
     if (rc == 0)
         rc = ask_model(agent, question, &f.p, err);
     if (rc == 0 && f.p.error[0]) {
         memcpy(f.tools_error, f.p.error, sizeof(f.tools_error));
         f.with_tools = false;
-        rc = open_agent(rt, opts, false, &agent, err);
+        rc = model_probe_open_agent(rt, opts, false, &agent, err);
         if (rc == 0)
             rc = ask_model(agent, plain_question, &f.p, err);
     }
@@ -198,6 +199,6 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
         f.tools_error[0] = '\0'; /* it is not about tools */
     f.t = agent->targets[0];
     if (!f.p.error[0])
-        find_window(rt, &f);
+        model_probe_find_window(rt, &f);
     return write_findings(&f);
 }

@@ -1,8 +1,9 @@
 /* models.c -- which models there are; see chela/models.h. */
 #include "chela/models.h"
 
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "agent/handle/runtime.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
@@ -67,16 +68,9 @@ static void write_provider(const chela_runtime *rt, struct ch_jw *w, const char 
     ch_jw_kcstr(w, "api", api);
     ch_jw_kcstr(w, "base_url", url);
     ch_jw_kcstr(w, "key_env", env);
-    ch_jw_kbool(w, "key", ch_target_has_key(rt, env) || (conf && conf->api_key));
+    ch_jw_kbool(w, "key", ch_target_has_key(&rt->providers, env) || (conf && conf->api_key));
     ch_jw_kbool(w, "local", known && known->local);
     ch_jw_end(w, '}');
-}
-
-static const struct ch_provider_conf *find_conf(const chela_runtime *rt, const char *name) {
-    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
-        if (strcmp(c->name, name) == 0)
-            return c;
-    return NULL;
 }
 
 static bool is_wanted(const char *name, const char *only) {
@@ -85,14 +79,15 @@ static bool is_wanted(const char *name, const char *only) {
 
 static size_t write_providers(const chela_runtime *rt, const char *only, struct ch_jw *w) {
     size_t n = 0;
-    for (const struct ch_provider *p = ch_providers; p->name; p++)
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
         if (is_wanted(p->name, only)) {
-            write_provider(rt, w, p->name, p, find_conf(rt, p->name));
+            write_provider(rt, w, p->name, p,
+                           ch_providers_conf(&rt->providers, ch_sv_str(p->name)));
             n++;
         }
-    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+    for (const struct ch_provider_conf *c = rt->providers.confs; c; c = c->next)
         if (is_wanted(c->name, only) && !ch_provider_find(ch_sv_str(c->name)) &&
-            find_conf(rt, c->name) == c) {
+            ch_providers_conf(&rt->providers, ch_sv_str(c->name)) == c) {
             write_provider(rt, w, c->name, NULL, c);
             n++;
         }
@@ -120,15 +115,14 @@ static void write_offer(const struct ch_listed *m, void *user) {
 
 static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *w,
                          struct chela_error *err) {
-    static const struct ch_agent_opts none;
     CH_BUF_AUTO spec = {0};
     CH_BUF_AUTO body = {0};
     CH_AUTO(ch_target) t = NULL;
     struct offers o = {w, provider};
     ch_buf_addf(&spec, "%s/any", provider);
-    int rc = ch_target_new(rt, ch_buf_str(&spec), &none, &t, err);
+    int rc = ch_target_new(&rt->providers, ch_buf_str(&spec), NULL, &t, err);
     if (rc == 0)
-        rc = ch_inquire_models(rt, t, &body, err);
+        rc = ch_server_query_models(&rt->providers, t, &body, err);
     return rc < 0 ? rc : ch_listing_read(ch_buf_sv(&body), write_offer, &o, err);
 }
 

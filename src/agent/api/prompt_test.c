@@ -97,7 +97,7 @@ static void note_call(struct slot *s, const struct chela_event *ev) {
     s->calls[s->ncalls++] = ch_arena_sv(&s->arena, ch_sv(ev->call.name.p, ev->call.name.n));
 }
 
-static void add_usage(struct chela_usage *sum, const struct chela_usage *u) {
+static void prompt_test_add_usage(struct chela_usage *sum, const struct chela_usage *u) {
     sum->input += u->input;
     sum->output += u->output;
     sum->cost_usd = u->cost_usd < 0 || sum->cost_usd < 0 ? -1 : sum->cost_usd + u->cost_usd;
@@ -112,9 +112,10 @@ static void end_run(struct slot *s, const struct chela_event *ev) {
     CH_BUF_AUTO error = {0};
     struct ch_case_outcome o = {
         .text = ch_sv(ev->end.text.p, ev->end.text.n), .calls = s->calls, .ncalls = s->ncalls};
-    if (strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0)
-        ch_buf_addf(&error, "%s: %.*s", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
-    add_usage(&test->usage, &ev->end.usage);
+    if (ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_CANCELLED)
+        ch_buf_addf(&error, "%s: %.*s", chela_reason_name(ev->end.reason), (int)ev->end.error.n,
+                    ev->end.error.p);
+    prompt_test_add_usage(&test->usage, &ev->end.usage);
     count_run(test, tried, &o, error.n ? ch_buf_str(&error) : NULL);
     chela_session_close(s->session);
     ch_arena_clear(&s->arena);
@@ -123,7 +124,7 @@ static void end_run(struct slot *s, const struct chela_event *ev) {
     start_runs(test);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void prompt_test_on_event(const struct chela_event *ev, void *user) {
     struct slot *s = user;
     if (!s->tried)
         return;
@@ -134,7 +135,7 @@ static void on_event(const struct chela_event *ev, void *user) {
 }
 
 static int start_run(struct slot *s, struct tried *t, struct chela_error *err) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = s,
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = prompt_test_on_event, .user = s,
                                                 .prompt = s->test->prompt->fingerprint);
     int rc = chela_session_new(t->agent, NULL, &s->session, err);
     if (rc < 0)
@@ -164,7 +165,7 @@ static void start_runs(struct test *test) {
     }
 }
 
-static bool is_busy(const struct test *test) {
+static bool prompt_test_is_busy(const struct test *test) {
     for (size_t i = 0; i < test->opts.parallel; i++)
         if (test->slots[i].tried)
             return true;
@@ -174,7 +175,7 @@ static bool is_busy(const struct test *test) {
 static int run_all(struct test *test) {
     int rc = 0;
     start_runs(test);
-    while (rc == 0 && is_busy(test))
+    while (rc == 0 && prompt_test_is_busy(test))
         rc = chela_runtime_run(test->rt);
     return rc;
 }
@@ -201,7 +202,8 @@ static int never_run(chela_call *call, void *user) {
     return 0;
 }
 
-static int add_tools(chela_agent *agent, const struct ch_case *c, struct chela_error *err) {
+static int prompt_test_add_tools(chela_agent *agent, const struct ch_case *c,
+                                 struct chela_error *err) {
     for (CH_JSON_EACH(e, c->tools)) {
         CH_BUF_AUTO name = {0};
         CH_BUF_AUTO about = {0};
@@ -218,27 +220,28 @@ static int add_tools(chela_agent *agent, const struct ch_case *c, struct chela_e
             CHELA_TOOL_OPTS(.name = ch_buf_str(&name), .description = ch_buf_str(&about),
                             .schema = ch_buf_str(&schema), .fn = never_run,
                             .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ);
-        int rc = chela_agent_add_tool(agent, &opts, err);
+        struct chela_error why = {0};
+        int rc = chela_agent_add_tool(agent, &opts, &why);
         if (rc < 0)
-            return ch_fail(err, rc, "%s: %s", c->where, err->message);
+            return ch_fail(err, rc, "%s: %s", c->where, why.message);
     }
     return 0;
 }
 
-static int open_agent(struct test *test, struct tried *t, struct chela_error *err) {
+static int prompt_test_open_agent(struct test *test, struct tried *t, struct chela_error *err) {
     struct ch_agent_opts opts = test->agent;
     opts.id = "prompt-test";
     opts.tools = opts.allow = opts.deny = opts.output_schema = NULL;
     opts.prompt.skills = "";
-    opts.toolset.selection = "all";
+    opts.toolset.selection = CHELA_SELECTION_ALL;
     opts.system = "";
-    opts.approve = "auto";
-    opts.mode = NULL;
+    opts.approve = CHELA_APPROVE_AUTO;
+    opts.mode = CHELA_MODE_DEFAULT;
     opts.permission = CHELA_PERM_ADMIN;
     opts.limits.max_turns = 1;
     int rc = ch_agent_open(test->rt, &opts, &t->agent, err);
     if (rc == 0)
-        rc = add_tools(t->agent, t->c, err);
+        rc = prompt_test_add_tools(t->agent, t->c, err);
     if (rc < 0)
         return rc;
     struct chela_hooks hooks =
@@ -348,7 +351,7 @@ static int render_case(struct test *test, struct tried *t, struct chela_error *e
 }
 
 static int pick(struct test *test, struct chela_error *err) {
-    const struct ch_prompts *c = ch_runtime_prompts(test->rt, err);
+    const struct ch_prompts *c = ch_role_prompts(test->rt, err);
     test->model = test->opts.dry_run ? NULL
                   : test->agent.model ? test->agent.model
                                       : chela_default_model(test->rt, NULL);
@@ -391,7 +394,7 @@ static int run_test(struct test *test, struct chela_error *err) {
         test->tried[i].c = &test->cases.list[i];
         rc = render_case(test, &test->tried[i], err);
         if (rc == 0 && !test->opts.dry_run)
-            rc = open_agent(test, &test->tried[i], err);
+            rc = prompt_test_open_agent(test, &test->tried[i], err);
     }
     if (rc < 0 || test->opts.dry_run)
         return rc;
@@ -399,7 +402,7 @@ static int run_test(struct test *test, struct chela_error *err) {
     return run_all(test);
 }
 
-static void release(struct test *test) {
+static void prompt_test_release(struct test *test) {
     for (size_t i = 0; test->tried && i < test->cases.n; i++) {
         if (test->tried[i].agent)
             ch_agent_close(test->tried[i].agent);
@@ -422,7 +425,7 @@ char *chela_prompt_test(chela_runtime *rt, const struct chela_prompt_test_opts *
     if (rc == 0)
         rc = run_test(&test, err);
     char *report = rc < 0 ? NULL : write_report(&test);
-    release(&test);
+    prompt_test_release(&test);
     return report;
 }
 

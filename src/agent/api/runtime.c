@@ -13,10 +13,8 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
-#include "agent/provider/context_window.h"
-#include "model/provider/cooldown.h"
-#include "agent/provider/discover.h"
-#include "agent/provider/target.h"
+#include "model/provider/context_window.h"
+#include "model/provider/discover.h"
 #include "agent/run/driver.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/session.h"
@@ -34,9 +32,9 @@ static const char *process_env(const char *name, void *user) {
 }
 
 static const char *proxy_env(const chela_runtime *rt, const char *lower, const char *upper) {
-    const char *v = ch_runtime_env(rt, lower);
+    const char *v = ch_providers_env(&rt->providers, lower);
     if (!v && upper)
-        v = ch_runtime_env(rt, upper);
+        v = ch_providers_env(&rt->providers, upper);
     return v && *v ? v : NULL;
 }
 
@@ -55,10 +53,6 @@ static struct ch_http *open_http(chela_runtime *rt) {
     return ch_http_new(rt->loop, &opts);
 }
 
-static char *dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
     const chela_runtime *rt = user;
     rt->log((enum chela_log_level)level, area, line, rt->user);
@@ -69,7 +63,7 @@ static void open_log(chela_runtime *rt, const struct chela_runtime_opts *o) {
         return;
     rt->log = o->log;
     rt->sink = ch_alloc(sizeof(*rt->sink));
-    *rt->sink = (struct ch_log_sink){log_to_host, rt, dup_opt(o->trace)};
+    *rt->sink = (struct ch_log_sink){log_to_host, rt, ch_strdup(o->trace)};
     ch_loop_log_to(rt->loop, rt->sink);
 }
 
@@ -111,16 +105,19 @@ void ch_runtime_free_closed(chela_runtime *rt) {
 
 static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
                           struct chela_error *err) {
+    struct ch_providers *ps = &rt->providers;
     int rc = 0;
-    rt->transport = ch_http_transport(rt->http);
+    ps->http = rt->http;
+    ps->transport = ch_http_transport(rt->http);
     if (o->record && o->replay)
         return ch_fail(err, CHELA_EINVAL, "a cassette is either recorded or replayed");
     if (o->record)
-        rc = ch_cassette_record(rt->loop, o->record, rt->transport, &rt->cassette, err);
+        rc = ch_cassette_record(rt->loop, o->record, ps->transport, &rt->cassette, err);
     else if (o->replay)
         rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
+    ps->cassette = rt->cassette;
     if (rc == 0 && rt->cassette)
-        rt->transport = ch_cassette_transport(rt->cassette);
+        ps->transport = ch_cassette_transport(rt->cassette);
     return rc;
 }
 
@@ -133,6 +130,7 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts;
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
     if (rc < 0)
         return rc;
@@ -144,10 +142,11 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     }
     open_log(rt, &opts);
     rt->own_loop = !opts.uv_loop;
-    rt->env = opts.env ? opts.env : process_env;
     rt->user = opts.user;
-    rt->module_path = dup_opt(opts.module_path);
-    rt->ca_file = dup_opt(opts.ca_file);
+    rt->providers = (struct ch_providers){
+        .loop = rt->loop, .env = opts.env ? opts.env : process_env, .user = opts.user};
+    rt->module_path = ch_strdup(opts.module_path);
+    rt->ca_file = ch_strdup(opts.ca_file);
     rt->idle = true;
     rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;
@@ -173,9 +172,9 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
 }
 
 /* What may have something to say. */
-static void close_parts(chela_runtime *rt) {
+static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
-    ch_windows_free(CH_TAKE(rt->heard));
+    ch_context_windows_free(CH_TAKE(rt->providers.heard));
     while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
@@ -195,15 +194,12 @@ void chela_runtime_close(chela_runtime *rt) {
         ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
         return;
     }
-    close_parts(rt);
-    ch_provider_conf_free(rt->providers);
-    ch_price_conf_free(rt->prices);
-    ch_window_conf_free(rt->windows);
-    ch_cooldowns_release(&rt->cooldowns);
+    runtime_close_parts(rt);
+    ch_providers_release(&rt->providers);
     close_log(rt);
     ch_free(rt->module_path);
     ch_free(rt->ca_file);
-    ch_runtime_prompts_free(rt);
+    ch_role_prompts_free(rt);
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_free(rt);
@@ -212,6 +208,8 @@ void chela_runtime_close(chela_runtime *rt) {
 int chela_runtime_run(chela_runtime *rt) {
     if (!rt->own_loop)
         return CHELA_ESTATE;
+    if (rt->idle) /* a run that is paused may have been cancelled */
+        ch_loop_tick(rt->loop);
     return rt->idle ? 0 : ch_loop_run(rt->loop, &rt->idle);
 }
 
@@ -220,9 +218,24 @@ int chela_runtime_poll(chela_runtime *rt) {
     return 0;
 }
 
+int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
+                           struct chela_error *err) {
+    return ch_providers_add(&rt->providers, opts, err);
+}
+
+int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
+                        const struct chela_price *price, struct chela_error *err) {
+    return ch_providers_add_price(&rt->providers, provider, model, price, err);
+}
+
+int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
+                                 int64_t tokens, struct chela_error *err) {
+    return ch_providers_add_window(&rt->providers, provider, model, tokens, err);
+}
+
 const char *chela_default_model(chela_runtime *rt, const char **why) {
     if (!rt->default_model)
-        rt->default_model = ch_discover_model(rt, &rt->default_model_why);
+        rt->default_model = ch_discover_model(&rt->providers, &rt->default_model_why);
     if (why)
         *why = rt->default_model_why;
     return rt->default_model;

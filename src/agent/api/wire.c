@@ -6,7 +6,7 @@
 #include "model/wire/wire_decode.h"
 #include "model/wire/wire_encode.h"
 
-static const struct ch_codec *find(const char *api, struct chela_error *err) {
+static const struct ch_codec *api_wire_find(const char *api, struct chela_error *err) {
     const struct ch_codec *codec = api ? ch_codec_find(ch_sv_str(api)) : NULL;
     if (!codec)
         ch_fail(err, CHELA_EINVAL, "unknown api '%s' (known: %s)", api ? api : "",
@@ -23,7 +23,7 @@ static char *take_or_drop(struct ch_buf *out, int rc) {
 
 char *chela_wire_decode(const char *api, int status, const char *content_type, const void *body,
                         size_t len, struct chela_error *err) {
-    const struct ch_codec *codec = find(api, err);
+    const struct ch_codec *codec = api_wire_find(api, err);
     struct ch_buf out = {0};
     if (!codec)
         return NULL;
@@ -33,7 +33,7 @@ char *chela_wire_decode(const char *api, int status, const char *content_type, c
 
 char *chela_wire_encode(const char *api, const char *model, const char *request, size_t len,
                         struct chela_error *err) {
-    const struct ch_codec *codec = find(api, err);
+    const struct ch_codec *codec = api_wire_find(api, err);
     struct ch_buf out = {0};
     if (!codec)
         return NULL;

@@ -13,7 +13,8 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"
@@ -33,8 +34,8 @@
 
 struct ch_compaction {
     chela_run *run;
-    ch_compacted_fn *done;
-    const char *strategy;
+    ch_compaction_fn *done;
+    enum chela_compacted strategy;
     size_t before;  /* tokens of the request */
     size_t history; /* that the transcript may have */
     size_t start;   /* the first message of the window */
@@ -42,10 +43,10 @@ struct ch_compaction {
     bool *stays;    /* of those before it */
     bool pruned;    /* some was taken out already */
     struct ch_carry carry;
-    struct ch_flush *flush; /* notes are being written */
+    struct ch_memory_flush *flush; /* notes are being written */
     struct ch_buf summary;  /* a good one, or empty */
     /* asking for it */
-    struct ch_aside *ask;
+    struct ch_side_query *ask;
     const struct ch_prompt *prompt;
     struct ch_target *target;
     struct ch_prompt_text asked;
@@ -54,18 +55,12 @@ struct ch_compaction {
     double cost; /* negative: unknown */
 };
 
-int ch_compact_mode_read(const char *word, enum ch_compact_mode *out, struct chela_error *err) {
-    static const char *const words[] = {"summary", "retain", "off"};
-    *out = CH_COMPACT_SUMMARY;
-    if (!word)
-        return 0;
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (strcmp(word, words[i]) == 0) {
-            *out = (enum ch_compact_mode)i;
-            return 0;
-        }
-    return ch_fail(err, CHELA_EINVAL, "unknown compaction '%s' (known: summary, retain, off)",
-                   word);
+int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
+                            struct chela_error *err) {
+    *out = choice == CHELA_COMPACTION_RETAIN ? CH_COMPACTION_RETAIN
+           : choice == CHELA_COMPACTION_OFF  ? CH_COMPACTION_OFF
+                                             : CH_COMPACTION_SUMMARY;
+    return ch_choice_check(CHELA_CHOICE_COMPACTION, choice, err);
 }
 
 static void free_compaction(struct ch_compaction *c) {
@@ -76,12 +71,12 @@ static void free_compaction(struct ch_compaction *c) {
     ch_free(c);
 }
 
-void ch_compact_abort(chela_run *run) {
+void ch_compaction_abort(chela_run *run) {
     struct ch_compaction *c = CH_TAKE(run->compaction);
     if (!c)
         return;
-    ch_aside_cancel(c->ask);
-    ch_flush_cancel(c->flush);
+    ch_side_query_cancel(c->ask);
+    ch_memory_flush_cancel(c->flush);
     free_compaction(c);
 }
 
@@ -89,20 +84,22 @@ void ch_compact_abort(chela_run *run) {
 
 static size_t history_tokens(const chela_run *run) {
     chela_session *s = run->session;
-    return ch_meter_read(&s->fill.meter, &s->transcript);
+    return ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
 /* Written down and told; false: the run is dead. */
-static bool announce(chela_run *run, const char *strategy, size_t before,
-                     const struct ch_usage *usage) {
-    ch_fill_rewritten(run->session);
+static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
+                                const struct ch_usage *usage) {
+    ch_context_budget_rewritten(run->session);
     struct chela_event ev = {.type = CHELA_EV_COMPACTION,
-                             .compaction = {strategy, before, ch_fill_tokens(run)}};
-    ch_keep_rewritten(run, &(struct ch_keep_rewrite){.strategy = strategy,
-                                                     .tokens_before = before,
-                                                     .tokens_after = ev.compaction.tokens_after,
-                                                     .usage = *usage});
-    ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key, strategy,
+                             .compaction = {strategy, before, ch_context_budget_tokens(run)}};
+    ch_run_journal_rewritten(
+        run, &(struct ch_run_journal_rewrite){.strategy = chela_compacted_name(strategy),
+                                              .tokens_before = before,
+                                              .tokens_after = ev.compaction.tokens_after,
+                                              .usage = *usage});
+    ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key,
+           chela_compacted_name(strategy),
            ev.compaction.tokens_after, before);
     return ch_emit(run, &ev);
 }
@@ -112,8 +109,8 @@ static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     if (run->m.compacted && run->error[0])
         return; /* the service refused it, and said why */
-    struct ch_room b = ch_fill_room(run);
-    size_t fixed = run->session->fill.fixed, last = 0;
+    struct ch_context_room b = ch_context_budget_room(run);
+    size_t fixed = run->session->budget.fixed, last = 0;
     for (size_t i = t->n; i > 0 && !last; i--)
         last = t->msgs[i - 1]->kind == CH_MSG_USER ? ch_msg_tokens(t->msgs[i - 1]) : 0;
     if (!b.history)
@@ -138,29 +135,29 @@ static void report(chela_run *run, bool changed, size_t before) {
     CH_BUF_AUTO text = {0};
     if (changed)
         ch_buf_addf(&text, "The conversation was condensed from about %zu to %zu tokens.", before,
-                    ch_fill_tokens(run));
+                    ch_context_budget_tokens(run));
     else
         ch_buf_add_str(&text, "There is nothing to condense.");
     ch_run_outcome_text(run, ch_buf_sv(&text));
 }
 
-static void finish(struct ch_compaction *c, bool changed) {
+static void compaction_finish(struct ch_compaction *c, bool changed) {
     chela_run *run = c->run;
     struct ch_input in = {.kind = CH_IN_COMPACTED, .usage = c->usage, .cost = c->cost};
     size_t before = c->before;
-    ch_compacted_fn *done = c->done;
+    ch_compaction_fn *done = c->done;
     run->compaction = NULL;
     if (changed)
         ch_run_once(run, CH_RUN_REWROTE);
     if (changed && history_tokens(run) > c->history &&
         ch_squeeze(&run->session->transcript, c->history) > 0)
-        ch_fill_rewritten(run->session);
-    bool alive = !changed || announce(run, c->strategy, before, &c->usage);
+        ch_context_budget_rewritten(run->session);
+    bool alive = !changed || compaction_announce(run, c->strategy, before, &c->usage);
     free_compaction(c);
     if (!alive)
         return;
-    struct ch_room b = ch_fill_room(run);
-    in.shorter = changed && (!b.window || ch_fill_tokens(run) <= b.request);
+    struct ch_context_room b = ch_context_budget_room(run);
+    in.shorter = changed && (!b.window || ch_context_budget_tokens(run) <= b.request);
     if (run->m.by_hand)
         report(run, changed, before);
     else if (!in.shorter)
@@ -192,8 +189,8 @@ static void rewrite(struct ch_compaction *c) {
             ch_msg_free(old.msgs[i]);
     }
     ch_free(old.msgs);
-    ch_fill_rewritten(run->session);
-    finish(c, true);
+    ch_context_budget_rewritten(run->session);
+    compaction_finish(c, true);
 }
 
 /* --- the summary --------------------------------------------------------------------- */
@@ -202,19 +199,19 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
                        void *user);
 
 /* The question, and after a bad answer that answer and what is wrong with it. */
-static int ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
-               struct chela_error *err) {
+static int compaction_ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
+                          struct chela_error *err) {
     struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->asked.user), 0),
                              ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0),
                              ch_msg_text(CH_MSG_USER, complaint, 0)};
-    struct ch_aside_opts o = {.agent = c->run->session->agent,
-                              .target = c->target,
-                              .system = ch_buf_sv(&c->asked.system),
-                              .msgs = (const struct ch_msg *const *)msgs,
-                              .n = complaint.n ? CH_LEN(msgs) : 1,
-                              .done = on_summary,
-                              .user = c};
-    int rc = ch_aside_start(&o, &c->ask, err);
+    struct ch_side_query_opts o = {.agent = c->run->session->agent,
+                                   .target = c->target,
+                                   .system = ch_buf_sv(&c->asked.system),
+                                   .msgs = (const struct ch_msg *const *)msgs,
+                                   .n = complaint.n ? CH_LEN(msgs) : 1,
+                                   .done = on_summary,
+                                   .user = c};
+    int rc = ch_side_query_start(&o, &c->ask, err);
     for (size_t i = 0; i < CH_LEN(msgs); i++)
         ch_msg_free(msgs[i]);
     return rc;
@@ -224,7 +221,7 @@ static size_t summary_room(const struct ch_compaction *c) {
     return carry_room(c) / 2;
 }
 
-static void add_usage(struct ch_compaction *c, const struct ch_usage *u) {
+static void compaction_add_usage(struct ch_compaction *c, const struct ch_usage *u) {
     c->usage.input += u->input;
     c->usage.output += u->output;
     c->usage.cache_read += u->cache_read;
@@ -249,14 +246,14 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
                                     .told = ch_buf_sv(&c->asked.user),
                                     .room = summary_room(c)};
     c->ask = NULL;
-    add_usage(c, usage);
+    compaction_add_usage(c, usage);
     enum ch_summary_verdict v = *failed ? CH_SUMMARY_BAD : ch_summary_judge(text, &by, &why);
     if (v != CH_SUMMARY_GOOD && !*failed && !c->again) {
         c->again = true;
         CH_BUF_AUTO complaint = {0};
         ch_buf_addf(&complaint, "This summary cannot be used. %sWrite it again, whole.",
                     ch_buf_str(&why));
-        if (ask(c, ch_sv_trim(text), ch_buf_sv(&complaint), &err) == 0)
+        if (compaction_ask(c, ch_sv_trim(text), ch_buf_sv(&complaint), &err) == 0)
             return;
     }
     if (v != CH_SUMMARY_BAD)
@@ -264,14 +261,14 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
     else
         ch_log(CH_LOG_WARN, "context", "%s: no summary: %s", c->run->session->key,
                *failed ? failed : ch_buf_str(&why));
-    c->strategy = v == CH_SUMMARY_BAD ? "retain" : "summary";
+    c->strategy = v == CH_SUMMARY_BAD ? CHELA_COMPACTED_RETAIN : CHELA_COMPACTED_SUMMARY;
     rewrite(c);
 }
 
-static int render(struct ch_compaction *c, struct chela_error *err) {
+static int compaction_render(struct ch_compaction *c, struct chela_error *err) {
     chela_run *run = c->run;
     const struct ch_transcript *t = &run->session->transcript;
-    const struct ch_prompts *prompts = ch_runtime_prompts(run->session->agent->rt, err);
+    const struct ch_prompts *prompts = ch_role_prompts(run->session->agent->rt, err);
     struct ch_prompt_query q = {.name = "summariser", .model = c->target->model,
                                 .session = run->session->key};
     c->prompt = prompts ? ch_prompts_pick(prompts, &q, err) : NULL;
@@ -302,11 +299,11 @@ static bool begin_summary(struct ch_compaction *c) {
     const chela_agent *a = c->run->session->agent;
     struct chela_error err = {0};
     c->target = a->summariser ? a->summariser : c->run->target;
-    if (a->compact_mode != CH_COMPACT_SUMMARY)
+    if (a->compact_mode != CH_COMPACTION_SUMMARY)
         return false;
-    int rc = render(c, &err);
+    int rc = compaction_render(c, &err);
     if (rc == 0)
-        rc = ask(c, CH_SV(""), CH_SV(""), &err);
+        rc = compaction_ask(c, CH_SV(""), CH_SV(""), &err);
     if (rc < 0)
         ch_log(CH_LOG_WARN, "context", "%s: no summary: %s", c->run->session->key, err.message);
     return rc == 0;
@@ -319,7 +316,7 @@ static void condense(struct ch_compaction *c) {
 
 static void on_flushed(void *user) {
     struct ch_compaction *c = user;
-    ch_flush_cancel(CH_TAKE(c->flush));
+    ch_memory_flush_cancel(CH_TAKE(c->flush));
     condense(c);
 }
 
@@ -327,7 +324,7 @@ static void on_flushed(void *user) {
 static void flush(struct ch_compaction *c) {
     CH_BUF_AUTO notes = {0};
     ch_carry_notes(&c->carry, &notes);
-    c->flush = ch_flush_start(c->run, ch_buf_sv(&notes), on_flushed, c);
+    c->flush = ch_memory_flush_start(c->run, ch_buf_sv(&notes), on_flushed, c);
     if (!c->flush)
         condense(c);
 }
@@ -346,14 +343,14 @@ static bool prune(struct ch_compaction *c) {
     size_t saved = ch_prune(t, from, able); /* all of it: the next time is far off */
     c->pruned = saved > 0;
     if (saved)
-        ch_fill_rewritten(run->session);
+        ch_context_budget_rewritten(run->session);
     return saved && history_tokens(run) <= c->history * 3 / 4;
 }
 
 /* What the history may have now. A service that refused the request knows better
  * than any guess: then it is half of what it was. */
 static size_t room_for_history(const chela_run *run) {
-    struct ch_room b = ch_fill_room(run);
+    struct ch_context_room b = ch_context_budget_room(run);
     size_t has = history_tokens(run);
     bool refused = run->m.compacted;
     if (run->m.by_hand)
@@ -386,61 +383,38 @@ static bool nothing_goes(const struct ch_compaction *c) {
     return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
 }
 
-void ch_compact(chela_run *run, ch_compacted_fn *done) {
+void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
     struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
     if (run->m.compacted)
-        ch_fill_overflowed(run);
+        ch_context_budget_overflowed(run);
     c->run = run;
     c->done = done;
-    c->before = ch_fill_tokens(run);
+    c->before = ch_context_budget_tokens(run);
     c->history = room_for_history(run);
-    c->strategy = "prune";
+    c->strategy = CHELA_COMPACTED_PRUNE;
     if (prune(c)) {
-        finish(c, true);
+        compaction_finish(c, true);
         return;
     }
     choose(c);
-    c->strategy = "retain";
+    c->strategy = CHELA_COMPACTED_RETAIN;
     if (nothing_goes(c)) {
         bool large = !run->m.by_hand && history_tokens(run) > c->history;
-        c->strategy = large ? "cut" : "prune";
-        finish(c, large || c->pruned);
+        c->strategy = large ? CHELA_COMPACTED_CUT : CHELA_COMPACTED_PRUNE;
+        compaction_finish(c, large || c->pruned);
         return;
     }
     flush(c);
 }
 
-/* No text has more tokens than bytes: what is far from full in bytes needs no
- * counting, which is most of what small sessions would spend here. */
-static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
-    const chela_session *s = run->session;
-    size_t window = (size_t)ch_target_window(run->target);
-    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
-    for (size_t i = 0; i < req->ntools; i++)
-        bytes += req->tools[i].description.n + req->tools[i].schema.n;
-    return !s->fill.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
-}
-
-bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
+void ch_compaction_prune_cold(chela_run *run, size_t tokens) {
     chela_session *s = run->session;
-    if (is_nearly_empty(run, req)) {
-        ch_fill_head(run, req);
-        return true;
-    }
-    size_t tokens = ch_fill_measure(run, req);
-    struct ch_room b = ch_fill_room(run);
-    if (!b.window || s->agent->compact_mode == CH_COMPACT_OFF)
-        return true;
-    if (tokens > b.request)
-        return false;
-    if (tokens < b.window * 3 / 10 || !ch_fill_is_cold(run))
-        return true;
+    struct ch_context_room b = ch_context_budget_room(run);
     size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
     if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
-        return true;
+        return;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
-        announce(run, "prune", tokens, &(struct ch_usage){0});
-        s->fill.guessed = s->fill.fixed + s->fill.note + history_tokens(run);
+        compaction_announce(run, CHELA_COMPACTED_PRUNE, tokens, &(struct ch_usage){0});
+        s->budget.guessed = s->budget.fixed + s->budget.note + history_tokens(run);
     }
-    return true;
 }

@@ -17,17 +17,18 @@
 #define CH_AGENT_COMPACTION_H
 #include "agent/context/context_budget.h"
 
-/* Before the request that is described here is encoded: false if it is too
- * large. Then ch_compact follows. It is pruned right here if that costs nothing,
- * because the service no longer has it in its cache. */
-bool ch_compact_fits(chela_run *run, const struct ch_model_request *req);
+/* The request fits, and the service no longer has the history in its cache
+ * (CH_CONTEXT_COLD), so that a rewrite costs nothing more: prune old results if that
+ * makes enough room. tokens: of the request. Emits COMPACTION; the run may be dead then. */
+void ch_compaction_prune_cold(chela_run *run, size_t tokens);
 
 /* Make it shorter and go on with CH_IN_COMPACTED, now or later. */
-typedef void ch_compacted_fn(chela_run *run, const struct ch_input *in);
-void ch_compact(chela_run *run, ch_compacted_fn *done);
-void ch_compact_abort(chela_run *run); /* drop it, if any */
+typedef void ch_compaction_fn(chela_run *run, const struct ch_input *in);
+void ch_compaction_start(chela_run *run, ch_compaction_fn *done);
+void ch_compaction_abort(chela_run *run); /* drop it, if any */
 
 /* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */
-int ch_compact_mode_read(const char *word, enum ch_compact_mode *out, struct chela_error *err);
+int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
+                            struct chela_error *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
 #include <sys/utsname.h>
 
@@ -17,25 +17,25 @@
 
 /* --- settings -------------------------------------------------------------------------- */
 
-static const char *keep(chela_agent *a, const char *s) {
+static const char *context_keep(chela_agent *a, const char *s) {
     return s ? ch_arena_str(&a->arena, ch_sv_str(s)) : NULL;
 }
 
-static const char *const *keep_list(chela_agent *a, const char *const *list, size_t *n) {
+static const char *const *context_keep_list(chela_agent *a, const char *const *list, size_t *n) {
     *n = 0;
     while (list && list[*n])
         ++*n;
     const char **copy = ch_arena_zalloc(&a->arena, (*n + 1) * sizeof(*copy));
     for (size_t i = 0; i < *n; i++)
-        copy[i] = keep(a, list[i]);
+        copy[i] = context_keep(a, list[i]);
     return list ? copy : NULL;
 }
 
 static int keep_lists(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     size_t nfiles;
-    c->files = keep_list(a, o->prompt.project_files, &nfiles);
-    c->rules = keep_list(a, o->prompt.rules, &c->nrules);
+    c->files = context_keep_list(a, o->prompt.project_files, &nfiles);
+    c->rules = context_keep_list(a, o->prompt.rules, &c->nrules);
     if (nfiles > CH_LIMIT_PROJECT_NAMES)
         return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d project files", a->id,
                        CH_LIMIT_PROJECT_NAMES);
@@ -60,11 +60,11 @@ static int check_shares(chela_agent *a, struct chela_error *err) {
 int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
-    c->instructions = keep(a, o->system);
+    c->instructions = context_keep(a, o->system);
     c->file_max = o->prompt.project_file_max;
     c->files_max = o->prompt.project_files_max;
-    c->reminder = keep(a, o->prompt.reminder);
-    c->docs = keep(a, o->prompt.docs);
+    c->reminder = context_keep(a, o->prompt.reminder);
+    c->docs = context_keep(a, o->prompt.docs);
     c->system_share = o->prompt.system_share;
     c->output_share = o->prompt.output_share;
     int rc = ch_style_read(o->prompt.style, &c->style, err);
@@ -114,7 +114,7 @@ int ch_context_words(const chela_agent *a, const char *channel, const char *send
 
 /* --- what applies ------------------------------------------------------------------------ */
 
-static bool has(const chela_run *run, const char *name) {
+static bool context_has(const chela_run *run, const char *name) {
     struct ch_sv sv = ch_sv_str(name);
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, sv);
     return t && ch_policy_allows(&run->permit.policy, sv, t->permission);
@@ -124,9 +124,9 @@ enum { TOOLS = 1, CHANGES = 2, READS = 4, MESSAGE = 8, MEMORY = 16, MINIMAL = 32
 
 static unsigned look_at_tools(const chela_run *run) {
     const struct ch_registry *r = &run->session->agent->registry;
-    unsigned flags = has(run, "read") ? READS : 0;
-    flags |= has(run, "message") ? MESSAGE : 0;
-    flags |= has(run, "memory_search") ? MEMORY : 0;
+    unsigned flags = context_has(run, "read") ? READS : 0;
+    flags |= context_has(run, "message") ? MESSAGE : 0;
+    flags |= context_has(run, "memory_search") ? MEMORY : 0;
     for (size_t i = 0; i < r->n; i++) {
         const struct ch_tool *t = r->tools[i];
         if (ch_policy_allows(&run->permit.policy, ch_sv_str(t->name), t->permission))
@@ -215,7 +215,7 @@ static void make_system(chela_run *run, unsigned flags) {
 }
 
 /* What the system prompt was made from; never 0. */
-static uint64_t key_of(const chela_run *run, unsigned flags) {
+static uint64_t context_key_of(const chela_run *run, unsigned flags) {
     uint64_t h = ch_hash(flags + 1, ch_sv_str(run->session->channel.name));
     return h ? h : 1;
 }
@@ -231,7 +231,7 @@ static void look_for_changes(chela_run *run) {
     ch_skills_changes(&s->agent->skills, &c->changed);
 }
 
-static void settle(chela_run *run) {
+static void context_settle(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;
     uint64_t tools = s->agent->registry.revision;
@@ -240,7 +240,7 @@ static void settle(chela_run *run) {
         c->flags = look_at_tools(run);
     c->registry_revision = tools;
     unsigned flags = c->flags | (is_small(run) ? MINIMAL : 0);
-    uint64_t key = key_of(run, flags);
+    uint64_t key = context_key_of(run, flags);
     if (c->system && c->key == key)
         return;
     if (flags & READS)
@@ -254,12 +254,12 @@ static void tell_warnings(chela_run *run) {
     struct ch_buf told = run->session->context.warnings;
     run->session->context.warnings = (struct ch_buf){0};
     for (size_t at = 0; at < told.n && !run->dead; at += strlen(told.p + at) + 1)
-        ch_warn(run, "%s", told.p + at);
+        ch_emit_warning(run, "%s", told.p + at);
     ch_buf_release(&told);
 }
 
 const char *ch_context_system(chela_run *run) {
-    settle(run);
+    context_settle(run);
     if (run->session->context.warnings.n)
         tell_warnings(run);
     return run->dead ? NULL : run->session->context.system;
@@ -283,7 +283,7 @@ static char *fingerprint_of(const char *system, const char *workspace) {
 const char *ch_context_fingerprint(chela_run *run) {
     struct ch_context *c = &run->session->context;
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
-    settle(run);
+    context_settle(run);
     if (c->fingerprint)
         return c->fingerprint;
     if (!known->printed || strcmp(known->printed, c->system) != 0) {
@@ -355,8 +355,8 @@ struct ch_sv ch_context_note(chela_run *run) {
     add_turn_rules(run, &inner);
     if (reminder)
         ch_buf_addf(&inner, "%s\n", reminder);
-    if (ch_run_origin_about(run)->blocks)
-        ch_buf_add_str(&note, ch_run_origin_about(run)->blocks);
+    if (ch_run_origin_of_message(run)->blocks)
+        ch_buf_add_str(&note, ch_run_origin_of_message(run)->blocks);
     if (inner.n)
         ch_buf_addf(&note, "<runtime_note>\n%s</runtime_note>\n", ch_buf_str(&inner));
     return note.n ? ch_arena_sv(&run->arena, ch_buf_sv(&note)) : CH_SV("");

@@ -1,7 +1,7 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
 #include "agent/handle/lookup.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
@@ -13,7 +13,7 @@
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
-static int64_t now(const chela_run *run) {
+static int64_t context_budget_now(const chela_run *run) {
     return ch_mono_ms(ch_loop_clock(run->loop));
 }
 
@@ -49,11 +49,12 @@ static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
 
 static size_t guess(const chela_run *run) {
     chela_session *s = run->session;
-    return s->fill.fixed + s->fill.note + ch_meter_read(&s->fill.meter, &s->transcript);
+    return s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
-void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
-    struct ch_fill *c = &run->session->fill;
+/* Guesses the part of the request that is the same in every turn. */
+static void measure_head(chela_run *run, const struct ch_model_request *req) {
+    struct ch_context_budget *c = &run->session->budget;
     c->guessed = 0;
     if (c->gauged != run->target) { /* another model counts otherwise */
         c->gauged = run->target;
@@ -66,39 +67,41 @@ void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
     }
 }
 
-size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
-    struct ch_fill *c = &run->session->fill;
-    ch_fill_head(run, req);
+/* Guesses the whole request for run->target; returns the tokens that the service is
+ * expected to count. */
+static size_t measure(chela_run *run, const struct ch_model_request *req) {
+    struct ch_context_budget *c = &run->session->budget;
+    measure_head(run, req);
     c->note = ch_tokens(req->note);
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
     return ch_gauge_expect(&c->gauge, c->guessed);
 }
 
-size_t ch_fill_tokens(const chela_run *run) {
-    return ch_gauge_expect(&run->session->fill.gauge, guess(run));
+size_t ch_context_budget_tokens(const chela_run *run) {
+    return ch_gauge_expect(&run->session->budget.gauge, guess(run));
 }
 
 /* What it refused counts for the model that refused it. */
 static size_t window_of(const chela_run *run) {
-    const struct ch_fill *c = &run->session->fill;
+    const struct ch_context_budget *c = &run->session->budget;
     size_t window = (size_t)ch_target_window(run->target);
     size_t ceiling = c->gauged == run->target ? c->ceiling : 0;
     return ceiling && (!window || ceiling < window) ? ceiling : window;
 }
 
-size_t ch_fill_reply(const chela_run *run) {
+size_t ch_context_budget_reply(const chela_run *run) {
     size_t share = window_of(run) * run->session->agent->context.output_share / 100;
     return CH_MIN(share, (size_t)REPLY_MOST);
 }
 
-struct ch_room ch_fill_room(const chela_run *run) {
-    const struct ch_fill *c = &run->session->fill;
-    struct ch_room b = {.window = window_of(run)};
+struct ch_context_room ch_context_budget_room(const chela_run *run) {
+    const struct ch_context_budget *c = &run->session->budget;
+    struct ch_context_room b = {.window = window_of(run)};
     if (!b.window)
         return b;
     bool sure = c->gauge.factor != 0;
-    size_t reply = c->asked ? CH_MIN(c->asked, b.window / 2) : ch_fill_reply(run);
+    size_t reply = c->asked ? CH_MIN(c->asked, b.window / 2) : ch_context_budget_reply(run);
     b.request = b.window - reply -
                 b.window * (sure ? SURE_PERCENT : UNSURE_PERCENT) / 100;
     size_t guessed = guess(run), expected = ch_gauge_expect(&c->gauge, guessed);
@@ -110,16 +113,16 @@ struct ch_room ch_fill_room(const chela_run *run) {
 }
 
 /* What is far from any guess counts something else. */
-void ch_fill_learn(chela_run *run, const struct ch_usage *u) {
-    struct ch_fill *c = &run->session->fill;
+void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
+    struct ch_context_budget *c = &run->session->budget;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
-    c->warm = now(run);
+    c->warm = context_budget_now(run);
     if (c->guessed && counted >= c->guessed / 2 && counted <= c->guessed * 2)
         ch_gauge_learn(&c->gauge, c->guessed, counted);
 }
 
-void ch_fill_overflowed(chela_run *run) {
-    struct ch_fill *c = &run->session->fill;
+void ch_context_budget_overflowed(chela_run *run) {
+    struct ch_context_budget *c = &run->session->budget;
     if (!c->guessed) /* it was so small that nobody counted */
         c->guessed = guess(run);
     size_t tokens = ch_gauge_expect(&c->gauge, c->guessed);
@@ -127,14 +130,42 @@ void ch_fill_overflowed(chela_run *run) {
         c->ceiling = tokens;
 }
 
-bool ch_fill_is_cold(const chela_run *run) {
-    const struct ch_fill *c = &run->session->fill;
+/* The service has forgotten what it read, so a rewrite of the history costs nothing
+ * more. */
+static bool is_cold(const chela_run *run) {
+    const struct ch_context_budget *c = &run->session->budget;
     bool lasts = run->session->agent->cache == CH_CACHE_LONG;
-    return c->warm && now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
+    return c->warm && context_budget_now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
 }
 
-void ch_fill_rewritten(chela_session *s) {
-    s->fill.meter = (struct ch_meter){0};
+/* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
+ * counting, which would take most of the time that small sessions spend here. */
+static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+}
+
+enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
+                                          size_t *tokens) {
+    if (is_nearly_empty(run, req)) {
+        measure_head(run, req);
+        return CH_CONTEXT_FITS;
+    }
+    *tokens = measure(run, req);
+    struct ch_context_room b = ch_context_budget_room(run);
+    if (!b.window || run->session->agent->compact_mode == CH_COMPACTION_OFF)
+        return CH_CONTEXT_FITS;
+    if (*tokens > b.request)
+        return CH_CONTEXT_TOO_LARGE;
+    return *tokens < b.window * 3 / 10 || !is_cold(run) ? CH_CONTEXT_FITS : CH_CONTEXT_COLD;
+}
+
+void ch_context_budget_rewritten(chela_session *s) {
+    s->budget.meter = (struct ch_meter){0};
     ch_encoder_clear(&s->encoder);
     s->revision++;
 }

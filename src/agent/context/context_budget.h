@@ -8,36 +8,38 @@
 #define CH_AGENT_CONTEXT_BUDGET_H
 #include "agent/handle/run.h"
 
-struct ch_room {
+struct ch_context_room {
     size_t window;  /* of the model, in tokens; 0: unknown, and so is the rest */
     size_t request; /* that a request may have */
     size_t history; /* that its transcript may have, as guessed; 0: none is left */
 };
 
-/* Guess the part of the request that is the same in every turn. */
-void ch_fill_head(chela_run *run, const struct ch_model_request *req);
+enum ch_context_fit {
+    CH_CONTEXT_FITS,
+    CH_CONTEXT_COLD,      /* it fits; a rewrite of its history costs nothing more */
+    CH_CONTEXT_TOO_LARGE, /* the history has to be made shorter first */
+};
 
-/* Guess the request that is described here, for run->target; what it will be
- * counted as. */
-size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req);
+/* Measure a request for run->target before it is encoded. tokens: what the service is
+ * expected to count; unchanged if the request is so small that nobody counts. */
+enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
+                                          size_t *tokens);
 
-/* The same for the transcript as it is now and the head that was measured last. */
-size_t ch_fill_tokens(const chela_run *run);
+/* Tokens of a request with the transcript as it is now and the head that was measured
+ * last. */
+size_t ch_context_budget_tokens(const chela_run *run);
 
-struct ch_room ch_fill_room(const chela_run *run);
+struct ch_context_room ch_context_budget_room(const chela_run *run);
 
 /* What a request without a limit of its own keeps free for the reply, in tokens;
  * 0: nobody knows the window. */
-size_t ch_fill_reply(const chela_run *run);
+size_t ch_context_budget_reply(const chela_run *run);
 
 /* A request was answered; or it was too large for the model. */
-void ch_fill_learn(chela_run *run, const struct ch_usage *u);
-void ch_fill_overflowed(chela_run *run);
-
-/* The service has forgotten what it read, so a rewrite costs nothing more. */
-bool ch_fill_is_cold(const chela_run *run);
+void ch_context_budget_learn(chela_run *run, const struct ch_usage *u);
+void ch_context_budget_overflowed(chela_run *run);
 
 /* The transcript was rewritten. */
-void ch_fill_rewritten(chela_session *s);
+void ch_context_budget_rewritten(chela_session *s);
 
 #endif

@@ -7,14 +7,14 @@
 #include "json/writer.h"
 #include "tool/builtin/chat/memory.h"
 
-struct ch_flush {
+struct ch_memory_flush {
     struct ch_msg *reply; /* owned: the call */
     struct ch_batch *batch;
     void (*done)(void *user);
     void *user;
 };
 
-void ch_flush_cancel(struct ch_flush *f) {
+void ch_memory_flush_cancel(struct ch_memory_flush *f) {
     if (!f)
         return;
     ch_batch_close(f->batch);
@@ -22,14 +22,15 @@ void ch_flush_cancel(struct ch_flush *f) {
     ch_free(f);
 }
 
-static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
+static void memory_flush_finished(const struct ch_block *call, const struct ch_result *r,
+                                  void *user) {
     (void)call;
     (void)user;
     ch_log(CH_LOG_INFO, "context", "notes: %.*s", CH_SV_FMT(r->content));
 }
 
-static void over(size_t waiting, void *user) {
-    struct ch_flush *f = user;
+static void memory_flush_over(size_t waiting, void *user) {
+    struct ch_memory_flush *f = user;
     (void)waiting;
     f->done(f->user);
 }
@@ -40,9 +41,10 @@ static bool may_write(const chela_run *run) {
     return t && ch_policy_allows(&run->permit.policy, CH_SV(CH_MEMORY_WRITE_TOOL), t->permission);
 }
 
-struct ch_flush *ch_flush_start(chela_run *run, struct ch_sv notes, void (*done)(void *user),
-                                void *user) {
-    static const struct ch_batch_ops ops = {.finished = finished, .over = over};
+struct ch_memory_flush *ch_memory_flush_start(chela_run *run, struct ch_sv notes,
+                                              void (*done)(void *user), void *user) {
+    static const struct ch_batch_ops ops = {.finished = memory_flush_finished,
+                                            .over = memory_flush_over};
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
     CH_BUF_AUTO json = {0};
@@ -54,7 +56,7 @@ struct ch_flush *ch_flush_start(chela_run *run, struct ch_sv notes, void (*done)
     ch_jw_end(&w, '}');
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL, .id = CH_SV("notes"),
                             .name = CH_SV(CH_MEMORY_WRITE_TOOL), .text = ch_buf_sv(&json)};
-    struct ch_flush *f = ch_alloc(sizeof(*f));
+    struct ch_memory_flush *f = ch_alloc(sizeof(*f));
     f->done = done;
     f->user = user;
     f->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);

@@ -6,13 +6,13 @@
 #define CH_AGENT_MEMORY_FLUSH_H
 #include "agent/handle/run.h"
 
-struct ch_flush;
+struct ch_memory_flush;
 
 /* NULL: it is not to be written. Else done follows, once, never from inside;
  * whatever came of it. */
-struct ch_flush *ch_flush_start(chela_run *run, struct ch_sv notes, void (*done)(void *user),
-                                void *user);
+struct ch_memory_flush *ch_memory_flush_start(chela_run *run, struct ch_sv notes,
+                                              void (*done)(void *user), void *user);
 /* No callback after this; NULL is a no-op. */
-void ch_flush_cancel(struct ch_flush *f);
+void ch_memory_flush_cancel(struct ch_memory_flush *f);
 
 #endif

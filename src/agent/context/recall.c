@@ -20,7 +20,7 @@ struct ch_run_recall {
     struct ch_buf text;         /* what was found, for the end of requests */
 };
 
-static void tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
+static void recall_tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO quoted = {0};
     ch_notes_write(found, max, &text);
@@ -37,15 +37,15 @@ static void found(const struct ch_notes *what, const char *warning, void *user) 
     struct ch_run_recall *r = user;
     chela_run *run = r->run;
     r->seeking = NULL;
-    tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &r->text);
+    recall_tell(what, (size_t)run->session->agent->settings->memory_inject * 4, &r->text);
     if (warning)
-        ch_warn(run, "%s", warning);
+        ch_emit_warning(run, "%s", warning);
     if (!run->dead)
         r->done(run);
 }
 
-static void used(int64_t tokens, void *user) {
-    ch_meaning_charge(((struct ch_run_recall *)user)->run, tokens);
+static void recall_used(int64_t tokens, void *user) {
+    ch_tool_embedding_charge(((struct ch_run_recall *)user)->run, tokens);
 }
 
 /* What the user said last. */
@@ -71,7 +71,7 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
     const chela_agent *a = run->session->agent;
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_tool_settings *s = a->settings;
-    if (run->recall || !s || !s->memory || s->memory_inject <= 0)
+    if (run->recall)
         return true;
     struct ch_run_recall *r = run->recall = ch_alloc(sizeof(*r));
     r->run = run;
@@ -89,26 +89,23 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
                                 .query = query,
                                 .notes = PLACES,
                                 .turns = PLACES / 2,
-                                .used = used,
+                                .used = recall_used,
                                 .used_user = r};
     r->seeking = ch_seek_start(&opts, found, r);
     return false;
 }
 
 void ch_recall_abort(chela_run *run) {
-    if (run->recall)
-        ch_seek_cancel(CH_TAKE(run->recall->seeking));
+    ch_seek_cancel(CH_TAKE(run->recall->seeking));
 }
 
 void ch_recall_free(chela_run *run) {
     struct ch_run_recall *r = CH_TAKE(run->recall);
-    if (!r)
-        return;
     ch_seek_cancel(r->seeking);
     ch_buf_release(&r->text);
     ch_free(r);
 }
 
 struct ch_sv ch_recall_text(const chela_run *run) {
-    return run->recall ? ch_buf_sv(&run->recall->text) : CH_SV("");
+    return ch_buf_sv(&run->recall->text);
 }

@@ -5,7 +5,6 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
-#include "base/opts.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,10 +12,9 @@
 
 #include "agent/handle/run_origin.h"
 #include "prompt/directive.h"
-#include "prompt/envelope.h"
 #include "tool/process/path.h"
 
-struct ch_said {
+struct ch_reply_directives {
     struct ch_directives d;  /* of the last reply that had text */
     bool before;             /* that is an earlier one */
     struct ch_arena arena;
@@ -28,29 +26,29 @@ static bool heeds(const chela_run *run) {
     return run->session->channel.name != NULL;
 }
 
-static struct ch_said *said_of(chela_run *run) {
-    if (!run->said)
-        run->said = ch_alloc(sizeof(*run->said));
-    return run->said;
+static struct ch_reply_directives *reply_directives_said_of(chela_run *run) {
+    if (!run->directives)
+        run->directives = ch_alloc(sizeof(*run->directives));
+    return run->directives;
 }
 
-void ch_said_begin(chela_run *run) {
-    if (run->said)
-        run->said->before = true;
+void ch_reply_directives_begin(chela_run *run) {
+    if (run->directives)
+        run->directives->before = true;
 }
 
 /* What an earlier reply said holds until this one says something. */
-static void begin_anew(struct ch_said *s) {
+static void begin_anew(struct ch_reply_directives *s) {
     if (s->before)
         ch_directives_clear(&s->d);
     s->before = false;
 }
 
-bool ch_said_piece(chela_run *run, struct chela_event *ev) {
+bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev) {
     if (!heeds(run))
         return true;
-    struct ch_directives *d = &said_of(run)->d;
-    begin_anew(run->said);
+    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_feed(d, ch_unstr(ev->delta.text));
     ev->delta.text = ch_str(ch_sv(ch_buf_sv(&d->text).p + before, d->text.n - before));
@@ -83,16 +81,16 @@ static void attach(chela_run *run, const char *what) {
     struct ch_sv item = ch_sv_str(what);
     const char *why = is_url(item) ? NULL : why_not(run->session->agent, what, &rel);
     if (why) {
-        ch_warn(run, "%s is not attached: %s", what, why);
+        ch_emit_warning(run, "%s is not attached: %s", what, why);
         return;
     }
     item = rel.n ? ch_buf_sv(&rel) : item;
-    struct ch_said *s = run->said;
+    struct ch_reply_directives *s = run->directives;
     s->media[s->nmedia++] = ch_str(ch_arena_sv(&s->arena, item));
 }
 
 static void attach_all(chela_run *run) {
-    struct ch_said *s = run->said;
+    struct ch_reply_directives *s = run->directives;
     const struct ch_directives *d = &s->d;
     const char *m = d->media.p;
     ch_arena_clear(&s->arena);
@@ -101,15 +99,15 @@ static void attach_all(chela_run *run) {
     for (size_t i = 0; i < d->nmedia && !run->dead; i++, m += strlen(m) + 1)
         attach(run, m);
     if (d->refused && !run->dead)
-        ch_warn(run, "%zu more files are not attached: a reply takes %d", d->refused,
-                CH_LIMIT_REPLY_MEDIA);
+        ch_emit_warning(run, "%zu more files are not attached: a reply takes %d", d->refused,
+                        CH_LIMIT_REPLY_MEDIA);
 }
 
-void ch_said_end(chela_run *run) {
+void ch_reply_directives_end(chela_run *run) {
     if (!heeds(run))
         return;
-    struct ch_directives *d = &said_of(run)->d;
-    begin_anew(run->said);
+    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_end(d);
     struct chela_event ev = {
@@ -122,11 +120,11 @@ void ch_said_end(chela_run *run) {
     attach_all(run);
 }
 
-void ch_said_tell(const chela_run *run, struct chela_event *end) {
-    const struct ch_said *s = run->said;
+void ch_reply_directives_tell(const chela_run *run, struct chela_event *end) {
+    const struct ch_reply_directives *s = run->directives;
     if (!heeds(run) || !s)
         return;
-    const char *id = ch_run_origin_about(run)->id;
+    const char *id = ch_run_origin_of_message(run)->id;
     end->end.reply_to = ch_str(ch_buf_sv(&s->d.reply_to));
     if (s->d.reply_current)
         end->end.reply_to = ch_str(id ? ch_sv_str(id) : CH_SV("current"));
@@ -136,35 +134,11 @@ void ch_said_tell(const chela_run *run, struct chela_event *end) {
     end->end.silent = ch_directives_silent(&s->d);
 }
 
-void ch_said_release(chela_run *run) {
-    struct ch_said *s = CH_TAKE(run->said);
+void ch_reply_directives_release(chela_run *run) {
+    struct ch_reply_directives *s = CH_TAKE(run->directives);
     if (!s)
         return;
     ch_directives_release(&s->d);
     ch_arena_release(&s->arena);
     ch_free(s);
-}
-
-/* --- what it answers -------------------------------------------------------------------- */
-
-void ch_about_set(struct ch_about *about, const chela_session *s,
-                  const struct chela_inbound *given) {
-    CH_BUF_AUTO blocks = {0};
-    struct chela_inbound in;
-    ch_about_release(about);
-    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
-        return;
-    ch_envelope_blocks(&in, s->key, &blocks);
-    about->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
-    about->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
-}
-
-char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
-                         struct chela_error *err) {
-    struct ch_buf out = {0};
-    struct chela_inbound in;
-    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
-        return NULL;
-    ch_envelope_line(&in, ch_sv(text, len), &out);
-    return ch_buf_take(&out);
 }

@@ -10,15 +10,12 @@
 #include "agent/handle/run.h"
 
 /* A reply begins. */
-void ch_said_begin(chela_run *run);
+void ch_reply_directives_begin(chela_run *run);
 /* A piece of its text; false: nothing of it can be shown yet. */
-bool ch_said_piece(chela_run *run, struct chela_event *ev);
+bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev);
 /* It is complete: what was held back is shown, run->text is made clean. */
-void ch_said_end(chela_run *run);
-void ch_said_tell(const chela_run *run, struct chela_event *end);
-void ch_said_release(chela_run *run);
-
-/* What is known about a message; in may be NULL. */
-void ch_about_set(struct ch_about *about, const chela_session *s, const struct chela_inbound *in);
+void ch_reply_directives_end(chela_run *run);
+void ch_reply_directives_tell(const chela_run *run, struct chela_event *end);
+void ch_reply_directives_release(chela_run *run);
 
 #endif

@@ -21,15 +21,15 @@ static int open_prompts(chela_runtime *rt, struct chela_error *err) {
         rc = ch_prompts_link(c, err);
     rt->prompts = c;
     if (rc < 0)
-        ch_runtime_prompts_free(rt);
+        ch_role_prompts_free(rt);
     return rc;
 }
 
-const struct ch_prompts *ch_runtime_prompts(chela_runtime *rt, struct chela_error *err) {
+const struct ch_prompts *ch_role_prompts(chela_runtime *rt, struct chela_error *err) {
     return open_prompts(rt, err) < 0 ? NULL : rt->prompts;
 }
 
-void ch_runtime_prompts_free(chela_runtime *rt) {
+void ch_role_prompts_free(chela_runtime *rt) {
     if (!rt->prompts)
         return;
     ch_prompts_release(rt->prompts);
@@ -105,7 +105,7 @@ static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
 }
 
 char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
-    const struct ch_prompts *c = ch_runtime_prompts(rt, err);
+    const struct ch_prompts *c = ch_role_prompts(rt, err);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     if (!c)
@@ -128,8 +128,8 @@ static const struct ch_prompt_entry *entry_of(const struct ch_prompts *c,
     return &c->list[i];
 }
 
-static int read_query(const struct chela_prompt_query *given, struct ch_prompt_query *out,
-                      struct chela_error *err) {
+static int role_prompts_read_query(const struct chela_prompt_query *given,
+                                   struct ch_prompt_query *out, struct chela_error *err) {
     struct chela_prompt_query q;
     int rc = CH_OPTS_NEED(chela_prompt_query, &q, given, err);
     *out = (struct ch_prompt_query){q.name, q.version, q.model, q.session};
@@ -140,7 +140,7 @@ char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
                         struct chela_error *err) {
     struct ch_prompt_query query;
     const struct ch_prompts *c =
-        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
+        role_prompts_read_query(q, &query, err) < 0 ? NULL : ch_role_prompts(rt, err);
     const struct ch_prompt *t = c ? ch_prompts_pick(c, &query, err) : NULL;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -180,7 +180,7 @@ char *chela_prompt_render(chela_runtime *rt, const struct chela_prompt_query *q,
                           const char *values, size_t len, struct chela_error *err) {
     struct ch_prompt_query query;
     const struct ch_prompts *c =
-        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
+        role_prompts_read_query(q, &query, err) < 0 ? NULL : ch_role_prompts(rt, err);
     const struct ch_prompt *used;
     struct ch_prompt_value *list = NULL;
     size_t n = 0;

@@ -6,7 +6,7 @@
 struct ch_prompts;
 
 /* Every prompt there is, for prompt/prompts.h; NULL and err: one is broken. */
-const struct ch_prompts *ch_runtime_prompts(chela_runtime *rt, struct chela_error *err);
-void ch_runtime_prompts_free(chela_runtime *rt);
+const struct ch_prompts *ch_role_prompts(chela_runtime *rt, struct chela_error *err);
+void ch_role_prompts_free(chela_runtime *rt);
 
 #endif

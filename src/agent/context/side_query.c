@@ -1,8 +1,8 @@
 /* side_query.c -- see side_query.h. */
 #include "agent/context/side_query.h"
 
-#include "agent/provider/aws.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/target.h"
 #include <stdio.h>
 
 #include "base/log.h"
@@ -12,7 +12,7 @@
 
 #define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
 
-struct ch_aside {
+struct ch_side_query {
     struct ch_loop *loop;
     struct ch_target *target;
     struct ch_http_call *call;
@@ -25,7 +25,7 @@ struct ch_aside {
     void *user;
 };
 
-static void free_aside(struct ch_aside *a) {
+static void free_aside(struct ch_side_query *a) {
     ch_decoder_release(&a->decoder);
     ch_encoder_release(&a->encoder);
     ch_arena_release(&a->arena);
@@ -37,22 +37,22 @@ static void ignore(const struct ch_model_event *ev, void *user) {
     (void)user;
 }
 
-static void on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(&((struct ch_aside *)user)->decoder, head);
+static void side_query_on_head(const struct ch_http_head *head, void *user) {
+    ch_decoder_head(&((struct ch_side_query *)user)->decoder, head);
 }
 
-static void on_data(struct ch_sv data, void *user) {
-    ch_decoder_feed(&((struct ch_aside *)user)->decoder, data);
+static void side_query_on_data(struct ch_sv data, void *user) {
+    ch_decoder_feed(&((struct ch_side_query *)user)->decoder, data);
 }
 
-static void add_text(const struct ch_msg *m, struct ch_buf *out) {
+static void side_query_add_text(const struct ch_msg *m, struct ch_buf *out) {
     for (uint32_t i = 0; m && i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TEXT)
             ch_buf_add_sv(out, m->blocks[i].text);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
-    struct ch_aside *a = user;
+static void side_query_on_done(const struct chela_error *err, void *user) {
+    struct ch_side_query *a = user;
     CH_BUF_AUTO text = {0};
     char failed[CHELA_ERROR_MAX] = "";
     a->call = NULL;
@@ -62,16 +62,18 @@ static void on_done(const struct chela_error *err, void *user) {
         snprintf(failed, sizeof(failed), "%s: %.*s", a->target->spec,
                  CH_SV_FMT(r->error.message));
     else
-        add_text(r->msg, &text);
+        side_query_add_text(r->msg, &text);
     ch_redact(failed);
     a->done(ch_buf_sv(&text), failed, &r->usage, a->user);
     free_aside(a);
 }
 
-static int encode(struct ch_aside *a, const struct ch_aside_opts *o, struct chela_error *err) {
+static int side_query_encode(struct ch_side_query *a, const struct ch_side_query_opts *o,
+                             struct chela_error *err) {
     const chela_runtime *rt = o->agent->rt;
     const char *key;
-    ch_target_cooling(a->target, &rt->cooldowns, ch_mono_ms(ch_loop_clock(a->loop)), &key);
+    ch_target_cooling(a->target, &rt->providers.cooldowns, ch_mono_ms(ch_loop_clock(a->loop)),
+                      &key);
     a->target->ep.api_key = key;
     struct ch_model_request req = {.endpoint = &a->target->ep,
                                    .model = ch_sv_str(a->target->model),
@@ -91,18 +93,21 @@ static int encode(struct ch_aside *a, const struct ch_aside_opts *o, struct chel
     a->http.body = a->body;
     a->http.nbody = CH_LEN(a->body);
     a->http.timeouts = o->agent->timeouts;
-    return ch_target_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http, err);
+    return ch_target_aws_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http,
+                              err);
 }
 
-int ch_aside_start(const struct ch_aside_opts *o, struct ch_aside **out, struct chela_error *err) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
-    struct ch_aside *a = ch_alloc(sizeof(*a));
+int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query **out,
+                        struct chela_error *err) {
+    static const struct ch_http_handler handler = {side_query_on_head, side_query_on_data,
+                                                   side_query_on_done};
+    struct ch_side_query *a = ch_alloc(sizeof(*a));
     a->loop = o->agent->rt->loop;
     a->target = o->target;
     a->done = o->done;
     a->user = o->user;
     ch_decoder_init_for(&a->decoder, &a->target->ep, ignore, a);
-    int rc = encode(a, o, err);
+    int rc = side_query_encode(a, o, err);
     if (rc < 0) {
         free_aside(a);
         return rc;
@@ -113,7 +118,7 @@ int ch_aside_start(const struct ch_aside_opts *o, struct ch_aside **out, struct 
     return 0;
 }
 
-void ch_aside_cancel(struct ch_aside *a) {
+void ch_side_query_cancel(struct ch_side_query *a) {
     if (!a)
         return;
     if (a->call)

@@ -4,9 +4,9 @@
 #define CH_AGENT_SIDE_QUERY_H
 #include "agent/handle/agent.h"
 
-struct ch_aside;
+struct ch_side_query;
 
-struct ch_aside_opts {
+struct ch_side_query_opts {
     chela_agent *agent;       /* its timeouts hold */
     struct ch_target *target; /* borrowed */
     struct ch_sv system;
@@ -19,9 +19,9 @@ struct ch_aside_opts {
     void *user;
 };
 
-int ch_aside_start(const struct ch_aside_opts *opts, struct ch_aside **out,
-                   struct chela_error *err);
+int ch_side_query_start(const struct ch_side_query_opts *opts, struct ch_side_query **out,
+                        struct chela_error *err);
 /* No callback after this; NULL is a no-op. Not from inside `done`. */
-void ch_aside_cancel(struct ch_aside *a);
+void ch_side_query_cancel(struct ch_side_query *a);
 
 #endif

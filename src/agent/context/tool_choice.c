@@ -16,7 +16,7 @@ static void select_for(chela_run *run, const struct ch_msg *m) {
     }
 }
 
-struct ch_selection *ch_session_selection(chela_session *s) {
+struct ch_selection *ch_tool_choice_selection(chela_session *s) {
     const chela_agent *a = s->agent;
     if (!s->selection)
         s->selection = ch_selection_new(&(struct ch_selection_opts){
@@ -24,7 +24,7 @@ struct ch_selection *ch_session_selection(chela_session *s) {
             .ranking = &s->agent->ranking,
             .mode = a->selection,
             .k = a->selection_size,
-            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
+            .vectors = a->embedding ? ch_tool_embedding_vectors(a->embedding) : NULL});
     return s->selection;
 }
 
@@ -36,7 +36,7 @@ void ch_tool_choice_select(chela_run *run) {
     if (!ch_run_once(run, CH_RUN_SELECTED))
         return;
     size_t i = t->n;
-    if (ch_selection_is_new(ch_session_selection(s))) {
+    if (ch_selection_is_new(ch_tool_choice_selection(s))) {
         i = 0;
     } else {
         while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)

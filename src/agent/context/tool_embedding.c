@@ -11,7 +11,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -19,7 +19,7 @@
 #include "base/utf8.h"
 #include "model/wire/embed.h"
 
-struct ch_pondering {
+struct ch_embedding_wait {
     chela_run *run;
     void (*done)(chela_run *run);
     struct ch_embed *embed;
@@ -35,7 +35,8 @@ struct ch_pondering {
 
 /* Where programs keep what they could make again; NULL: there is no such place. */
 static char *cache_of(const chela_runtime *rt) {
-    const char *cache = ch_runtime_env(rt, "XDG_CACHE_HOME"), *home = ch_runtime_env(rt, "HOME");
+    const char *cache = ch_providers_env(&rt->providers, "XDG_CACHE_HOME");
+    const char *home = ch_providers_env(&rt->providers, "HOME");
     CH_BUF_AUTO path = {0};
 
     if (cache && *cache == '/')
@@ -45,14 +46,13 @@ static char *cache_of(const chela_runtime *rt) {
     return path.n ? ch_buf_take(&path) : NULL;
 }
 
-int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
-                   struct chela_error *err) {
-    static const struct ch_agent_opts none;
+int ch_tool_embedding_new(chela_runtime *rt, const char *spec, struct ch_tool_embedding **out,
+                          struct chela_error *err) {
     struct chela_error why = {0};
     struct ch_target *t;
 
     *out = NULL;
-    int rc = ch_target_new(rt, spec, &none, &t, &why);
+    int rc = ch_target_new(&rt->providers, spec, NULL, &t, &why);
     if (rc == CHELA_EAUTH) {
         ch_log(CH_LOG_WARN, "model", "embedding %s: %s; tools are chosen by words alone", spec,
                why.message);
@@ -65,7 +65,7 @@ int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
         return ch_fail(err, CHELA_ECONFIG,
                        "embedding: %s: the service must speak OpenAI's protocol", spec);
     }
-    struct ch_meaning *m = ch_alloc(sizeof(*m));
+    struct ch_tool_embedding *m = ch_alloc(sizeof(*m));
     m->target = t;
     m->cache = rt->cassette ? NULL : cache_of(rt); /* requests must not depend on it there */
     m->embedder = (struct ch_embedder){.opts = {.transport = t->transport,
@@ -77,7 +77,7 @@ int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
     return 0;
 }
 
-void ch_meaning_free(struct ch_meaning *m) {
+void ch_tool_embedding_free(struct ch_tool_embedding *m) {
     if (!m)
         return;
     ch_target_free(m->target);
@@ -86,12 +86,12 @@ void ch_meaning_free(struct ch_meaning *m) {
     ch_free(m);
 }
 
-const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m) {
+const struct ch_vectors *ch_tool_embedding_vectors(const struct ch_tool_embedding *m) {
     return &m->vectors;
 }
 
-void ch_meaning_charge(chela_run *run, int64_t tokens) {
-    const struct ch_meaning *m = run->session->agent->meaning;
+void ch_tool_embedding_charge(chela_run *run, int64_t tokens) {
+    const struct ch_tool_embedding *m = run->session->agent->embedding;
     struct ch_usage u = {.input = tokens};
     double cost = !tokens                          ? 0
                   : m && m->target->has_price ? ch_price_cost(&m->target->price, &u,
@@ -101,16 +101,16 @@ void ch_meaning_charge(chela_run *run, int64_t tokens) {
     ch_run_spend(&run->m, &u, cost);
     ch_run_charge(&run->m, &u, cost);
     if (m)
-        ch_keep_embedded(run, m->target->spec, tokens);
+        ch_run_journal_embedded(run, m->target->spec, tokens);
 }
 
 /* --- what to ask for ------------------------------------------------------------ */
 
-static struct ch_meaning *meaning_of(const chela_run *run) {
-    return run->session->agent->meaning;
+static struct ch_tool_embedding *meaning_of(const chela_run *run) {
+    return run->session->agent->embedding;
 }
 
-static int64_t now(const chela_run *run) {
+static int64_t tool_embedding_now(const chela_run *run) {
     return ch_mono_ms(ch_loop_clock(run->loop));
 }
 
@@ -127,8 +127,8 @@ static struct ch_sv input_of(const chela_run *run) {
     return CH_SV("");
 }
 
-static void add_tools(struct ch_pondering *p) {
-    struct ch_meaning *m = meaning_of(p->run);
+static void tool_embedding_add_tools(struct ch_embedding_wait *p) {
+    struct ch_tool_embedding *m = meaning_of(p->run);
     const struct ch_registry *r = &p->run->session->agent->registry;
     CH_BUF_AUTO text = {0};
 
@@ -144,9 +144,9 @@ static void add_tools(struct ch_pondering *p) {
 
 /* --- asking ----------------------------------------------------------------------- */
 
-void ch_ponder_abort(chela_run *run) {
-    struct ch_pondering *p = CH_TAKE(run->pondering);
-    struct ch_meaning *m = run->session ? meaning_of(run) : NULL;
+void ch_tool_embedding_abort(chela_run *run) {
+    struct ch_embedding_wait *p = CH_TAKE(run->embedding);
+    struct ch_tool_embedding *m = run->session ? meaning_of(run) : NULL;
 
     if (m && m->asking == run)
         m->asking = NULL;
@@ -158,40 +158,42 @@ void ch_ponder_abort(chela_run *run) {
     ch_free(p);
 }
 
-static void go_on(chela_run *run, void (*done)(chela_run *run)) {
-    ch_ponder_abort(run);
+static void tool_embedding_go_on(chela_run *run, void (*done)(chela_run *run)) {
+    ch_tool_embedding_abort(run);
     done(run);
 }
 
-static void give_up(chela_run *run, const char *why) {
-    struct ch_meaning *m = meaning_of(run);
-    bool asked = run->pondering->asked;
-    void (*done)(chela_run *run) = run->pondering->done;
+static void tool_embedding_give_up(chela_run *run, const char *why) {
+    struct ch_tool_embedding *m = meaning_of(run);
+    bool asked = run->embedding->asked;
+    void (*done)(chela_run *run) = run->embedding->done;
 
-    m->embedder.again = now(run) + CH_EMBEDDER_REST_MS;
-    ch_ponder_abort(run);
-    ch_warn(run, "embedding %s: %s; %s", m->target->spec, why,
-            asked ? "tools are chosen by words alone" : "some tools are chosen by words alone");
+    m->embedder.again = tool_embedding_now(run) + CH_EMBEDDER_REST_MS;
+    ch_tool_embedding_abort(run);
+    ch_emit_warning(run, "embedding %s: %s; %s", m->target->spec, why,
+                    asked ? "tools are chosen by words alone"
+                          : "some tools are chosen by words alone");
     if (!run->dead)
-        go_on(run, done);
+        tool_embedding_go_on(run, done);
 }
 
 static void on_patience(struct ch_timer *t) {
-    give_up(CH_CONTAINER(t, struct ch_pondering, patience)->run, "no answer in time");
+    tool_embedding_give_up(CH_CONTAINER(t, struct ch_embedding_wait, patience)->run,
+                           "no answer in time");
 }
 
-static void ask(struct ch_pondering *p);
+static void tool_embedding_ask(struct ch_embedding_wait *p);
 
 static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
-    struct ch_pondering *p = user;
+    struct ch_embedding_wait *p = user;
     struct ch_vectors *vs = &meaning_of(p->run)->vectors;
 
     p->embed = NULL;
     if (err) {
-        give_up(p->run, err->message);
+        tool_embedding_give_up(p->run, err->message);
         return;
     }
-    ch_meaning_charge(p->run, got->tokens);
+    ch_tool_embedding_charge(p->run, got->tokens);
     for (size_t i = 0; i < p->n; i++) {
         const float *row = got->rows + i * got->dim;
         if (p->asked && i == 0)
@@ -200,45 +202,46 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
             ch_vectors_add(vs, p->texts[i], row, got->dim);
     }
     p->asked = false;
-    ask(p);
+    tool_embedding_ask(p);
 }
 
 /* The next request, or the end: nothing is missing any more. */
-static void ask(struct ch_pondering *p) {
-    struct ch_meaning *m = meaning_of(p->run);
+static void tool_embedding_ask(struct ch_embedding_wait *p) {
+    struct ch_tool_embedding *m = meaning_of(p->run);
     struct chela_error err = {0};
 
     ch_arena_clear(&p->arena);
     p->n = 0;
     if (p->asked)
         p->texts[p->n++] = p->input;
-    add_tools(p);
+    tool_embedding_add_tools(p);
     if (p->n == 0) {
-        go_on(p->run, p->done);
+        tool_embedding_go_on(p->run, p->done);
         return;
     }
     if (p->n > p->asked)
         m->asking = p->run;
     if (ch_embed_start(&m->embedder.opts, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
-        give_up(p->run, err.message);
+        tool_embedding_give_up(p->run, err.message);
 }
 
-bool ch_ponder(chela_run *run, void (*done)(chela_run *run)) {
-    struct ch_meaning *m = meaning_of(run);
+bool ch_tool_embedding_input(chela_run *run, void (*done)(chela_run *run)) {
+    struct ch_tool_embedding *m = meaning_of(run);
 
-    if (!m || ch_run_did(run, CH_RUN_SELECTED) || now(run) < m->embedder.again ||
+    if (!m || ch_run_did(run, CH_RUN_SELECTED) || tool_embedding_now(run) < m->embedder.again ||
         !ch_run_once(run, CH_RUN_EMBEDDED))
         return false;
     struct ch_sv input = input_of(run);
-    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->permit.policy))
+    if (!input.n ||
+        !ch_selection_ranks(ch_tool_choice_selection(run->session), &run->permit.policy))
         return false;
-    struct ch_pondering *p = ch_alloc(sizeof(*p));
+    struct ch_embedding_wait *p = ch_alloc(sizeof(*p));
     p->run = run;
     p->done = done;
     p->input = input;
     p->asked = true;
-    run->pondering = p;
+    run->embedding = p;
     ch_timer_start(run->loop, &p->patience, CH_DEFAULT_EMBED_MS, on_patience);
-    ask(p);
+    tool_embedding_ask(p);
     return true;
 }

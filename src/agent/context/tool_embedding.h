@@ -10,7 +10,7 @@
 #include "agent/handle/agent.h"
 #include "tool/memory/memory_search.h"
 
-struct ch_meaning { /* of an agent */
+struct ch_tool_embedding { /* of an agent */
     struct ch_target *target; /* owned */
     struct ch_embedder embedder; /* it, for whoever asks; memory does, too */
     char *cache;                 /* owned: of embedder */
@@ -18,21 +18,21 @@ struct ch_meaning { /* of an agent */
     const chela_run *asking; /* for tools; NULL: nobody */
 };
 
-struct ch_pondering; /* of a run that waits */
+struct ch_embedding_wait; /* of a run that waits */
 
 /* CHELA_ECONFIG: there is no such provider, or it has no embeddings. A key that is
  * missing is a warning: *out is then NULL. */
-int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
-                   struct chela_error *err);
-void ch_meaning_free(struct ch_meaning *m);
-const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m);
+int ch_tool_embedding_new(chela_runtime *rt, const char *spec, struct ch_tool_embedding **out,
+                          struct chela_error *err);
+void ch_tool_embedding_free(struct ch_tool_embedding *m);
+const struct ch_vectors *ch_tool_embedding_vectors(const struct ch_tool_embedding *m);
 
 /* Must the run wait before its model call? done follows then. True also when the run
  * was closed meanwhile. */
-bool ch_ponder(chela_run *run, void (*done)(chela_run *run));
-void ch_ponder_abort(chela_run *run);
+bool ch_tool_embedding_input(chela_run *run, void (*done)(chela_run *run));
+void ch_tool_embedding_abort(chela_run *run);
 
 /* The embedding model has read so many tokens for a run, which pays for them. */
-void ch_meaning_charge(chela_run *run, int64_t tokens);
+void ch_tool_embedding_charge(chela_run *run, int64_t tokens);
 
 #endif

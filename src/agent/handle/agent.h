@@ -3,7 +3,7 @@
 #define CH_HANDLE_AGENT_H
 #include "agent/handle/agent_options.h"
 #include "agent/handle/runtime.h"
-#include "agent/machine/bounds.h"
+#include "agent/machine/run.h"
 #include "agent/machine/output.h"
 #include "chela/hooks.h"
 #include "prompt/skills.h"
@@ -15,7 +15,7 @@
 #include "tool/select/select.h"
 
 struct ch_agent_features;
-struct ch_meaning;
+struct ch_tool_embedding;
 struct ch_sandbox_policy;
 struct ch_tool_settings;
 
@@ -34,10 +34,10 @@ struct ch_context_conf { /* texts in the agent's arena, may be NULL */
 };
 
 /* What is done when it is too full. */
-enum ch_compact_mode {
-    CH_COMPACT_SUMMARY, /* all there is, with a summary made by a model */
-    CH_COMPACT_RETAIN,  /* all but that */
-    CH_COMPACT_OFF      /* nothing */
+enum ch_compaction_mode {
+    CH_COMPACTION_SUMMARY, /* all there is, with a summary made by a model */
+    CH_COMPACTION_RETAIN,  /* all but that */
+    CH_COMPACTION_OFF      /* nothing */
 };
 
 struct chela_agent {
@@ -53,7 +53,7 @@ struct chela_agent {
     struct ch_registry registry;
     struct ch_tool_settings *settings; /* a reference */
     struct ch_ranking ranking; /* of the registry's tools */
-    struct ch_meaning *meaning; /* owned; NULL: there is no embedding model */
+    struct ch_tool_embedding *embedding; /* owned; NULL: there is no embedding model */
     struct ch_skills skills;
     enum ch_select_mode selection;
     unsigned selection_size;
@@ -84,7 +84,7 @@ struct chela_agent {
     struct ch_bounds bounds; /* of the conversation it was made for */
     struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* of a run; negative: none */
-    enum ch_compact_mode compact_mode;
+    enum ch_compaction_mode compact_mode;
     struct ch_target *summariser; /* owned; NULL: the model of the run */
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;

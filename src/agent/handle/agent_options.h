@@ -12,8 +12,10 @@
 struct ch_agent_opts {
     const char *id, *description;
     const char *model, *const *fallbacks, *base_url, *api_key, *api_key_env;
-    const char *system, *workspace, *mode;
-    const char *tools, *allow, *deny, *tool_choice, *approve;
+    const char *system, *workspace;
+    const char *tools, *allow, *deny, *tool_choice;
+    enum chela_mode mode;
+    enum chela_approve approve;
     enum chela_permission permission;
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;

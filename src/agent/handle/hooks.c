@@ -16,22 +16,22 @@ static const struct chela_hooks *hook(const chela_run *run, size_t i) {
     return &run->session->agent->hooks[i];
 }
 
-static bool go_on(chela_run *run, enum chela_flow f) {
-    if (f == CHELA_HALT && !ch_stops(run))
+static bool hooks_go_on(chela_run *run, enum chela_flow f) {
+    if (f == CHELA_HALT && !ch_run_stops(run))
         run->stop = CH_IN_CANCEL;
-    return !ch_stops(run) && !run->dead;
+    return !ch_run_stops(run) && !run->dead;
 }
 
-static void keep(chela_run *run, const char **text) {
+static void hooks_keep(chela_run *run, const char **text) {
     if (*text)
         *text = ch_arena_str(&run->arena, ch_sv_str(*text));
 }
 
 static void keep_patch(chela_run *run, struct chela_turn_patch *patch) {
-    keep(run, &patch->system);
-    keep(run, &patch->model);
-    keep(run, &patch->tools);
-    keep(run, &patch->tool_choice);
+    hooks_keep(run, &patch->system);
+    hooks_keep(run, &patch->model);
+    hooks_keep(run, &patch->tools);
+    hooks_keep(run, &patch->tool_choice);
     if (patch->temperature) {
         double *copy = ch_arena_alloc(&run->arena, sizeof(*copy));
         *copy = *patch->temperature;
@@ -39,14 +39,14 @@ static void keep_patch(chela_run *run, struct chela_turn_patch *patch) {
     }
 }
 
-bool ch_hook_before_model(chela_run *run, struct chela_turn_patch *patch) {
+bool ch_hooks_before_model(chela_run *run, struct chela_turn_patch *patch) {
     for (size_t i = 0; i < nhooks(run); i++) {
         const struct chela_hooks *h = hook(run, i);
         if (!h->before_model)
             continue;
         enum chela_flow f = h->before_model(run, patch, h->user);
         keep_patch(run, patch);
-        if (!go_on(run, f))
+        if (!hooks_go_on(run, f))
             return false;
     }
     return true;
@@ -65,17 +65,17 @@ static enum chela_flow on_delta(const struct chela_hooks *h, chela_run *run,
     }
 }
 
-bool ch_hook_delta(chela_run *run, const struct chela_event *ev) {
+bool ch_hooks_delta(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++)
-        if (!go_on(run, on_delta(hook(run, i), run, ev)))
+        if (!hooks_go_on(run, on_delta(hook(run, i), run, ev)))
             return false;
     return true;
 }
 
-bool ch_hook_after_model(chela_run *run, const struct chela_event *ev) {
+bool ch_hooks_after_model(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++) {
         const struct chela_hooks *h = hook(run, i);
-        if (h->after_model && !go_on(run, h->after_model(run, ev, h->user)))
+        if (h->after_model && !hooks_go_on(run, h->after_model(run, ev, h->user)))
             return false;
     }
     return true;
@@ -87,10 +87,10 @@ bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call) {
         if (!h->invalid_call)
             continue;
         enum chela_flow f = h->invalid_call(run, call, h->user);
-        keep(run, &call->new_name);
-        keep(run, &call->new_arguments);
-        keep(run, &call->feedback);
-        if (!go_on(run, f))
+        hooks_keep(run, &call->new_name);
+        hooks_keep(run, &call->new_arguments);
+        hooks_keep(run, &call->feedback);
+        if (!hooks_go_on(run, f))
             return false;
     }
     return true;
@@ -104,9 +104,9 @@ bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {
         if (!h->before_tool)
             continue;
         enum chela_flow f = h->before_tool(run, call, h->user);
-        keep(run, &call->new_arguments);
-        keep(run, &call->feedback);
-        if (!go_on(run, f))
+        hooks_keep(run, &call->new_arguments);
+        hooks_keep(run, &call->feedback);
+        if (!hooks_go_on(run, f))
             return false;
         if (call->new_arguments)
             call->arguments = ch_str(ch_sv_str(call->new_arguments));
@@ -121,8 +121,8 @@ bool ch_hook_approve(chela_run *run, struct chela_approval *approval) {
         if (!h->approve)
             continue;
         enum chela_flow f = h->approve(run, approval, h->user);
-        keep(run, &approval->reason);
-        if (!go_on(run, f))
+        hooks_keep(run, &approval->reason);
+        if (!hooks_go_on(run, f))
             return false;
     }
     return true;
@@ -134,14 +134,14 @@ bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call) {
         if (!h->after_tool)
             continue;
         enum chela_flow f = h->after_tool(run, call, h->user);
-        keep(run, &call->content);
-        if (!go_on(run, f))
+        hooks_keep(run, &call->content);
+        if (!hooks_go_on(run, f))
             return false;
     }
     return true;
 }
 
-void ch_hook_run_end(chela_run *run, const struct chela_event *ev) {
+void ch_hooks_run_end(chela_run *run, const struct chela_event *ev) {
     for (size_t i = 0; i < nhooks(run); i++)
         if (hook(run, i)->run_end)
             hook(run, i)->run_end(run, ev, hook(run, i)->user);

@@ -55,10 +55,6 @@ void ch_runtime_busy(chela_runtime *rt, bool busy) {
         ch_loop_release(rt->loop);
 }
 
-const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
-    return rt->env(name, rt->user);
-}
-
 void ch_random_id(const char *prefix, char out[24]) {
     static const char digits[] = "0123456789abcdef";
     unsigned char bytes[8];

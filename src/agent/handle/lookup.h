@@ -17,8 +17,6 @@ chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 void ch_runtime_busy(chela_runtime *rt, bool busy);
 /* Have ch_runtime_free_closed called on the loop's next turn. */
 void ch_runtime_free_soon(chela_runtime *rt);
-/* A variable of the environment that the host gave; NULL: it is not set. */
-const char *ch_runtime_env(const chela_runtime *rt, const char *name);
 
 /* "run_3f9c..." from the system's random source; out holds 24 bytes. */
 void ch_random_id(const char *prefix, char out[24]);

@@ -15,13 +15,13 @@
 struct ch_acting;
 struct ch_compaction;
 struct ch_control;
-struct ch_past;
-struct ch_pondering;
-struct ch_record;
+struct ch_journal_replay;
+struct ch_embedding_wait;
+struct ch_run_record;
 struct ch_run_features;
 struct ch_run_origin;
 struct ch_run_recall;
-struct ch_said;
+struct ch_reply_directives;
 struct ch_turn;
 
 /* What a run may do, and who has to agree. */
@@ -65,15 +65,15 @@ struct chela_run {
     struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
     struct ch_turn *turn;         /* run/think.c: the model call in flight */
     struct ch_acting *acting;     /* run/act.c: the calls of the reply */
-    struct ch_record *record;     /* journal/run_journal.c: what of it is stored */
+    struct ch_run_record *record;     /* journal/run_journal.c: what of it is stored */
     struct ch_run_origin *origin; /* handle/run_origin.c: who asked */
     /* Parts that not every run has; owned, NULL: none. */
     struct ch_run_features *features; /* run/feature.c */
-    struct ch_past *past;             /* what it goes on from */
+    struct ch_journal_replay *past;             /* what it goes on from */
     struct ch_compaction *compaction; /* context/compaction.c */
-    struct ch_pondering *pondering;   /* context/tool_embedding.c */
+    struct ch_embedding_wait *embedding;   /* context/tool_embedding.c */
     struct ch_run_recall *recall;     /* context/recall.c */
-    struct ch_said *said;             /* context/reply_directives.c */
+    struct ch_reply_directives *directives;             /* context/reply_directives.c */
 
     struct ch_target *target; /* of the model call that was made last, or is made */
     struct ch_arena arena;    /* of this turn: request, hooks' texts */
@@ -97,7 +97,7 @@ static inline bool ch_run_once(chela_run *run, enum ch_run_did what) {
     return first;
 }
 
-static inline bool ch_stops(const chela_run *run) {
+static inline bool ch_run_stops(const chela_run *run) {
     return run->stop != CH_IN_INPUT;
 }
 

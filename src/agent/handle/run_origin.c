@@ -4,44 +4,40 @@
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 struct ch_run_origin {
-    struct ch_behalf behalf;
+    struct ch_principal principal;
     char *prompt;
     struct ch_msg *input;
     char *event, *answer_to, *drop_if, *focus; /* owned; NULL: none */
-    struct ch_about about;
+    struct ch_message_origin message_origin;
     bool compacts;
 };
 
 const size_t ch_run_origin_size = sizeof(struct ch_run_origin);
 
-static char *dup_opt(const char *text) {
-    return text ? ch_strdup(text) : NULL;
-}
-
 void ch_run_origin_init(chela_run *run, const struct chela_run_opts *opts) {
-    run->origin->behalf = ch_behalf_of(opts);
-    run->origin->prompt = dup_opt(opts->prompt);
+    run->origin->principal = ch_principal_of(opts);
+    run->origin->prompt = ch_strdup(opts->prompt);
 }
 
 void ch_run_origin_release(chela_run *run) {
     struct ch_run_origin *o = run->origin;
-    ch_behalf_release(&o->behalf);
+    ch_principal_release(&o->principal);
     ch_free(o->prompt);
     ch_msg_free(o->input);
     ch_free(o->event);
     ch_free(o->answer_to);
     ch_free(o->drop_if);
     ch_free(o->focus);
-    ch_about_release(&o->about);
+    ch_message_origin_release(&o->message_origin);
 }
 
 void ch_run_origin_message(chela_run *run, struct ch_msg *input,
                            const struct chela_run_opts *opts) {
     struct ch_run_origin *o = run->origin;
     o->input = input;
-    o->event = dup_opt(opts->event_id);
-    o->answer_to = dup_opt(opts->answer_to);
-    o->drop_if = dup_opt(opts->drop_if);
+    o->event = ch_strdup(opts->event_id);
+    o->answer_to = ch_strdup(opts->answer_to);
+    o->drop_if = ch_strdup(opts->drop_if);
 }
 
 void ch_run_origin_compact(chela_run *run, const char *focus) {
@@ -54,8 +50,8 @@ void ch_run_origin_recall(chela_run *run, char *answer_to, char *drop_if) {
     run->origin->drop_if = drop_if;
 }
 
-const struct ch_behalf *ch_run_origin_behalf(const chela_run *run) {
-    return &run->origin->behalf;
+const struct ch_principal *ch_run_origin_principal(const chela_run *run) {
+    return &run->origin->principal;
 }
 
 const char *ch_run_origin_prompt(const chela_run *run) {
@@ -78,8 +74,8 @@ const char *ch_run_origin_drop_if(const chela_run *run) {
     return run->origin->drop_if;
 }
 
-struct ch_about *ch_run_origin_about(const chela_run *run) {
-    return &run->origin->about;
+struct ch_message_origin *ch_run_origin_of_message(const chela_run *run) {
+    return &run->origin->message_origin;
 }
 
 const char *ch_run_origin_answer_to(const chela_run *run) {

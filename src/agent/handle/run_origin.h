@@ -17,7 +17,7 @@ void ch_run_origin_compact(chela_run *run, const char *focus);
 /* The run began in an earlier process. Both texts are taken, may be NULL. */
 void ch_run_origin_recall(chela_run *run, char *answer_to, char *drop_if);
 
-const struct ch_behalf *ch_run_origin_behalf(const chela_run *run);
+const struct ch_principal *ch_run_origin_principal(const chela_run *run);
 /* Fingerprint of what the model is told; NULL: the one of the agent's prompt. */
 const char *ch_run_origin_prompt(const chela_run *run);
 /* What the run begins with, until it is taken into the transcript; NULL. */
@@ -26,7 +26,7 @@ struct ch_msg *ch_run_origin_take_input(chela_run *run);
 const char *ch_run_origin_event(const chela_run *run); /* of the inbox; NULL: none */
 const char *ch_run_origin_drop_if(const chela_run *run); /* an answer that leaves no trace; NULL */
 /* What came with the newest message that the run answers. */
-struct ch_about *ch_run_origin_about(const chela_run *run);
+struct ch_message_origin *ch_run_origin_of_message(const chela_run *run);
 /* Where the answer goes; NULL: nowhere. */
 const char *ch_run_origin_answer_to(const chela_run *run);
 void ch_run_origin_set_answer_to(chela_run *run, char *to); /* taken */

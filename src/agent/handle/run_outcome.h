@@ -3,8 +3,15 @@
 #define CH_AGENT_RUN_OUTCOME_H
 #include "agent/handle/run.h"
 
-void ch_run_outcome_text(chela_run *run, struct ch_sv text); /* in the place of the answer so far */
-void ch_run_outcome_add(chela_run *run, struct ch_sv text);  /* to the answer so far */
+/* Replace the answer so far. */
+static inline void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
+    ch_buf_clear(&run->text);
+    ch_buf_add_sv(&run->text, text);
+}
+/* Append to the answer so far. */
+static inline void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
+    ch_buf_add_sv(&run->text, text);
+}
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 
 #endif

@@ -8,20 +8,14 @@
 #include "base/list.h"
 #include "chela/session.h"
 #include "io/worker.h"
-#include "model/provider/cooldown.h"
-#include "net/cassette.h"
-#include "net/http.h"
+#include "model/provider/providers.h"
 #include "tool/memory/notes.h"
 
 struct ch_feature;
 struct ch_journal;
 struct ch_outbox;
-struct ch_price_conf;
 struct ch_prompts;
-struct ch_provider_conf;
 struct ch_target;
-struct ch_window;
-struct ch_window_conf;
 
 struct chela_runtime {
     struct ch_loop *loop;
@@ -30,21 +24,15 @@ struct chela_runtime {
     struct ch_outbox *outbox;   /* owned; NULL: nothing was to be sent yet */
     struct ch_workers *workers;
     struct ch_http *http;
-    struct ch_cassette *cassette;   /* NULL: none */
-    struct ch_transport *transport; /* of model calls: the cassette's, or http's */
-    unsigned workspaces;            /* named in the cassette */
+    struct ch_cassette *cassette; /* NULL: none */
+    unsigned workspaces;          /* named in the cassette */
+    struct ch_providers providers;
     bool own_loop;
-    const char *(*env)(const char *name, void *user);
-    void *user;
+    void *user; /* of the host's functions: log, environment */
     struct ch_log_sink *sink; /* owned, with its areas; NULL: silent */
     chela_log_fn *log;
     char *module_path, *ca_file;
-    struct ch_provider_conf *providers;
-    struct ch_price_conf *prices;
-    struct ch_window_conf *windows;
     const struct ch_feature *const *features; /* all there are, NULL-terminated */
-    struct ch_cooldowns cooldowns; /* what one run learns holds for all */
-    struct ch_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
     struct { /* what ch_runtime_free_closed frees */

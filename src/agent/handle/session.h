@@ -8,10 +8,10 @@
 #include "prompt/project.h"
 #include "tool/call/state.h"
 
-struct ch_child;
-struct ch_inflow;
+struct ch_child_run;
+struct ch_input_queue;
 struct ch_jobs;
-struct ch_keep;
+struct ch_run_journal;
 
 /* What the requests of a session begin with (context.h). */
 struct ch_context {
@@ -27,7 +27,7 @@ struct ch_context {
 };
 
 /* How full the context of a session's model is. */
-struct ch_fill {
+struct ch_context_budget {
     struct ch_meter meter; /* of the transcript */
     struct ch_gauge gauge; /* of the model that was asked last */
     const struct ch_target *gauged;
@@ -56,7 +56,7 @@ struct chela_session {
     char *system;               /* owned: in place of the agent's; NULL: that */
     struct ch_transcript transcript;
     struct ch_encoder encoder;
-    struct ch_fill fill;
+    struct ch_context_budget budget;
     uint64_t revision;          /* of the request's head and tail */
     uint64_t registry_revision; /* the tools it was made from */
     bool patched;               /* the last request was for its turn or run alone */
@@ -72,13 +72,13 @@ struct chela_session {
     struct chela_channel channel;   /* owned texts; no name: none */
     char *answers_to; /* owned: where the last answer through it went; NULL: nowhere yet */
     struct ch_context context;
-    struct ch_keep *keep;       /* owned; NULL: it is not stored */
-    struct ch_inflow *inflow;   /* owned; NULL: nothing was sent yet */
+    struct ch_run_journal *journal;       /* owned; NULL: it is not stored */
+    struct ch_input_queue *input;   /* owned; NULL: nothing was sent yet */
     chela_ready_fn *on_ready;   /* may be NULL */
     void *ready_user;
     chela_run *run;             /* the last one; a reference */
     bool handed;                /* to its agent, by another (handoff.h) */
-    struct ch_child *child;     /* owned: whose call it is; NULL: nobody's (delegate.h) */
+    struct ch_child_run *child;     /* owned: whose call it is; NULL: nobody's (delegate.h) */
 };
 
 #endif

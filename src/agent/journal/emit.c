@@ -15,7 +15,7 @@ int64_t ch_run_now(const chela_run *run) {
 bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user) {
     if (run->dead)
         return false;
-    ch_keep_unstored(run);
+    ch_run_journal_unstored(run);
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
@@ -28,7 +28,7 @@ bool ch_emit(chela_run *run, struct chela_event *ev) {
     return ch_emit_to(run, ev, run->on_event, run->user);
 }
 
-void ch_warn(chela_run *run, const char *fmt, ...) {
+void ch_emit_warning(chela_run *run, const char *fmt, ...) {
     char text[CHELA_ERROR_MAX];
     va_list ap;
     va_start(ap, fmt);

@@ -12,7 +12,7 @@ bool ch_emit(chela_run *run, struct chela_event *ev);
 /* The same for a listener that may not be the run's any more. */
 bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user);
 /* CHELA_EV_WARNING. */
-void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
+void ch_emit_warning(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* An event about a call: its id, name and arguments. */
 void ch_emit_call(chela_run *run, enum chela_event_type type, const struct ch_block *call);
 /* CHELA_EV_APPROVAL_REQUIRED. False: the run was closed. */

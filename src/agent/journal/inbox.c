@@ -25,7 +25,7 @@ struct noted { /* in the journal, perhaps not safe yet */
     char *event;
 };
 
-static void settle(struct ch_journal *j, const char *event) {
+static void inbox_settle(struct ch_journal *j, const char *event) {
     struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = event};
 
     j->ops->change(j, &c, CH_SYNC_LATER, NULL, NULL);
@@ -36,11 +36,11 @@ void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq) {
 
     if (!event || !seq)
         return;
-    ch_seen_add(&s->keep->seen, ch_sv_str(event));
+    ch_seen_add(&s->journal->seen, ch_sv_str(event));
     n = ch_alloc(sizeof(*n));
     n->seq = seq;
     n->event = ch_strdup(event);
-    ch_list_add(&s->keep->noted, &n->link);
+    ch_list_add(&s->journal->noted, &n->link);
 }
 
 static void drop(struct noted *n) {
@@ -52,14 +52,14 @@ static void drop(struct noted *n) {
 void ch_inbox_committed(chela_session *s, uint64_t seq) {
     struct noted *n;
 
-    while ((n = CH_LIST_FIRST(&s->keep->noted, struct noted, link)) && n->seq <= seq) {
-        settle(s->agent->rt->journal, n->event);
+    while ((n = CH_LIST_FIRST(&s->journal->noted, struct noted, link)) && n->seq <= seq) {
+        inbox_settle(s->agent->rt->journal, n->event);
         drop(n);
     }
 }
 
 void ch_inbox_forget(chela_session *s) {
-    for (struct noted *n; (n = CH_LIST_FIRST(&s->keep->noted, struct noted, link));)
+    for (struct noted *n; (n = CH_LIST_FIRST(&s->journal->noted, struct noted, link));)
         drop(n);
 }
 
@@ -114,18 +114,18 @@ int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
 int chela_inbox_settle(chela_runtime *rt, const char *id, struct chela_error *err) {
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
-    settle(rt->journal, id);
+    inbox_settle(rt->journal, id);
     return 0;
 }
 
 int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chela_error *err) {
-    const struct ch_keep *k = s->keep;
+    const struct ch_run_journal *k = s->journal;
 
     if (!o->event_id && !o->answer_to)
         return 0;
     if (!k)
         return ch_fail(err, CHELA_ESTATE, "session '%s' is not kept in a store", s->key);
-    if (k->state == CH_KEEP_OPENING)
+    if (k->state == CH_RUN_JOURNAL_OPENING)
         return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
     if (o->event_id && !is_text(o->event_id, CH_LIMIT_EVENT_ID))
         return ch_fail(err, CHELA_EINVAL, "an event's id is text of at most %d bytes",
@@ -137,6 +137,6 @@ int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chel
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no channel to answer through", s->key);
     if (!o->event_id || !ch_seen_has(&k->seen, ch_sv_str(o->event_id)))
         return 0;
-    settle(s->agent->rt->journal, o->event_id);
+    inbox_settle(s->agent->rt->journal, o->event_id);
     return ch_fail(err, CHELA_EEXIST, "session '%s' has event %s already", s->key, o->event_id);
 }

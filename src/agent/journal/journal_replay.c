@@ -16,27 +16,27 @@
 #include "model/message/message_json.h"
 
 struct reading {
-    struct ch_past *past;
+    struct ch_journal_replay *past;
     const struct chela_store_record *record;
     const struct ch_json *v;
     struct chela_error *err;
 };
 
-const char *ch_past_status_name(enum ch_past_status s) {
+const char *ch_journal_replay_status_name(enum ch_replay_status s) {
     static const char *const names[] = {"idle", "running", "paused", "parked"};
     return names[s];
 }
 
-struct ch_past *ch_past_new(void) {
-    struct ch_past *p = ch_alloc(sizeof(*p));
+struct ch_journal_replay *ch_journal_replay_new(void) {
+    struct ch_journal_replay *p = ch_alloc(sizeof(*p));
     ch_list_init(&p->notes);
     return p;
 }
 
 /* --- calls -------------------------------------------------------------------- */
 
-static void drop_below(struct ch_past *p) {
-    for (struct ch_past_below *b; (b = p->below);) {
+static void drop_below(struct ch_journal_replay *p) {
+    for (struct ch_replay_below *b; (b = p->below);) {
         p->below = b->next;
         ch_free(b->child);
         ch_free(b->approval);
@@ -50,10 +50,10 @@ static void drop_below(struct ch_past *p) {
     }
 }
 
-static void drop_calls(struct ch_past *p) {
+static void drop_calls(struct ch_journal_replay *p) {
     drop_below(p);
     for (size_t i = 0; i < p->ncalls; i++) {
-        struct ch_past_call *c = &p->calls[i];
+        struct ch_replay_call *c = &p->calls[i];
         ch_msg_free(c->result);
         ch_free(c->approval);
         ch_free(c->arguments);
@@ -67,37 +67,37 @@ static void drop_calls(struct ch_past *p) {
     p->reply = NULL;
 }
 
-static void free_note(struct ch_past_note *n) {
+static void free_note(struct ch_replay_note *n) {
     ch_list_del(&n->link);
     ch_msg_free(n->msg);
-    ch_behalf_release(&n->behalf);
+    ch_principal_release(&n->principal);
     ch_free(n->answer_to);
-    ch_about_release(&n->about);
+    ch_message_origin_release(&n->origin);
     ch_free(n);
 }
 
-void ch_past_free(struct ch_past *p) {
+void ch_journal_replay_free(struct ch_journal_replay *p) {
     if (!p)
         return;
     drop_calls(p);
-    for (struct ch_past_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_past_note, link));)
+    for (struct ch_replay_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_replay_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
     ch_seen_release(&p->seen);
     ch_free(p->answer_to);
     ch_free(p->drop_if);
-    ch_about_release(&p->about);
+    ch_message_origin_release(&p->origin);
     ch_buf_release(&p->delivered);
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
-    ch_course_release(&p->course);
-    ch_behalf_release(&p->behalf);
+    ch_run_counters_release(&p->counters);
+    ch_principal_release(&p->principal);
     ch_free(p);
 }
 
 /* A call that began may have taken effect; one that did not begin has not. */
-static struct ch_sv interruption(const struct ch_past_call *c) {
+static struct ch_sv journal_replay_interruption(const struct ch_replay_call *c) {
     return c->started
                ? CH_SV("{\"error\":\"The program was stopped after this call had begun and before "
                        "its result was known. Whether it took effect is unknown.\","
@@ -106,7 +106,7 @@ static struct ch_sv interruption(const struct ch_past_call *c) {
                        "\"error_type\":\"cancelled\",\"retryable\":false}");
 }
 
-static size_t count_blocks(const struct ch_past *p) {
+static size_t count_blocks(const struct ch_journal_replay *p) {
     size_t n = 0;
     for (size_t i = 0; i < p->ncalls; i++)
         n += p->calls[i].result ? p->calls[i].result->nblocks : 1;
@@ -114,7 +114,7 @@ static size_t count_blocks(const struct ch_past *p) {
 }
 
 /* The blocks of one call's result; how many. */
-static size_t put_result(struct ch_past *p, const struct ch_past_call *c,
+static size_t put_result(struct ch_journal_replay *p, const struct ch_replay_call *c,
                          const struct ch_block *call, struct ch_block *to) {
     p->refused += c->refused;
     p->terminated |= c->terminates;
@@ -126,11 +126,11 @@ static size_t put_result(struct ch_past *p, const struct ch_past_call *c,
                             .flags = CH_F_ERROR,
                             .id = call->id,
                             .name = call->name,
-                            .text = interruption(c)};
+                            .text = journal_replay_interruption(c)};
     return 1;
 }
 
-struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts) {
+struct ch_msg *ch_journal_replay_close(struct ch_journal_replay *p, int64_t ts) {
     const struct ch_msg *reply = p->reply;
     size_t n = 0, at = 0;
 
@@ -148,7 +148,7 @@ struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts) {
     return m;
 }
 
-const struct ch_block *ch_past_block(const struct ch_past *p, size_t index) {
+const struct ch_block *ch_journal_replay_block(const struct ch_journal_replay *p, size_t index) {
     for (uint32_t i = 0; i < p->reply->nblocks; i++)
         if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
             return &p->reply->blocks[i];
@@ -167,7 +167,7 @@ static char *dup_sv(struct ch_sv s) {
 /* --- messages ------------------------------------------------------------------- */
 
 static int add_message(const struct reading *r, struct ch_msg *m) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
 
     if (ch_transcript_add(&p->transcript, m) < 0)
         return ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
@@ -176,7 +176,7 @@ static int add_message(const struct reading *r, struct ch_msg *m) {
 }
 
 static int close_calls(const struct reading *r) {
-    struct ch_msg *m = ch_past_close(r->past, r->record->ts);
+    struct ch_msg *m = ch_journal_replay_close(r->past, r->record->ts);
 
     return m ? add_message(r, m) : 0;
 }
@@ -194,7 +194,7 @@ static size_t count_calls(const struct ch_msg *m) {
     return n;
 }
 
-static void open_calls(struct ch_past *p, const struct ch_msg *m) {
+static void open_calls(struct ch_journal_replay *p, const struct ch_msg *m) {
     size_t n = count_calls(m);
 
     drop_calls(p);
@@ -207,18 +207,18 @@ static void open_calls(struct ch_past *p, const struct ch_msg *m) {
 }
 
 static void read_behalf(const struct reading *r) {
-    ch_behalf_release(&r->past->behalf);
-    r->past->behalf = ch_behalf_read(r->v);
+    ch_principal_release(&r->past->principal);
+    r->past->principal = ch_principal_read(r->v);
 }
 
 /* The run they were sent to has ended without them: they wait in the session. */
-static void leave_notes(struct ch_past *p) {
+static void leave_notes(struct ch_journal_replay *p) {
     for (CH_LIST_EACH(k, &p->notes))
-        CH_CONTAINER(k, struct ch_past_note, link)->alone = true;
+        CH_CONTAINER(k, struct ch_replay_note, link)->alone = true;
 }
 
 /* The newest message says where the answer goes. */
-static void set_answer_to(struct ch_past *p, struct ch_sv to) {
+static void set_answer_to(struct ch_journal_replay *p, struct ch_sv to) {
     if (!to.n)
         return;
     ch_free(p->answer_to);
@@ -226,33 +226,33 @@ static void set_answer_to(struct ch_past *p, struct ch_sv to) {
 }
 
 static void begin_run(struct reading *r, const struct ch_msg *asked) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
     struct ch_sv run = ch_json_get_str(r->v, "run");
 
     leave_notes(p);
     p->m = (struct ch_run){0};
-    p->status = CH_PAST_RUNNING;
+    p->status = CH_REPLAY_RUNNING;
     p->recoveries = p->called = 0;
     read_behalf(r);
     ch_buf_clear(&p->state);
-    ch_course_release(&p->course);
-    ch_course_aim(&p->course, asked);
+    ch_run_counters_release(&p->counters);
+    ch_run_counters_goal(&p->counters, asked);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
     ch_free(CH_TAKE(p->drop_if));
     struct ch_sv words = ch_json_get_str(r->v, "drop_if");
     p->drop_if = words.n ? dup_sv(words) : NULL;
     p->began = p->transcript.n;
-    ch_about_release(&p->about);
+    ch_message_origin_release(&p->origin);
     ch_buf_clear(&p->delivered);
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
     memcpy(p->run, run.p ? run.p : "", n);
     p->run[n] = '\0';
 }
 
-static struct ch_about read_about(const struct reading *r) {
+static struct ch_message_origin read_about(const struct reading *r) {
     struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
-    return (struct ch_about){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
+    return (struct ch_message_origin){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
 }
 
 static int fold_inbound(struct reading *r) {
@@ -269,17 +269,17 @@ static int fold_inbound(struct reading *r) {
         rc = close_calls(r);
         begin_run(r, m);
         set_answer_to(r->past, to);
-        r->past->about = read_about(r);
+        r->past->origin = read_about(r);
         return rc == 0 ? add_message(r, m) : rc;
     }
-    struct ch_past_note *n = ch_alloc(sizeof(*n));
+    struct ch_replay_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
     n->answer_to = to.n ? dup_sv(to) : NULL;
-    n->about = read_about(r);
+    n->origin = read_about(r);
     n->msg = m;
-    n->behalf = ch_behalf_read(r->v);
+    n->principal = ch_principal_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
     return 0;
 }
@@ -288,14 +288,14 @@ static int deliver_note(struct reading *r, uint64_t seq) {
     bool dropped = ch_json_bool(ch_json_get(r->v, "dropped"), false);
 
     for (CH_LIST_EACH(k, &r->past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
         if (n->seq != seq)
             continue;
         struct ch_msg *m = CH_TAKE(n->msg);
         if (!dropped && n->answer_to)
             set_answer_to(r->past, ch_sv_str(n->answer_to));
         if (!dropped)
-            ch_about_move(&r->past->about, &n->about);
+            ch_message_origin_move(&r->past->origin, &n->origin);
         free_note(n);
         if (dropped) {
             ch_msg_free(m);
@@ -329,14 +329,14 @@ static int fold_message(struct reading *r) {
 
 /* --- what became of calls ----------------------------------------------------------- */
 
-static struct ch_past_call *call_of(const struct reading *r) {
+static struct ch_replay_call *journal_replay_call_of(const struct reading *r) {
     int64_t i = ch_json_int(ch_json_get(r->v, "call"), -1);
 
     return i >= 0 && (size_t)i < r->past->ncalls ? &r->past->calls[i] : NULL;
 }
 
 static int fold_started(struct reading *r) {
-    struct ch_past_call *c = call_of(r);
+    struct ch_replay_call *c = journal_replay_call_of(r);
 
     if (!c)
         return 0;
@@ -347,7 +347,7 @@ static int fold_started(struct reading *r) {
 }
 
 static int fold_done(struct reading *r) {
-    struct ch_past_call *c = call_of(r);
+    struct ch_replay_call *c = journal_replay_call_of(r);
 
     if (!c || c->result)
         return 0;
@@ -390,15 +390,17 @@ static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
     return good;
 }
 
-struct ch_past_below *ch_past_asked(const struct ch_past *p, struct ch_sv approval) {
-    struct ch_past_below *b = p->below;
+struct ch_replay_below *ch_journal_replay_asked(const struct ch_journal_replay *p,
+                                                struct ch_sv approval) {
+    struct ch_replay_below *b = p->below;
     while (b && !(b->approval && ch_sv_is(approval, b->approval)))
         b = b->next;
     return b;
 }
 
-struct ch_past_below *ch_past_left(const struct ch_past *p, struct ch_sv call_id) {
-    struct ch_past_below *b = p->below;
+struct ch_replay_below *ch_journal_replay_left(const struct ch_journal_replay *p,
+                                               struct ch_sv call_id) {
+    struct ch_replay_below *b = p->below;
     while (b && (b->approval || !ch_sv_is(call_id, b->id)))
         b = b->next;
     return b;
@@ -407,9 +409,10 @@ struct ch_past_below *ch_past_left(const struct ch_past *p, struct ch_sv call_id
 /* A question of a run that this one called. */
 static int fold_below(struct reading *r) {
     struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
-    if (approval.n ? ch_past_asked(r->past, approval) : ch_past_left(r->past, id))
+    if (approval.n ? ch_journal_replay_asked(r->past, approval)
+                   : ch_journal_replay_left(r->past, id))
         return 0; /* it was asked again */
-    struct ch_past_below *b = ch_alloc(sizeof(*b));
+    struct ch_replay_below *b = ch_alloc(sizeof(*b));
     b->child = dup_sv(ch_json_get_str(r->v, "child"));
     b->approval = approval.n ? dup_sv(approval) : NULL;
     b->id = dup_sv(id);
@@ -424,7 +427,7 @@ static int fold_below(struct reading *r) {
 }
 
 static int fold_asked(struct reading *r) {
-    struct ch_past_call *c = call_of(r);
+    struct ch_replay_call *c = journal_replay_call_of(r);
 
     if (!c)
         return 0;
@@ -460,10 +463,10 @@ static enum chela_decision decision_of(struct ch_sv word) {
 }
 
 static void answer_below(const struct reading *r, struct ch_sv approval) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
     const struct ch_json *content = ch_json_get(r->v, "content");
-    struct ch_past_below *b = approval.n ? ch_past_asked(p, approval)
-                                         : ch_past_left(p, ch_json_get_str(r->v, "id"));
+    struct ch_replay_below *b = approval.n ? ch_journal_replay_asked(p, approval)
+                                         : ch_journal_replay_left(p, ch_json_get_str(r->v, "id"));
     if (!b)
         return;
     if (content) {
@@ -485,7 +488,7 @@ static int fold_answered(struct reading *r) {
     answer_below(r, id);
 
     for (size_t i = 0; i < r->past->ncalls; i++) {
-        struct ch_past_call *c = &r->past->calls[i];
+        struct ch_replay_call *c = &r->past->calls[i];
         if (!c->approval || !ch_sv_is(id, c->approval))
             continue;
         c->decision = decision_of(ch_json_get_str(r->v, "decision"));
@@ -501,7 +504,7 @@ static int fold_answered(struct reading *r) {
 
 /* What was known of the records before it, which may not have been read. */
 static void read_lasting(const struct reading *r) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
     unsigned char digest[CH_SHA256_SIZE];
 
     for (CH_JSON_EACH(hex, ch_json_get(r->v, "allowed")))
@@ -514,7 +517,7 @@ static void read_lasting(const struct reading *r) {
 
 /* The transcript is what the record says. */
 static int fold_compaction(struct reading *r) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
     const struct ch_json *messages = ch_json_get(r->v, "messages");
 
     if (!messages)
@@ -536,7 +539,7 @@ static int fold_compaction(struct reading *r) {
 }
 
 static int fold_dropped(struct reading *r) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
 
     drop_calls(p);
     p->results = false;
@@ -547,11 +550,11 @@ static int fold_dropped(struct reading *r) {
 
 /* --- the machine ---------------------------------------------------------------------- */
 
-static enum ch_past_status status_of(struct ch_sv word) {
-    for (enum ch_past_status s = CH_PAST_RUNNING; s <= CH_PAST_PARKED; s++)
-        if (ch_sv_is(word, ch_past_status_name(s)))
+static enum ch_replay_status journal_replay_status_of(struct ch_sv word) {
+    for (enum ch_replay_status s = CH_REPLAY_RUNNING; s <= CH_REPLAY_PARKED; s++)
+        if (ch_sv_is(word, ch_journal_replay_status_name(s)))
             return s;
-    return CH_PAST_IDLE;
+    return CH_REPLAY_IDLE;
 }
 
 static enum ch_run_state state_of(struct ch_sv word) {
@@ -562,7 +565,7 @@ static enum ch_run_state state_of(struct ch_sv word) {
 }
 
 static int fold_state(struct reading *r) {
-    struct ch_past *p = r->past;
+    struct ch_journal_replay *p = r->past;
     const struct ch_json *v = r->v, *u = ch_json_get(v, "usage");
     const struct ch_json *below = ch_json_get(v, "below");
     struct ch_sv run = ch_json_get_str(v, "run");
@@ -570,7 +573,7 @@ static int fold_state(struct reading *r) {
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
     memcpy(p->run, run.p ? run.p : "", n);
     p->run[n] = '\0';
-    p->status = status_of(ch_json_get_str(v, "status"));
+    p->status = journal_replay_status_of(ch_json_get_str(v, "status"));
     p->m = (struct ch_run){
         .state = state_of(ch_json_get_str(v, "state")),
         .seq = (uint64_t)ch_json_int(ch_json_get(v, "seq"), 0),
@@ -594,19 +597,19 @@ static int fold_state(struct reading *r) {
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
     read_behalf(r);
-    ch_course_release(&p->course);
-    p->course = ch_course_read(v);
+    ch_run_counters_release(&p->counters);
+    p->counters = ch_run_counters_read(v);
     p->saved = v;
     return 0;
 }
 
 /* Each holds all there is to know, so those before the last need no reading. */
-static void keep_state(struct ch_past *p, const struct chela_store_record *record) {
+static void keep_state(struct ch_journal_replay *p, const struct chela_store_record *record) {
     ch_buf_clear(&p->state);
     ch_buf_add(&p->state, record->data, record->n);
 }
 
-int ch_past_finish(struct ch_past *p, struct chela_error *err) {
+int ch_journal_replay_finish(struct ch_journal_replay *p, struct chela_error *err) {
     struct chela_store_record record = {.type = CH_REC_STATE};
     struct reading r = {.past = p, .record = &record, .err = err};
 
@@ -615,12 +618,13 @@ int ch_past_finish(struct ch_past *p, struct chela_error *err) {
     ch_arena_clear(&p->arena);
     int rc = ch_json_parse(&p->arena, ch_buf_sv(&p->state), CH_JSON_STRICT, &r.v, NULL, err);
     rc = rc < 0 ? damaged(&r, err->message) : fold_state(&r);
-    if (p->status == CH_PAST_IDLE)
+    if (p->status == CH_REPLAY_IDLE)
         leave_notes(p);
     return rc;
 }
 
-int ch_past_fold(const struct chela_store_record *record, void *past, struct chela_error *err) {
+int ch_journal_replay_fold(const struct chela_store_record *record, void *past,
+                           struct chela_error *err) {
     static int (*const folds[CH_REC_TYPES])(struct reading *) = {
         [CH_REC_INBOUND] = fold_inbound,       [CH_REC_MESSAGE] = fold_message,
         [CH_REC_STARTED] = fold_started,       [CH_REC_DONE] = fold_done,

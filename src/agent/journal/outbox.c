@@ -20,6 +20,7 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -76,7 +77,7 @@ static struct ch_outbox *outbox(chela_runtime *rt) {
 }
 
 /* While something waits to be sent the runtime has work. */
-static void hold(struct ch_outbox *box) {
+static void outbox_hold(struct ch_outbox *box) {
     bool held = box->n > 0;
 
     if (held == box->held)
@@ -91,7 +92,7 @@ static void wake(struct ch_outbox *box) {
 
 /* --- letters ----------------------------------------------------------------------- */
 
-static const char *copy(struct letter *l, const char *text) {
+static const char *outbox_copy(struct letter *l, const char *text) {
     return text ? ch_arena_str(&l->arena, ch_sv_str(text)) : NULL;
 }
 
@@ -99,7 +100,7 @@ static const char *const *copy_media(struct letter *l, const struct chela_outbou
     const char **list = ch_arena_alloc(&l->arena, (m->nmedia + 1) * sizeof(*list));
 
     for (size_t i = 0; i < m->nmedia; i++)
-        list[i] = copy(l, m->media[i]);
+        list[i] = outbox_copy(l, m->media[i]);
     return list;
 }
 
@@ -109,15 +110,17 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
 
     l->box = box;
     l->state = state;
-    l->m = (struct chela_outbound)CHELA_OUTBOUND(
-        .key = copy(l, m->key), .session = copy(l, m->session), .channel = copy(l, m->channel),
-        .to = copy(l, m->to), .text = copy(l, m->text ? m->text : ""), .run = copy(l, m->run),
-        .status = copy(l, m->status), .reason = copy(l, m->reason), .error = copy(l, m->error),
-        .reply_to = copy(l, m->reply_to), .media = copy_media(l, m), .nmedia = m->nmedia,
-        .voice = m->voice, .attempts = m->attempts, .approval = copy(l, m->approval));
+    l->m = (struct chela_outbound)
+        CHELA_OUTBOUND(.key = outbox_copy(l, m->key), .session = outbox_copy(l, m->session),
+                       .channel = outbox_copy(l, m->channel), .to = outbox_copy(l, m->to),
+                       .text = outbox_copy(l, m->text ? m->text : ""),
+                       .run = outbox_copy(l, m->run), .status = m->status, .reason = m->reason,
+                       .error = outbox_copy(l, m->error), .reply_to = outbox_copy(l, m->reply_to),
+                       .media = copy_media(l, m), .nmedia = m->nmedia, .voice = m->voice,
+                       .attempts = m->attempts, .approval = outbox_copy(l, m->approval));
     ch_list_add(&box->letters, &l->link);
     box->n++;
-    hold(box);
+    outbox_hold(box);
     return l;
 }
 
@@ -126,7 +129,7 @@ static void drop_letter(struct letter *l) {
 
     ch_list_del(&l->link);
     box->n--;
-    hold(box);
+    outbox_hold(box);
     ch_arena_release(&l->arena);
     ch_free(l);
 }
@@ -157,7 +160,7 @@ void ch_outbox_free(struct ch_outbox *box) {
 
 /* --- being stored -------------------------------------------------------------------- */
 
-static void kopt(struct ch_jw *w, const char *key, const char *text) {
+static void outbox_kopt(struct ch_jw *w, const char *key, const char *text) {
     if (text)
         ch_jw_kcstr(w, key, text);
 }
@@ -166,15 +169,18 @@ static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
 
     ch_jw_begin(&w, '{');
-    kopt(&w, "channel", m->channel);
-    kopt(&w, "to", m->to);
-    kopt(&w, "text", m->text);
-    kopt(&w, "run", m->run);
-    kopt(&w, "status", m->status);
-    kopt(&w, "reason", m->reason);
-    kopt(&w, "error", m->error);
-    kopt(&w, "reply_to", m->reply_to);
-    kopt(&w, "approval", m->approval);
+    outbox_kopt(&w, "channel", m->channel);
+    outbox_kopt(&w, "to", m->to);
+    outbox_kopt(&w, "text", m->text);
+    outbox_kopt(&w, "run", m->run);
+    if (m->run) {
+        ch_jw_kcstr(&w, "status", chela_status_name(m->status));
+        if (m->reason)
+            ch_jw_kcstr(&w, "reason", chela_reason_name(m->reason));
+    }
+    outbox_kopt(&w, "error", m->error);
+    outbox_kopt(&w, "reply_to", m->reply_to);
+    outbox_kopt(&w, "approval", m->approval);
     if (m->nmedia) {
         ch_jw_key(&w, "media");
         ch_jw_begin(&w, '[');
@@ -226,7 +232,7 @@ static void store_receipt(const struct letter *l, const char *state, const char 
     struct ch_jw w = ch_jw(&data);
 
     ch_jw_begin(&w, '{');
-    kopt(&w, "note", note);
+    outbox_kopt(&w, "note", note);
     ch_jw_end(&w, '}');
     struct chela_store_change c = {.kind = CHELA_STORE_RECEIPT,
                                    .id = l->m.key,
@@ -234,7 +240,7 @@ static void store_receipt(const struct letter *l, const char *state, const char 
                                    .data = data.p,
                                    .n = data.n};
     rt->journal->ops->change(rt->journal, &c, CH_SYNC_LATER, NULL, NULL);
-    ch_keep_receipt(rt, l->m.session, l->m.key, state);
+    ch_run_journal_receipt(rt, l->m.session, l->m.key, state);
 }
 
 /* --- sending ---------------------------------------------------------------------------- */
@@ -286,7 +292,7 @@ static void pump(struct ch_task *task) {
 
 static void arm(struct ch_outbox *box);
 
-static void on_timer(struct ch_timer *t) {
+static void outbox_on_timer(struct ch_timer *t) {
     struct ch_outbox *box = CH_CONTAINER(t, struct ch_outbox, timer);
     int64_t now = ch_mono_ms(ch_loop_clock(box->rt->loop));
 
@@ -309,10 +315,10 @@ static void arm(struct ch_outbox *box) {
     }
     ch_timer_stop(box->rt->loop, &box->timer);
     if (first != INT64_MAX)
-        ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), on_timer);
+        ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), outbox_on_timer);
 }
 
-static void rest(struct letter *l, int64_t wait_ms) {
+static void outbox_rest(struct letter *l, int64_t wait_ms) {
     int64_t ms = (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
 
     if (wait_ms > 0)
@@ -327,12 +333,14 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
+    if (what < CHELA_RECEIPT_SENT || what > CHELA_RECEIPT_REFUSED)
+        return ch_fail(err, CHELA_EINVAL, "there is no receipt %d", (int)what);
     if (!l || l->state != SENDING)
         return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         store_receipt(l, "uncertain", note);
-        rest(l, wait_ms);
+        outbox_rest(l, wait_ms);
         return 0;
     }
     store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
@@ -379,8 +387,8 @@ void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, v
     c->sent_user = user;
 }
 
-static int check(const chela_runtime *rt, const struct chela_outbound *m,
-                 struct chela_error *err) {
+static int outbox_check(const chela_runtime *rt, const struct chela_outbound *m,
+                        struct chela_error *err) {
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep messages in");
     if (!m->key || !*m->key || !m->session || !m->channel || !*m->channel)
@@ -400,7 +408,7 @@ int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *given, chel
 
     m.attempts = 0;
     if (rc == 0)
-        rc = check(rt, &m, err);
+        rc = outbox_check(rt, &m, err);
     if (rc < 0)
         return rc;
     struct letter *l = add_letter(outbox(rt), &m, STORING);
@@ -441,13 +449,14 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = item->id, .session = item->key, .channel = opt(&arena, v, "channel"),
         .to = opt(&arena, v, "to"), .text = opt(&arena, v, "text"), .run = opt(&arena, v, "run"),
-        .status = opt(&arena, v, "status"), .reason = opt(&arena, v, "reason"),
+        .status = (enum chela_status)ch_choice_of(CHELA_CHOICE_STATUS, opt(&arena, v, "status")),
+        .reason = (enum chela_reason)ch_choice_of(CHELA_CHOICE_REASON, opt(&arena, v, "reason")),
         .error = opt(&arena, v, "error"), .reply_to = opt(&arena, v, "reply_to"),
         .approval = opt(&arena, v, "approval"),
         .voice = ch_json_bool(ch_json_get(v, "voice"), false),
         .attempts = (unsigned)CH_MIN(item->attempts, (uint64_t)CH_LIMIT_SENDS));
     read_media(&arena, v, &m);
-    rc = check(rt, &m, err);
+    rc = outbox_check(rt, &m, err);
     if (rc < 0)
         return rc;
     add_letter(box, &m, READY);
@@ -521,8 +530,8 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
 
     const char *to = ch_run_origin_answer_to(run);
 
-    if (!to || !s->channel.name || !ch_kept(run) || end->end.delivered || end->end.silent ||
-        status == CH_STATUS_CANCELLED)
+    if (!to || !s->channel.name || !ch_run_journal_of(run) || end->end.delivered ||
+        end->end.silent || status == CH_STATUS_CANCELLED)
         return;
     if (!run->text.n && !run->error[0] && !end->end.nmedia)
         return;
@@ -534,7 +543,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
         .to = to, .text = ch_buf_str(&run->text), .run = run->id,
-        .status = ch_status_name(status), .reason = ch_reason_name(run->m.reason),
+        .status = (enum chela_status)status, .reason = (enum chela_reason)run->m.reason,
         .error = run->error[0] ? run->error : NULL,
         .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,
         .media = media, .nmedia = end->end.nmedia, .voice = end->end.voice);
@@ -542,6 +551,6 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     bool room = box->n < CH_LIMIT_OUTBOX;
     if (!room)
         ch_log(CH_LOG_WARN, "outbox", "%s: too many messages wait; this one is stored", m.key);
-    ch_keep_outbound(run, m.key);
+    ch_run_journal_outbound(run, m.key);
     store_letter(box->rt, &m, room ? add_letter(box, &m, STORING) : NULL);
 }

@@ -14,7 +14,7 @@
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -22,12 +22,12 @@
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
 
-struct ch_record {
+struct ch_run_record {
     uint64_t stored_events; /* m.seq as it was last stored */
     uint64_t start_seq;     /* of the record that the run began with; 0: none of this process */
     unsigned recoveries;    /* times that it was taken up since the last reply, or one below */
-    enum ch_past_status told; /* the status that lists show */
-    struct ch_course course;
+    enum ch_replay_status told; /* the status that lists show */
+    struct ch_run_counters counters;
     struct { /* by the embedding model, not yet in the journal */
         unsigned calls;
         int64_t tokens;
@@ -35,33 +35,33 @@ struct ch_record {
     } embedded;
 };
 
-const size_t ch_record_size = sizeof(struct ch_record);
+const size_t ch_run_journal_size = sizeof(struct ch_run_record);
 
-void ch_record_release(chela_run *run) {
-    ch_course_release(&run->record->course);
+void ch_run_journal_release(chela_run *run) {
+    ch_run_counters_release(&run->record->counters);
     ch_free(run->record->embedded.model);
 }
 
-struct ch_course *ch_record_course(chela_run *run) {
-    return &run->record->course;
+struct ch_run_counters *ch_run_journal_counters(chela_run *run) {
+    return &run->record->counters;
 }
 
-unsigned ch_record_recoveries(const chela_run *run) {
+unsigned ch_run_journal_recoveries(const chela_run *run) {
     return run->record->recoveries;
 }
 
-void ch_record_recovered(chela_run *run, unsigned times) {
+void ch_run_journal_recovered(chela_run *run, unsigned times) {
     run->record->recoveries = times;
 }
 
-void ch_record_recall(chela_run *run, struct ch_past *past) {
+void ch_run_journal_recall(chela_run *run, struct ch_journal_replay *past) {
     run->record->told = past->status;
-    run->record->course = past->course;
-    past->course = (struct ch_course){0};
+    run->record->counters = past->counters;
+    past->counters = (struct ch_run_counters){0};
 }
 
-void ch_keep_embedded(chela_run *run, const char *model, int64_t tokens) {
-    struct ch_record *r = run->record;
+void ch_run_journal_embedded(chela_run *run, const char *model, int64_t tokens) {
+    struct ch_run_record *r = run->record;
     if (!r->embedded.model || strcmp(r->embedded.model, model) != 0) {
         ch_free(r->embedded.model);
         r->embedded.model = ch_strdup(model);
@@ -76,109 +76,109 @@ static const struct ch_journal_ops *ops(const chela_session *s) {
 
 /* --- the session ---------------------------------------------------------------- */
 
-static void fail(chela_session *s, const struct chela_error *err) {
-    struct ch_keep *k = s->keep;
+static void run_journal_fail(chela_session *s, const struct chela_error *err) {
+    struct ch_run_journal *k = s->journal;
 
-    k->state = CH_KEEP_FAILED;
+    k->state = CH_RUN_JOURNAL_FAILED;
     k->err = *err;
     ch_inbox_forget(s);
     ops(s)->close(CH_TAKE(k->log));
 }
 
-static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
-                      void *user) {
+static void run_journal_on_opened(const struct ch_log_head *head, void *past,
+                                  const struct chela_error *err, void *user) {
     chela_session *s = user;
-    struct ch_keep *k = s->keep;
+    struct ch_run_journal *k = s->journal;
 
     (void)head;
     k->opened = true;
-    k->state = CH_KEEP_OPEN;
+    k->state = CH_RUN_JOURNAL_OPEN;
     struct chela_error damage = {0};
-    if (!err && ch_past_finish(past, &damage) < 0)
+    if (!err && ch_journal_replay_finish(past, &damage) < 0)
         err = &damage;
     if (err) {
-        ch_past_free(CH_TAKE(past));
-        fail(s, err);
+        ch_journal_replay_free(CH_TAKE(past));
+        run_journal_fail(s, err);
     }
     k->ops->opened(s, past);
 }
 
-static void on_committed(uint64_t seq, void *user) {
+static void run_journal_on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
     ch_inbox_committed(s, seq);
-    s->keep->ops->committed(s, seq);
+    s->journal->ops->committed(s, seq);
 }
 
-static void on_lost(const struct chela_error *err, void *user) {
+static void run_journal_on_lost(const struct chela_error *err, void *user) {
     chela_session *s = user;
 
-    fail(s, err);
-    s->keep->ops->lost(s, err);
+    run_journal_fail(s, err);
+    s->journal->ops->lost(s, err);
 }
 
 static void drop_past(void *past) {
-    ch_past_free(past);
+    ch_journal_replay_free(past);
 }
 
 static const struct ch_log_handler handler = {
-    .fold = ch_past_fold,
-    .opened = on_opened,
+    .fold = ch_journal_replay_fold,
+    .opened = run_journal_on_opened,
     .drop = drop_past,
-    .committed = on_committed,
-    .lost = on_lost,
+    .committed = run_journal_on_committed,
+    .lost = run_journal_on_lost,
 };
 
-void ch_keep_open(chela_session *s, const struct ch_record_ops *by) {
+void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) {
     struct ch_journal *j = s->agent->rt->journal;
 
     if (!j)
         return;
-    if (!s->keep) {
-        s->keep = ch_alloc(sizeof(*s->keep));
-        ch_list_init(&s->keep->noted);
+    if (!s->journal) {
+        s->journal = ch_alloc(sizeof(*s->journal));
+        ch_list_init(&s->journal->noted);
     }
-    ch_keep_forget(s);
-    s->keep->ops = by;
-    s->keep->state = CH_KEEP_OPENING;
-    s->keep->opened = false;
-    s->keep->err = (struct chela_error){0};
-    s->keep->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_past_new(), s);
+    ch_run_journal_forget(s);
+    s->journal->ops = by;
+    s->journal->state = CH_RUN_JOURNAL_OPENING;
+    s->journal->opened = false;
+    s->journal->err = (struct chela_error){0};
+    s->journal->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_journal_replay_new(), s);
 }
 
-void ch_keep_close(chela_session *s) {
-    if (s->keep && s->keep->log)
-        ops(s)->close(CH_TAKE(s->keep->log));
+void ch_run_journal_close(chela_session *s) {
+    if (s->journal && s->journal->log)
+        ops(s)->close(CH_TAKE(s->journal->log));
 }
 
-void ch_keep_leave(chela_session *s) {
+void ch_run_journal_leave(chela_session *s) {
     struct chela_error err = {0};
 
     ch_fail(&err, CHELA_ESTATE, "session '%s' was left in the middle of a run", s->key);
-    fail(s, &err);
+    run_journal_fail(s, &err);
 }
 
-void ch_keep_forget(chela_session *s) {
-    if (s->keep)
-        ch_past_free(CH_TAKE(s->keep->past));
+void ch_run_journal_forget(chela_session *s) {
+    if (s->journal)
+        ch_journal_replay_free(CH_TAKE(s->journal->past));
 }
 
-void ch_keep_free(chela_session *s) {
-    if (!s->keep)
+void ch_run_journal_free(chela_session *s) {
+    if (!s->journal)
         return;
-    ch_keep_close(s);
-    ch_keep_forget(s);
+    ch_run_journal_close(s);
+    ch_run_journal_forget(s);
     ch_inbox_forget(s);
-    ch_seen_release(&s->keep->seen);
-    ch_buf_release(&s->keep->scratch);
-    ch_free(s->keep);
-    s->keep = NULL;
+    ch_seen_release(&s->journal->seen);
+    ch_buf_release(&s->journal->scratch);
+    ch_free(s->journal);
+    s->journal = NULL;
 }
 
 /* --- records ------------------------------------------------------------------------ */
 
 /* A record of this run is begun; the caller writes its members. */
-static struct ch_jw begin(struct ch_keep *k, const chela_run *run) {
+static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run *run) {
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
     ch_jw_begin(&w, '{');
@@ -191,7 +191,7 @@ static struct ch_jw begin(struct ch_keep *k, const chela_run *run) {
 static uint64_t end(chela_session *s, struct ch_jw *w, enum ch_record_type type,
                     enum ch_sync sync) {
     ch_jw_end(w, '}');
-    return ops(s)->append(s->keep->log, type, ch_buf_sv(&s->keep->scratch), sync);
+    return ops(s)->append(s->journal->log, type, ch_buf_sv(&s->journal->scratch), sync);
 }
 
 static void kmsg(struct ch_jw *w, const struct ch_msg *m) {
@@ -199,13 +199,13 @@ static void kmsg(struct ch_jw *w, const struct ch_msg *m) {
     ch_msg_write(m, w);
 }
 
-static enum ch_sync gate(const chela_run *run) {
+static enum ch_sync run_journal_gate(const chela_run *run) {
     return run->session->agent->rt->journal->gate;
 }
 
 /* The first line of the first message, for lists. */
 static void set_title(chela_run *run, const struct ch_msg *m) {
-    struct ch_keep *k = run->session->keep;
+    struct ch_run_journal *k = run->session->journal;
     struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
 
     if (k->titled || text.n == 0)
@@ -216,86 +216,89 @@ static void set_title(chela_run *run, const struct ch_msg *m) {
     ops(run->session)->note(k->log, &(struct chela_store_head){.title = title});
 }
 
-static void count(chela_run *run, unsigned messages, unsigned turns) {
+static void run_journal_count(chela_run *run, unsigned messages, unsigned turns) {
     ops(run->session)
-        ->note(run->session->keep->log,
+        ->note(run->session->journal->log,
                &(struct chela_store_head){.messages = messages, .turns = turns});
 }
 
 /* A message that comes in. One that is in the inbox is safe there, so that it
  * need not wait for the disk once more. */
-static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_origin *from) {
+static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
+                            const struct ch_inbound_origin *from) {
     if (from->event)
         ch_jw_kcstr(w, "event", from->event);
     if (from->to)
         ch_jw_kcstr(w, "to", from->to);
-    if (from->about && from->about->blocks)
-        ch_jw_kcstr(w, "about", from->about->blocks);
-    if (from->about && from->about->id)
-        ch_jw_kcstr(w, "about_id", from->about->id);
+    if (from->origin && from->origin->blocks)
+        ch_jw_kcstr(w, "about", from->origin->blocks);
+    if (from->origin && from->origin->id)
+        ch_jw_kcstr(w, "about_id", from->origin->id);
     uint64_t seq = end(s, w, CH_REC_INBOUND,
                        from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
     ch_inbox_noted(s, from->event, seq);
     return seq;
 }
 
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
-    struct ch_keep *k = ch_kept(run);
+uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return 0;
     set_title(run, m);
-    count(run, 1, 0);
-    struct ch_jw w = begin(k, run);
+    run_journal_count(run, 1, 0);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
     if (prompt)
         ch_jw_kcstr(&w, "prompt", prompt);
-    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    ch_principal_write(ch_run_origin_principal(run), &w);
     if (ch_run_origin_drop_if(run))
         ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
     kmsg(&w, m);
-    run->record->start_seq =
-        end_inbound(run->session, &w,
-                    &(struct ch_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
-                                        ch_run_origin_about(run)});
-    return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
+    run->record->start_seq = end_inbound(
+        run->session, &w,
+        &(struct ch_inbound_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
+                                    ch_run_origin_of_message(run)});
+    return ch_run_journal_state(run, CH_REPLAY_RUNNING,
+                                CH_SYNC_COMMIT); /* in the same transaction */
 }
 
-uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
-                        const struct ch_origin *from) {
-    struct ch_keep *k = ch_kept(run);
+uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
+                               const struct ch_inbound_origin *from) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return 0;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
-    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    ch_principal_write(ch_run_origin_principal(run), &w);
     kmsg(&w, m);
     return end_inbound(run->session, &w, from);
 }
 
-static struct ch_jw begin_alone(struct ch_keep *k) {
+static struct ch_jw begin_alone(struct ch_run_journal *k) {
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
     ch_jw_begin(&w, '{');
     return w;
 }
 
-uint64_t ch_keep_waiting(chela_session *s, const struct ch_msg *m, const struct ch_behalf *behalf,
-                         const struct ch_origin *from) {
-    struct ch_keep *k = ch_session_kept(s);
+uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
+                                const struct ch_principal *principal,
+                                const struct ch_inbound_origin *from) {
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k)
         return 0;
     struct ch_jw w = begin_alone(k);
     ch_jw_kcstr(&w, "mode", "collect");
-    ch_behalf_write(behalf, &w);
+    ch_principal_write(principal, &w);
     kmsg(&w, m);
     return end_inbound(s, &w, from);
 }
 
 static void end_waiting(chela_session *s, uint64_t seq, bool dropped) {
-    struct ch_keep *k = ch_session_kept(s);
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k || !seq)
         return;
@@ -306,39 +309,39 @@ static void end_waiting(chela_session *s, uint64_t seq, bool dropped) {
     end(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
-void ch_keep_forgotten(chela_session *s, uint64_t seq) {
+void ch_run_journal_forgotten(chela_session *s, uint64_t seq) {
     end_waiting(s, seq, true);
 }
 
-void ch_keep_taken(chela_session *s, uint64_t seq) {
+void ch_run_journal_taken(chela_session *s, uint64_t seq) {
     end_waiting(s, seq, false);
 }
 
-void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k || !seq)
         return;
-    count(run, !dropped, 0);
-    struct ch_jw w = begin(k, run);
+    run_journal_count(run, !dropped, 0);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "of", (int64_t)seq);
     if (dropped)
         ch_jw_kbool(&w, "dropped", true);
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
-void ch_keep_message(chela_run *run, const struct ch_msg *m) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_message(chela_run *run, const struct ch_msg *m) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    count(run, 1, 0);
-    struct ch_jw w = begin(k, run);
+    run_journal_count(run, 1, 0);
+    struct ch_jw w = run_journal_begin(k, run);
     kmsg(&w, m);
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
-static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+static void run_journal_write_usage(struct ch_jw *w, const struct ch_usage *u) {
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "input", u->input);
@@ -361,13 +364,14 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
 }
 
 /* With what the machine was told about it, so that it can be told again. */
-void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r, bool person) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
+                          bool person) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    count(run, 1, 1);
-    struct ch_jw w = begin(k, run);
+    run_journal_count(run, 1, 1);
+    struct ch_jw w = run_journal_begin(k, run);
     kmsg(&w, m);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     if (person)
@@ -377,34 +381,34 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     ch_jw_kcstr(&w, "model", run->target->spec);
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     ch_jw_end(&w, '}');
-    write_usage(&w, &r->usage);
+    run_journal_write_usage(&w, &r->usage);
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
     run->record->embedded.tokens = 0;
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 
-void ch_keep_role(chela_run *run, const char *role, const char *model, const struct ch_usage *u,
-                  struct ch_sv answer) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_role(chela_run *run, const char *role, const char *model,
+                         const struct ch_usage *u, struct ch_sv answer) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "role", role);
     ch_jw_kcstr(&w, "model", model);
-    write_usage(&w, u);
+    run_journal_write_usage(&w, u);
     ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
     end(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
 }
 
-uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
-                         enum chela_effect effect, const char *key) {
-    struct ch_keep *k = ch_kept(run);
+uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
+                                enum chela_effect effect, const char *key) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return 0;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
     ch_jw_kstr(&w, "id", block->id);
     ch_jw_kstr(&w, "name", block->name);
@@ -414,16 +418,16 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
     if (ch_tool_is_run(tool))
         ch_jw_kcstr(&w, "child", ch_child_key(run->session->key, tool->name, key, &arena));
-    return end(run->session, &w, CH_REC_STARTED, gate(run));
+    return end(run->session, &w, CH_REC_STARTED, run_journal_gate(run));
 }
 
-void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
-                  const struct ch_keep_done *how) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *result,
+                         const struct ch_run_journal_done *how) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
     kmsg(&w, result);
     if (how->ran)
@@ -437,8 +441,8 @@ void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
     end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
 }
 
-void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) {
-    struct ch_keep *k = ch_session_kept(s);
+void ch_run_journal_answer(chela_session *s, size_t call, const struct ch_msg *result) {
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k)
         return;
@@ -474,31 +478,31 @@ static void write_asked(struct ch_jw *w, const struct chela_approval *a,
     write_digest(w, digest);
 }
 
-void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
-                   const unsigned char digest[CH_SHA256_SIZE]) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_asked(chela_run *run, size_t call, const struct chela_approval *a,
+                          const unsigned char digest[CH_SHA256_SIZE]) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
     write_asked(&w, a, digest);
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
-static struct ch_jw begin_below(struct ch_keep *k, const chela_run *run, size_t call,
+static struct ch_jw begin_below(struct ch_run_journal *k, const chela_run *run, size_t call,
                                 const char *child, struct ch_sv id) {
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
     ch_jw_kcstr(&w, "child", child);
     ch_jw_kstr(&w, "id", id);
     return w;
 }
 
-void ch_keep_asked_below(chela_run *run, size_t call, const char *child,
-                         const struct chela_approval *a,
-                         const unsigned char digest[CH_SHA256_SIZE]) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
+                                const struct chela_approval *a,
+                                const unsigned char digest[CH_SHA256_SIZE]) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
@@ -507,9 +511,9 @@ void ch_keep_asked_below(chela_run *run, size_t call, const char *child,
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
-void ch_keep_left_below(chela_run *run, size_t call, const char *child,
-                        const struct ch_block *block) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
+                               const struct ch_block *block) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
@@ -519,9 +523,9 @@ void ch_keep_left_below(chela_run *run, size_t call, const char *child,
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
-void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
-                            bool is_error) {
-    struct ch_keep *k = ch_session_kept(s);
+void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
+                                   bool is_error) {
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k)
         return;
@@ -532,9 +536,9 @@ void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv 
     end(s, &w, CH_REC_ANSWERED, s->agent->rt->journal->gate);
 }
 
-void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
-                      const char *reason) {
-    struct ch_keep *k = ch_session_kept(s);
+void ch_run_journal_answered(chela_session *s, const char *approval_id,
+                             enum chela_decision decision, const char *reason) {
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k)
         return;
@@ -550,19 +554,20 @@ void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_deci
 
 /* --- what is sent elsewhere ------------------------------------------------------------- */
 
-void ch_keep_outbound(chela_run *run, const char *id) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_outbound(chela_run *run, const char *id) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "id", id);
     end(run->session, &w, CH_REC_OUTBOUND, CH_SYNC_LATER);
 }
 
-void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state) {
+void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *id,
+                            const char *state) {
     chela_session *s = ch_session_find(rt, session);
-    struct ch_keep *k = s ? ch_session_kept(s) : NULL;
+    struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
 
     if (!k)
         return;
@@ -617,51 +622,54 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
                            .cache_read = m->usage.cache_read - live->usage.cache_read,
                            .cache_write = m->usage.cache_write - live->usage.cache_write,
                            .reasoning = m->usage.reasoning - live->usage.reasoning};
-    write_usage(w, &own);
+    run_journal_write_usage(w, &own);
 }
 
-static uint64_t write_state(chela_run *run, enum ch_past_status status, enum ch_sync sync,
-                            bool acting) {
-    struct ch_keep *k = ch_kept(run);
+static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status status,
+                                        enum ch_sync sync, bool acting) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return 0;
-    const char *word = status == CH_PAST_IDLE ? ch_status_name(ch_reason_status(run->m.reason))
-                                              : ch_past_status_name(status);
-    struct ch_jw w = begin(k, run);
+    const char *word = status == CH_REPLAY_IDLE ? ch_status_name(ch_reason_status(run->m.reason))
+                                              : ch_journal_replay_status_name(status);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "status", word);
     struct ch_spent live = k->ops->save(run, &w);
-    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    ch_principal_write(ch_run_origin_principal(run), &w);
     write_machine(&w, run, &live, acting);
-    ch_course_write(&run->record->course, &w);
+    ch_run_counters_write(&run->record->counters, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
     run->record->stored_events = run->m.seq;
     if (status != run->record->told) {
         run->record->told = status;
         ops(run->session)
-            ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
+            ->note(k->log,
+                   &(struct chela_store_head){.status = ch_journal_replay_status_name(status)});
     }
     return end(run->session, &w, CH_REC_STATE, sync);
 }
 
-uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
-    return write_state(run, status, sync, false);
+uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum ch_sync sync) {
+    return run_journal_write_state(run, status, sync, false);
 }
 
-void ch_keep_acting(chela_run *run, enum ch_sync sync) {
-    write_state(run, CH_PAST_RUNNING, sync, true);
+void ch_run_journal_acting(chela_run *run, enum ch_sync sync) {
+    run_journal_write_state(run, CH_REPLAY_RUNNING, sync, true);
 }
 
-void ch_keep_unstored(chela_run *run) {
+void ch_run_journal_unstored(chela_run *run) {
     if (run->m.seq < run->record->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
         return;
     run->record->stored_events = run->m.seq;
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+    ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
 }
 
-uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {
-    return ch_kept(run) ? ch_keep_state(run, status, run->session->agent->rt->journal->end) : 0;
+uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status) {
+    return ch_run_journal_of(run)
+               ? ch_run_journal_state(run, status, run->session->agent->rt->journal->end)
+               : 0;
 }
 
 /* --- rewriting ---------------------------------------------------------------------------- */
@@ -675,13 +683,14 @@ static uint64_t older(uint64_t a, uint64_t b) {
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
-    return older(run->record->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
+    return older(run->record->start_seq,
+                 older(seq, run->session->journal->ops->oldest(run->session)));
 }
 
 /* What the records that need not be read any more would have told as well. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
-    const struct ch_seen *seen = &s->keep->seen;
+    const struct ch_seen *seen = &s->journal->seen;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
     ch_jw_key(w, "allowed");
@@ -699,29 +708,29 @@ static void write_lasting(struct ch_jw *w, const chela_session *s) {
     ch_jw_end(w, ']');
 }
 
-void ch_keep_dropped(chela_run *run) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_dropped(chela_run *run) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
         return;
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* with the end of the run */
 }
 
-void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
-    struct ch_keep *k = ch_kept(run);
+void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
     const struct ch_transcript *t = &run->session->transcript;
 
     if (!k)
         return;
     bool known = run->record->start_seq || run->m.by_hand; /* else another process began it */
     uint64_t needed = first_needed(run);
-    struct ch_jw w = begin(k, run);
+    struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "strategy", how->strategy);
     ch_jw_kint(&w, "tokens_before", (int64_t)how->tokens_before);
     ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
     ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
-    write_usage(&w, &how->usage);
+    run_journal_write_usage(&w, &how->usage);
     write_lasting(&w, run->session);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
@@ -733,5 +742,5 @@ void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
         ops(run->session)
             ->note(k->log, &(struct chela_store_head){.window = needed ? needed : seq});
     if (!run->m.by_hand)
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
 }

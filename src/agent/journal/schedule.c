@@ -2,6 +2,7 @@
 #include "agent/journal/schedule.h"
 
 #include "base/calendar.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/opts.h"
 #include "base/when_read.h"
@@ -55,9 +56,9 @@ static int read_zone(struct ch_schedule *s, struct chela_error *err) {
 }
 
 static int check_rest(const struct chela_schedule *s, struct chela_error *err) {
-    const char *m = s->missed;
-    if (m && strcmp(m, "once") != 0 && strcmp(m, "skip") != 0 && strcmp(m, "all") != 0)
-        return ch_fail(err, CHELA_EINVAL, "missed is once, skip or all, not '%s'", m);
+    int rc = ch_choice_check(CHELA_CHOICE_MISSED, s->missed, err);
+    if (rc < 0)
+        return rc;
     if (!s->wake_file && (!s->prompt || !*s->prompt))
         return ch_fail(err, CHELA_EINVAL, "it does not say what to do: there is no prompt");
     if (s->prompt && strlen(s->prompt) > CH_LIMIT_SCHEDULE_PROMPT)
@@ -74,7 +75,7 @@ static int check_rest(const struct chela_schedule *s, struct chela_error *err) {
 static void copy_texts(struct ch_schedule *s) {
     const char **texts[] = {&s->is.name,    &s->is.when,   &s->is.timezone,
                             &s->is.agent,   &s->is.session, &s->is.prompt,
-                            &s->is.missed,  &s->is.quiet_hours, &s->is.wake_file, &s->of_session};
+                            &s->is.quiet_hours, &s->is.wake_file, &s->of_session};
     for (size_t i = 0; i < CH_LEN(texts); i++)
         if (*texts[i])
             *texts[i] = ch_arena_str(&s->arena, ch_sv_str(*texts[i]));
@@ -111,7 +112,7 @@ void ch_schedule_free(struct ch_schedule *s) {
 
 /* --- as a note */
 
-static void kopt(struct ch_jw *w, const char *key, const char *text) {
+static void schedule_kopt(struct ch_jw *w, const char *key, const char *text) {
     if (text)
         ch_jw_kcstr(w, key, text);
 }
@@ -121,13 +122,13 @@ void ch_schedule_write(const struct ch_schedule *s, struct ch_buf *out) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "name", s->is.name);
     ch_jw_kcstr(&w, "when", s->is.when);
-    kopt(&w, "timezone", s->is.timezone);
-    kopt(&w, "agent", s->is.agent);
-    kopt(&w, "session", s->is.session);
-    kopt(&w, "prompt", s->is.prompt);
-    kopt(&w, "missed", s->is.missed);
-    kopt(&w, "quiet_hours", s->is.quiet_hours);
-    kopt(&w, "wake_file", s->is.wake_file);
+    schedule_kopt(&w, "timezone", s->is.timezone);
+    schedule_kopt(&w, "agent", s->is.agent);
+    schedule_kopt(&w, "session", s->is.session);
+    schedule_kopt(&w, "prompt", s->is.prompt);
+    schedule_kopt(&w, "missed", s->is.missed ? chela_missed_name(s->is.missed) : NULL);
+    schedule_kopt(&w, "quiet_hours", s->is.quiet_hours);
+    schedule_kopt(&w, "wake_file", s->is.wake_file);
     if (s->is.fresh)
         ch_jw_kbool(&w, "fresh", true);
     if (s->is.cost_budget_usd > 0) {
@@ -155,11 +156,15 @@ int ch_schedule_read(struct ch_sv json, const char *of_session, struct ch_schedu
     int rc = ch_json_parse(&a, json, CH_JSON_STRICT, &v, NULL, err);
     if (rc < 0)
         return rc;
+    const char *word = text_of(&a, v, "missed");
+    enum chela_missed missed = CHELA_MISSED_DEFAULT;
+    if (word && (rc = chela_missed_read(word, &missed, err)) < 0)
+        return rc;
     struct chela_schedule s = CHELA_SCHEDULE(
         .name = text_of(&a, v, "name"), .when = text_of(&a, v, "when"),
         .timezone = text_of(&a, v, "timezone"), .agent = text_of(&a, v, "agent"),
         .session = text_of(&a, v, "session"), .prompt = text_of(&a, v, "prompt"),
-        .missed = text_of(&a, v, "missed"), .quiet_hours = text_of(&a, v, "quiet_hours"),
+        .missed = missed, .quiet_hours = text_of(&a, v, "quiet_hours"),
         .wake_file = text_of(&a, v, "wake_file"),
         .fresh = ch_json_bool(ch_json_get(v, "fresh"), false),
         .cost_budget_usd = ch_json_double(ch_json_get(v, "cost_budget_usd"), 0),
@@ -234,7 +239,7 @@ static size_t find_due(const struct ch_schedule *s, int64_t now, struct ch_sched
     return n;
 }
 
-static void keep_newest(struct ch_schedule_due *out, size_t n) {
+static void schedule_keep_newest(struct ch_schedule_due *out, size_t n) {
     memmove(out->times, out->times + out->n - n, n * sizeof(out->times[0]));
     out->n = n;
 }
@@ -258,7 +263,6 @@ static void bound_by_day(struct ch_schedule *s, struct ch_schedule_due *out) {
 }
 
 void ch_schedule_due(struct ch_schedule *s, int64_t now, struct ch_schedule_due *out) {
-    const char *missed = s->is.missed ? s->is.missed : "once";
     *out = (struct ch_schedule_due){.set_back = s->state.last > now + DAY_MS ||
                                                 s->state.since > now + DAY_MS};
     if (!s->state.since || out->set_back) {
@@ -270,10 +274,10 @@ void ch_schedule_due(struct ch_schedule *s, int64_t now, struct ch_schedule_due 
         return;
     s->state.last = CH_MAX(s->state.last, out->times[out->n - 1]);
     bool late = now - out->times[out->n - 1] > LATE_MS;
-    if (strcmp(missed, "skip") == 0)
-        keep_newest(out, late ? 0 : 1);
-    else if (strcmp(missed, "once") == 0)
-        keep_newest(out, 1);
+    if (s->is.missed == CHELA_MISSED_SKIP)
+        schedule_keep_newest(out, late ? 0 : 1);
+    else if (s->is.missed != CHELA_MISSED_ALL)
+        schedule_keep_newest(out, 1);
     out->skipped = found - out->n;
     bound_by_day(s, out);
 }

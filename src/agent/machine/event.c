@@ -30,7 +30,7 @@ static void kstr_opt(struct ch_jw *w, const char *key, struct chela_str s) {
         kstr(w, key, s);
 }
 
-static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
+static void event_write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "input", u->input);
@@ -47,29 +47,29 @@ static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_end(w, '}');
 }
 
-static void write_start(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_start(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "session", ev->start.session);
     ch_jw_kcstr(w, "agent", ev->start.agent);
     ch_jw_kcstr(w, "model", ev->start.model);
-    ch_jw_kcstr(w, "mode", ev->start.mode);
+    ch_jw_kcstr(w, "mode", chela_mode_name(ev->start.mode));
     if (ev->start.prompt)
         ch_jw_kcstr(w, "prompt", ev->start.prompt);
 }
 
-static void write_state(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "from", ev->state.from);
-    ch_jw_kcstr(w, "to", ev->state.to);
+static void event_write_state(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "from", chela_state_name(ev->state.from));
+    ch_jw_kcstr(w, "to", chela_state_name(ev->state.to));
 }
 
-static void write_turn(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_turn(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "turn", ev->turn.turn);
     if (ev->type == CHELA_EV_TURN_START)
         return;
-    ch_jw_kcstr(w, "stop_reason", ev->turn.stop_reason);
-    write_usage(w, &ev->turn.usage);
+    ch_jw_kcstr(w, "stop_reason", chela_stop_name(ev->turn.stop_reason));
+    event_write_usage(w, &ev->turn.usage);
 }
 
-static void write_request(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_request(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "turn", ev->request.turn);
     ch_jw_kcstr(w, "model", ev->request.model);
     ch_jw_kint(w, "messages", (int64_t)ev->request.messages);
@@ -79,23 +79,23 @@ static void write_request(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_kcstr(w, "role", ev->request.role);
 }
 
-static void write_plan(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_plan(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kraw(w, "steps", sv(ev->plan.steps));
 }
 
-static void write_beat(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_beat(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "n", ev->beat.n);
     ch_jw_key(w, "willingness");
     if (ev->beat.willingness < 0)
         ch_jw_null(w);
     else
         ch_jw_double(w, ev->beat.willingness);
-    ch_jw_kcstr(w, "protocol", ev->beat.protocol);
+    ch_jw_kcstr(w, "protocol", chela_protocol_name(ev->beat.protocol));
 }
 
-static void write_reflection(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "action", ev->reflection.action);
-    ch_jw_kcstr(w, "proposed", ev->reflection.proposed);
+static void event_write_reflection(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "action", chela_judgement_name(ev->reflection.action));
+    ch_jw_kcstr(w, "proposed", chela_judgement_name(ev->reflection.proposed));
     ch_jw_key(w, "scores");
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "completeness", ev->reflection.completeness);
@@ -107,12 +107,12 @@ static void write_reflection(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "note", ev->reflection.note);
 }
 
-static void write_delta(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_delta(struct ch_jw *w, const struct chela_event *ev) {
     kstr(w, "text", ev->delta.text);
 }
 
 /* Arguments of a whole call are JSON already and go in as they are. */
-static void write_call(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_call(struct ch_jw *w, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_TOOL_CALL_DELTA) {
         ch_jw_kint(w, "index", ev->call.index);
         kstr_opt(w, "id", ev->call.id);
@@ -126,7 +126,7 @@ static void write_call(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_kraw(w, "arguments", sv(ev->call.arguments));
 }
 
-static void write_result(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_result(struct ch_jw *w, const struct chela_event *ev) {
     kstr(w, "id", ev->result.id);
     kstr(w, "name", ev->result.name);
     ch_jw_kbool(w, "is_error", ev->result.is_error);
@@ -143,7 +143,7 @@ static void write_result(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "duration_ms", ev->result.duration_ms);
 }
 
-static void write_approval(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_approval(struct ch_jw *w, const struct chela_event *ev) {
     kstr(w, "approval_id", ev->approval.approval_id);
     kstr(w, "id", ev->approval.id);
     kstr(w, "name", ev->approval.name);
@@ -152,24 +152,24 @@ static void write_approval(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kbool(w, "can_remember", ev->approval.can_remember);
 }
 
-static void write_note(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_note(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "id", ev->note.id);
     kstr(w, "text", ev->note.text);
 }
 
-static void write_retry(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_retry(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "attempt", ev->retry.attempt);
     ch_jw_kint(w, "delay_ms", ev->retry.delay_ms);
     kstr(w, "reason", ev->retry.reason);
 }
 
-static void write_fallback(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_fallback(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "from", ev->fallback.from);
     ch_jw_kcstr(w, "to", ev->fallback.to);
     kstr(w, "reason", ev->fallback.reason);
 }
 
-static void write_directives(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_directives(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "reply_to", ev->end.reply_to);
     if (ev->end.nmedia) {
         ch_jw_key(w, "media");
@@ -184,27 +184,27 @@ static void write_directives(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_kbool(w, "silent", true);
 }
 
-static void write_compaction(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "strategy", ev->compaction.strategy);
+static void event_write_compaction(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "strategy", chela_compacted_name(ev->compaction.strategy));
     ch_jw_kint(w, "tokens_before", (int64_t)ev->compaction.tokens_before);
     ch_jw_kint(w, "tokens_after", (int64_t)ev->compaction.tokens_after);
 }
 
-static void write_end(struct ch_jw *w, const struct chela_event *ev) {
-    ch_jw_kcstr(w, "status", ev->end.status);
-    ch_jw_kcstr(w, "reason", ev->end.reason);
+static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
+    ch_jw_kcstr(w, "reason", chela_reason_name(ev->end.reason));
     kstr(w, "text", ev->end.text);
     kstr_opt(w, "error", ev->end.error);
     ch_jw_kint(w, "turns", ev->end.turns);
     ch_jw_kint(w, "tool_calls", ev->end.tool_calls);
     if (ev->end.delivered)
         ch_jw_kbool(w, "delivered", true);
-    write_directives(w, ev);
-    write_usage(w, &ev->end.usage);
+    event_write_directives(w, ev);
+    event_write_usage(w, &ev->end.usage);
 }
 
 /* Who it is, before what happened there. */
-static void write_child(struct ch_jw *w, const struct chela_event *ev) {
+static void event_write_child(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "parent", ev->child.parent);
     ch_jw_kint(w, "depth", ev->child.depth);
     if (ev->child.event->type == CHELA_EV_RUN_START)
@@ -212,13 +212,13 @@ static void write_child(struct ch_jw *w, const struct chela_event *ev) {
 }
 
 static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = {
-#define WRITER(name, value, text, member) [value] = write_##member,
+#define WRITER(name, value, text, member) [value] = event_write_##member,
     CHELA_EVENTS(WRITER)
 #undef WRITER
 };
 
 /* A reader of lines goes by run_start and run_end: there is one run of theirs. */
-static const char *name_of(const struct chela_event *ev) {
+static const char *event_name_of(const struct chela_event *ev) {
     if (ev->type != CHELA_EV_CHILD)
         return chela_event_name(ev->type);
     enum chela_event_type inner = ev->child.event->type;
@@ -230,7 +230,7 @@ static const char *name_of(const struct chela_event *ev) {
 void ch_event_write(const struct chela_event *ev, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "type", name_of(ev));
+    ch_jw_kcstr(&w, "type", event_name_of(ev));
     ch_jw_kcstr(&w, "run", ev->run);
     ch_jw_kint(&w, "seq", (int64_t)ev->seq);
     ch_jw_kint(&w, "ts", ev->ts);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "model/message/ids.h"
 
-const char *ch_loop_name(enum ch_loop_kind kind) {
+const char *ch_loop_kind_name(enum ch_loop_kind kind) {
     static const char *const names[] = {
 #define NAME(name, text, limit) text,
         CH_LOOPS(NAME)
@@ -18,7 +18,7 @@ const char *ch_loop_name(enum ch_loop_kind kind) {
     return names[kind];
 }
 
-static int64_t limit_of(const struct ch_guard *g, enum ch_loop_kind kind) {
+static int64_t limit_of(const struct ch_loop_detector *g, enum ch_loop_kind kind) {
     const int64_t limits[] = {
 #define LIMIT(name, text, limit) g->limits.limit,
         CH_LOOPS(LIMIT)
@@ -27,10 +27,10 @@ static int64_t limit_of(const struct ch_guard *g, enum ch_loop_kind kind) {
     return limits[kind];
 }
 
-void ch_guard_init(struct ch_guard *g, const struct chela_loop_guard *given) {
+void ch_loop_detector_init(struct ch_loop_detector *g, const struct chela_loop_guard *given) {
     static const struct chela_loop_guard defaults = {
         .repeats = 5, .cycles = 3, .texts = 3, .polls = 12, .unknown_tools = 3};
-    *g = (struct ch_guard){.limits = *given};
+    *g = (struct ch_loop_detector){.limits = *given};
 #define RESOLVE(field)        \
     if (g->limits.field == 0) \
     g->limits.field = defaults.field
@@ -42,17 +42,17 @@ void ch_guard_init(struct ch_guard *g, const struct chela_loop_guard *given) {
 #undef RESOLVE
 }
 
-void ch_guard_reset(struct ch_guard *g) {
-    *g = (struct ch_guard){.limits = g->limits};
+void ch_loop_detector_reset(struct ch_loop_detector *g) {
+    *g = (struct ch_loop_detector){.limits = g->limits};
 }
 
 /* --- what changes by itself ------------------------------------------------------ */
 
-static bool is_word(char c) {
+static bool loop_detector_is_word(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c) {
+static bool loop_detector_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
@@ -100,7 +100,7 @@ static bool is_uuid(struct ch_sv token) {
     for (size_t i = 0; i < token.n; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
         char c = token.p[i];
-        bool hex = is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+        bool hex = loop_detector_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
         if (dash ? c != '-' : !hex)
             return false;
     }
@@ -120,10 +120,10 @@ static bool is_clock(struct ch_sv token) {
     size_t digits = 0, number = 0;
     bool colon = false;
     for (size_t i = 0; i < token.n; i++) {
-        digits += is_digit(token.p[i]);
-        colon |= token.p[i] == ':' && i + 2 < token.n && is_digit(token.p[i + 1]);
+        digits += loop_detector_is_digit(token.p[i]);
+        colon |= token.p[i] == ':' && i + 2 < token.n && loop_detector_is_digit(token.p[i + 1]);
     }
-    while (number < token.n && (is_digit(token.p[number]) || token.p[number] == '.'))
+    while (number < token.n && (loop_detector_is_digit(token.p[number]) || token.p[number] == '.'))
         number++;
     bool date = number == 4 && token.n >= 10 && token.p[4] == '-' && token.p[7] == '-';
     bool stamp = digits >= 9 && digits == token.n;
@@ -131,8 +131,9 @@ static bool is_clock(struct ch_sv token) {
 }
 
 static const char *token_end(const char *p, const char *end) {
-    while (p < end && (is_word(*p) || (p + 1 < end && is_word(p[1]) &&
-                                       (*p == ':' || *p == '.' || *p == '-' || *p == '+'))))
+    while (p < end &&
+           (loop_detector_is_word(*p) || (p + 1 < end && loop_detector_is_word(p[1]) &&
+                                          (*p == ':' || *p == '.' || *p == '-' || *p == '+'))))
         p++;
     return p;
 }
@@ -156,23 +157,23 @@ static const char *skip_volatile(const char *p, const char *end) {
     }
     const char *last = token_end(p, end);
     struct ch_sv token = ch_sv(p, (size_t)(last - p));
-    if (is_uuid(token) || (is_digit(*p) && is_clock(token)))
+    if (is_uuid(token) || (loop_detector_is_digit(*p) && is_clock(token)))
         return last;
-    const char *unit = is_digit(*p) ? skip_unit(last, end) : last;
+    const char *unit = loop_detector_is_digit(*p) ? skip_unit(last, end) : last;
     return unit == last ? p : unit;
 }
 
 static uint64_t digest(uint64_t h, struct ch_sv s) {
     const char *p = s.p, *end = s.p + s.n, *from = p;
     while (p < end) {
-        bool begins = *p == '"' || is_word(*p);
+        bool begins = *p == '"' || loop_detector_is_word(*p);
         const char *next = begins ? skip_volatile(p, end) : p;
         if (next != p) {
             h = ch_hash(h, ch_sv(from, (size_t)(p - from)));
             from = p = next;
             continue;
         }
-        const char *token = is_word(*p) ? token_end(p, end) : p;
+        const char *token = loop_detector_is_word(*p) ? token_end(p, end) : p;
         p = token > p ? token : p + 1;
     }
     return ch_hash(h, ch_sv(from, (size_t)(end - from)));
@@ -180,16 +181,16 @@ static uint64_t digest(uint64_t h, struct ch_sv s) {
 
 /* --- what happened ----------------------------------------------------------------- */
 
-static uint64_t step_before(const struct ch_guard *g, unsigned back) {
-    return g->steps[(g->n - 1 - back) % CH_GUARD_STEPS];
+static uint64_t step_before(const struct ch_loop_detector *g, unsigned back) {
+    return g->steps[(g->n - 1 - back) % CH_LOOP_DETECTOR_STEPS];
 }
 
-static unsigned remembered(const struct ch_guard *g) {
-    return CH_MIN(g->n, CH_GUARD_STEPS);
+static unsigned remembered(const struct ch_loop_detector *g) {
+    return CH_MIN(g->n, CH_LOOP_DETECTOR_STEPS);
 }
 
 /* Among the last so many. */
-static bool seen(const struct ch_guard *g, uint64_t step, unsigned last) {
+static bool seen(const struct ch_loop_detector *g, uint64_t step, unsigned last) {
     for (unsigned i = 0; i < last && i < remembered(g); i++)
         if (step_before(g, i) == step)
             return true;
@@ -205,30 +206,30 @@ static bool is_poll(struct ch_sv name) {
     return false;
 }
 
-void ch_guard_call(struct ch_guard *g, struct ch_sv name, struct ch_sv arguments,
-                   struct ch_sv result, bool unknown_tool) {
+void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct ch_sv arguments,
+                           struct ch_sv result, bool unknown_tool) {
     uint64_t call = unknown_tool ? ch_hash(1, name) : digest(ch_hash(0, name), arguments);
     uint64_t step = unknown_tool ? call : digest(call, result);
     step = (step & ~(uint64_t)1) | is_poll(name);
     if (seen(g, step, g->turn))
         return; /* asked for before there was a result to learn from */
     bool again = g->n > 0 && step_before(g, 0) == step;
-    g->news |= !seen(g, step, CH_GUARD_STEPS);
+    g->news |= !seen(g, step, CH_LOOP_DETECTOR_STEPS);
     g->turn++;
     g->same = again ? g->same + 1 : 1;
     g->unknown = unknown_tool;
-    g->steps[g->n++ % CH_GUARD_STEPS] = step;
+    g->steps[g->n++ % CH_LOOP_DETECTOR_STEPS] = step;
 }
 
 /* How many times the last `period` steps happened in a row. */
-static unsigned cycles(const struct ch_guard *g, unsigned period) {
+static unsigned cycles(const struct ch_loop_detector *g, unsigned period) {
     unsigned same = 0, most = remembered(g);
     while (same + period < most && step_before(g, same) == step_before(g, same + period))
         same++;
     return same / period + 1;
 }
 
-static bool polled(const struct ch_guard *g, unsigned last) {
+static bool polled(const struct ch_loop_detector *g, unsigned last) {
     for (unsigned i = 0; i < last && i < remembered(g); i++)
         if (step_before(g, i) & 1)
             return true;
@@ -236,12 +237,13 @@ static bool polled(const struct ch_guard *g, unsigned last) {
 }
 
 /* The note is due at its limit, the end half as much later. */
-static void consider(struct ch_guard *g, enum ch_loop_kind kind, unsigned count,
-                     enum ch_guard_verdict *worst) {
+static void consider(struct ch_loop_detector *g, enum ch_loop_kind kind, unsigned count,
+                     enum ch_loop_verdict *worst) {
     int64_t limit = limit_of(g, kind);
     if (limit < 0 || count < limit)
         return;
-    enum ch_guard_verdict v = count >= limit + (limit + 1) / 2 ? CH_GUARD_END : CH_GUARD_NOTE;
+    enum ch_loop_verdict v =
+        count >= limit + (limit + 1) / 2 ? CH_LOOP_VERDICT_END : CH_LOOP_VERDICT_NOTE;
     if (v <= *worst)
         return;
     *worst = v;
@@ -249,14 +251,14 @@ static void consider(struct ch_guard *g, enum ch_loop_kind kind, unsigned count,
     g->count = count;
 }
 
-static enum ch_guard_verdict judge(struct ch_guard *g) {
-    enum ch_guard_verdict worst = CH_GUARD_FINE;
+static enum ch_loop_verdict judge(struct ch_loop_detector *g) {
+    enum ch_loop_verdict worst = CH_LOOP_VERDICT_FINE;
     consider(g,
              g->unknown     ? CH_LOOP_UNKNOWN
              : polled(g, 1) ? CH_LOOP_POLL
                             : CH_LOOP_REPEAT,
              g->same, &worst);
-    for (unsigned p = 2; g->same < 2 && p <= CH_GUARD_PERIOD; p++) {
+    for (unsigned p = 2; g->same < 2 && p <= CH_LOOP_DETECTOR_PERIOD; p++) {
         enum ch_loop_kind kind = p == 2 ? CH_LOOP_PING_PONG : CH_LOOP_SEQUENCE;
         consider(g, polled(g, p) ? CH_LOOP_POLL : kind, cycles(g, p), &worst);
     }
@@ -264,22 +266,23 @@ static enum ch_guard_verdict judge(struct ch_guard *g) {
     return worst;
 }
 
-enum ch_guard_verdict ch_guard_turn(struct ch_guard *g, struct ch_sv text) {
+enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text) {
     uint64_t h = text.n ? digest(0, text) : 0;
     bool again = text.n && h == g->text && !g->news;
     g->texts = again ? g->texts + 1 : text.n > 0;
     g->text = h;
     g->news = false;
     g->turn = 0;
-    enum ch_guard_verdict v = judge(g);
+    enum ch_loop_verdict v = judge(g);
     bool told = g->noted;
-    g->noted = v != CH_GUARD_FINE;
+    g->noted = v != CH_LOOP_VERDICT_FINE;
     if (told)
-        return v == CH_GUARD_END ? CH_GUARD_END : CH_GUARD_FINE;
-    return CH_MIN(v, CH_GUARD_NOTE);
+        return v == CH_LOOP_VERDICT_END ? CH_LOOP_VERDICT_END : CH_LOOP_VERDICT_FINE;
+    return CH_MIN(v, CH_LOOP_VERDICT_NOTE);
 }
 
-void ch_guard_describe(const struct ch_guard *g, struct ch_sv last, struct ch_buf *out) {
+void ch_loop_detector_describe(const struct ch_loop_detector *g, struct ch_sv last,
+                               struct ch_buf *out) {
     int n = (int)last.n;
     switch (g->kind) {
     case CH_LOOP_NONE:

@@ -16,8 +16,8 @@
 #include "base/sv.h"
 #include "chela/session.h"
 
-#define CH_GUARD_STEPS 32 /* looked back at */
-#define CH_GUARD_PERIOD 6 /* calls in the longest sequence that is recognised */
+#define CH_LOOP_DETECTOR_STEPS 32 /* looked back at */
+#define CH_LOOP_DETECTOR_PERIOD 6 /* calls in the longest sequence that is recognised */
 
 /* X(enum, "name", limit that is its own) */
 #define CH_LOOPS(X)                   \
@@ -35,11 +35,11 @@ enum ch_loop_kind {
 #undef CH_LOOP_ENUM
 };
 
-enum ch_guard_verdict { CH_GUARD_FINE, CH_GUARD_NOTE, CH_GUARD_END };
+enum ch_loop_verdict { CH_LOOP_VERDICT_FINE, CH_LOOP_VERDICT_NOTE, CH_LOOP_VERDICT_END };
 
-struct ch_guard {
+struct ch_loop_detector {
     struct chela_loop_guard limits; /* resolved: negative means never */
-    uint64_t steps[CH_GUARD_STEPS]; /* a ring: call and outcome, told from others by hash */
+    uint64_t steps[CH_LOOP_DETECTOR_STEPS]; /* a ring: call and outcome, told from others by hash */
     unsigned n;                     /* steps so far */
     unsigned turn;                  /* of them in this turn, each once */
     unsigned same;                  /* the last one, times in a row */
@@ -53,18 +53,19 @@ struct ch_guard {
 };
 
 /* 0 in a limit is its default. */
-void ch_guard_init(struct ch_guard *g, const struct chela_loop_guard *limits);
+void ch_loop_detector_init(struct ch_loop_detector *g, const struct chela_loop_guard *limits);
 /* Somebody said something: what comes is not what was. */
-void ch_guard_reset(struct ch_guard *g);
+void ch_loop_detector_reset(struct ch_loop_detector *g);
 
 /* One call of the turn and its result, in the order of the calls. */
-void ch_guard_call(struct ch_guard *g, struct ch_sv name, struct ch_sv arguments,
-                   struct ch_sv result, bool unknown_tool);
+void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct ch_sv arguments,
+                           struct ch_sv result, bool unknown_tool);
 /* The turn is over; `text` is what the model said in it. */
-enum ch_guard_verdict ch_guard_turn(struct ch_guard *g, struct ch_sv text);
+enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text);
 
 /* "polling", and a sentence on what was seen; `last` is the last call's tool. */
-const char *ch_loop_name(enum ch_loop_kind kind);
-void ch_guard_describe(const struct ch_guard *g, struct ch_sv last, struct ch_buf *out);
+const char *ch_loop_kind_name(enum ch_loop_kind kind);
+void ch_loop_detector_describe(const struct ch_loop_detector *g, struct ch_sv last,
+                               struct ch_buf *out);
 
 #endif

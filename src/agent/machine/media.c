@@ -34,7 +34,7 @@ static const struct kind *kind_of(struct ch_sv data) {
     return NULL;
 }
 
-static const char *name_of(const struct chela_media *m) {
+static const char *media_name_of(const struct chela_media *m) {
     return m->name ? m->name : m->url && strncmp(m->url, "data:", 5) != 0 ? m->url : "media";
 }
 
@@ -44,13 +44,13 @@ static int add_data(const struct chela_media *m, struct ch_sv data, struct ch_ar
     const struct kind *k = kind_of(data);
     if (!k)
         return ch_fail(err, CHELA_EINVAL, "%s: neither a PNG, JPEG, GIF or WebP image nor a PDF",
-                       name_of(m));
+                       media_name_of(m));
     if (m->media_type && strcmp(m->media_type, k->type) != 0)
-        return ch_fail(err, CHELA_EINVAL, "%s: it is %s, not %s", name_of(m), k->type,
+        return ch_fail(err, CHELA_EINVAL, "%s: it is %s, not %s", media_name_of(m), k->type,
                        m->media_type);
     if (data.n > k->most)
         return ch_fail(err, CHELA_ELIMIT, "%s: %zu bytes, and services take no more than %zu",
-                       name_of(m), data.n, k->most);
+                       media_name_of(m), data.n, k->most);
     ch_base64_add(&text, data);
     *out = (struct ch_block){.type = (uint8_t)k->block,
                              .text = ch_arena_sv(a, ch_buf_sv(&text)),
@@ -91,7 +91,7 @@ static int add_one(const struct chela_media *m, struct ch_arena *a, struct ch_bl
     return 0;
 }
 
-void ch_media_shown(const struct ch_msg *m, struct ch_shown *sum) {
+void ch_media_count(const struct ch_msg *m, struct ch_media_total *sum) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_DOCUMENT)

@@ -10,9 +10,9 @@ int ch_media_message(enum ch_msg_kind kind, struct ch_sv text, const struct chel
                      size_t n, int64_t ts, struct ch_msg **out, struct chela_error *err);
 
 /* Pictures and documents that a model is shown with every request. */
-struct ch_shown {
+struct ch_media_total {
     size_t n, bytes; /* as they are sent: in base64 */
 };
-void ch_media_shown(const struct ch_msg *m, struct ch_shown *sum); /* added to it */
+void ch_media_count(const struct ch_msg *m, struct ch_media_total *sum); /* added to it */
 
 #endif

@@ -2,24 +2,47 @@
 #include "agent/machine/message_origin.h"
 
 #include "base/mem.h"
+#include "base/opts.h"
+#include "prompt/envelope.h"
 
-struct ch_about ch_about_copy(const struct ch_about *about) {
-    if (!about)
-        return (struct ch_about){0};
-    return (struct ch_about){about->blocks ? ch_strdup(about->blocks) : NULL,
-                             about->id ? ch_strdup(about->id) : NULL};
+struct ch_message_origin ch_message_origin_copy(const struct ch_message_origin *origin) {
+    if (!origin)
+        return (struct ch_message_origin){0};
+    return (struct ch_message_origin){ch_strdup(origin->blocks), ch_strdup(origin->id)};
 }
 
-void ch_about_release(struct ch_about *about) {
-    ch_free(about->blocks);
-    ch_free(about->id);
-    *about = (struct ch_about){0};
+void ch_message_origin_release(struct ch_message_origin *origin) {
+    ch_free(origin->blocks);
+    ch_free(origin->id);
+    *origin = (struct ch_message_origin){0};
 }
 
-void ch_about_move(struct ch_about *to, struct ch_about *from) {
+void ch_message_origin_move(struct ch_message_origin *to, struct ch_message_origin *from) {
     if (!from->blocks && !from->id)
         return;
-    ch_about_release(to);
+    ch_message_origin_release(to);
     *to = *from;
-    *from = (struct ch_about){0};
+    *from = (struct ch_message_origin){0};
+}
+
+void ch_message_origin_set(struct ch_message_origin *origin, const char *session_key,
+                           const struct chela_inbound *given) {
+    CH_BUF_AUTO blocks = {0};
+    struct chela_inbound in;
+    ch_message_origin_release(origin);
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
+        return;
+    ch_envelope_blocks(&in, session_key, &blocks);
+    origin->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
+    origin->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
+}
+
+char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
+                         struct chela_error *err) {
+    struct ch_buf out = {0};
+    struct chela_inbound in;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
+        return NULL;
+    ch_envelope_line(&in, ch_sv(text, len), &out);
+    return ch_buf_take(&out);
 }

@@ -1,6 +1,7 @@
 /* output.c -- see output.h. */
 #include "agent/machine/output.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "schema/schema.h"
@@ -13,17 +14,12 @@ struct ch_output {
     bool is_object; /* the schema says so at its top */
 };
 
-static int read_way(const char *by, enum ch_output_way *out, struct chela_error *err) {
-    static const char *const words[] = {"auto", "native", "tool", "prompt"};
-    *out = CH_OUTPUT_AUTO;
-    if (!by)
-        return 0;
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (strcmp(words[i], by) == 0) {
-            *out = (enum ch_output_way)i;
-            return 0;
-        }
-    return ch_fail(err, CHELA_EINVAL, "output by '%s': expected auto, native, tool or prompt", by);
+static int read_way(enum chela_output_by by, enum ch_output_way *out, struct chela_error *err) {
+    *out = by == CHELA_OUTPUT_BY_NATIVE   ? CH_OUTPUT_NATIVE
+           : by == CHELA_OUTPUT_BY_TOOL   ? CH_OUTPUT_BY_TOOL
+           : by == CHELA_OUTPUT_BY_PROMPT ? CH_OUTPUT_PROMPT
+                                          : CH_OUTPUT_AUTO;
+    return ch_choice_check(CHELA_CHOICE_OUTPUT_BY, by, err);
 }
 
 void ch_output_free(struct ch_output *o) {
@@ -35,7 +31,7 @@ void ch_output_free(struct ch_output *o) {
 }
 CH_DEFINE_AUTO(ch_output)
 
-int ch_output_new(const char *schema, const char *by, struct ch_output **out,
+int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output **out,
                   struct chela_error *err) {
     CH_AUTO(ch_output) o = ch_alloc(sizeof(*o));
     CH_ARENA_AUTO arena = {0};

@@ -14,9 +14,8 @@ enum ch_output_way { CH_OUTPUT_AUTO, CH_OUTPUT_NATIVE, CH_OUTPUT_BY_TOOL, CH_OUT
 
 struct ch_output;
 
-/* schema: JSON text. by: auto native tool prompt, NULL: auto. CHELA_EINVAL
- * says what is wrong with either. */
-int ch_output_new(const char *schema, const char *by, struct ch_output **out,
+/* schema: JSON text. CHELA_EINVAL says what is wrong with schema or by. */
+int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output **out,
                   struct chela_error *err);
 void ch_output_free(struct ch_output *o);
 

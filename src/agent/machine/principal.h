@@ -11,23 +11,24 @@
 #include "json/writer.h"
 #include "tool/registry/policies.h"
 
-struct ch_behalf {
-    char *channel, *sender, *allow, *deny, *approve; /* owned, may be NULL */
+struct ch_principal {
+    char *channel, *sender, *allow, *deny; /* owned, may be NULL */
+    enum chela_approve approve;
     enum chela_permission permission;
 };
 
-struct ch_behalf ch_behalf_of(const struct chela_run_opts *o); /* copies; yours to release */
-void ch_behalf_release(struct ch_behalf *b);
+struct ch_principal ch_principal_of(const struct chela_run_opts *o); /* copies; yours to release */
+void ch_principal_release(struct ch_principal *b);
 
 /* Put it into the options of a run; borrowed. */
-void ch_behalf_apply(const struct ch_behalf *b, struct chela_run_opts *o);
+void ch_principal_apply(const struct ch_principal *b, struct chela_run_opts *o);
 
 /* Have both the same bounds, by these policies? */
-bool ch_behalf_same(const struct ch_behalf *a, const struct ch_behalf *b,
-                    const struct ch_policies *ps);
+bool ch_principal_same(const struct ch_principal *a, const struct ch_principal *b,
+                       const struct ch_policies *ps);
 
 /* As the member "for" of a record; nothing if there is nothing to say. */
-void ch_behalf_write(const struct ch_behalf *b, struct ch_jw *w);
-struct ch_behalf ch_behalf_read(const struct ch_json *record); /* yours to release */
+void ch_principal_write(const struct ch_principal *b, struct ch_jw *w);
+struct ch_principal ch_principal_read(const struct ch_json *record); /* yours to release */
 
 #endif

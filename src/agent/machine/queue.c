@@ -10,10 +10,10 @@ struct note {
     struct ch_link link;
     struct ch_msg *msg; /* owned: its first block is the text */
     uint64_t seq;
-    struct ch_behalf behalf;
+    struct ch_principal principal;
     bool stays;
     char *to; /* owned; NULL */
-    struct ch_about about;
+    struct ch_message_origin origin;
 };
 
 void ch_queue_init(struct ch_queue *q) {
@@ -46,9 +46,9 @@ void ch_queue_mark(struct ch_queue *q, uint64_t seq) {
     CH_CONTAINER(q->list.head.prev, struct note, link)->seq = seq;
 }
 
-void ch_queue_shown(const struct ch_queue *q, struct ch_shown *sum) {
+void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum) {
     for (CH_LIST_EACH(k, &q->list))
-        ch_media_shown(CH_CONTAINER(k, struct note, link)->msg, sum);
+        ch_media_count(CH_CONTAINER(k, struct note, link)->msg, sum);
 }
 
 uint64_t ch_queue_seq(const struct ch_queue *q) {
@@ -56,19 +56,19 @@ uint64_t ch_queue_seq(const struct ch_queue *q) {
     return note ? note->seq : 0;
 }
 
-void ch_queue_for(struct ch_queue *q, struct ch_behalf behalf) {
-    CH_CONTAINER(q->list.head.prev, struct note, link)->behalf = behalf;
+void ch_queue_set_principal(struct ch_queue *q, struct ch_principal principal) {
+    CH_CONTAINER(q->list.head.prev, struct note, link)->principal = principal;
 }
 
-const struct ch_behalf *ch_queue_whose(const struct ch_queue *q) {
+const struct ch_principal *ch_queue_principal(const struct ch_queue *q) {
     const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
-    return note ? &note->behalf : NULL;
+    return note ? &note->principal : NULL;
 }
 
 void ch_queue_keep(struct ch_queue *q, const char *to) {
     struct note *note = CH_CONTAINER(q->list.head.prev, struct note, link);
     note->stays = true;
-    note->to = to ? ch_strdup(to) : NULL;
+    note->to = ch_strdup(to);
 }
 
 char *ch_queue_take_to(struct ch_queue *q) {
@@ -81,15 +81,15 @@ bool ch_queue_stays(const struct ch_queue *q) {
     return note && note->stays;
 }
 
-void ch_queue_about(struct ch_queue *q, const struct ch_about *about) {
+void ch_queue_set_origin(struct ch_queue *q, const struct ch_message_origin *origin) {
     struct note *note = CH_CONTAINER(q->list.head.prev, struct note, link);
-    note->about = ch_about_copy(about);
+    note->origin = ch_message_origin_copy(origin);
 }
 
-void ch_queue_take_about(struct ch_queue *q, struct ch_about *about) {
+void ch_queue_take_origin(struct ch_queue *q, struct ch_message_origin *origin) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (note)
-        ch_about_move(about, &note->about);
+        ch_message_origin_move(origin, &note->origin);
 }
 
 struct ch_sv ch_queue_text(const struct ch_queue *q) {
@@ -105,9 +105,9 @@ struct ch_msg *ch_queue_pop(struct ch_queue *q) {
     q->n--;
     struct ch_msg *m = note->msg;
     q->bytes -= m->size;
-    ch_behalf_release(&note->behalf);
+    ch_principal_release(&note->principal);
     ch_free(note->to);
-    ch_about_release(&note->about);
+    ch_message_origin_release(&note->origin);
     ch_free(note);
     return m;
 }

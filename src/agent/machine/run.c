@@ -28,42 +28,44 @@
 #define LONGEST_WITH_SUBSTITUTE_MS 10000
 
 const char *ch_run_state_name(enum ch_run_state s) {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        CH_RUN_STATES(NAME)
-#undef NAME
-    };
-    return names[s];
+    return chela_state_name((enum chela_state)s);
 }
 
-static const struct {
-    const char *name;
-    enum ch_status status;
-} reasons[] = {
-#define ROW(name, text, status) {text, CH_STATUS_##status},
-    CH_REASONS(ROW)
-#undef ROW
-};
-
 const char *ch_reason_name(enum ch_reason r) {
-    return reasons[r].name;
+    return r == CH_REASON_NONE ? "" : chela_reason_name((enum chela_reason)r);
 }
 
 enum ch_reason ch_reason_of(struct ch_sv name) {
-    for (size_t i = 0; i < CH_LEN(reasons); i++)
-        if (ch_sv_is(name, reasons[i].name))
-            return (enum ch_reason)i;
+#define IS(reason, status)                            \
+    if (ch_sv_is(name, ch_reason_name(CH_REASON_##reason))) \
+        return CH_REASON_##reason;
+    CH_REASONS(IS)
+#undef IS
     return CH_REASON_NONE;
 }
 
 enum ch_status ch_reason_status(enum ch_reason r) {
-    return reasons[r].status;
+    static const enum ch_status statuses[] = {
+#define STATUS(reason, status) [CH_REASON_##reason] = CH_STATUS_##status,
+        CH_REASONS(STATUS)
+#undef STATUS
+    };
+    return statuses[r];
 }
 
 const char *ch_status_name(enum ch_status s) {
-    static const char *const names[] = {"running", "done",      "stopped",
-                                        "error",   "cancelled", "paused"};
-    return names[s];
+    return chela_status_name((enum chela_status)s);
+}
+
+void ch_run_limits_lower(int64_t *limit, int64_t most) {
+    if (most > 0 && (*limit < 0 || *limit > most))
+        *limit = most;
+}
+
+void ch_run_limits_bound(struct ch_run_limits *limits, const struct ch_bounds *b) {
+    ch_run_limits_lower(&limits->max_turns, b->turns);
+    if (b->cost_usd > 0 && (limits->cost_budget < 0 || limits->cost_budget > b->cost_usd))
+        limits->cost_budget = b->cost_usd;
 }
 
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {
@@ -100,7 +102,7 @@ void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, b
     r->npath = 0;
 }
 
-static enum ch_do finish(struct ch_run *r, enum ch_reason reason) {
+static enum ch_do run_finish(struct ch_run *r, enum ch_reason reason) {
     r->reason = reason;
     enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);
     return CH_DO_FINISH;
@@ -149,7 +151,7 @@ static bool may_sum_up(const struct ch_run *r, enum ch_reason limit) {
  * words, or none. */
 static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
     if (limit != CH_REASON_NONE && !may_sum_up(r, limit))
-        return finish(r, limit);
+        return run_finish(r, limit);
     r->closing = limit;
     r->turns++;
     r->attempt = 0;
@@ -162,16 +164,16 @@ static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum
     return CH_DO_CALL_MODEL;
 }
 
-static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
+static enum ch_do run_think(struct ch_run *r, const struct ch_input *in) {
     return think_unless(r, in, r->closing != CH_REASON_NONE ? r->closing : exhausted(r));
 }
 
 static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in) {
     enter(r, CH_RUN_OBSERVE);
-    return think(r, in);
+    return run_think(r, in);
 }
 
-static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
+static void run_add_usage(struct ch_usage *to, const struct ch_usage *u) {
     to->input += u->input;
     to->output += u->output;
     to->cache_read += u->cache_read;
@@ -180,7 +182,7 @@ static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
 }
 
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    add_usage(&r->usage, usage);
+    run_add_usage(&r->usage, usage);
     if (cost < 0)
         r->cost_unknown = true;
     else
@@ -188,12 +190,12 @@ void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
 }
 
 void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    add_usage(&r->turn.usage, usage);
+    run_add_usage(&r->turn.usage, usage);
     r->turn.cost = cost < 0 || r->turn.cost < 0 ? -1 : r->turn.cost + cost;
 }
 
 /* What was used is paid for, whatever became of it. */
-static void count(struct ch_run *r, const struct ch_input *in) {
+static void run_count(struct ch_run *r, const struct ch_input *in) {
     ch_run_spend(r, &in->usage, in->cost);
 }
 
@@ -210,7 +212,7 @@ static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
  * which something was shown is not tried again: the reader would see it twice.
  * A history that does not fit is made shorter first, once. */
 static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
-    count(r, in);
+    run_count(r, in);
     if (in->cls == CH_ERR_OVERFLOW && r->limits.compacts && !r->compacted && !in->output_shown) {
         r->compacted = true;
         return CH_DO_COMPACT;
@@ -235,15 +237,15 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
         return CH_DO_CALL_MODEL;
     }
     if (r->closing != CH_REASON_NONE)
-        return finish(r, r->closing);
-    return finish(r,
-                  in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
+        return run_finish(r, r->closing);
+    return run_finish(r, in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW
+                                                    : CH_REASON_MODEL_ERROR);
 }
 
 static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
-    count(r, in);
+    run_count(r, in);
     if (r->by_hand)
-        return finish(r, CH_REASON_COMPLETED);
+        return run_finish(r, CH_REASON_COMPLETED);
     if (in->shorter)
         return CH_DO_CALL_MODEL;
     r->compacted = true;
@@ -252,9 +254,9 @@ static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
     return on_failed(r, &overflow);
 }
 
-static enum ch_do begin(struct ch_run *r, const struct ch_input *in) {
+static enum ch_do run_begin_work(struct ch_run *r, const struct ch_input *in) {
     if (!in->compact)
-        return think(r, in);
+        return run_think(r, in);
     r->by_hand = true;
     enter(r, CH_RUN_THINK);
     return CH_DO_COMPACT;
@@ -263,52 +265,52 @@ static enum ch_do begin(struct ch_run *r, const struct ch_input *in) {
 /* The answer is not of the form that was asked for: one more try. */
 static enum ch_do on_unfit(struct ch_run *r, const struct ch_input *in) {
     if (r->reasked)
-        return finish(r, CH_REASON_MODEL_ERROR);
+        return run_finish(r, CH_REASON_MODEL_ERROR);
     r->reasked = r->reask = true;
     return observe_and_think(r, in);
 }
 
 static enum ch_do on_empty_reply(struct ch_run *r, const struct ch_input *in) {
     if (r->nudged && in->unfit)
-        return finish(r, CH_REASON_MODEL_ERROR);
+        return run_finish(r, CH_REASON_MODEL_ERROR);
     if (r->nudged) {
         r->warn_empty = true;
-        return finish(r, CH_REASON_COMPLETED);
+        return run_finish(r, CH_REASON_COMPLETED);
     }
     r->nudged = r->nudge = true;
     return observe_and_think(r, in);
 }
 
-static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
-    count(r, in);
+static enum ch_do run_on_reply(struct ch_run *r, const struct ch_input *in) {
+    run_count(r, in);
     r->compacted = false;
     if (in->has_text)
         r->errors = 0;
     r->pauses = in->stop == CH_STOP_PAUSE ? r->pauses + 1 : 0;
 
     if (in->stop == CH_STOP_REFUSAL)
-        return finish(r, CH_REASON_REFUSED);
+        return run_finish(r, CH_REASON_REFUSED);
     if (in->stop == CH_STOP_PAUSE)
-        return r->pauses > CH_LIMIT_PAUSES ? finish(r, CH_REASON_COMPLETED) : think(r, in);
+        return r->pauses > CH_LIMIT_PAUSES ? run_finish(r, CH_REASON_COMPLETED) : run_think(r, in);
     if (in->calls > 0) {
         enter(r, CH_RUN_ACT);
         return CH_DO_CALL_TOOLS;
     }
     if (r->closing != CH_REASON_NONE)
-        return finish(r, r->closing);
+        return run_finish(r, r->closing);
     if (!in->has_text)
         return on_empty_reply(r, in);
     if (in->unfit)
         return on_unfit(r, in);
     if (in->stop == CH_STOP_LENGTH)
-        return finish(r, CH_REASON_LENGTH);
+        return run_finish(r, CH_REASON_LENGTH);
     r->nudged = false;
     return in->follow_ups || in->review ? observe_and_think(r, in)
-                                        : finish(r, CH_REASON_COMPLETED);
+                                        : run_finish(r, CH_REASON_COMPLETED);
 }
 
 static enum ch_do on_role(struct ch_run *r, const struct ch_input *in) {
-    count(r, in);
+    run_count(r, in);
     r->errors = 0;
     return observe_and_think(r, in);
 }
@@ -319,22 +321,22 @@ static enum ch_do stop_at(struct ch_run *r, const struct ch_input *in, enum ch_r
     return think_unless(r, in, limit);
 }
 
-static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
+static enum ch_do run_on_results(struct ch_run *r, const struct ch_input *in) {
     r->tool_calls += in->calls;
     r->errors = in->any_ok ? in->trailing_errors : r->errors + in->trailing_errors;
     if (in->terminated)
-        return finish(r, CH_REASON_COMPLETED);
+        return run_finish(r, CH_REASON_COMPLETED);
     enter(r, CH_RUN_REFLECT);
     if (r->closing != CH_REASON_NONE)
-        return finish(r, r->closing);
+        return run_finish(r, r->closing);
     if (in->over_limit)
         return stop_at(r, in, CH_REASON_MAX_TOOL_CALLS);
     if (in->unfit && r->reasked)
-        return finish(r, CH_REASON_MODEL_ERROR);
+        return run_finish(r, CH_REASON_MODEL_ERROR);
     r->reasked |= in->unfit; /* the result of the call says what is wrong */
-    if (in->loop == CH_GUARD_END && exhausted(r) == CH_REASON_NONE)
+    if (in->loop == CH_LOOP_VERDICT_END && exhausted(r) == CH_REASON_NONE)
         return stop_at(r, in, CH_REASON_LOOP);
-    r->caution = in->loop == CH_GUARD_NOTE;
+    r->caution = in->loop == CH_LOOP_VERDICT_NOTE;
     return observe_and_think(r, in);
 }
 
@@ -353,7 +355,7 @@ static enum ch_do on_resumed(struct ch_run *r) {
 }
 
 /* What may end a run from outside, whatever it is doing. */
-static enum ch_reason interruption(enum ch_in kind) {
+static enum ch_reason run_interruption(enum ch_in kind) {
     switch (kind) {
     case CH_IN_CANCEL:
         return CH_REASON_CANCELLED;
@@ -376,27 +378,27 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     r->nudge = r->reask = r->caution = r->fell_back = r->passed_over = false;
     if (ch_run_over(r))
         return CH_DO_NOTHING;
-    enum ch_reason stop = interruption(in->kind);
+    enum ch_reason stop = run_interruption(in->kind);
     if (stop != CH_REASON_NONE)
-        return finish(r, stop);
+        return run_finish(r, stop);
 
     if (in->kind == CH_IN_DECIDED)
-        return finish(r, in->reason);
+        return run_finish(r, in->reason);
 
     switch (r->state) {
     case CH_RUN_OBSERVE:
         assert(in->kind == CH_IN_INPUT);
-        return begin(r, in);
+        return run_begin_work(r, in);
     case CH_RUN_THINK:
         assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED ||
                in->kind == CH_IN_COMPACTED || in->kind == CH_IN_ROLE);
-        return in->kind == CH_IN_REPLY    ? on_reply(r, in)
+        return in->kind == CH_IN_REPLY    ? run_on_reply(r, in)
                : in->kind == CH_IN_ROLE   ? on_role(r, in)
                : in->kind == CH_IN_FAILED ? on_failed(r, in)
                                           : on_compacted(r, in);
     case CH_RUN_ACT:
         assert(in->kind == CH_IN_RESULTS || in->kind == CH_IN_UNANSWERED);
-        return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r, in);
+        return in->kind == CH_IN_RESULTS ? run_on_results(r, in) : on_unanswered(r, in);
     case CH_RUN_WAITING:
         assert(in->kind == CH_IN_RESUMED);
         return on_resumed(r);

@@ -10,53 +10,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "chela/choice.h"
 #include "agent/machine/loop_detector.h"
 #include "model/codec/codec.h"
 
 #define CH_RUN_STATES(X) X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
 
 enum ch_run_state {
-#define CH_RUN_STATE_ENUM(name) CH_RUN_##name,
+#define CH_RUN_STATE_ENUM(name) CH_RUN_##name = CHELA_STATE_##name,
     CH_RUN_STATES(CH_RUN_STATE_ENUM)
 #undef CH_RUN_STATE_ENUM
 };
 
-/* X(enum, "reason", status) */
-#define CH_REASONS(X)                                     \
-    X(NONE, "", RUNNING)                                  \
-    X(COMPLETED, "task_completed", DONE)                  \
-    X(REFUSED, "refused", DONE)                           \
-    X(LENGTH, "length", DONE)                             \
-    X(MAX_TURNS, "max_turns_exceeded", STOPPED)           \
-    X(MAX_TOOL_CALLS, "max_tool_calls_exceeded", STOPPED) \
-    X(TOKEN_BUDGET, "token_budget_exceeded", STOPPED)     \
-    X(COST_BUDGET, "cost_budget_exceeded", STOPPED)       \
-    X(DEADLINE, "deadline_exceeded", STOPPED)             \
-    X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)        \
-    X(LOOP, "loop_detected", STOPPED)                     \
-    X(CONTEXT_OVERFLOW, "context_overflow", ERROR)        \
-    X(MODEL_ERROR, "model_error", ERROR)                  \
-    X(STORE, "store_error", ERROR)                        \
-    X(INTERNAL, "internal_error", ERROR)                  \
-    X(CANCELLED, "cancelled", CANCELLED)                  \
-    X(APPROVAL, "approval_required", PAUSED)              \
-    X(CLIENT_TOOL, "client_tool_required", PAUSED)        \
-    X(HUMAN, "human_required", PAUSED)                    \
-    X(INTERRUPTED, "interrupted", PAUSED)
+/* X(reason, status), with the values of chela/choice.h */
+#define CH_REASONS(X)             \
+    X(NONE, RUNNING)              \
+    X(COMPLETED, DONE)            \
+    X(REFUSED, DONE)              \
+    X(LENGTH, DONE)               \
+    X(MAX_TURNS, STOPPED)         \
+    X(MAX_TOOL_CALLS, STOPPED)    \
+    X(TOKEN_BUDGET, STOPPED)      \
+    X(COST_BUDGET, STOPPED)       \
+    X(DEADLINE, STOPPED)          \
+    X(TOO_MANY_ERRORS, STOPPED)   \
+    X(LOOP, STOPPED)              \
+    X(CONTEXT_OVERFLOW, ERROR)    \
+    X(MODEL_ERROR, ERROR)         \
+    X(STORE, ERROR)               \
+    X(INTERNAL, ERROR)            \
+    X(CANCELLED, CANCELLED)       \
+    X(APPROVAL, PAUSED)           \
+    X(CLIENT_TOOL, PAUSED)        \
+    X(HUMAN, PAUSED)              \
+    X(INTERRUPTED, PAUSED)
 
 enum ch_reason {
-#define CH_REASON_ENUM(name, text, status) CH_REASON_##name,
+#define CH_REASON_ENUM(name, status) CH_REASON_##name = CHELA_REASON_##name,
     CH_REASONS(CH_REASON_ENUM)
 #undef CH_REASON_ENUM
 };
 
 enum ch_status {
-    CH_STATUS_RUNNING,
-    CH_STATUS_DONE,
-    CH_STATUS_STOPPED,
-    CH_STATUS_ERROR,
-    CH_STATUS_CANCELLED,
-    CH_STATUS_PAUSED
+    CH_STATUS_RUNNING = CHELA_STATUS_RUNNING,
+    CH_STATUS_DONE = CHELA_STATUS_DONE,
+    CH_STATUS_STOPPED = CHELA_STATUS_STOPPED,
+    CH_STATUS_ERROR = CHELA_STATUS_ERROR,
+    CH_STATUS_CANCELLED = CHELA_STATUS_CANCELLED,
+    CH_STATUS_PAUSED = CHELA_STATUS_PAUSED
 };
 
 const char *ch_run_state_name(enum ch_run_state s); /* "OBSERVE" */
@@ -74,6 +75,17 @@ struct ch_run_limits { /* resolved: negative means none */
     bool compacts;        /* a history that does not fit can be made shorter */
     bool sums_up;         /* the model is asked for last words at a limit */
 };
+
+/* Bounds of one conversation, within the limits of its agent. 0: the agent's own limit. */
+struct ch_bounds {
+    double cost_usd;
+    int64_t turns, timeout_ms;
+};
+
+/* Lower *limit to most. most 0: no bound; *limit negative: no limit so far. */
+void ch_run_limits_lower(int64_t *limit, int64_t most);
+/* Lower the limits that are above the bounds. */
+void ch_run_limits_bound(struct ch_run_limits *limits, const struct ch_bounds *b);
 
 enum ch_do {
     CH_DO_NOTHING,    /* wait for what is under way */
@@ -176,7 +188,7 @@ struct ch_input {
     bool any_ok;
     bool over_limit; /* calls were refused because of max_tool_calls */
     bool terminated; /* a tool ended the run */
-    enum ch_guard_verdict loop;
+    enum ch_loop_verdict loop;
 };
 
 struct ch_spent { /* by a run and those below it */

@@ -12,31 +12,31 @@ static char *first_line(struct ch_sv text, size_t max) {
     return ch_strndup(line.p ? line.p : "", line.n);
 }
 
-static void set_goal(struct ch_course *c, struct ch_sv text) {
+static void set_goal(struct ch_run_counters *c, struct ch_sv text) {
     ch_free(c->goal);
     c->goal = ch_sv_trim(text).n ? first_line(text, CH_LIMIT_TITLE) : NULL;
 }
 
-void ch_course_aim(struct ch_course *c, const struct ch_msg *asked) {
+void ch_run_counters_goal(struct ch_run_counters *c, const struct ch_msg *asked) {
     set_goal(c, asked->nblocks ? asked->blocks[0].text : CH_SV(""));
 }
 
-static void release_mishap(struct ch_mishap *m) {
+static void release_mishap(struct ch_run_failure *m) {
     ch_free(m->of);
     ch_free(m->cls);
     ch_free(m->text);
-    *m = (struct ch_mishap){0};
+    *m = (struct ch_run_failure){0};
 }
 
-static void add(struct ch_course *c, struct ch_mishap taken) {
-    struct ch_mishap *m = &c->errors[c->n++ % CH_LIMIT_ERROR_LOG];
+static void add(struct ch_run_counters *c, struct ch_run_failure taken) {
+    struct ch_run_failure *m = &c->errors[c->n++ % CH_LIMIT_ERROR_LOG];
 
     release_mishap(m);
     *m = taken;
 }
 
-void ch_course_failed(struct ch_course *c, unsigned turn, struct ch_sv of, const char *cls,
-                      struct ch_sv text) {
+void ch_run_counters_failed(struct ch_run_counters *c, unsigned turn, struct ch_sv of,
+                            const char *cls, struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_sv said = {0};
@@ -44,13 +44,13 @@ void ch_course_failed(struct ch_course *c, unsigned turn, struct ch_sv of, const
     if (text.n && text.p[0] == '{' &&
         ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) == 0)
         said = ch_json_get_str(v, "error");
-    add(c, (struct ch_mishap){.turn = turn,
-                              .of = first_line(of, CH_LIMIT_TITLE),
-                              .cls = ch_strdup(cls ? cls : ""),
-                              .text = first_line(said.n ? said : text, CH_LIMIT_TITLE)});
+    add(c, (struct ch_run_failure){.turn = turn,
+                                   .of = first_line(of, CH_LIMIT_TITLE),
+                                   .cls = ch_strdup(cls ? cls : ""),
+                                   .text = first_line(said.n ? said : text, CH_LIMIT_TITLE)});
 }
 
-void ch_course_write(const struct ch_course *c, struct ch_jw *w) {
+void ch_run_counters_write(const struct ch_run_counters *c, struct ch_jw *w) {
     size_t at = c->n > CH_LIMIT_ERROR_LOG ? c->n - CH_LIMIT_ERROR_LOG : 0;
 
     if (c->goal)
@@ -60,7 +60,7 @@ void ch_course_write(const struct ch_course *c, struct ch_jw *w) {
     ch_jw_key(w, "error_log");
     ch_jw_begin(w, '[');
     for (; at < c->n; at++) {
-        const struct ch_mishap *m = &c->errors[at % CH_LIMIT_ERROR_LOG];
+        const struct ch_run_failure *m = &c->errors[at % CH_LIMIT_ERROR_LOG];
         ch_jw_begin(w, '{');
         ch_jw_kint(w, "turn", m->turn);
         ch_jw_kcstr(w, "of", m->of);
@@ -71,25 +71,25 @@ void ch_course_write(const struct ch_course *c, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
-static char *copy(const struct ch_json *v, const char *key) {
+static char *run_counters_copy(const struct ch_json *v, const char *key) {
     return first_line(ch_json_get_str(v, key), CH_LIMIT_TITLE);
 }
 
-struct ch_course ch_course_read(const struct ch_json *v) {
-    struct ch_course c = {0};
+struct ch_run_counters ch_run_counters_read(const struct ch_json *v) {
+    struct ch_run_counters c = {0};
 
     set_goal(&c, ch_json_get_str(v, "goal"));
     for (CH_JSON_EACH(e, ch_json_get(v, "error_log")))
-        add(&c, (struct ch_mishap){.turn = (unsigned)ch_json_int(ch_json_get(e, "turn"), 0),
-                                   .of = copy(e, "of"),
-                                   .cls = copy(e, "class"),
-                                   .text = copy(e, "text")});
+        add(&c, (struct ch_run_failure){.turn = (unsigned)ch_json_int(ch_json_get(e, "turn"), 0),
+                                        .of = run_counters_copy(e, "of"),
+                                        .cls = run_counters_copy(e, "class"),
+                                        .text = run_counters_copy(e, "text")});
     return c;
 }
 
-void ch_course_release(struct ch_course *c) {
+void ch_run_counters_release(struct ch_run_counters *c) {
     ch_free(c->goal);
     for (size_t i = 0; i < CH_LIMIT_ERROR_LOG; i++)
         release_mishap(&c->errors[i]);
-    *c = (struct ch_course){0};
+    *c = (struct ch_run_counters){0};
 }

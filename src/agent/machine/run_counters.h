@@ -10,26 +10,26 @@
 #include "json/writer.h"
 #include "model/message/message.h"
 
-struct ch_mishap { /* texts are owned */
+struct ch_run_failure { /* texts are owned */
     unsigned turn;
     char *of; /* the tool, or the model */
     char *cls; /* "timeout", "rate_limit" */
     char *text;
 };
 
-struct ch_course {
+struct ch_run_counters {
     char *goal; /* owned; NULL: none is known */
-    struct ch_mishap errors[CH_LIMIT_ERROR_LOG];
+    struct ch_run_failure errors[CH_LIMIT_ERROR_LOG];
     size_t n; /* that there were; the newest are kept */
 };
 
-void ch_course_aim(struct ch_course *c, const struct ch_msg *asked);
+void ch_run_counters_goal(struct ch_run_counters *c, const struct ch_msg *asked);
 /* text: plain, or the result of a tool that failed. */
-void ch_course_failed(struct ch_course *c, unsigned turn, struct ch_sv of, const char *cls,
-                      struct ch_sv text);
+void ch_run_counters_failed(struct ch_run_counters *c, unsigned turn, struct ch_sv of,
+                            const char *cls, struct ch_sv text);
 /* "goal" and "error_log" of the object that is being written or was read. */
-void ch_course_write(const struct ch_course *c, struct ch_jw *w);
-struct ch_course ch_course_read(const struct ch_json *v);
-void ch_course_release(struct ch_course *c);
+void ch_run_counters_write(const struct ch_run_counters *c, struct ch_jw *w);
+struct ch_run_counters ch_run_counters_read(const struct ch_json *v);
+void ch_run_counters_release(struct ch_run_counters *c);
 
 #endif

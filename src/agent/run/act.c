@@ -14,7 +14,7 @@
 #include "agent/machine/output.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
@@ -24,19 +24,17 @@
 
 struct ch_acting {
     uint64_t *gates; /* owned, by call: once committed it may run; 0: it does not wait */
-    struct ch_guard guard;
+    struct ch_loop_detector detector;
+    bool watched; /* detector is initialised */
     bool written; /* no model wrote the reply, but a feature */
     bool unfit;   /* the answer was not of the form that was asked for */
 };
 
 const size_t ch_acting_size = sizeof(struct ch_acting);
 
-void ch_act_init(chela_run *run, const struct chela_loop_guard *opts) {
-    ch_guard_init(&run->acting->guard, opts);
-}
-
 void ch_act_heard(chela_run *run) {
-    ch_guard_reset(&run->acting->guard);
+    if (run->acting->watched)
+        ch_loop_detector_reset(&run->acting->detector);
 }
 
 void ch_act_written(chela_run *run, bool by_feature) {
@@ -46,7 +44,7 @@ void ch_act_written(chela_run *run, bool by_feature) {
 void ch_act_drop(chela_run *run) {
     ch_batch_close(CH_TAKE(run->batch));
     ch_free(CH_TAKE(run->acting->gates));
-    ch_past_free(CH_TAKE(run->past));
+    ch_journal_replay_free(CH_TAKE(run->past));
 }
 
 void ch_act_committed(chela_run *run, uint64_t seq) {
@@ -60,10 +58,6 @@ void ch_act_committed(chela_run *run, uint64_t seq) {
     }
 }
 
-static char *dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 static enum ch_before before(const struct ch_block *call, char **arguments, char **feedback,
                              void *user) {
     chela_run *run = user;
@@ -75,7 +69,7 @@ static enum ch_before before(const struct ch_block *call, char **arguments, char
         *feedback = ch_strdup(b.feedback ? b.feedback : "This call was not allowed to run.");
         return CH_BEFORE_SKIP;
     }
-    *arguments = dup_opt(b.new_arguments);
+    *arguments = ch_strdup(b.new_arguments);
     return b.action == CHELA_TOOL_HAND_OVER ? CH_BEFORE_CLIENT : CH_BEFORE_RUN;
 }
 
@@ -93,8 +87,8 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
         return CH_BEFORE_SKIP;
     }
     if (c.action == CHELA_INVALID_REPAIR) {
-        *name = dup_opt(c.new_name);
-        *arguments = dup_opt(c.new_arguments);
+        *name = ch_strdup(c.new_name);
+        *arguments = ch_strdup(c.new_arguments);
     }
     return CH_BEFORE_RUN;
 }
@@ -102,14 +96,14 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
 /* Most decisions are about the call alone. */
 static enum chela_decision heed(chela_run *run, enum chela_decision d, const char *words) {
     if (d == CHELA_TAKE_OVER)
-        ch_take_over(run, words ? words : "");
+        ch_takeover_request(run, words ? words : "");
     return d;
 }
 
 /* Everybody is told, and may decide there and then (chela_session_approve);
  * then the hooks are asked. */
-static enum chela_decision ask(const struct ch_block *call, const struct ch_ask *asked,
-                               char **reason, void *user) {
+static enum chela_decision act_ask(const struct ch_block *call, const struct ch_ask *asked,
+                                   char **reason, void *user) {
     chela_run *run = user;
     struct chela_approval a = {.approval_id = ch_str(ch_sv_str(asked->approval_id)),
                                .id = ch_str(call->id),
@@ -118,51 +112,51 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .summary = ch_str(asked->summary),
                                .can_remember = !asked->obstacle};
     size_t index = ch_msg_call_index(run->reply, call);
-    const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
+    const struct ch_replay_call *known = run->past ? &run->past->calls[index] : NULL;
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
     if (denied || (same && known->decision != CHELA_UNDECIDED)) {
-        *reason = dup_opt(known->reason);
+        *reason = ch_strdup(known->reason);
         return heed(run, known->decision, known->reason);
     }
     if (!same)
-        ch_keep_asked(run, index, &a, asked->digest);
+        ch_run_journal_asked(run, index, &a, asked->digest);
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    if (ch_stops(run) || !ch_emit_approval(run, &a))
+    if (ch_run_stops(run) || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
     chela_run *stopped = NULL;
     if (go && !run->dead && a.decision == CHELA_UNDECIDED)
-        stopped = ch_child_ask(run, &a, asked->digest);
+        stopped = ch_parent_ask(run, &a, asked->digest);
     if (stopped)
-        ch_stop(stopped);
+        ch_driver_stop(stopped);
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
     if (!go) { /* the run ends; so does this call, with all others */
-        ch_stop(run);
+        ch_driver_stop(run);
         return CHELA_UNDECIDED;
     }
-    *reason = dup_opt(a.reason);
+    *reason = ch_strdup(a.reason);
     if (a.decision != CHELA_UNDECIDED)
-        ch_keep_answered(run->session, asked->approval_id, a.decision, a.reason);
+        ch_run_journal_answered(run->session, asked->approval_id, a.decision, a.reason);
     return heed(run, a.decision, a.reason);
 }
 
 /* Nothing that changes the world begins before it is stored that it will. */
-static bool gate(const struct ch_block *call, enum chela_effect effect, const char *key,
-                 void *user) {
+static bool act_gate(const struct ch_block *call, enum chela_effect effect, const char *key,
+                     void *user) {
     chela_run *run = user;
     size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead) /* being closed: nothing begins any more */
         return false;
-    if (!ch_kept(run))
+    if (!ch_run_journal_of(run))
         return true;
     struct ch_acting *a = run->acting;
     if (!a->gates)
         a->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*a->gates));
-    a->gates[index] = ch_keep_started(run, index, call, effect, key);
+    a->gates[index] = ch_run_journal_started(run, index, call, effect, key);
     return false;
 }
 
@@ -177,8 +171,8 @@ static void progress(const struct ch_block *call, struct ch_sv text, void *user)
     ch_emit(user, &ev);
 }
 
-static void used(int64_t tokens, void *user) {
-    ch_meaning_charge(user, tokens);
+static void act_used(int64_t tokens, void *user) {
+    ch_tool_embedding_charge(user, tokens);
 }
 
 static struct chela_event result_event(const struct ch_result *r) {
@@ -202,7 +196,7 @@ static void after(const struct ch_result *r, char **content, void *user) {
     struct chela_event ev = result_event(r);
     struct chela_after_tool a = {.result = &ev};
     ch_hook_after_tool(run, &a);
-    *content = dup_opt(a.content);
+    *content = ch_strdup(a.content);
 }
 
 /* The final answer, when it is given by a tool. */
@@ -221,17 +215,18 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
 static void store_result(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     const chela_agent *a = run->session->agent;
     size_t index = ch_msg_call_index(run->reply, call);
-    if (run->dead || !ch_kept(run))
+    if (run->dead || !ch_run_journal_of(run))
         return;
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
-    struct ch_keep_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
-                               .refused = index >= ch_run_calls_left(&run->m),
-                               .effect = tool && tool->effect != CHELA_EFFECT_READ,
-                               .delivered = ch_delivery_text(&run->session->state, run->id, r->id)};
+    struct ch_run_journal_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
+                                      .refused = index >= ch_run_calls_left(&run->m),
+                                      .effect = tool && tool->effect != CHELA_EFFECT_READ,
+                                      .delivered =
+                                          ch_delivery_text(&run->session->state, run->id, r->id)};
     how.terminates =
         how.ran && !r->is_error && tool && (tool->flags & CHELA_TOOL_TERMINATES);
     struct ch_msg *m = ch_batch_result(run->batch, index, ch_run_now(run));
-    ch_keep_done(run, index, m, &how);
+    ch_run_journal_done(run, index, m, &how);
     ch_msg_free(m);
 }
 
@@ -240,17 +235,18 @@ static bool was_child(const chela_run *run, const struct ch_block *call) {
     return !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
 }
 
-static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
+static void act_finished(const struct ch_block *call, const struct ch_result *r, void *user) {
     chela_run *run = user;
     struct chela_event ev = result_event(r);
     note_answer(run, call, r);
     if (r->is_error)
-        ch_course_failed(ch_record_course(run), run->m.turns, r->name, r->error_type, r->content);
+        ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, r->name, r->error_type,
+                               r->content);
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
     if (was_child(run, call)) /* what it used is the run's from now on */
-        ch_keep_acting(run, CH_SYNC_LATER);
+        ch_run_journal_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
 }
@@ -262,20 +258,20 @@ static void left_to_host(const struct ch_block *call, void *user) {
     int64_t before = ch_mono_ms(clock);
     ch_emit_call(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
     if (!run->dead)
-        ch_child_left(run, call);
+        ch_parent_left(run, call);
     if (!run->dead)
         ch_run_extend(run, ch_mono_ms(clock) - before);
 }
 
-static void over(size_t waiting, void *user) {
+static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
     struct ch_batch_waits waits = ch_run_waits(run);
     if (waiting)
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
-                                         .approvals = waits.approvals > 0,
-                                         .questions = waits.questions == waits.answers});
+        ch_driver_step(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
+                                               .approvals = waits.approvals > 0,
+                                               .questions = waits.questions == waits.answers});
     else
         ch_act_done(run);
 }
@@ -283,27 +279,27 @@ static void over(size_t waiting, void *user) {
 static const struct ch_batch_ops ops = {
     .before = before,
     .invalid = invalid,
-    .ask = ask,
-    .gate = gate,
+    .ask = act_ask,
+    .gate = act_gate,
     .started = started,
     .progress = progress,
-    .used = used,
+    .used = act_used,
     .after = after,
-    .finished = finished,
+    .finished = act_finished,
     .client = left_to_host,
-    .over = over,
+    .over = act_over,
 };
 
 /* What is known of calls that an earlier process began. */
 static void recall_calls(chela_run *run) {
-    const struct ch_past *p = run->past;
+    const struct ch_journal_replay *p = run->past;
 
     for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_past_call *c = &p->calls[i];
+        const struct ch_replay_call *c = &p->calls[i];
         if (c->result) {
             ch_batch_settle(run->batch, i, c->result, c->ran);
             if (c->result->nblocks)
-                ch_features_call(run, ch_past_block(p, i), CH_PHASE_SETTLED,
+                ch_features_call(run, ch_journal_replay_block(p, i), CH_PHASE_SETTLED,
                                  ch_result_failed(&c->result->blocks[0]));
         } else if (c->started && c->once) {
             ch_batch_interrupt(run->batch, i);
@@ -328,7 +324,8 @@ void ch_act(chela_run *run) {
                                  .policy = &run->permit.policy,
                                  .approvals = a->approvals,
                                  .ask_means = run->permit.ask_means,
-                                 .memory = run->permit.forgets ? NULL : &ch_run_root(run)->memory,
+                                 .memory =
+                                     run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),
@@ -349,7 +346,7 @@ void ch_act(chela_run *run) {
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
     if (ch_run_interruption(run) != CH_IN_INPUT)
         return ch_run_interruption(run);
-    if (ch_stops(run))
+    if (ch_run_stops(run))
         return run->stop;
     return t->stop ? CH_IN_CANCEL : CH_IN_RESULTS;
 }
@@ -361,11 +358,15 @@ static struct ch_sv said(const struct ch_msg *reply) {
     return CH_SV("");
 }
 
-/* The guard sees calls and results in the order of the calls. */
-static enum ch_guard_verdict watch(chela_run *run, const struct ch_msg *results) {
+/* Tells the loop detector the calls and their results, in the order of the calls. */
+static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) {
     const struct ch_registry *tools = &run->session->agent->registry;
+    struct ch_loop_detector *detector = &run->acting->detector;
     struct ch_sv last = CH_SV("");
     uint32_t at = 0;
+    if (!run->acting->watched)
+        ch_loop_detector_init(detector, &run->session->agent->loop_guard);
+    run->acting->watched = true;
     for (uint32_t i = 0; i < run->reply->nblocks; i++) {
         const struct ch_block *call = &run->reply->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
@@ -375,15 +376,15 @@ static enum ch_guard_verdict watch(chela_run *run, const struct ch_msg *results)
         struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
         last = call->name;
         bool unknown = !ch_registry_find(tools, last);
-        ch_guard_call(&run->acting->guard, last, call->text, result, unknown);
+        ch_loop_detector_call(detector, last, call->text, result, unknown);
     }
-    enum ch_guard_verdict v = ch_guard_turn(&run->acting->guard, said(run->reply));
-    if (v == CH_GUARD_FINE)
+    enum ch_loop_verdict v = ch_loop_detector_turn(detector, said(run->reply));
+    if (v == CH_LOOP_VERDICT_FINE)
         return v;
     ch_buf_clear(ch_think_complaint(run));
-    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_name(run->acting->guard.kind));
-    ch_guard_describe(&run->acting->guard, last, ch_think_complaint(run));
-    if (v == CH_GUARD_END)
+    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_kind_name(detector->kind));
+    ch_loop_detector_describe(detector, last, ch_think_complaint(run));
+    if (v == CH_LOOP_VERDICT_END)
         snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(ch_think_complaint(run)));
     return v;
 }
@@ -406,15 +407,15 @@ void ch_act_done(chela_run *run) {
     ch_run_interrupted(run);
     if (ch_transcript_add(&run->session->transcript, m) < 0) {
         run->reply = NULL; /* its calls are not made once more */
-        ch_break(run, &(struct chela_error){.message = "the session's history is full"});
+        ch_driver_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;
     }
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
-    if (in.loop == CH_GUARD_NOTE)
-        ch_warn(run, "%s", ch_buf_str(ch_think_complaint(run)));
+    if (in.loop == CH_LOOP_VERDICT_NOTE)
+        ch_emit_warning(run, "%s", ch_buf_str(ch_think_complaint(run)));
     if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))
         return;
     if (!run->dead)
-        ch_drive(run, &in);
+        ch_driver_step(run, &in);
 }

@@ -4,7 +4,6 @@
 #include "agent/handle/run.h"
 
 extern const size_t ch_acting_size; /* of what run->acting is */
-void ch_act_init(chela_run *run, const struct chela_loop_guard *opts);
 void ch_act_drop(chela_run *run);
 void ch_act_heard(chela_run *run); /* somebody said something: the loop guard begins anew */
 /* Who wrote the reply whose calls follow: a feature, or a model. */

@@ -1,10 +1,10 @@
 /* driver.c -- the middle of a run: step, event log, interruption, end.
  *
- *   ch_drive(input) -> ch_run_step -> events of what changed -> perform action
+ *   ch_driver_step(input) -> ch_run_step -> events of what changed -> perform action
  *
- * think.c and act.c perform the two long actions and call ch_drive with their
+ * think.c and act.c perform the two long actions and call ch_driver_step with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
- * resumed), and only finish(), pause_run() and leave_run() send it. */
+ * resumed), and only driver_finish(), pause_run() and leave_run() send it. */
 #include "agent/run/driver.h"
 
 #include "agent/context/compaction.h"
@@ -27,7 +27,7 @@
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
 #include "model/provider/cooldown.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/feature.h"
 #include "agent/run/takeover.h"
@@ -40,8 +40,8 @@
 
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
-#include "agent/machine/bounds.h"
 #include "agent/run/parent.h"
+#include "base/choice.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"
@@ -87,6 +87,12 @@ void ch_run_interrupted(chela_run *run) {
     run->control->interrupt = CH_IN_INPUT;
 }
 
+bool ch_run_parent_paused(const chela_run *run) {
+    const chela_run *above = ch_parent_of(run);
+    return above && above->m.state == CH_RUN_WAITING &&
+           above->control->interrupt == CH_IN_INPUT;
+}
+
 void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
     run->control->began = began;
     run->control->take_up = take_up;
@@ -109,7 +115,8 @@ static bool emit_start(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_run_mode(run), ch_run_prompt(run)}};
+                  (enum chela_mode)ch_choice_of(CHELA_CHOICE_MODE, ch_run_mode(run)),
+                  ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -117,7 +124,7 @@ static bool emit_states(chela_run *run, enum ch_run_state from) {
     for (unsigned i = 0; i < run->m.npath; i++) {
         struct chela_event ev = {
             .type = CHELA_EV_STATE,
-            .state = {ch_run_state_name(from), ch_run_state_name(run->m.path[i])}};
+            .state = {(enum chela_state)from, (enum chela_state)run->m.path[i]}};
         from = run->m.path[i];
         if (!ch_emit(run, &ev))
             return false;
@@ -132,8 +139,8 @@ static bool is_delivered(chela_run *run) {
 static struct chela_event end_event(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
-                                 .status = ch_status_name(ch_reason_status(run->m.reason)),
-                                 .reason = ch_reason_name(run->m.reason),
+                                 .status = (enum chela_status)ch_reason_status(run->m.reason),
+                                 .reason = (enum chela_reason)run->m.reason,
                                  .text = ch_str(ch_buf_sv(&run->text)),
                                  .error = ch_str(ch_sv_str(run->error)),
                                  .turns = run->m.turns + run->m.below.turns,
@@ -142,7 +149,7 @@ static struct chela_event end_event(chela_run *run) {
                                  .usage = ch_public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
-    ch_said_tell(run, &ev);
+    ch_reply_directives_tell(run, &ev);
     return ev;
 }
 
@@ -170,11 +177,11 @@ static void on_deadline(struct ch_timer *t) {
     chela_run *run = CH_CONTAINER(t, struct ch_control, deadline)->run;
     snprintf(run->error, sizeof(run->error), "the run took longer than %lld s",
              (long long)run->session->agent->timeout_ms / 1000);
-    ch_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
+    ch_driver_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
 }
 
 void ch_run_extend(chela_run *run, int64_t ms) {
-    for (; run && ms > 0; run = ch_run_above(run)) {
+    for (; run && ms > 0; run = ch_parent_of(run)) {
         int64_t left = run->control->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
         if (ch_timer_armed(&run->control->deadline))
             ch_timer_start(run->loop, &run->control->deadline, CH_MAX(left + ms, 0), on_deadline);
@@ -219,12 +226,12 @@ static void come_to_rest(chela_run *run) {
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */
-static void store_end(chela_run *run, enum ch_past_status status) {
+static void store_end(chela_run *run, enum ch_replay_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
-    run->control->end_seq = traceless ? 0 : ch_keep_end(run, status);
+    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status);
     run->m.seq--;
     if (!run->control->end_seq)
         come_to_rest(run);
@@ -239,7 +246,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
             run->session->owner->take_back(run, q);
             continue;
         }
-        ch_keep_delivered(run, ch_queue_seq(q), true);
+        ch_run_journal_delivered(run, ch_queue_seq(q), true);
         ch_msg_free(ch_queue_pop(q));
         dropped++;
     }
@@ -264,21 +271,21 @@ static bool drop_if_asked(chela_run *run) {
         !ch_sv_is(answer, words) || !is_alone(run))
         return false;
     ch_transcript_cut(&run->session->transcript, run->control->began);
-    ch_fill_rewritten(run->session);
-    ch_keep_dropped(run);
+    ch_context_budget_rewritten(run->session);
+    ch_run_journal_dropped(run);
     run->reply = NULL;
     return true;
 }
 
-static void finish(chela_run *run) {
+static void driver_finish(chela_run *run) {
     if (run->m.warn_empty)
-        ch_warn(run, "the model gave no answer");
+        ch_emit_warning(run, "the model gave no answer");
     if (run->dead)
         return;
     size_t unread = empty_queue(run, &run->steering) + empty_queue(run, &run->follow_ups);
     if (unread)
-        ch_warn(run, "%zu queued message%s not delivered: the run ended first", unread,
-                unread == 1 ? " was" : "s were");
+        ch_emit_warning(run, "%zu queued message%s not delivered: the run ended first", unread,
+                        unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
     struct chela_event end = end_event(run);
@@ -288,11 +295,11 @@ static void finish(chela_run *run) {
     bool dropped = drop_if_asked(run);
     if (mail && !ch_run_origin_input(run) && !dropped)
         ch_outbox_answer(run, run->m.turns, &end);
-    store_end(run, CH_PAST_IDLE);
+    store_end(run, CH_REPLAY_IDLE);
 }
 
 static void pause_run(chela_run *run) {
-    store_end(run, CH_PAST_PAUSED);
+    store_end(run, CH_REPLAY_PAUSED);
 }
 
 static void on_retry(struct ch_timer *t) {
@@ -312,26 +319,26 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
 
 static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
     const char *key;
-    return ch_target_cooling(t, &runtime(run)->cooldowns, ch_mono_ms(ch_loop_clock(run->loop)),
-                             &key);
+    return ch_target_cooling(t, &runtime(run)->providers.cooldowns,
+                             ch_mono_ms(ch_loop_clock(run->loop)), &key);
 }
 
 static uint32_t cooling_models(const chela_run *run) {
     const chela_agent *a = run->session->agent;
     uint32_t mask = 0;
-    for (size_t i = 0; runtime(run)->cooldowns.n && i < a->ntargets; i++)
+    for (size_t i = 0; runtime(run)->providers.cooldowns.n && i < a->ntargets; i++)
         mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
     return mask;
 }
 
 static void note_outcome(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->target;
-    struct ch_cooldowns *c = &runtime(run)->cooldowns;
+    struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
     if (!t)
         return;
     if (in->kind == CH_IN_FAILED)
-        ch_course_failed(ch_record_course(run), run->m.turns, ch_sv_str(t->spec),
-                         ch_error_class_name(in->cls), ch_sv_str(run->error));
+        ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
+                               ch_error_class_name(in->cls), ch_sv_str(run->error));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
     if (in->kind == CH_IN_REPLY)
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
@@ -340,9 +347,9 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
                            ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
-static void give_up(chela_run *run, enum ch_error_class cls) {
+static void driver_give_up(chela_run *run, enum ch_error_class cls) {
     struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
-    ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
+    ch_cooldown_gave_up(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(run->target->model), cls,
                         ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
@@ -351,7 +358,7 @@ static bool has_free_key(const chela_run *run) {
     for (size_t i = 0; i < t->nkeys; i++) {
         struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
         if (t->keys[i] != ch_think_key(run) &&
-            ch_cooldown_of(&runtime(run)->cooldowns, &ep, ch_sv_str(t->model),
+            ch_cooldown_of(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(t->model),
                            ch_mono_ms(ch_loop_clock(run->loop)))
                     .ms == 0)
             return true;
@@ -367,13 +374,13 @@ static bool change_key(chela_run *run, const struct ch_input *in) {
     if (in->kind != CH_IN_FAILED || !of_key || !run->target || in->output_shown ||
         !has_free_key(run))
         return false;
-    give_up(run, in->cls);
+    driver_give_up(run, in->cls);
     return true;
 }
 
 static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
     if (in->kind == CH_IN_FAILED && run->target && (todo == CH_DO_FINISH || run->m.fell_back))
-        give_up(run, in->cls);
+        driver_give_up(run, in->cls);
 }
 
 static void describe_cooling(const struct ch_target *t, const struct ch_cooling *c,
@@ -455,7 +462,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
             ch_act(run); /* it was paused in another process */
         return;
     case CH_DO_FINISH:
-        finish(run);
+        driver_finish(run);
         return;
     }
 }
@@ -479,35 +486,36 @@ static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
            !(in->kind == CH_IN_REPLY && in->calls);
 }
 
-void ch_drive(chela_run *run, const struct ch_input *given) {
+void ch_driver_step(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
     struct ch_input input = *given, *in = &input;
     if (is_overtaken(run, in)) {
-        ch_stop(run);
+        ch_driver_stop(run);
         return;
     }
-    if (in->kind == CH_IN_TAKEN_OVER && !ch_taken_over(run))
+    if (in->kind == CH_IN_TAKEN_OVER && !ch_takeover_apply(run))
         return;
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
-    ch_child_bound(run);
+    if (ch_parent_of(run))
+        ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
             mail_so_far(run, turn);
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_LATER);
     }
     if (turn_is_over(todo, in) && !ch_think_close(run))
         return;
     if (!emit_states(run, from))
         return;
-    if (ch_stops(run) && todo != CH_DO_FINISH) {
-        ch_stop(run);
+    if (ch_run_stops(run) && todo != CH_DO_FINISH) {
+        ch_driver_stop(run);
         return;
     }
     perform(run, todo, in);
@@ -532,20 +540,24 @@ static bool has_open_calls(chela_run *run) {
     return false;
 }
 
-void ch_stop(chela_run *run) {
-    if (!ch_stops(run))
+void ch_driver_stop(chela_run *run) {
+    if (!ch_run_stops(run))
         return;
-    ch_interrupt(run, run->stop,
-                 run->stop == CH_IN_TAKEN_OVER ? CH_TAKEN_OVER : "stopped by a hook");
+    ch_driver_interrupt(run, run->stop,
+                        run->stop == CH_IN_TAKEN_OVER ? CH_TAKEOVER_RESULT : "stopped by a hook");
 }
 
-void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
+void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
-    run->stop = CH_IN_INPUT;
-    run->control->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    if (ch_run_parent_paused(run)) { /* takes effect when the parent is resumed */
+        run->stop = kind;
+        return;
+    }
+    run->stop = CH_IN_INPUT;
+    run->control->end_seq = 0; /* a pause that was not told yet is none */
     run->control->admit_seq = 0; /* one that had not begun never will */
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
@@ -559,32 +571,32 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (has_open_calls(run))
         ch_act(run);
     if (!run->batch) {
-        ch_think_stopped(run, "cancelled");
-        ch_drive(run, &(struct ch_input){.kind = kind});
+        ch_think_stopped(run, CHELA_STOP_CANCELLED);
+        ch_driver_step(run, &(struct ch_input){.kind = kind});
         return;
     }
     run->control->interrupt = kind; /* act.c goes on once every call has its result */
     ch_batch_cancel(run->batch, why ? why : "the run was cancelled");
 }
 
-void ch_break(chela_run *run, const struct chela_error *err) {
+void ch_driver_break(chela_run *run, const struct chela_error *err) {
     snprintf(run->error, sizeof(run->error), "%s", err->message);
-    ch_interrupt(run, CH_IN_BROKEN, err->message);
+    ch_driver_interrupt(run, CH_IN_BROKEN, err->message);
 }
 
 /* Cancelling is the one thing other threads may do: the first call posts the
  * run to its loop, with a reference. */
-static void on_cancel(struct ch_post *post) {
+static void driver_on_cancel(struct ch_post *post) {
     chela_run *run = CH_CONTAINER(post, struct ch_control, cancel)->run;
-    ch_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
+    ch_driver_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
     ch_run_unref(run);
 }
 
 void chela_cancel(chela_run *run, const char *reason) {
     if (!run || atomic_exchange(&run->control->cancelled, true))
         return;
-    run->control->cancel_reason = reason ? ch_strdup(reason) : NULL;
-    run->control->cancel.fn = on_cancel;
+    run->control->cancel_reason = ch_strdup(reason);
+    run->control->cancel.fn = driver_on_cancel;
     ch_run_ref(run);
     ch_loop_post(run->loop, &run->control->cancel);
 }
@@ -594,15 +606,15 @@ void chela_cancel(chela_run *run, const char *reason) {
 static void leave_run(chela_run *run) {
     if (run->over || run->dead || ch_run_over(&run->m))
         return; /* an end that is being stored is told soon */
-    if (!ch_kept(run)) {
-        ch_interrupt(run, CH_IN_CANCEL, "interrupted");
+    if (!ch_run_journal_of(run)) {
+        ch_driver_interrupt(run, CH_IN_CANCEL, "interrupted");
         return;
     }
     ch_task_cancel(run->loop, &run->control->begin);
     run->control->admit_seq = run->control->end_seq = 0;
     if (!run->control->begun && !emit_start(run))
         return;
-    ch_keep_leave(run->session);
+    ch_run_journal_leave(run->session);
     drop_work(run);
     run->m.reason = CH_REASON_INTERRUPTED;
     deactivate(run);
@@ -625,8 +637,8 @@ void chela_run_leave(chela_run *run) {
 
 /* --- life */
 
-static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
-                 struct chela_error *err) {
+static int driver_bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
+                        struct chela_error *err) {
     run->permit.ask_means = a->ask_means;
     if (o->approve && ch_consent_read(o->approve, &run->permit.ask_means, err) < 0)
         return CHELA_EINVAL;
@@ -648,17 +660,17 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
 int ch_run_rebind(chela_run *run, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    ch_behalf_apply(ch_run_origin_behalf(run), &o);
+    ch_principal_apply(ch_run_origin_principal(run), &o);
     ch_policy_release(&run->permit.policy);
     ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
-    ch_bounds_apply(&run->session->bounds, &run->m.limits);
+    ch_run_limits_bound(&run->m.limits, &run->session->bounds);
     run->m.model = 0;
     run->target = NULL;
     run->did &= ~(unsigned)(CH_RUN_SELECTED | CH_RUN_LOOKED);
-    int rc = bound(run, a, &o, err);
-    if (ch_run_above(run))
-        ch_child_bind(ch_run_above(run), run);
+    int rc = driver_bound(run, a, &o, err);
+    if (ch_parent_of(run))
+        ch_parent_bind(ch_parent_of(run), run);
     ch_features_free(run);
     return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
@@ -666,13 +678,13 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
 /* A run and its parts are one piece of memory. */
 static chela_run *alloc_run(void) {
     chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
-                              PART(ch_run_origin_size) + PART(ch_record_size) +
+                              PART(ch_run_origin_size) + PART(ch_run_journal_size) +
                               PART(ch_turn_size) + PART(ch_acting_size));
     char *at = (char *)run + PART(sizeof(*run));
     run->control = (void *)at;
     run->origin = (void *)(at += PART(sizeof(struct ch_control)));
     run->record = (void *)(at += PART(ch_run_origin_size));
-    run->turn = (void *)(at += PART(ch_record_size));
+    run->turn = (void *)(at += PART(ch_run_journal_size));
     run->acting = (void *)(at + PART(ch_turn_size));
     run->control->run = run;
     return run;
@@ -696,13 +708,12 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
-    ch_bounds_apply(&s->bounds, &run->m.limits);
-    ch_act_init(run, &s->agent->loop_guard);
+    ch_run_limits_bound(&run->m.limits, &s->bounds);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
     ch_run_origin_init(run, opts);
-    int rc = bound(run, s->agent, opts, err);
+    int rc = driver_bound(run, s->agent, opts, err);
     if (rc == 0)
         rc = ch_features_open(run, opts, state, err);
     if (rc < 0)
@@ -712,28 +723,32 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     return rc;
 }
 
-static void begin(struct ch_task *task) {
+static void driver_begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
     bool resumed = run->m.state == CH_RUN_WAITING;
+    if (ch_run_parent_paused(run)) { /* the parent paused after this run was taken over */
+        deactivate(run);
+        return;
+    }
     if (!emit_start(run))
         return;
-    if (ch_stops(run))
-        ch_stop(run);
+    if (ch_run_stops(run))
+        ch_driver_stop(run);
     else if (run->past)
         run->control->take_up(run);
     else
-        ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
-                                         .compact = ch_run_origin_compacts(run)});
+        ch_driver_step(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
+                                               .compact = ch_run_origin_compacts(run)});
 }
 
 static void begin_soon(chela_run *run) {
-    run->control->begin.fn = begin;
+    run->control->begin.fn = driver_begin;
     ch_task_defer(run->loop, &run->control->begin);
 }
 
 static void fail_soon(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, struct ch_control, begin)->run;
-    ch_run_lost(run, &run->session->keep->err);
+    ch_run_lost(run, &run->session->journal->err);
 }
 
 void ch_run_begin(chela_run *run) {
@@ -744,24 +759,24 @@ void ch_run_begin(chela_run *run) {
 
 /* What a run begins with is stored before anything comes of it. */
 void ch_run_admit(chela_run *run) {
-    const struct ch_keep *k = run->session->keep;
-    if (k && k->state == CH_KEEP_OPENING)
+    const struct ch_run_journal *k = run->session->journal;
+    if (k && k->state == CH_RUN_JOURNAL_OPENING)
         return;
-    if (k && k->state == CH_KEEP_FAILED) {
+    if (k && k->state == CH_RUN_JOURNAL_FAILED) {
         run->control->begin.fn = fail_soon;
         ch_task_defer(run->loop, &run->control->begin);
         return;
     }
     if (ch_run_origin_input(run)) {
         const struct ch_msg *input = ch_run_origin_input(run);
-        ch_course_aim(ch_record_course(run), input);
+        ch_run_counters_goal(ch_run_journal_counters(run), input);
         run->control->began = run->session->transcript.n;
-        const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
-        run->control->admit_seq = ch_keep_inbound(run, input, prompt);
+        const char *prompt = ch_run_journal_of(run) ? ch_run_prompt(run) : NULL;
+        run->control->admit_seq = ch_run_journal_inbound(run, input, prompt);
         if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
     } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
-        run->control->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+        run->control->admit_seq = ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->control->admit_seq)
         begin_soon(run);
@@ -794,7 +809,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
         come_to_rest(run);
         return;
     }
-    ch_interrupt(run, CH_IN_LOST, err->message);
+    ch_driver_interrupt(run, CH_IN_LOST, err->message);
 }
 
 /* Stop everything at once; called from anywhere, also from our own callbacks,
@@ -842,15 +857,16 @@ void ch_run_unref(chela_run *run) {
     ch_run_origin_release(run);
     ch_act_drop(run);
     ch_buf_release(&run->text);
-    ch_record_release(run);
-    ch_said_release(run);
+    ch_run_journal_release(run);
+    ch_reply_directives_release(run);
     ch_features_free(run);
     ch_think_release(run);
     ch_policy_release(&run->permit.policy);
     ch_free(run->permit.bounds);
     ch_free(run->control->cancel_reason);
     ch_free(run->last_words);
-    ch_recall_free(run);
+    if (run->recall)
+        ch_recall_free(run);
     ch_free(run);
 }
 

@@ -1,7 +1,7 @@
 /* driver.h -- the run as it happens: performs what the machine decides.
  *
  * driver.c holds the middle: begin, step, interruption, end. think.c makes model calls,
- * act.c runs tool calls; each reports back through ch_drive(). Nothing here decides what
+ * act.c runs tool calls; each reports back through ch_driver_step(). Nothing here decides what
  * comes next. */
 #ifndef CH_AGENT_DRIVER_H
 #define CH_AGENT_DRIVER_H
@@ -21,6 +21,9 @@ bool ch_run_begun(const chela_run *run); /* RUN_START was sent in this process *
 /* An interruption that waits for the calls to end; CH_IN_INPUT: none. They have ended. */
 enum ch_in ch_run_interruption(const chela_run *run);
 void ch_run_interrupted(chela_run *run);
+/* The run's parent has paused or is about to. No event of the run may be told until the
+ * parent is resumed, so an interruption of the run waits until then. */
+bool ch_run_parent_paused(const chela_run *run);
 void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */
@@ -32,14 +35,14 @@ void ch_run_retire(chela_run *run); /* it has ended, and its session has another
 void ch_run_part(chela_run *run);
 chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
-void ch_drive(chela_run *run, const struct ch_input *in);
+void ch_driver_step(chela_run *run, const struct ch_input *in);
 /* End the run from outside, at any step. Calls that are under way are cancelled first:
  * the transcript has a result for every call. Not inside a callback of the host's:
  * what its hooks and its calls ask for is run->stop. */
-void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
-void ch_stop(chela_run *run); /* what run->stop asks for: ch_interrupt */
+void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why);
+void ch_driver_stop(chela_run *run); /* what run->stop asks for: ch_driver_interrupt */
 /* The runtime itself failed: end the run with err's message. */
-void ch_break(chela_run *run, const struct chela_error *err);
+void ch_driver_break(chela_run *run, const struct chela_error *err);
 /* The fingerprint of what its model is told. */
 const char *ch_run_prompt(chela_run *run);
 /* The run's time does not pass while a person thinks: give back what it took. */

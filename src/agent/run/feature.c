@@ -28,7 +28,7 @@ struct ch_run_features {
 
 /* --- of agents ------------------------------------------------------------------------ */
 
-static struct agent_slot *find_slot(const chela_agent *a, const struct ch_feature *f) {
+static struct agent_slot *feature_find_slot(const chela_agent *a, const struct ch_feature *f) {
     for (size_t i = 0; a->features && i < a->features->n; i++)
         if (a->features->slots[i].f == f)
             return &a->features->slots[i];
@@ -42,9 +42,9 @@ static void add_slot(chela_agent *a, struct agent_slot slot) {
     a->features->n = n + 1;
 }
 
-static int configure(chela_agent *a, const struct ch_feature *f,
-                     const struct ch_agent_opts *opts, const struct ch_json *state,
-                     struct chela_error *err) {
+static int feature_configure(chela_agent *a, const struct ch_feature *f,
+                             const struct ch_agent_opts *opts, const struct ch_json *state,
+                             struct chela_error *err) {
     struct agent_slot slot = {.f = f, .idle = !opts, .owned = true};
     int rc = f->configure ? f->configure(a, opts, state, &slot.data, err) : 0;
     if (rc == 0)
@@ -54,11 +54,11 @@ static int configure(chela_agent *a, const struct ch_feature *f,
 
 int ch_feature_attach(chela_agent *a, const struct ch_feature *f,
                       const struct ch_agent_opts *opts, struct chela_error *err) {
-    return configure(a, f, opts, NULL, err);
+    return feature_configure(a, f, opts, NULL, err);
 }
 
 bool ch_feature_attached(const chela_agent *a, const struct ch_feature *f) {
-    return find_slot(a, f) != NULL;
+    return feature_find_slot(a, f) != NULL;
 }
 
 void ch_feature_put(chela_agent *a, const struct ch_feature *f, void *data) {
@@ -66,7 +66,7 @@ void ch_feature_put(chela_agent *a, const struct ch_feature *f, void *data) {
 }
 
 void *ch_feature_of(const chela_agent *a, const struct ch_feature *f) {
-    const struct agent_slot *s = find_slot(a, f);
+    const struct agent_slot *s = feature_find_slot(a, f);
     return s ? s->data : NULL;
 }
 
@@ -77,7 +77,7 @@ static void remove_slot(chela_agent *a, size_t i) {
 }
 
 void ch_feature_detach(chela_agent *a, const struct ch_feature *f) {
-    const struct agent_slot *s = find_slot(a, f);
+    const struct agent_slot *s = feature_find_slot(a, f);
     if (s)
         remove_slot(a, (size_t)(s - a->features->slots));
 }
@@ -124,8 +124,9 @@ static bool is_fixed(const chela_agent *a) {
 int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela_error *err) {
     struct ch_sv mode = ch_json_get_str(state, "mode");
     for (const struct ch_feature *const *f = a->rt->features; mode.n && !is_fixed(a) && *f; f++)
-        if ((*f)->is_mode && !(*f)->is_fixed && ch_sv_is(mode, (*f)->name) && !find_slot(a, *f))
-            return configure(a, *f, NULL, state, err);
+        if ((*f)->is_mode && !(*f)->is_fixed && ch_sv_is(mode, (*f)->name) &&
+            !feature_find_slot(a, *f))
+            return feature_configure(a, *f, NULL, state, err);
     return 0;
 }
 
@@ -133,7 +134,7 @@ int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela
 
 void ch_features_load(chela_session *s, const struct ch_json *state) {
     for (const struct ch_feature *const *f = s->agent->rt->features; *f; f++)
-        if ((*f)->load)
+        if ((*f)->load && ch_json_get(state, (*f)->loads))
             (*f)->load(s, state);
 }
 
@@ -148,7 +149,7 @@ static bool is_mode(const chela_agent *a, struct ch_sv name) {
 }
 
 /* A run goes on in the mode that it began in. */
-static bool has(const chela_agent *a, const struct agent_slot *slot, struct ch_sv mode) {
+static bool feature_has(const chela_agent *a, const struct agent_slot *slot, struct ch_sv mode) {
     if (slot->f->is_mode && mode.n && !is_fixed(a) && is_mode(a, mode))
         return ch_sv_is(mode, slot->f->name);
     return !slot->idle;
@@ -165,7 +166,7 @@ int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
         ch_alloc(sizeof(*l) + a->features->n * sizeof(l->slots[0]));
     run->features = l;
     for (size_t i = 0; rc == 0 && i < a->features->n; i++) {
-        if (!has(a, &a->features->slots[i], mode))
+        if (!feature_has(a, &a->features->slots[i], mode))
             continue;
         struct run_slot *s = &l->slots[l->n++];
         s->f = a->features->slots[i].f;

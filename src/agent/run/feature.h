@@ -45,8 +45,10 @@ struct ch_feature {
      * are derived from this one; the others are, with their data. */
     void (*release_agent)(chela_agent *a, void *data);
 
-    /* A session's journal was read, before any run: may move the session to another
-     * agent. Called whether or not the session's agent has the feature. */
+    /* A session's journal was read, before any run, and its last STATE record has the
+     * member `loads`. May move the session to another agent. Called whether or not the
+     * session's agent has the feature. */
+    const char *loads;
     void (*load)(chela_session *s, const struct ch_json *state);
     /* A STATE record is written: add members of the feature's own. */
     void (*save)(const chela_run *run, struct ch_jw *w);

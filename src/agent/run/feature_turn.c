@@ -13,8 +13,8 @@
 #include "agent/run/think.h"
 
 void ch_feature_turn_next(chela_run *run) {
-    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_ROLE});
+    ch_think_stopped(run, CHELA_STOP_STOP);
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_ROLE});
 }
 
 void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n) {
@@ -22,25 +22,25 @@ void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t 
                          .msg = ch_msg_new(CH_MSG_ASSISTANT, calls, n, NULL, CH_SV(""),
                                            ch_run_now(run))};
     run->target = run->session->agent->targets[run->m.model];
-    ch_session_selection(run->session);
+    ch_tool_choice_selection(run->session);
     ch_act_written(run, true);
     ch_think_reply(run, &r);
 }
 
 void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reason) {
     if (ch_think_say(run, text, false))
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+        ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
 void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
-    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+    ch_think_stopped(run, CHELA_STOP_STOP);
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {
     snprintf(run->error, sizeof(run->error), "%s", why);
-    ch_think_stopped(run, "error");
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+    ch_think_stopped(run, CHELA_STOP_ERROR);
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
 void ch_feature_turn_charge(chela_run *run, const struct chela_usage *u) {

@@ -29,7 +29,7 @@ static double tighter_cost(double own, double told, double above, double used_ab
     return own < 0 ? most : CH_MIN(own, most);
 }
 
-void ch_child_bind(const chela_run *above, chela_run *run) {
+void ch_parent_bind(const chela_run *above, chela_run *run) {
     run->permit.ask_means = CH_MAX(run->permit.ask_means, above->permit.ask_means);
     run->permit.forgets |= above->permit.forgets;
 }
@@ -38,13 +38,13 @@ static int64_t tokens(const struct ch_usage *u) {
     return u->input + u->output;
 }
 
-void ch_child_bound(chela_run *run) {
-    chela_run *above = ch_run_above(run);
+void ch_parent_bound(chela_run *run) {
+    chela_run *above = ch_parent_of(run);
     const struct ch_run_limits *own = &run->session->agent->limits;
     struct ch_run *m = &run->m;
     if (!above)
         return;
-    ch_child_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
+    ch_parent_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
     const struct ch_run *up = &above->m;
     const struct ch_spent *told = &run->session->child->spent;
     m->limits.token_budget = tighter(own->token_budget, tokens(&told->usage),
@@ -58,7 +58,7 @@ void ch_child_bound(chela_run *run) {
                                        (int64_t)up->tool_calls + up->below.tool_calls);
 }
 
-static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
+static void parent_add_usage(struct ch_usage *to, const struct ch_usage *u) {
     to->input += u->input;
     to->output += u->output;
     to->cache_read += u->cache_read;
@@ -67,7 +67,7 @@ static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
 }
 
 static void add_spent(struct ch_spent *to, const struct ch_spent *s) {
-    add_usage(&to->usage, &s->usage);
+    parent_add_usage(&to->usage, &s->usage);
     to->cost += CH_MAX(s->cost, 0);
     to->turns += s->turns;
     to->tool_calls += s->tool_calls;
@@ -79,14 +79,14 @@ static void charge(chela_run *run, const struct ch_spent *s) {
     run->m.below.tool_calls += s->tool_calls;
 }
 
-void ch_child_charge(struct ch_child *c, const struct ch_spent *s) {
+void ch_parent_charge(struct ch_child_run *c, const struct ch_spent *s) {
     for (; c && c->run; c = c->run->session->child) {
         charge(c->run, s);
         add_spent(&c->spent, s);
     }
 }
 
-bool ch_child_used(const struct chela_event *ev, struct ch_spent *out) {
+bool ch_parent_used(const struct chela_event *ev, struct ch_spent *out) {
     const struct chela_usage *u = &ev->turn.usage;
     *out = (struct ch_spent){0};
     if (ev->type == CHELA_EV_TOOL_RESULT)
@@ -102,46 +102,45 @@ bool ch_child_used(const struct chela_event *ev, struct ch_spent *out) {
     return out->turns || out->tool_calls;
 }
 
-void ch_children_ended(chela_run *run) {
+void ch_parent_child_ended(chela_run *run) {
     run->nchildren++;
 }
 
-struct ch_spent ch_children_spent(const chela_run *run) {
+struct ch_spent ch_parent_spent_below(const chela_run *run) {
     struct ch_spent all = {0};
     for (CH_LIST_EACH(k, &run->children))
-        add_spent(&all, &CH_CONTAINER(k, struct ch_child, link)->spent);
+        add_spent(&all, &CH_CONTAINER(k, struct ch_child_run, link)->spent);
     return all;
 }
 
 /* --- progress ---------------------------------------------------------------------- */
 
-void ch_child_moved_on(chela_run *run) {
-    ch_record_recovered(run, 0);
-    while ((run = ch_run_above(run))) {
-        if (!ch_record_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
+void ch_parent_moved_on(chela_run *run) {
+    for (; run; run = ch_parent_of(run)) {
+        if (!ch_run_journal_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
-        ch_record_recovered(run, 0);
-        ch_keep_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
+        ch_run_journal_recovered(run, 0);
+        ch_run_journal_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
     }
 }
 
 /* --- events ------------------------------------------------------------------------ */
 
-void ch_child_tell(chela_run *run, const struct chela_event *ev) {
+void ch_parent_tell(chela_run *run, const struct chela_event *ev) {
     if (!run->dead && run->on_event)
         run->on_event(ev, run->user);
 }
 
 /* --- questions ---------------------------------------------------------------------- */
 
-static size_t index_of(const struct ch_child *c) {
+static size_t index_of(const struct ch_child_run *c) {
     return ch_msg_call_index(c->run->reply, c->call->block);
 }
 
 /* Somebody decided before the run above went on. */
 static bool recall_decision(const chela_run *above, struct chela_approval *a) {
-    const struct ch_past_below *b =
-        above->past ? ch_past_asked(above->past, ch_unstr(a->approval_id)) : NULL;
+    const struct ch_replay_below *b =
+        above->past ? ch_journal_replay_asked(above->past, ch_unstr(a->approval_id)) : NULL;
     if (!b || b->decision == CHELA_UNDECIDED)
         return false;
     a->decision = b->decision;
@@ -151,22 +150,22 @@ static bool recall_decision(const chela_run *above, struct chela_approval *a) {
 
 static void settle_above(const chela_run *run, const struct chela_approval *a) {
     CH_AUTOFREE char *id = ch_strndup(a->approval_id.p, a->approval_id.n);
-    for (const chela_run *r = ch_run_above(run); r; r = ch_run_above(r))
-        ch_keep_answered(r->session, id, a->decision, a->reason);
+    for (const chela_run *r = ch_parent_of(run); r; r = ch_parent_of(r))
+        ch_run_journal_answered(r->session, id, a->decision, a->reason);
 }
 
 /* A step of a plan has the hooks of its plan's agent: they were asked. */
-static bool hooks_asked(const struct ch_child *c) {
+static bool hooks_asked(const struct ch_child_run *c) {
     return c->session->agent->base == c->run->session->agent;
 }
 
-chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
-                        const unsigned char digest[CH_SHA256_SIZE]) {
-    for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
+chela_run *ch_parent_ask(chela_run *run, struct chela_approval *a,
+                         const unsigned char digest[CH_SHA256_SIZE]) {
+    for (struct ch_child_run *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
         if (above->dead || recall_decision(above, a))
             return NULL;
-        ch_keep_asked_below(above, index_of(c), c->session->key, a, digest);
+        ch_run_journal_asked_below(above, index_of(c), c->session->key, a, digest);
         if (!ch_emit_approval(above, a))
             return NULL;
         if (!hooks_asked(c) && !ch_hook_approve(above, a))
@@ -179,15 +178,16 @@ chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
     return NULL;
 }
 
-void ch_child_left(chela_run *run, const struct ch_block *call) {
-    for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
+void ch_parent_left(chela_run *run, const struct ch_block *call) {
+    for (struct ch_child_run *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
-        const struct ch_past_below *b = above->past ? ch_past_left(above->past, call->id) : NULL;
+        const struct ch_replay_below *b =
+            above->past ? ch_journal_replay_left(above->past, call->id) : NULL;
         if (b && b->answer) {
             ch_batch_answer(run->batch, call->id, ch_sv_str(b->answer), b->is_error, NULL);
             return;
         }
-        ch_keep_left_below(above, index_of(c), c->session->key, call);
+        ch_run_journal_left_below(above, index_of(c), c->session->key, call);
         ch_emit_call(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
         if (above->dead)
             return;
@@ -198,10 +198,12 @@ void ch_child_left(chela_run *run, const struct ch_block *call) {
 
 struct ch_batch_waits ch_run_waits(const chela_run *run) {
     struct ch_batch_waits all = {0};
+    if (ch_run_stops(run)) /* an interrupted run ends without answers */
+        return all;
     if (run->batch)
         all = ch_batch_waits(run->batch);
     for (CH_LIST_EACH(k, &run->children)) {
-        const struct ch_child *c = CH_CONTAINER(k, struct ch_child, link);
+        const struct ch_child_run *c = CH_CONTAINER(k, struct ch_child_run, link);
         if (!c->session->run)
             continue;
         struct ch_batch_waits w = ch_run_waits(c->session->run);

@@ -10,14 +10,14 @@
 #define CH_AGENT_PARENT_H
 #include "agent/handle/run.h"
 
-struct ch_child;
+struct ch_child_run;
 
 struct ch_child_kind { /* static */
     bool level; /* an agent that was called: a level of delegation, and told of as such */
-    void (*write_task)(const struct ch_child *c, struct ch_buf *out); /* what it is to do */
+    void (*write_task)(const struct ch_child_run *c, struct ch_buf *out); /* what it is to do */
 };
 
-struct ch_child {
+struct ch_child_run {
     struct ch_link link;    /* in its caller's children */
     const struct ch_child_kind *kind;
     chela_run *run;         /* the caller; a reference; NULL once the child is closed */
@@ -27,42 +27,42 @@ struct ch_child {
 };
 
 /* Who called the run; NULL: nobody. */
-static inline chela_run *ch_run_above(const chela_run *run) {
+static inline chela_run *ch_parent_of(const chela_run *run) {
     return run->session->child ? run->session->child->run : NULL;
 }
 /* The conversation that people see. */
-static inline chela_session *ch_run_root(const chela_run *run) {
-    while (ch_run_above(run))
-        run = ch_run_above(run);
+static inline chela_session *ch_parent_root(const chela_run *run) {
+    while (ch_parent_of(run))
+        run = ch_parent_of(run);
     return run->session;
 }
 
 /* Nobody who is bound above is less bound below. */
-void ch_child_bind(const chela_run *above, chela_run *run);
+void ch_parent_bind(const chela_run *above, chela_run *run);
 
 /* Before a step: no more than what is left above. */
-void ch_child_bound(chela_run *run);
-void ch_children_ended(chela_run *run); /* one more agent that the run called */
+void ch_parent_bound(chela_run *run);
+void ch_parent_child_ended(chela_run *run); /* one more agent that the run called */
 /* What live children used is not the run's yet, as far as the journal goes: they
  * bring it along when they are found again. */
-struct ch_spent ch_children_spent(const chela_run *run);
+struct ch_spent ch_parent_spent_below(const chela_run *run);
 
-/* The model answered the run, which is progress of all above: whatever is cut off from
- * here on is cut off at another point (recover.c). */
-void ch_child_moved_on(chela_run *run);
+/* A model answered a run below `run`. That is progress of `run` and of all above it, so
+ * their counts of recoveries (recover.c) begin anew. */
+void ch_parent_moved_on(chela_run *run);
 
 /* An event from below is told to whoever hears those of `run`. */
-void ch_child_tell(chela_run *run, const struct chela_event *ev);
+void ch_parent_tell(chela_run *run, const struct chela_event *ev);
 /* What an event says was used; false: nothing. */
-bool ch_child_used(const struct chela_event *ev, struct ch_spent *out);
+bool ch_parent_used(const struct chela_event *ev, struct ch_spent *out);
 /* The child used it: it counts for all above. */
-void ch_child_charge(struct ch_child *c, const struct ch_spent *s);
+void ch_parent_charge(struct ch_child_run *c, const struct ch_spent *s);
 
 /* The call of a run waits: everybody above is told, and may answer at once. Returns the
  * run above that a hook stops; NULL: none. */
-chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
-                        const unsigned char digest[CH_SHA256_SIZE]);
-void ch_child_left(chela_run *run, const struct ch_block *call);
+chela_run *ch_parent_ask(chela_run *run, struct chela_approval *a,
+                         const unsigned char digest[CH_SHA256_SIZE]);
+void ch_parent_left(chela_run *run, const struct ch_block *call);
 
 /* What the run and those below it wait for. */
 struct ch_batch_waits ch_run_waits(const chela_run *run);

@@ -38,7 +38,7 @@
 
 static void refill(chela_run *run) {
     for (CH_LIST_EACH(k, &run->past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
         if (n->alone || !n->msg->nblocks) /* the former waits in the session, input_queue.c */
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
@@ -47,7 +47,7 @@ static void refill(chela_run *run) {
         n->msg = NULL;
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
-        ch_queue_about(q, &n->about);
+        ch_queue_set_origin(q, &n->origin);
     }
 }
 
@@ -66,11 +66,11 @@ static void recall_deliveries(chela_run *run) {
 }
 
 static void set_machine(chela_run *run) {
-    const struct ch_past *p = run->past;
-    bool waits = p->status == CH_PAST_PAUSED && p->reply; /* an import may lie */
+    const struct ch_journal_replay *p = run->past;
+    bool waits = p->status == CH_REPLAY_PAUSED && p->reply; /* an import may lie */
 
     ch_run_restore(&run->m, &p->m, waits, p->reply || p->results);
-    if (p->status == CH_PAST_RUNNING)
+    if (p->status == CH_REPLAY_RUNNING)
         run->m.seq += CH_LIMIT_UNSTORED; /* past all that may have been told by then */
 }
 
@@ -116,9 +116,9 @@ static void resume_with_results(chela_run *run) {
     count_results(t->msgs[last], &in);
     if (last > 0)
         tell_settled(run, t->msgs[last - 1], t->msgs[last]);
-    ch_past_free(CH_TAKE(run->past));
+    ch_journal_replay_free(CH_TAKE(run->past));
     if (ch_features_results(run, &in))
-        ch_drive(run, &in);
+        ch_driver_step(run, &in);
 }
 
 static bool ends_with_reply(const struct ch_transcript *t) {
@@ -129,24 +129,24 @@ static void take_up(chela_run *run) {
     run->reply = run->past->reply;
     run->target = run->session->agent->targets[run->m.model];
     if (run->m.state == CH_RUN_WAITING && run->reply) {
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
+        ch_driver_step(run, &(struct ch_input){.kind = CH_IN_RESUMED});
     } else if (run->reply) {
         ch_act(run);
     } else if (run->past->results) {
         resume_with_results(run);
     } else {
-        ch_past_free(CH_TAKE(run->past));
+        ch_journal_replay_free(CH_TAKE(run->past));
         ch_think_follow_up(run, ends_with_reply(&run->session->transcript));
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+        ch_driver_step(run, &(struct ch_input){.kind = CH_IN_INPUT});
     }
 }
 
 /* --- making it ---------------------------------------------------------------------- */
 
 static int park(chela_session *s, chela_run *run, struct chela_error *err) {
-    ch_keep_state(run, CH_PAST_PARKED, CH_SYNC_COMMIT);
-    run->past->status = CH_PAST_PARKED;
-    s->keep->past = CH_TAKE(run->past);
+    ch_run_journal_state(run, CH_REPLAY_PARKED, CH_SYNC_COMMIT);
+    run->past->status = CH_REPLAY_PARKED;
+    s->journal->past = CH_TAKE(run->past);
     ch_run_unref(run);
     return ch_fail(err, CHELA_ESTATE,
                    "session '%s' is parked: its run was cut off %d times at the same point", s->key,
@@ -155,14 +155,14 @@ static int park(chela_session *s, chela_run *run, struct chela_error *err) {
 
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                    struct chela_error *err) {
-    struct ch_past *p = s->keep->past;
+    struct ch_journal_replay *p = s->journal->past;
     chela_run *run;
 
-    if (p->status == CH_PAST_PARKED && !opts->insist)
+    if (p->status == CH_REPLAY_PARKED && !opts->insist)
         return ch_fail(err, CHELA_ESTATE,
                        "session '%s' is parked: its run was cut off too often", s->key);
     struct chela_run_opts bound = *opts;
-    ch_behalf_apply(&p->behalf, &bound); /* as it began */
+    ch_principal_apply(&p->principal, &bound); /* as it began */
     if (opts->approve)
         bound.approve = opts->approve;
     int rc = ch_features_recall(s->agent, p->saved, err);
@@ -170,19 +170,19 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
         rc = ch_run_new(s, &bound, p->saved, &run, err);
     if (rc < 0)
         return rc;
-    run->past = CH_TAKE(s->keep->past);
+    run->past = CH_TAKE(s->journal->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     ch_run_origin_recall(run, CH_TAKE(p->answer_to),
                          p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
-    ch_about_move(ch_run_origin_about(run), &p->about);
-    unsigned times = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
-    times += p->status == CH_PAST_RUNNING;
-    ch_record_recovered(run, times);
+    ch_message_origin_move(ch_run_origin_of_message(run), &p->origin);
+    unsigned times = p->status == CH_REPLAY_PARKED ? 1 : p->recoveries;
+    times += p->status == CH_REPLAY_RUNNING;
+    ch_run_journal_recovered(run, times);
     run->nchildren = p->called;
     ch_run_recalled(run, p->began, take_up);
     set_machine(run);
     recall_deliveries(run);
-    ch_record_recall(run, p);
+    ch_run_journal_recall(run, p);
     if (times > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
     refill(run);
@@ -194,11 +194,11 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
 
 int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, bool is_error,
                       struct chela_error *err) {
-    struct ch_past *p = s->keep->past;
+    struct ch_journal_replay *p = s->journal->past;
     bool answered = false;
 
     for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_block *call = ch_past_block(p, i);
+        const struct ch_block *call = ch_journal_replay_block(p, i);
         if (!ch_sv_eq(call->id, id))
             continue;
         answered |= p->calls[i].result != NULL;
@@ -212,15 +212,15 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
         p->calls[i].result = ch_msg_new(CH_MSG_RESULTS, &b, 1, NULL, CH_SV(""),
                                         ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
         p->calls[i].ran = true;
-        ch_keep_answer(s, i, p->calls[i].result);
+        ch_run_journal_answer(s, i, p->calls[i].result);
         return 0;
     }
-    struct ch_past_below *b = ch_past_left(p, id);
+    struct ch_replay_below *b = ch_journal_replay_left(p, id);
     if (b && !b->answer && content.n <= CH_LIMIT_TOOL_OUTPUT) {
         CH_AUTOFREE char *call_id = ch_strndup(id.p, id.n);
         b->answer = ch_strndup(content.p, content.n);
         b->is_error = is_error;
-        ch_keep_answered_below(s, call_id, content, is_error);
+        ch_run_journal_answered_below(s, call_id, content, is_error);
         return 0;
     }
     if (answered || b)
@@ -236,10 +236,10 @@ static int check_edit(const chela_session *s, struct ch_sv tool, const char *arg
 
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
                        const char *reason, struct chela_error *err) {
-    struct ch_past *p = s->keep->past;
+    struct ch_journal_replay *p = s->journal->past;
 
     for (size_t i = 0; i < p->ncalls; i++) {
-        struct ch_past_call *c = &p->calls[i];
+        struct ch_replay_call *c = &p->calls[i];
         if (!c->approval || strcmp(c->approval, approval_id) != 0)
             continue;
         if (c->decision != CHELA_UNDECIDED || c->result)
@@ -249,11 +249,11 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
         if (decision == CHELA_EDIT && check_edit(s, ch_sv_str(c->name), reason, err) < 0)
             return CHELA_EINVAL;
         c->decision = decision;
-        c->reason = reason ? ch_strdup(reason) : NULL;
-        ch_keep_answered(s, approval_id, decision, reason);
+        c->reason = ch_strdup(reason);
+        ch_run_journal_answered(s, approval_id, decision, reason);
         return 0;
     }
-    struct ch_past_below *b = ch_past_asked(p, ch_sv_str(approval_id));
+    struct ch_replay_below *b = ch_journal_replay_asked(p, ch_sv_str(approval_id));
     if (!b)
         return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
     if (b->decision != CHELA_UNDECIDED)
@@ -263,7 +263,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
     if (decision == CHELA_EDIT && ch_consent_fits(NULL, reason, err) < 0)
         return CHELA_EINVAL;
     b->decision = decision;
-    b->reason = reason ? ch_strdup(reason) : NULL;
-    ch_keep_answered(s, approval_id, decision, reason);
+    b->reason = ch_strdup(reason);
+    ch_run_journal_answered(s, approval_id, decision, reason);
     return 0;
 }

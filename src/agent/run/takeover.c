@@ -15,18 +15,18 @@
 #include "agent/run/think.h"
 #include "base/limits.h"
 
-bool ch_taken_over(chela_run *run) {
+bool ch_takeover_apply(chela_run *run) {
     CH_AUTOFREE char *words = CH_TAKE(run->last_words);
     run->error[0] = '\0';
-    ch_warn(run, "a person took over");
+    ch_emit_warning(run, "a person took over");
     return !run->dead && ch_think_say(run, ch_sv_str(words), true);
 }
 
 static void on_stop_soon(struct ch_task *task) {
-    ch_stop(CH_CONTAINER(task, chela_run, stop_soon));
+    ch_driver_stop(CH_CONTAINER(task, chela_run, stop_soon));
 }
 
-void ch_take_over(chela_run *run, const char *text) {
+void ch_takeover_request(chela_run *run, const char *text) {
     if (run->last_words || ch_run_interruption(run) != CH_IN_INPUT)
         return;
     run->last_words = ch_strdup(text);
@@ -34,7 +34,7 @@ void ch_take_over(chela_run *run, const char *text) {
     if (run->over || !ch_run_begun(run)) /* paused, or about to begin: it comes to that then */
         return;
     if (run->batch)
-        ch_batch_skip(run->batch, CH_TAKEN_OVER);
+        ch_batch_skip(run->batch, CH_TAKEOVER_RESULT);
     run->stop_soon.fn = on_stop_soon;
     ch_task_defer(run->loop, &run->stop_soon);
 }
@@ -48,8 +48,8 @@ int chela_run_take_over(chela_run *run, const char *text, size_t len) {
     if (len > CH_LIMIT_INPUT)
         return CHELA_ELIMIT;
     CH_AUTOFREE char *words = ch_strndup(text, len);
-    ch_take_over(run, words);
-    if (run->over)
+    ch_takeover_request(run, words);
+    if (run->over && !ch_run_parent_paused(run))
         ch_run_begin(run);
     return 0;
 }

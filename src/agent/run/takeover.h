@@ -4,9 +4,9 @@
 #include "agent/handle/run.h"
 
 /* A person ends the run with these words: soon, or once a paused one goes on. */
-void ch_take_over(chela_run *run, const char *text);
+void ch_takeover_request(chela_run *run, const char *text);
 /* Before the machine hears of it: the words become the answer. False: the run is gone. */
-bool ch_taken_over(chela_run *run);
-#define CH_TAKEN_OVER "A person took over here, so this call was not made."
+bool ch_takeover_apply(chela_run *run);
+#define CH_TAKEOVER_RESULT "A person took over here, so this call was not made."
 
 #endif

@@ -19,6 +19,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -26,9 +27,9 @@
 #include "agent/machine/output.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
-#include "agent/provider/aws.h"
-#include "agent/provider/context_window.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/context_window.h"
+#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
@@ -54,7 +55,7 @@ struct ch_turn {
     unsigned held;                 /* quirks that would take strict schemas out of the request */
     enum ch_output_way output_way; /* of this turn */
     struct ch_buf complaint;       /* what is wrong with a reply, for the model */
-    const char *stop_reason;       /* for TURN_END */
+    enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* that it is unknown */
     bool may_redo;                 /* the host can take back what it showed */
     bool deliver_follow_up;
@@ -63,7 +64,7 @@ struct ch_turn {
 const size_t ch_turn_size = sizeof(struct ch_turn);
 
 void ch_think_init(chela_run *run, bool may_redo) {
-    run->turn->stop_reason = "error";
+    run->turn->stop_reason = CHELA_STOP_ERROR;
     run->turn->may_redo = may_redo;
 }
 
@@ -81,7 +82,7 @@ const char *ch_think_key(const chela_run *run) {
     return run->turn->key;
 }
 
-void ch_think_stopped(chela_run *run, const char *reason) {
+void ch_think_stopped(chela_run *run, enum chela_stop reason) {
     run->turn->stop_reason = reason;
 }
 
@@ -110,14 +111,14 @@ static const char closing_text[] =
 /* m is taken. seq: of the record that it was accepted by; 0: there is none. */
 static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
     if (seq)
-        ch_keep_delivered(run, seq, false);
+        ch_run_journal_delivered(run, seq, false);
     else
-        ch_keep_message(run, m);
+        ch_run_journal_message(run, m);
     if (ch_transcript_add(&run->session->transcript, m) == 0)
         return true;
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
-    ch_break(run, &err);
+    ch_driver_break(run, &err);
     return false;
 }
 
@@ -128,7 +129,8 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
-    ch_queue_take_about(q, ch_run_origin_about(run)); /* what is known of the newest message */
+    ch_queue_take_origin(q,
+                         ch_run_origin_of_message(run)); /* what is known of the newest message */
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = m->blocks[0].text;
     if (to) /* the answer from here on is one to this */
@@ -183,7 +185,6 @@ bool ch_think_deliver(chela_run *run) {
 /* The model this turn uses: what a hook asked for, else the chain's. Targets
  * that hooks name are kept: the same name is usually asked for again. */
 static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     chela_agent *a = run->session->agent;
     if (!spec)
         return a->targets[run->m.model];
@@ -194,7 +195,7 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
         if (strcmp(a->patched[i]->spec, spec) == 0)
             return a->patched[i];
     struct ch_target *t;
-    if (ch_target_new(a->rt, spec, &none, &t, err) < 0)
+    if (ch_target_new(&a->rt->providers, spec, NULL, &t, err) < 0)
         return NULL;
     a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
     a->patched[a->npatched++] = t;
@@ -306,15 +307,16 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
 
 /* What this request alone says: what the input came with, what is known of it. */
 static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run), known = ch_recall_text(run);
+    struct ch_sv about = ch_context_note(run),
+                 known = run->recall ? ch_recall_text(run) : CH_SV("");
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
                                      CH_SV_FMT(known)));
 }
 
-static int describe(chela_run *run, const struct chela_turn_patch *patch,
-                    struct ch_model_request *req, struct chela_error *err) {
+static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
+                          struct ch_model_request *req, struct chela_error *err) {
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
@@ -337,7 +339,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .no_stream = a->no_stream,
         .max_output_tokens =
             patch->max_output_tokens ? patch->max_output_tokens : a->max_output_tokens,
-        .kept_free = (int64_t)ch_fill_reply(run),
+        .kept_free = (int64_t)ch_context_budget_reply(run),
         .has_temperature = temperature != NULL,
         .temperature = temperature ? *temperature : 0,
         .has_top_p = a->has_top_p,
@@ -367,22 +369,26 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
 #define TOO_LARGE 1
 
 /* TOO_LARGE: the history has to be made shorter first. */
-static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
-                  size_t *ntools, struct chela_error *err) {
+static int think_encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
+                        size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
-    ch_window_ask(run->session->agent->rt, run->target);
-    ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
+    ch_context_window_ask(&run->session->agent->rt->providers, run->target);
+    ch_target_cooling(run->target, &run->session->agent->rt->providers.cooldowns,
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
     run->target->ep.api_key = run->turn->key;
-    int rc = describe(run, patch, &req, err);
+    int rc = think_describe(run, patch, &req, err);
     *nmessages = req.nmessages;
     *ntools = req.ntools;
-    if (rc == 0 && !ch_compact_fits(run, &req))
+    size_t tokens = 0;
+    enum ch_context_fit fit = rc == 0 ? ch_context_budget_fit(run, &req, &tokens) : CH_CONTEXT_FITS;
+    if (fit == CH_CONTEXT_TOO_LARGE)
         return TOO_LARGE;
+    if (fit == CH_CONTEXT_COLD)
+        ch_compaction_prune_cold(run, tokens);
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
@@ -393,7 +399,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     run->turn->http.body = run->turn->body;
     run->turn->http.nbody = CH_LEN(run->turn->body);
     run->turn->http.timeouts = run->session->agent->timeouts;
-    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
+    return ch_target_aws_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
 }
 
 /* --- the reply */
@@ -401,7 +407,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
 static void on_model_event(const struct ch_model_event *mev, void *user) {
     chela_run *run = user;
     struct chela_event ev;
-    if (ch_stops(run) || run->dead)
+    if (ch_run_stops(run) || run->dead)
         return;
     if (mev->type == CH_MEV_CALL_DELTA) {
         ev.type = CHELA_EV_TOOL_CALL_DELTA;
@@ -414,7 +420,7 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
-        if (text && !ch_said_piece(run, &ev))
+        if (text && !ch_reply_directives_piece(run, &ev))
             return;
         run->turn->output_shown |= text;
     }
@@ -492,8 +498,8 @@ static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
         !ch_error_names_schema(r->error.message))
         return false;
     run->target->ep.quirks |= run->turn->held;
-    ch_warn(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
-            run->target->spec, CH_SV_FMT(r->error.message));
+    ch_emit_warning(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
+                    run->target->spec, CH_SV_FMT(r->error.message));
     return true;
 }
 
@@ -501,30 +507,32 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
-    run->turn->stop_reason = "error";
+    run->turn->stop_reason = CHELA_STOP_ERROR;
     bool mended = ask_for_less(run, r);
     if (run->dead)
         return;
     bool shown = run->turn->output_shown && !run->turn->may_redo;
-    ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
-                                     .usage = r->usage,
-                                     .cost = account(run, &r->usage),
-                                     .cls = r->error.cls,
-                                     .retryable = r->error.retryable,
-                                     .retry_after_ms = r->error.retry_after_ms,
-                                     .mended = mended,
-                                     .output_shown = shown});
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_FAILED,
+                                           .usage = r->usage,
+                                           .cost = account(run, &r->usage),
+                                           .cls = r->error.cls,
+                                           .retryable = r->error.retryable,
+                                           .retry_after_ms = r->error.retry_after_ms,
+                                           .mended = mended,
+                                           .output_shown = shown});
 }
 
 /* Keep the reply; a refused one does not become history. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     struct ch_msg *m = CH_TAKE(r->msg);
-    ch_child_moved_on(run);
+    ch_run_journal_recovered(run, 0);
+    if (ch_parent_of(run))
+        ch_parent_moved_on(ch_parent_of(run));
     if (!m || r->stop == CH_STOP_REFUSAL) {
         ch_msg_free(m);
         return NULL;
     }
-    ch_keep_reply(run, m, r, false);
+    ch_run_journal_reply(run, m, r, false);
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
@@ -537,8 +545,7 @@ static bool answer_fits(chela_run *run, bool has_text) {
         return true;
     struct ch_sv answer = has_text ? ch_buf_sv(&run->text) : CH_SV("");
     if (ch_output_check(o, answer, &json, &why)) {
-        ch_buf_clear(&run->text);
-        ch_buf_add_sv(&run->text, ch_buf_sv(&json));
+        ch_run_outcome_text(run, ch_buf_sv(&json));
         return true;
     }
     ch_buf_clear(&run->turn->complaint);
@@ -560,13 +567,13 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .has_text = is_private || take_text(run, r->msg), /* or silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
-    run->turn->stop_reason = ch_stop_name(r->stop);
+    run->turn->stop_reason = (enum chela_stop)r->stop;
     run->error[0] = '\0';
     if (!is_private) /* else the request was no history */
-        ch_fill_learn(run, &r->usage);
+        ch_context_budget_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
-        ch_said_end(run);
+        ch_reply_directives_end(run);
     if (run->dead)
         return;
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
@@ -580,25 +587,24 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                  ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
-    ch_drive(run, &in);
+    ch_driver_step(run, &in);
 }
 
 bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->turn->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->turn->stop_reason = CHELA_STOP_STOP;
     run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, text);
-    ch_keep_reply(run, m, &r, person);
+    ch_run_outcome_text(run, text);
+    ch_run_journal_reply(run, m, &r, person);
     ch_transcript_add(&run->session->transcript, m); /* a full one is no reason not to end */
     return ch_emit(run, &ev);
 }
 
 /* --- the transport's callbacks */
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void think_on_head(const struct ch_http_head *head, void *user) {
     ch_decoder_head(&((chela_run *)user)->turn->decoder, head);
 }
 
@@ -608,8 +614,8 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     struct ch_reply *r = &run->turn->decoder.reply;
     if (run->dead)
         return;
-    if (ch_stops(run))
-        ch_stop(run);
+    if (ch_run_stops(run))
+        ch_driver_stop(run);
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
     else {
@@ -618,30 +624,30 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     }
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* one look at the clock for all its events */
     ch_decoder_feed(&run->turn->decoder, data);
     run->stamp = 0;
-    if (ch_stops(run) && !run->dead)
-        ch_stop(run);
+    if (ch_run_stops(run) && !run->dead)
+        ch_driver_stop(run);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
+static void think_on_done(const struct chela_error *err, void *user) {
     end_call(user, err);
 }
 
-static const struct ch_http_handler handler = {on_head, on_data, on_done};
+static const struct ch_http_handler handler = {think_on_head, think_on_data, think_on_done};
 
 /* A budget that cannot be kept is worth a word, once a run. */
 static bool mind_budget(chela_run *run) {
     if (run->m.limits.cost_budget < 0 || run->target->has_price || run->turn->warned_price)
         return true;
     run->turn->warned_price = true;
-    ch_warn(run,
-            "the price of %s is not known, so the cost budget cannot be kept (set it under "
-            "providers.%s.models)",
-            run->target->spec, run->target->provider);
+    ch_emit_warning(run,
+                    "the price of %s is not known, so the cost budget cannot be kept (set it under "
+                    "providers.%s.models)",
+                    run->target->spec, run->target->provider);
     return !run->dead;
 }
 
@@ -653,7 +659,7 @@ bool ch_think_open(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
-static bool announce(chela_run *run, size_t nmessages, size_t ntools) {
+static bool think_announce(chela_run *run, size_t nmessages, size_t ntools) {
     struct chela_event ev;
     if (!mind_budget(run) || !ch_think_open(run))
         return false;
@@ -671,7 +677,7 @@ void ch_think_compact(chela_run *run) {
     if (!run->target)
         run->target = run->session->agent->targets[run->m.model];
     run->reply = NULL; /* it may go, and nobody needs it between turns */
-    ch_compact(run, ch_drive);
+    ch_compaction_start(run, ch_driver_step);
 }
 
 void ch_think(chela_run *run) {
@@ -680,28 +686,29 @@ void ch_think(chela_run *run) {
     size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
-    ch_said_begin(run);
-    if (!ch_think_deliver(run) || ch_ponder(run, ch_think))
+    ch_reply_directives_begin(run);
+    const chela_agent *a = run->session->agent;
+    if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
         return;
-    if (!run->session->system && !ch_recall_ready(run, ch_think))
+    if (!run->session->system && ch_recall_wanted(run) && !ch_recall_ready(run, ch_think))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
         return;
     if (!go) {
-        ch_stop(run);
+        ch_driver_stop(run);
         return;
     }
     if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
-    int rc = encode(run, &patch, &nmessages, &ntools, &err);
+    int rc = think_encode(run, &patch, &nmessages, &ntools, &err);
     if (rc < 0 && !run->dead)
-        ch_break(run, &err);
+        ch_driver_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
         ch_think_compact(run);
     if (rc != 0 || run->dead)
         return;
-    if (!announce(run, nmessages, ntools))
+    if (!think_announce(run, nmessages, ntools))
         return;
     if (run->turn->decoding)
         ch_decoder_release(&run->turn->decoder);
@@ -713,12 +720,15 @@ void ch_think(chela_run *run) {
 
 void ch_think_abort(chela_run *run) {
     ch_features_abort(run);
-    ch_ponder_abort(run);
+    if (run->embedding)
+        ch_tool_embedding_abort(run);
     struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
-    ch_compact_abort(run);
-    ch_recall_abort(run);
+    if (run->compaction)
+        ch_compaction_abort(run);
+    if (run->recall)
+        ch_recall_abort(run);
 }
 
 bool ch_think_close(chela_run *run) {

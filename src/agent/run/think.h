@@ -18,7 +18,7 @@ bool ch_think_deliver(chela_run *run); /* what waits for the model */
 bool ch_think_note(chela_run *run, struct ch_sv text); /* a word of the runtime's own */
 bool ch_think_open(chela_run *run); /* TURN_START, unless the turn has begun */
 bool ch_think_close(chela_run *run); /* TURN_END, if it has */
-void ch_think_stopped(chela_run *run, const char *reason); /* what TURN_END will say */
+void ch_think_stopped(chela_run *run, enum chela_stop reason); /* what TURN_END will say */
 /* The key that the last call was made with. */
 const char *ch_think_key(const chela_run *run);
 /* What the model is told is wrong with its reply. */

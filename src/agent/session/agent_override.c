@@ -10,8 +10,8 @@
 #include <assert.h>
 
 #include "agent/handle/agent.h"
-#include "agent/machine/bounds.h"
-#include "agent/provider/target.h"
+#include "agent/machine/run.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
@@ -36,10 +36,10 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
         a->stop[a->nstop] = ch_arena_sv(&a->arena, ch_sv_str(stop[a->nstop]));
 }
 
-static void apply(chela_agent *a, const struct ch_agent_patch *p) {
+static void apply(chela_agent *a, const struct ch_agent_override *p) {
     a->bounds = p->bounds;
-    ch_bounds_apply(&p->bounds, &a->limits);
-    ch_bounds_lower(&a->timeout_ms, p->bounds.timeout_ms);
+    ch_run_limits_bound(&a->limits, &p->bounds);
+    ch_run_limits_lower(&a->timeout_ms, p->bounds.timeout_ms);
     if (p->system && *p->system)
         a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)
@@ -66,11 +66,10 @@ static void apply(chela_agent *a, const struct ch_agent_patch *p) {
 
 /* A model of its own is among `patched`, which is freed with it. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
-    static const struct ch_agent_opts none;
     struct ch_target *t, **all;
     if (!spec)
         return 0;
-    int rc = ch_target_new(a->rt, spec, &none, &t, err);
+    int rc = ch_target_new(&a->rt->providers, spec, NULL, &t, err);
     if (rc < 0)
         return rc;
     a->patched = ch_malloc(sizeof(struct ch_target *));
@@ -84,8 +83,8 @@ static int add_model(chela_agent *a, const char *spec, struct chela_error *err) 
     return 0;
 }
 
-int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
-                    struct chela_error *err) {
+int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, chela_agent **out,
+                          struct chela_error *err) {
     chela_agent *a = ch_memdup(base, sizeof(*a));
     a->base = base;
     a->link = (struct ch_link){0};
@@ -112,7 +111,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
         apply(a, p);
     if (rc == 0 && p->output_schema) {
         a->output = NULL;
-        rc = ch_agent_output(a, p->output_schema, NULL, err);
+        rc = ch_agent_output(a, p->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
     }
     if (rc < 0)
         ch_agent_close(a);
@@ -121,8 +120,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     return rc;
 }
 
-int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
-                         struct chela_error *err) {
+int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
+                                  struct chela_error *err) {
     struct chela_tool_opts opts = *tool;
     struct ch_policy policy;
     CH_BUF_AUTO allow = {0};

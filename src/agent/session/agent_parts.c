@@ -5,7 +5,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
 #include "agent/machine/output.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "tool/call/function.h"
@@ -35,7 +35,8 @@ static int check_output(const chela_agent *a, struct chela_error *err) {
     return rc;
 }
 
-int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err) {
+int ch_agent_output(chela_agent *a, const char *schema, enum chela_output_by by,
+                    struct chela_error *err) {
     if (!schema)
         return 0;
     int rc = ch_output_new(schema, by, &a->output, err);
@@ -84,7 +85,7 @@ void ch_agent_free(chela_agent *a) {
         return;
     }
     free_targets(a->targets, a->ntargets);
-    ch_meaning_free(a->meaning);
+    ch_tool_embedding_free(a->embedding);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policies_free(a->policies);

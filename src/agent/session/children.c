@@ -10,12 +10,12 @@
 int ch_children_approve(chela_run *run, const char *approval_id, enum chela_decision decision,
                         const char *reason, struct chela_error *err) {
     for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
+        chela_session *s = CH_CONTAINER(k, struct ch_child_run, link)->session;
         int rc = chela_session_approve(s, approval_id, decision, reason, err);
         if (rc == CHELA_ENOENT)
             continue;
         if (rc == 0)
-            ch_keep_answered(run->session, approval_id, decision, reason);
+            ch_run_journal_answered(run->session, approval_id, decision, reason);
         return rc;
     }
     return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
@@ -24,18 +24,18 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
                        struct chela_error *err) {
     for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
+        chela_session *s = CH_CONTAINER(k, struct ch_child_run, link)->session;
         int rc = chela_session_answer(s, call_id, content.p, content.n, is_error, err);
         if (rc == CHELA_ENOENT)
             continue;
         if (rc == 0)
-            ch_keep_answered_below(run->session, call_id, content, is_error);
+            ch_run_journal_answered_below(run->session, call_id, content, is_error);
         return rc;
     }
     return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
 }
 
-void ch_child_detach(struct ch_child *c) {
+void ch_children_detach(struct ch_child_run *c) {
     chela_call *call = CH_TAKE(c->call);
     chela_run *run = CH_TAKE(c->run);
     call->doing = NULL;
@@ -44,9 +44,9 @@ void ch_child_detach(struct ch_child *c) {
     ch_run_unref(run);
 }
 
-void ch_child_free(chela_session *s) {
-    struct ch_child *c = CH_TAKE(s->child);
+void ch_children_free(chela_session *s) {
+    struct ch_child_run *c = CH_TAKE(s->child);
     if (c && c->run) /* closed by somebody else */
-        ch_child_detach(c);
+        ch_children_detach(c);
     ch_free(c);
 }

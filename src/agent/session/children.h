@@ -12,7 +12,7 @@ int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content
                        struct chela_error *err);
 
 /* The child is closed: it holds its caller's run and its call until then. */
-void ch_child_detach(struct ch_child *c);
-void ch_child_free(chela_session *s); /* what s knows of its caller */
+void ch_children_detach(struct ch_child_run *c);
+void ch_children_free(chela_session *s); /* what s knows of its caller */
 
 #endif

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 
-struct ch_inflow {
+struct ch_input_queue {
     chela_session *session;
     struct chela_queue_opts opts;
     struct ch_queue waiting;
@@ -38,40 +38,40 @@ struct ch_inflow {
 #define DEFAULT_DEBOUNCE_MS 1000
 #define NOTES 256 /* bytes between joined messages, and about what was left out */
 
-static struct ch_loop *loop_of(const struct ch_inflow *f) {
+static struct ch_loop *loop_of(const struct ch_input_queue *f) {
     return f->session->agent->rt->loop;
 }
 
 /* While something waits, the runtime has work. */
-static void hold(struct ch_inflow *f, bool held) {
+static void input_queue_hold(struct ch_input_queue *f, bool held) {
     if (f->held == held)
         return;
     f->held = held;
     ch_runtime_busy(f->session->agent->rt, held);
 }
 
-static struct ch_inflow *inflow(chela_session *s) {
-    if (s->inflow)
-        return s->inflow;
-    struct ch_inflow *f = ch_alloc(sizeof(*f));
+static struct ch_input_queue *inflow(chela_session *s) {
+    if (s->input)
+        return s->input;
+    struct ch_input_queue *f = ch_alloc(sizeof(*f));
     f->session = s;
     f->opts = s->agent->queue;
     ch_queue_init(&f->waiting);
-    return s->inflow = f;
+    return s->input = f;
 }
 
-void ch_inflow_free(chela_session *s) {
-    struct ch_inflow *f = CH_TAKE(s->inflow);
+void ch_input_queue_free(chela_session *s) {
+    struct ch_input_queue *f = CH_TAKE(s->input);
 
     if (!f)
         return;
     ch_timer_stop(loop_of(f), &f->timer);
-    hold(f, false);
+    input_queue_hold(f, false);
     ch_queue_release(&f->waiting);
     ch_free(f);
 }
 
-int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err) {
+int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err) {
     if (o->mode < CHELA_QUEUE_STEER || o->mode > CHELA_QUEUE_INTERRUPT ||
         o->overflow < CHELA_OVERFLOW_REFUSE || o->overflow > CHELA_OVERFLOW_DROP_OLDEST ||
         o->cap > CH_LIMIT_QUEUE || o->debounce_ms < 0)
@@ -82,36 +82,36 @@ int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err) {
     return 0;
 }
 
-uint64_t ch_inflow_oldest(const chela_session *s) {
-    return s->inflow ? ch_queue_seq(&s->inflow->waiting) : 0;
+uint64_t ch_input_queue_oldest(const chela_session *s) {
+    return s->input ? ch_queue_seq(&s->input->waiting) : 0;
 }
 
-size_t ch_inflow_waiting(const chela_session *s) {
-    return s->inflow ? s->inflow->waiting.n : 0;
+size_t ch_input_queue_waiting(const chela_session *s) {
+    return s->input ? s->input->waiting.n : 0;
 }
 
-struct ch_shown ch_session_shown(const chela_session *s) {
-    struct ch_shown sum = {0};
+struct ch_media_total ch_input_queue_media(const chela_session *s) {
+    struct ch_media_total sum = {0};
     for (size_t i = 0; i < s->transcript.n; i++)
-        ch_media_shown(s->transcript.msgs[i], &sum);
-    if (s->inflow)
-        ch_queue_shown(&s->inflow->waiting, &sum);
+        ch_media_count(s->transcript.msgs[i], &sum);
+    if (s->input)
+        ch_queue_media(&s->input->waiting, &sum);
     if (!s->run)
         return sum;
     if (ch_run_origin_input(s->run))
-        ch_media_shown(ch_run_origin_input(s->run), &sum);
-    ch_queue_shown(&s->run->steering, &sum);
-    ch_queue_shown(&s->run->follow_ups, &sum);
+        ch_media_count(ch_run_origin_input(s->run), &sum);
+    ch_queue_media(&s->run->steering, &sum);
+    ch_queue_media(&s->run->follow_ups, &sum);
     return sum;
 }
 
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
-    struct ch_inflow *f = inflow(s);
+    struct ch_input_queue *f = inflow(s);
     struct chela_queue_opts opts;
     int rc = CH_OPTS_NEED(chela_queue_opts, &opts, given, err);
     if (rc == 0)
-        rc = ch_queue_opts_fill(&opts, err);
+        rc = ch_input_queue_opts(&opts, err);
     if (rc == 0)
         f->opts = opts;
     return rc;
@@ -119,8 +119,9 @@ int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
 
 /* --- beginning with what waits ------------------------------------------------------ */
 
-static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const struct ch_behalf *b) {
-    return ch_behalf_same(a, b, f->session->agent->policies);
+static bool same(const struct ch_input_queue *f, const struct ch_principal *a,
+                 const struct ch_principal *b) {
+    return ch_principal_same(a, b, f->session->agent->policies);
 }
 
 /* Messages that become one. */
@@ -130,15 +131,15 @@ struct joined {
     struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text first; in the arena */
     size_t n;
     char *to; /* where the answer goes, by the newest that says so */
-    struct ch_about about; /* what is known of the newest */
+    struct ch_message_origin origin; /* what is known of the newest */
 };
 
-static void release(struct joined *j) {
+static void input_queue_release(struct joined *j) {
     ch_buf_release(&j->text);
     ch_buf_release(&j->seqs);
     ch_arena_release(&j->arena);
     ch_free(j->to);
-    ch_about_release(&j->about);
+    ch_message_origin_release(&j->origin);
 }
 
 static void add_media(struct joined *j, const struct ch_msg *m) {
@@ -156,21 +157,22 @@ static void add_media(struct joined *j, const struct ch_msg *m) {
 }
 
 /* One alone always does. */
-static bool has_room(const struct ch_inflow *f, const struct joined *j) {
+static bool has_room(const struct ch_input_queue *f, const struct joined *j) {
     return !j->seqs.n || j->text.n + ch_queue_text(&f->waiting).n + NOTES <= CH_LIMIT_INPUT;
 }
 
 /* Those at the front that have the same bounds, as many as one input may hold. */
-static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct joined *j) {
+static void input_queue_join(struct ch_input_queue *f, const struct ch_principal *whose,
+                             struct joined *j) {
     j->n = 1;
     if (f->dropped)
         ch_buf_addf(&j->text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
     f->dropped = 0;
-    while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting)) && has_room(f, j)) {
+    while (f->waiting.n > 0 && same(f, whose, ch_queue_principal(&f->waiting)) && has_room(f, j)) {
         uint64_t seq = ch_queue_seq(&f->waiting);
         char *to = ch_queue_take_to(&f->waiting);
-        ch_queue_take_about(&f->waiting, &j->about);
+        ch_queue_take_origin(&f->waiting, &j->origin);
         struct ch_msg *one = ch_queue_pop(&f->waiting);
         if (to) {
             ch_free(j->to);
@@ -188,119 +190,121 @@ static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct join
 static int begin_with(chela_session *s, const struct joined *j, const struct chela_run_opts *opts,
                       struct chela_error *err) {
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
-    return ch_run_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
-                        NULL, err);
+    return ch_session_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
+                            NULL, err);
 }
 
-static bool is_busy(const chela_session *s) {
+static bool input_queue_is_busy(const chela_session *s) {
     return s->run && !s->run->over;
 }
 
-static void start_soon(struct ch_inflow *f);
+static void start_soon(struct ch_input_queue *f);
 
-static void start_waiting(struct ch_inflow *f) {
+static void start_waiting(struct ch_input_queue *f) {
     chela_session *s = f->session;
     struct chela_error err = {0};
     struct joined j = {0};
 
-    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
-        hold(f, false);
+    if (f->waiting.n == 0 || input_queue_is_busy(s) ||
+        chela_session_status(s) == CHELA_SESSION_PAUSED) {
+        input_queue_hold(f, false);
         return;
     }
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
-    ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
-    struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
-    ch_behalf_apply(&whose, &opts);
-    join(f, &whose, &j);
+    ch_principal_apply(ch_queue_principal(&f->waiting), &opts);
+    struct ch_principal whose = ch_principal_of(&opts); /* the queue's goes with its message */
+    ch_principal_apply(&whose, &opts);
+    input_queue_join(f, &whose, &j);
     opts.answer_to = s->channel.name ? j.to : NULL;
-    hold(f, false);
+    input_queue_hold(f, false);
     int rc = begin_with(s, &j, &opts, &err);
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
     if (rc == 0)
-        ch_about_move(ch_run_origin_about(s->run), &j.about); /* it begins on the loop */
+        ch_message_origin_move(ch_run_origin_of_message(s->run),
+                               &j.origin); /* it begins on the loop */
     for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
-        ch_keep_delivered(s->run, seq, true); /* as a part of the message that begins it */
+        ch_run_journal_delivered(s->run, seq, true); /* as a part of the message that begins it */
     }
-    release(&j);
-    ch_behalf_release(&whose);
+    input_queue_release(&j);
+    ch_principal_release(&whose);
     if (rc < 0 && f->waiting.n > 0)
         start_soon(f); /* what others wrote has its own chance */
 }
 
-static void on_timer(struct ch_timer *t) {
-    start_waiting(CH_CONTAINER(t, struct ch_inflow, timer));
+static void input_queue_on_timer(struct ch_timer *t) {
+    start_waiting(CH_CONTAINER(t, struct ch_input_queue, timer));
 }
 
-static void start_soon(struct ch_inflow *f) {
+static void start_soon(struct ch_input_queue *f) {
     bool collects = f->opts.mode == CHELA_QUEUE_COLLECT;
 
-    hold(f, true);
-    ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, on_timer);
+    input_queue_hold(f, true);
+    ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, input_queue_on_timer);
 }
 
 static void on_rested(chela_session *s) {
-    if (s->inflow && s->inflow->waiting.n > 0)
-        start_soon(s->inflow);
+    if (s->input && s->input->waiting.n > 0)
+        start_soon(s->input);
 }
 
 /* --- what comes in --------------------------------------------------------------------- */
 
-static bool is_full(const struct ch_inflow *f, const struct ch_msg *m) {
+static bool is_full(const struct ch_input_queue *f, const struct ch_msg *m) {
     return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));
 }
 
-static int put_aside(struct ch_inflow *f, struct ch_msg *m, const struct chela_run_opts *opts,
+static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct chela_run_opts *opts,
                      struct chela_error *err) {
     if (is_full(f, m) && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
         return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already, %zu kB",
                        f->waiting.n, f->session->key, f->waiting.bytes / CH_KB);
     while (is_full(f, m)) {
-        ch_keep_forgotten(f->session, ch_queue_seq(&f->waiting));
+        ch_run_journal_forgotten(f->session, ch_queue_seq(&f->waiting));
         ch_msg_free(ch_queue_pop(&f->waiting));
         f->dropped++;
     }
-    struct ch_behalf behalf = ch_behalf_of(opts);
+    struct ch_principal principal = ch_principal_of(opts);
     ch_queue_push(&f->waiting, m);
-    struct ch_about about = {0};
-    ch_about_set(&about, f->session, opts->inbound);
-    ch_queue_about(&f->waiting, &about);
-    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
-    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, m, &behalf, &from));
-    ch_queue_for(&f->waiting, behalf);
+    struct ch_message_origin origin = {0};
+    ch_message_origin_set(&origin, f->session->key, opts->inbound);
+    ch_queue_set_origin(&f->waiting, &origin);
+    struct ch_inbound_origin from = {opts->event_id, opts->answer_to, &origin};
+    ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
+    ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, opts->answer_to);
-    ch_about_release(&about);
+    ch_message_origin_release(&origin);
     return 0;
 }
 
 /* Into the run, if it still takes it, and works within the same bounds. */
-static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opts,
+static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts *opts,
                      struct ch_msg *m) {
     chela_session *s = f->session;
     bool follow_up = f->opts.mode == CHELA_QUEUE_FOLLOW_UP;
-    struct ch_about about = {0};
-    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
+    struct ch_message_origin origin = {0};
+    struct ch_inbound_origin from = {opts->event_id, opts->answer_to, &origin};
 
-    if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
+    if (!input_queue_is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
         return false;
-    struct ch_behalf behalf = ch_behalf_of(opts);
-    bool fits = same(f, &behalf, ch_run_origin_behalf(s->run));
-    ch_behalf_release(&behalf);
+    struct ch_principal principal = ch_principal_of(opts);
+    bool fits = same(f, &principal, ch_run_origin_principal(s->run));
+    ch_principal_release(&principal);
     if (!fits)
         return false;
-    ch_about_set(&about, s, opts->inbound);
-    int rc = ch_run_enqueue(s->run, follow_up, m, &from);
-    ch_about_release(&about);
+    ch_message_origin_set(&origin, s->key, opts->inbound);
+    int rc = ch_session_enqueue(s->run, follow_up, m, &from);
+    ch_message_origin_release(&origin);
     return rc == 0;
 }
 
 /* What waits since an earlier process. */
-static int begin_waiting(struct ch_inflow *f, struct chela_error *err) {
+static int begin_waiting(struct ch_input_queue *f, struct chela_error *err) {
     if (f->waiting.n == 0)
         return ch_fail(err, CHELA_ENOENT, "nothing waits in session '%s'", f->session->key);
-    if (!is_busy(f->session))
+    if (!input_queue_is_busy(f->session))
         start_soon(f);
     return 0;
 }
@@ -318,7 +322,7 @@ static int make_message(const chela_session *s, struct ch_sv text,
 }
 
 /* It joins the run, or waits. */
-static int take_in(struct ch_inflow *f, struct ch_sv text, const struct chela_run_opts *opts,
+static int take_in(struct ch_input_queue *f, struct ch_sv text, const struct chela_run_opts *opts,
                    struct chela_error *err) {
     struct ch_msg *m;
     int rc = ch_inbox_check(f->session, opts, err);
@@ -334,9 +338,9 @@ static int take_in(struct ch_inflow *f, struct ch_sv text, const struct chela_ru
 
 int chela_session_send(chela_session *s, const char *text, size_t len,
                        const struct chela_run_opts *given, struct chela_error *err) {
-    struct ch_inflow *f = inflow(s);
+    struct ch_input_queue *f = inflow(s);
     struct chela_run_opts opts;
-    int rc = ch_run_opts_read(given, &opts, err);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
     if (!opts.channel)
@@ -345,7 +349,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     f->user = opts.user;
     if (!text)
         return begin_waiting(f, err);
-    bool rests = !is_busy(s) && strcmp(chela_session_status(s), "paused") != 0;
+    bool rests = !input_queue_is_busy(s) && chela_session_status(s) != CHELA_SESSION_PAUSED;
     bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
@@ -354,43 +358,43 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
         return rc;
     if (rests)
         start_soon(f);
-    else if (is_busy(s) && f->opts.mode == CHELA_QUEUE_INTERRUPT)
+    else if (input_queue_is_busy(s) && f->opts.mode == CHELA_QUEUE_INTERRUPT)
         chela_cancel(s->run, "a new message came");
     return 0;
 }
 
 /* m and behalf are taken. */
-static void wait_again(struct ch_inflow *f, struct ch_msg *m, uint64_t seq,
-                       struct ch_behalf behalf, const struct ch_origin *from) {
+static void wait_again(struct ch_input_queue *f, struct ch_msg *m, uint64_t seq,
+                       struct ch_principal principal, const struct ch_inbound_origin *from) {
     if (ch_queue_push(&f->waiting, m) < 0) {
-        ch_behalf_release(&behalf);
+        ch_principal_release(&principal);
         ch_msg_free(m);
         return; /* it waits in the journal */
     }
     ch_queue_mark(&f->waiting, seq);
-    ch_queue_for(&f->waiting, behalf);
+    ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, from->to);
-    ch_queue_about(&f->waiting, from->about);
+    ch_queue_set_origin(&f->waiting, from->origin);
 }
 
-void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
-    wait_again(inflow(s), CH_TAKE(n->msg), n->seq, n->behalf,
-               &(struct ch_origin){.to = n->answer_to, .about = &n->about});
-    n->behalf = (struct ch_behalf){0};
+void ch_input_queue_recall(chela_session *s, struct ch_replay_note *n) {
+    wait_again(inflow(s), CH_TAKE(n->msg), n->seq, n->principal,
+               &(struct ch_inbound_origin){.to = n->answer_to, .origin = &n->origin});
+    n->principal = (struct ch_principal){0};
 }
 
 static void take_back(chela_run *run, struct ch_queue *q) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
     uint64_t seq = ch_queue_seq(q);
-    struct ch_about about = {0};
-    ch_queue_take_about(q, &about);
+    struct ch_message_origin origin = {0};
+    ch_queue_take_origin(q, &origin);
     CH_AUTOFREE char *to = ch_queue_take_to(q);
     struct ch_msg *m = ch_queue_pop(q);
 
-    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
-    wait_again(inflow(run->session), m, seq, ch_behalf_of(&opts),
-               &(struct ch_origin){.to = to, .about = &about});
-    ch_about_release(&about);
+    ch_principal_apply(ch_run_origin_principal(run), &opts);
+    wait_again(inflow(run->session), m, seq, ch_principal_of(&opts),
+               &(struct ch_inbound_origin){.to = to, .origin = &origin});
+    ch_message_origin_release(&origin);
 }
 
-const struct ch_session_owner ch_inflow_owner = {on_rested, take_back};
+const struct ch_session_owner ch_input_queue_owner = {on_rested, take_back};

@@ -12,15 +12,15 @@
 #include "agent/session/session.h"
 
 /* What waited outside of any run does so again. */
-static void recall_waiting(chela_session *s, const struct ch_past *past) {
+static void recall_waiting(chela_session *s, const struct ch_journal_replay *past) {
     for (CH_LIST_EACH(k, &past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
         if (n->alone && n->msg->nblocks)
-            ch_inflow_recall(s, n);
+            ch_input_queue_recall(s, n);
     }
 }
 
-static void take_over(chela_session *s, struct ch_past *past) {
+static void take_over(chela_session *s, struct ch_journal_replay *past) {
     ch_transcript_release(&s->transcript);
     s->transcript = past->transcript;
     past->transcript = (struct ch_transcript){0};
@@ -28,38 +28,40 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->memory = past->memory;
     past->memory = (struct ch_memory){0};
     ch_free(s->answers_to);
-    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
-    ch_seen_release(&s->keep->seen);
-    s->keep->seen = past->seen;
+    s->answers_to = ch_strdup(past->answer_to);
+    ch_seen_release(&s->journal->seen);
+    s->journal->seen = past->seen;
     past->seen = (struct ch_seen){0};
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
-    s->keep->past = past;
-    s->keep->last = past->m;
+    s->journal->past = past;
+    s->journal->last = past->m;
+    s->handed = ch_json_get_str(past->saved, "agent").n > 0;
     ch_features_load(s, past->saved);
-    s->keep->titled = s->transcript.n > 0;
+    s->journal->titled = s->transcript.n > 0;
     recall_waiting(s, past);
-    if (past->status != CH_PAST_IDLE)
+    if (past->status != CH_REPLAY_IDLE)
         return;
-    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    struct ch_msg *results =
+        ch_journal_replay_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     if (results) /* its run ended without them, or another program wrote the journal */
         ch_transcript_add(&s->transcript, results);
-    ch_keep_forget(s);
+    ch_run_journal_forget(s);
 }
 
-static void on_opened(chela_session *s, struct ch_past *past) {
+static void restore_on_opened(chela_session *s, struct ch_journal_replay *past) {
     if (past)
         take_over(s, past);
     ch_session_opened(s);
 }
 
-static void on_committed(chela_session *s, uint64_t seq) {
+static void restore_on_committed(chela_session *s, uint64_t seq) {
     if (s->run)
         ch_run_committed(s->run, seq);
 }
 
-static void on_lost(chela_session *s, const struct chela_error *err) {
+static void restore_on_lost(chela_session *s, const struct chela_error *err) {
     if (s->run)
         ch_run_lost(s->run, err);
 }
@@ -71,11 +73,11 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
     ch_features_save(run, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);
-    return ch_children_spent(run);
+    return ch_list_empty(&run->children) ? (struct ch_spent){0} : ch_parent_spent_below(run);
 }
 
 void ch_restore_open(chela_session *s) {
-    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost, on_save,
-                                             ch_inflow_oldest};
-    ch_keep_open(s, &ops);
+    static const struct ch_run_journal_ops ops = {restore_on_opened, restore_on_committed,
+                                                  restore_on_lost, on_save, ch_input_queue_oldest};
+    ch_run_journal_open(s, &ops);
 }

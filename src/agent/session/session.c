@@ -23,6 +23,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/restore.h"
 #include "chela/channel.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -63,6 +64,7 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
+    *out = NULL;
     if (agent->closed)
         return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
     if (key && ch_session_find(agent->rt, key))
@@ -70,7 +72,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     if (!key)
         ch_random_id("s_", fresh);
     chela_session *s = ch_alloc(sizeof(*s));
-    s->owner = &ch_inflow_owner;
+    s->owner = &ch_input_queue_owner;
     s->agent = agent;
     s->key = ch_strdup(key ? key : fresh);
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
@@ -92,15 +94,15 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
 /* What was said to a run that is left behind was said before what comes now; but
  * nobody's words are acted on within another's bounds. */
 static void deliver_notes(chela_session *s, const chela_run *run) {
-    for (CH_LIST_EACH(i, &s->keep->past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(i, struct ch_past_note, link);
+    for (CH_LIST_EACH(i, &s->journal->past->notes)) {
+        struct ch_replay_note *n = CH_CONTAINER(i, struct ch_replay_note, link);
         if (n->alone || !n->msg || n->msg->nblocks == 0)
             continue;
-        if (!ch_behalf_same(&n->behalf, ch_run_origin_behalf(run), s->agent->policies)) {
-            ch_inflow_recall(s, n);
+        if (!ch_principal_same(&n->principal, ch_run_origin_principal(run), s->agent->policies)) {
+            ch_input_queue_recall(s, n);
             continue;
         }
-        ch_keep_taken(s, n->seq);
+        ch_run_journal_taken(s, n->seq);
         ch_transcript_add(&s->transcript, CH_TAKE(n->msg));
     }
 }
@@ -108,29 +110,31 @@ static void deliver_notes(chela_session *s, const chela_run *run) {
 /* A new run takes the place of one that an earlier process left unfinished; a
  * journal that failed is opened again. */
 static void supersede(chela_session *s, const chela_run *run) {
-    struct ch_keep *k = s->keep;
+    struct ch_run_journal *k = s->journal;
     struct ch_msg *results =
-        k && k->past ? ch_past_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop))) : NULL;
+        k && k->past
+            ? ch_journal_replay_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)))
+            : NULL;
     if (results)
         ch_transcript_add(&s->transcript, results);
     if (k && k->past)
         deliver_notes(s, run);
-    ch_keep_forget(s);
-    if (k && k->state == CH_KEEP_FAILED)
+    ch_run_journal_forget(s);
+    if (k && k->state == CH_RUN_JOURNAL_FAILED)
         ch_restore_open(s);
 }
 
 /* A run was started before anybody could know that another one waits. */
 static bool may_begin(chela_session *s) {
     struct chela_error err = {0};
-    if (!s->keep->past || (!ch_run_origin_input(s->run) && !ch_run_origin_compacts(s->run)))
+    if (!s->journal->past || (!ch_run_origin_input(s->run) && !ch_run_origin_compacts(s->run)))
         return true;
     if (ch_run_origin_compacts(s->run)) {
         ch_fail(&err, CHELA_ESTATE, "session '%s' has an unfinished run", s->key);
         ch_run_lost(s->run, &err);
         return false;
     }
-    if (s->keep->past->status != CH_PAST_PAUSED) {
+    if (s->journal->past->status != CH_REPLAY_PAUSED) {
         supersede(s, s->run);
         return true;
     }
@@ -144,7 +148,7 @@ void ch_session_opened(chela_session *s) {
     if (waits && may_begin(s))
         ch_run_admit(s->run);
     if (s->on_ready)
-        s->on_ready(s, s->keep->log ? NULL : &s->keep->err, s->ready_user);
+        s->on_ready(s, s->journal->log ? NULL : &s->journal->err, s->ready_user);
 }
 
 void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
@@ -153,7 +157,7 @@ void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
 }
 
 int chela_session_wait(chela_session *s, struct chela_error *err) {
-    struct ch_keep *k = s->keep;
+    struct ch_run_journal *k = s->journal;
     if (!k)
         return 0;
     if (!k->opened && !s->agent->rt->own_loop)
@@ -162,18 +166,18 @@ int chela_session_wait(chela_session *s, struct chela_error *err) {
     if (rc < 0)
         return ch_fail(err, rc, "session '%s' could not be opened: %s", s->key,
                        chela_error_text(rc));
-    if (k->state == CH_KEEP_FAILED && err)
+    if (k->state == CH_RUN_JOURNAL_FAILED && err)
         *err = k->err;
-    return k->state == CH_KEEP_FAILED ? k->err.code : 0;
+    return k->state == CH_RUN_JOURNAL_FAILED ? k->err.code : 0;
 }
 
-const char *chela_session_status(const chela_session *s) {
-    const struct ch_past *past = s->keep ? s->keep->past : NULL;
+enum chela_session_status chela_session_status(const chela_session *s) {
+    const struct ch_journal_replay *past = s->journal ? s->journal->past : NULL;
     if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
-        return "running";
+        return CHELA_SESSION_RUNNING;
     if (s->run && s->run->m.state == CH_RUN_WAITING)
-        return "paused";
-    return ch_past_status_name(past ? past->status : CH_PAST_IDLE);
+        return CHELA_SESSION_PAUSED;
+    return past ? (enum chela_session_status)past->status : CHELA_SESSION_IDLE;
 }
 
 /* May be called from inside one of the session's own callbacks: everything
@@ -186,8 +190,8 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
-    ch_inflow_free(s);
-    ch_keep_close(s);
+    ch_input_queue_free(s);
+    ch_run_journal_close(s);
     s->closed = true;
     ch_list_del(&s->link);
     ch_list_add(&rt->closed.sessions, &s->link);
@@ -214,8 +218,8 @@ void ch_session_free(chela_session *s) {
     ch_session_state_release(&s->state);
     free_channel(&s->channel);
     ch_context_release(&s->context);
-    ch_child_free(s);
-    ch_keep_free(s);
+    ch_children_free(s);
+    ch_run_journal_free(s);
     ch_free(s->key);
     ch_free(s->system);
     ch_free(s);
@@ -267,17 +271,23 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
         return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
     if (!c.name != !s->channel.name)
         s->revision++; /* a request describes other tools */
-    c.name = c.name ? ch_strdup(c.name) : NULL;
-    c.conversation = c.conversation ? ch_strdup(c.conversation) : NULL;
+    c.name = ch_strdup(c.name);
+    c.conversation = ch_strdup(c.conversation);
     free_channel(&s->channel);
     s->channel = c;
     return 0;
 }
 
-int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
-                     struct chela_error *err) {
+int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opts *out,
+                        struct chela_error *err) {
     struct chela_inbound in;
     int rc = CH_OPTS_READ(chela_run_opts, out, given, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_PERMISSION, out->permission, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_APPROVE, out->approve, err);
+    if (rc == 0 && (out->kind < CHELA_INPUT_USER || out->kind > CHELA_INPUT_WEBHOOK))
+        rc = ch_fail(err, CHELA_EINVAL, "there is no kind of input %d", (int)out->kind);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
     if (rc == 0 && !out->sender)
@@ -286,9 +296,8 @@ int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *
 }
 
 static void hand_out(chela_run *run, chela_run **out) {
-    if (!out)
-        return;
-    *out = ch_run_ref(run);
+    if (out)
+        *out = run ? ch_run_ref(run) : NULL;
 }
 
 static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
@@ -315,17 +324,17 @@ static void use_run(chela_session *s, chela_run *run) {
 static int check_idle(const chela_session *s, struct chela_error *err) {
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(chela_session_status(s), "paused") == 0)
+    if (chela_session_status(s) == CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
                        s->key);
     return 0;
 }
 
-int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
-                 chela_run **out, struct chela_error *err) {
+int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
+                     chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
     chela_run *run = NULL;
-    int rc = ch_run_opts_read(given, &opts, err);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc == 0)
         rc = check_idle(s, err);
     if (rc == 0 && s->transcript.bytes + input->size > CH_LIMIT_HISTORY)
@@ -344,7 +353,7 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_about_set(ch_run_origin_about(run), s, opts.inbound);
+    ch_message_origin_set(ch_run_origin_of_message(run), s->key, opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);
@@ -357,7 +366,8 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     struct chela_run_opts opts;
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
     struct ch_msg *input;
-    int rc = ch_run_opts_read(given, &opts, err);
+    hand_out(NULL, out);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc == 0)
         rc = check_idle(s, err);
     if (rc < 0)
@@ -369,27 +379,28 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
         opts.inbound ? chela_inbound_line(opts.inbound, text, len, NULL) : NULL;
     rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
                           opts.media, opts.nmedia, now, &input, err);
-    return rc < 0 ? rc : ch_run_start(s, input, given, out, err);
+    return rc < 0 ? rc : ch_session_start(s, input, given, out, err);
 }
 
 int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
                           chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
-    const char *status = chela_session_status(s);
-    int rc = ch_run_opts_read(given, &opts, err);
+    enum chela_session_status status = chela_session_status(s);
+    hand_out(NULL, out);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (strcmp(status, "idle") != 0)
+    if (status != CHELA_SESSION_IDLE)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
-                       status);
+                       chela_session_status_name(status));
     chela_run *run;
     rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
         return rc;
     ch_run_origin_compact(run, focus);
-    if (s->keep && s->keep->state == CH_KEEP_FAILED)
+    if (s->journal && s->journal->state == CH_RUN_JOURNAL_FAILED)
         ch_restore_open(s);
     use_run(s, run);
     hand_out(run, out);
@@ -400,7 +411,8 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                    struct chela_error *err) {
     struct chela_run_opts opts;
-    int rc = ch_run_opts_read(given, &opts, err);
+    hand_out(NULL, out);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
     if (!s->events.n)
@@ -416,10 +428,11 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                      struct chela_error *err) {
     struct chela_run_opts opts;
-    int rc = ch_run_opts_read(given, &opts, err);
+    hand_out(NULL, out);
+    int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
-    if (s->keep && s->keep->past) {
+    if (s->journal && s->journal->past) {
         chela_run *run;
         rc = ch_recover_new(s, &opts, &run, err);
         if (rc < 0)
@@ -432,7 +445,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !ch_stops(s->run))
+    if (waits.answers + waits.approvals > 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {
@@ -445,7 +458,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
 
 int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
                          int is_error, struct chela_error *err) {
-    if (s->keep && s->keep->past)
+    if (s->journal && s->journal->past)
         return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
@@ -462,22 +475,22 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
     if (decision >= CHELA_EDIT && !(reason && *reason))
         return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
                        ch_decision_name(decision));
-    if (s->keep && s->keep->past)
+    if (s->journal && s->journal->past)
         return ch_recover_approve(s, approval_id, decision, reason, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
     int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
     if (rc == 0)
-        ch_keep_answered(s, approval_id, decision, reason);
+        ch_run_journal_answered(s, approval_id, decision, reason);
     if (rc == 0 && decision == CHELA_TAKE_OVER)
-        ch_take_over(s->run, reason);
+        ch_takeover_request(s->run, reason);
     else if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
         rc = ch_children_approve(s->run, approval_id, decision, reason, err);
     return rc;
 }
 
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
-                   const struct ch_origin *from) {
+int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
+                       const struct ch_inbound_origin *from) {
     struct ch_queue *q = follow_up ? &run->follow_ups : &run->steering;
     if (run->over || run->dead || ch_run_over(&run->m))
         return CHELA_ESTATE;
@@ -486,11 +499,11 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         return rc;
     if (from) {
         ch_queue_keep(q, from->to);
-        ch_queue_about(q, from->about);
+        ch_queue_set_origin(q, from->origin);
     }
-    if (run->session->keep && !ch_run_origin_input(run)) { /* else delivery stores it */
-        static const struct ch_origin nowhere;
-        ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
+    if (run->session->journal && !ch_run_origin_input(run)) { /* else delivery stores it */
+        static const struct ch_inbound_origin nowhere;
+        ch_queue_mark(q, ch_run_journal_queued(run, m, follow_up, from ? from : &nowhere));
     }
     if (!follow_up && run->batch)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
@@ -501,7 +514,7 @@ static int enqueue_text(chela_run *run, bool follow_up, struct ch_sv text) {
     if (text.n > CH_LIMIT_INPUT)
         return CHELA_ELIMIT;
     struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));
-    int rc = ch_run_enqueue(run, follow_up, m, NULL);
+    int rc = ch_session_enqueue(run, follow_up, m, NULL);
     if (rc < 0)
         ch_msg_free(m);
     return rc;
@@ -526,16 +539,16 @@ static bool has_ended(const chela_run *run) {
     return run->over || run->dead;
 }
 
-const char *chela_run_status(const chela_run *run) {
+enum chela_status chela_run_status(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_status_name(CH_STATUS_CANCELLED);
-    return run->over ? ch_status_name(ch_reason_status(run->m.reason)) : NULL;
+        return CHELA_STATUS_CANCELLED;
+    return run->over ? (enum chela_status)ch_reason_status(run->m.reason) : CHELA_STATUS_RUNNING;
 }
 
-const char *chela_run_reason(const chela_run *run) {
+enum chela_reason chela_run_reason(const chela_run *run) {
     if (run->dead && !run->over)
-        return ch_reason_name(CH_REASON_CANCELLED);
-    return run->over ? ch_reason_name(run->m.reason) : NULL;
+        return CHELA_REASON_CANCELLED;
+    return run->over ? (enum chela_reason)run->m.reason : CHELA_REASON_NONE;
 }
 
 const char *chela_run_text(const chela_run *run) {

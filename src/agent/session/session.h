@@ -11,16 +11,16 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
                     struct chela_error *err);
 /* chela_run_start with a message of any kind that a model can be shown next,
  * results of tools included. Takes input, also on failure. */
-int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
-                 chela_run **out, struct chela_error *err);
+int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
+                     chela_run **out, struct chela_error *err);
 
 /* Into the run's queue of steering or following messages. from: the message came through
  * chela_session_send, so it stays if the run ends first; NULL: it did not. */
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
-                   const struct ch_origin *from);
+int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
+                       const struct ch_inbound_origin *from);
 
 /* Reads the options of a run and checks those of its inbound message. */
-int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
-                     struct chela_error *err);
+int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opts *out,
+                        struct chela_error *err);
 
 #endif

@@ -208,7 +208,7 @@ static void chat_on_ready(chela_session *s, const struct chela_error *err, void 
     c->dirty = true;
     if (err && err->code < 0)
         ch_console_error(c->console, "%s", err->message);
-    else if (strcmp(chela_session_status(s), "idle") != 0)
+    else if (chela_session_status(s) != CHELA_SESSION_IDLE)
         ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
 }
 

@@ -57,7 +57,7 @@ struct ch_chat {
     chela_session *session;
     chela_run *run;   /* owned; NULL: no run in progress */
     char *model;      /* owned: chosen by /model; NULL: the agent's */
-    const char *approve; /* chosen by /approve; NULL: the agent's */
+    enum chela_approve approve; /* chosen by /approve */
     char *asked_model;   /* owned: the model of the last request; NULL */
 
     uv_loop_t loop;

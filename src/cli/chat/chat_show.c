@@ -255,7 +255,7 @@ void ch_chat_clear(struct ch_chat *c) {
 }
 
 static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
-    bool paused = strcmp(ev->end.status, "paused") == 0;
+    bool paused = ev->end.status == CHELA_STATUS_PAUSED;
     if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
         chat_show_on_text(c, ev->end.text);
     end_answer(c);
@@ -264,7 +264,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
         return; /* its calls continue, and its text was shown */
     c->runs++;
     ch_chat_clear(c);
-    if (strcmp(ev->end.status, "cancelled") == 0)
+    if (ev->end.status == CHELA_STATUS_CANCELLED)
         ch_console_note(c->console, "cancelled");
     else
         ch_text_outcome(c->console, ev);
@@ -342,7 +342,7 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_COMPACTION:
         end_answer(c);
         ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
-                        ev->compaction.strategy, ev->compaction.tokens_before,
+                        chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_before,
                         ev->compaction.tokens_after);
         break;
     case CHELA_EV_TURN_END:

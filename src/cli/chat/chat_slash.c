@@ -119,15 +119,11 @@ static void model(struct ch_chat *c, const char *args) {
 }
 
 static void chat_slash_approve(struct ch_chat *c, const char *args) {
-    static const char *const words[] = {"ask", "auto", "deny"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i], args) == 0)
-            c->approve = words[i];
-    if (*args && (!c->approve || strcmp(c->approve, args) != 0))
+    if (*args && chela_approve_read(args, &c->approve, NULL) < 0)
         ch_console_error(c->console, "/approve takes ask, auto or deny, not '%s'", args);
     else
         ch_console_note(c->console, "calls that need consent: %s",
-                        c->approve ? c->approve : "as configured");
+                        c->approve ? chela_approve_name(c->approve) : "as configured");
 }
 
 /* --- sessions ------------------------------------------------------------------------- */

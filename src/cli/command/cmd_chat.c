@@ -122,16 +122,20 @@ static int chat_set_up(struct talk *t, struct chela_error *err) {
 
 static int chat_make_agent(struct talk *t, const char *model, struct chela_error *err) {
     const struct flags *f = &t->flags;
-    const char *approve = t->setup.nobody ? "deny" : "ask";
+    enum chela_approve approve = t->setup.nobody ? CHELA_APPROVE_DENY : CHELA_APPROVE_ASK;
     struct chela_limits limits = CHELA_LIMITS(
         .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
         .token_budget = f->token_budget, .cost_budget_usd = f->cost_budget.value,
         .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
     struct chela_request_opts request = CHELA_REQUEST_OPTS(.no_stream = f->no_stream);
-    struct chela_agent_opts opt = CHELA_AGENT_OPTS(
-            .model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
-            .system = t->system.p, .mode = f->mode, .reasoning = ch_run_reasoning(f->reasoning),
-            .approve = f->approve ? f->approve : approve, .limits = &limits, .request = &request);
+    struct chela_agent_opts opt =
+        CHELA_AGENT_OPTS(.model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+                         .system = t->system.p, .mode = ch_args_choice(CHELA_CHOICE_MODE, f->mode),
+                         .reasoning = ch_args_choice(CHELA_CHOICE_REASONING, f->reasoning),
+                         .approve = f->approve ? (enum chela_approve)ch_args_choice(
+                                                     CHELA_CHOICE_APPROVE, f->approve)
+                                               : approve,
+                         .limits = &limits, .request = &request);
     return ch_setup_agent(&t->setup, &opt, &t->agent, err);
 }
 

@@ -158,7 +158,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
         return;
     if (s->config)
         chela_config_agent(s->config, s->flags->agent, &bounds, &err);
-    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, &bounds, &sandbox);
     char *json = chela_runtime_survey(s->rt, bounds.sandbox);
     ch_findings_survey(f, json);

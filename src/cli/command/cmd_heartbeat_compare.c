@@ -69,7 +69,7 @@ struct talk {
 };
 
 struct side {
-    const char *protocol;
+    enum chela_protocol protocol;
     struct chela_heartbeat_opts opts;
     chela_agent *agent;
     struct talk *talks; /* owned */
@@ -117,7 +117,7 @@ static void heartbeat_compare_on_event(const struct chela_event *ev, void *user)
     case CHELA_EV_RUN_END:
         t->turns++;
         t->silent += ev->end.silent;
-        t->failed += strcmp(ev->end.status, "error") == 0;
+        t->failed += ev->end.status == CHELA_STATUS_ERROR;
         break;
     default:
         break;
@@ -151,8 +151,8 @@ static void heartbeat_compare_hear(struct talk *t, const struct chela_simulated 
 static int heartbeat_compare_take_turn(struct side *s, struct talk *t,
                                        const struct chela_simulated *l, struct chela_error *err) {
     struct chela_run_opts o =
-        CHELA_RUN_OPTS(.on_event = heartbeat_compare_on_event, .user = &s->tally, .approve = "deny",
-                       .urge = &l->urge);
+        CHELA_RUN_OPTS(.on_event = heartbeat_compare_on_event, .user = &s->tally,
+                       .approve = CHELA_APPROVE_DENY, .urge = &l->urge);
     chela_run *run;
     int rc = t->session ? 0 : chela_session_new(s->agent, NULL, &t->session, err);
     if (rc == 0)
@@ -190,7 +190,7 @@ static void heartbeat_compare_print_table(const struct comparison *c, FILE *out)
     for (size_t i = 0; i < 2; i++) {
         const struct tally *t = &c->sides[i].tally;
         fprintf(out, "%-9s %5u %5u %8" PRId64 " %8" PRId64 " %11.0f %8u %6u %6u %9u %6u\n",
-                c->sides[i].protocol, t->turns, t->beats, t->input, t->output,
+                chela_protocol_name(c->sides[i].protocol), t->turns, t->beats, t->input, t->output,
                 heartbeat_compare_part((double)(t->input + t->output), t->turns), t->messages,
                 t->silent, t->unread, t->bad_calls, t->failed);
     }
@@ -206,8 +206,8 @@ static void heartbeat_compare_print_json(const struct comparison *c, FILE *out) 
                 "{\"protocol\":\"%s\",\"turns\":%u,\"beats\":%u,\"input\":%" PRId64
                 ",\"output\":%" PRId64 ",\"messages\":%u,\"silent\":%u,\"unread\":%u,"
                 "\"bad_calls\":%u,\"failed\":%u}\n",
-                c->sides[i].protocol, t->turns, t->beats, t->input, t->output, t->messages,
-                t->silent, t->unread, t->bad_calls, t->failed);
+                chela_protocol_name(c->sides[i].protocol), t->turns, t->beats, t->input, t->output,
+                t->messages, t->silent, t->unread, t->bad_calls, t->failed);
     }
 }
 
@@ -216,7 +216,7 @@ static void heartbeat_compare_print_json(const struct comparison *c, FILE *out) 
 static int make_side(struct comparison *c, struct side *s, struct chela_error *err) {
     struct chela_agent_opts o =
         CHELA_AGENT_OPTS(.model = c->flags.model, .base_url = c->flags.base_url,
-                         .api_key_env = c->flags.api_key_env, .mode = "heartbeat",
+                         .api_key_env = c->flags.api_key_env, .mode = CHELA_MODE_HEARTBEAT,
                          .heartbeat = &s->opts);
     s->opts = c->opts;
     s->opts.protocol = s->protocol;
@@ -238,8 +238,8 @@ static int heartbeat_compare_prepare(struct comparison *c, struct chela_error *e
                              : (struct chela_willing_rules)CHELA_WILLING_RULES(.seed = 0);
     c->rules.seed = (uint64_t)c->flags.seed;
     c->opts.rules = &c->rules;
-    c->sides[0].protocol = "native";
-    c->sides[1].protocol = "text";
+    c->sides[0].protocol = CHELA_PROTOCOL_NATIVE;
+    c->sides[1].protocol = CHELA_PROTOCOL_TEXT;
     for (size_t i = 0; rc == 0 && i < 2; i++)
         rc = make_side(c, &c->sides[i], err);
     return rc;

@@ -196,9 +196,10 @@ static void run_put_question(struct run *r, const struct chela_event *ev) {
 }
 
 static void on_start(struct run *r, const struct chela_event *ev) {
-    if (r->resume && r->flags.mode && strcmp(r->flags.mode, ev->start.mode) != 0)
+    const char *mode = chela_mode_name(ev->start.mode);
+    if (r->resume && r->flags.mode && strcmp(r->flags.mode, mode) != 0)
         ch_console_note(&r->console, "note: the run continues in mode %s, in which it began",
-                        ev->start.mode);
+                        mode);
 }
 
 static void run_on_event(const struct chela_event *ev, void *user) {
@@ -228,8 +229,10 @@ static void send_end(struct run *r, const struct chela_error *err) {
     bool cancelled = err->code == CHELA_ECANCELED;
     struct chela_event ev = {
         .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = ch_wall_ms()};
-    ev.end.status = cancelled ? "cancelled" : "error";
-    ev.end.reason = cancelled ? "cancelled" : r->no_store ? "store_error" : "internal_error";
+    ev.end.status = cancelled ? CHELA_STATUS_CANCELLED : CHELA_STATUS_ERROR;
+    ev.end.reason = cancelled      ? CHELA_REASON_CANCELLED
+                    : r->no_store ? CHELA_REASON_STORE
+                                  : CHELA_REASON_INTERNAL;
     ev.end.text = (struct chela_str){"", 0};
     ev.end.error = (struct chela_str){err->message, strlen(err->message)};
     ev.end.usage.cost_usd = -1;
@@ -304,12 +307,10 @@ static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_
 
 /* Default of --approve: a resumed run asks; a new run asks if a person is present, and
  * denies otherwise. */
-static const char *consent(const struct run *r) {
+static enum chela_approve consent(const struct run *r) {
     if (r->flags.approve)
-        return r->flags.approve;
-    if (r->resume)
-        return "ask";
-    return ch_asker_there(&r->asker) ? "ask" : "deny";
+        return ch_args_choice(CHELA_CHOICE_APPROVE, r->flags.approve);
+    return r->resume || ch_asker_there(&r->asker) ? CHELA_APPROVE_ASK : CHELA_APPROVE_DENY;
 }
 
 /* Texts from the command line and from files it names. */
@@ -329,32 +330,36 @@ struct groups {
 
 static struct groups group_opts(const struct flags *f, const struct texts *texts) {
     return (struct groups){
-        .limits = CHELA_LIMITS(
-            .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
-            .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
-            .cost_budget_usd = f->cost_budget.value, .sum_up = f->sum_up,
-            .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0),
-        .request = CHELA_REQUEST_OPTS(.top_p = f->top_p.set ? &f->top_p.value : NULL,
-                                      .stop = f->stop.n ? texts->stop : NULL,
-                                      .output_by = f->output_by, .no_stream = f->no_stream),
+        .limits =
+            CHELA_LIMITS(.max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
+                         .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
+                         .cost_budget_usd = f->cost_budget.value, .sum_up = f->sum_up,
+                         .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0),
+        .request =
+            CHELA_REQUEST_OPTS(.top_p = f->top_p.set ? &f->top_p.value : NULL,
+                               .stop = f->stop.n ? texts->stop : NULL,
+                               .output_by = ch_args_choice(CHELA_CHOICE_OUTPUT_BY, f->output_by),
+                               .no_stream = f->no_stream),
         .planning = CHELA_PLANNING_OPTS(.review_plan = f->review_plan)};
 }
 
 static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts,
                                           const struct groups *g) {
-    return (struct chela_agent_opts)CHELA_AGENT_OPTS(
-            .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
-            .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
-            .reasoning = ch_run_reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
-            .temperature = f->temperature.set ? &f->temperature.value : NULL,
-            .output_schema = texts->schema.p, .limits = &g->limits, .request = &g->request,
-            .planning = &g->planning);
+    return (struct chela_agent_opts)
+        CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+                         .system = texts->system.p, .tool_choice = f->tool_choice,
+                         .mode = ch_args_choice(CHELA_CHOICE_MODE, f->mode),
+                         .reasoning = ch_args_choice(CHELA_CHOICE_REASONING, f->reasoning),
+                         .max_output_tokens = f->max_output_tokens,
+                         .temperature = f->temperature.set ? &f->temperature.value : NULL,
+                         .output_schema = texts->schema.p, .limits = &g->limits,
+                         .request = &g->request, .planning = &g->planning);
 }
 
-static const char *waits_for(const char *reason) {
-    if (strcmp(reason, "approval_required") == 0)
+static const char *waits_for(enum chela_reason reason) {
+    if (reason == CHELA_REASON_APPROVAL)
         return "approval";
-    if (strcmp(reason, "human_required") == 0)
+    if (reason == CHELA_REASON_HUMAN)
         return "a person's answer to its question";
     return "an answer that only a program using the library can give";
 }
@@ -551,7 +556,7 @@ static int show_last(struct run *r, chela_session *session) {
 static int run_take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
                        struct chela_error *err) {
     int rc = chela_run_resume(session, opt, &r->handle, err);
-    if (rc < 0 && strcmp(chela_session_status(session), "parked") == 0)
+    if (rc < 0 && chela_session_status(session) == CHELA_SESSION_PARKED)
         ch_console_note(&r->console,
                         "'chela sessions resume --force %s' tries once more; a new message, 'chela "
                         "run --session %s', leaves that run behind",
@@ -565,20 +570,20 @@ static int run_begin(struct run *r, chela_session *session, const struct texts *
         CHELA_RUN_OPTS(.on_event = run_on_event, .user = r, .may_redo = can_take_back(r),
                        .media = texts->images, .nmedia = r->flags.images.n,
                        .insist = r->flags.force);
-    const char *status = chela_session_status(session);
+    enum chela_session_status status = chela_session_status(session);
     if (r->compact)
         return chela_session_compact(session, r->flags.focus, &opt, &r->handle, err);
     if (r->resume)
         return run_take_up(r, session, &opt, err);
-    if (strcmp(status, "paused") == 0)
+    if (status == CHELA_SESSION_PAUSED)
         return ch_problem(err, CHELA_ESTATE,
                           "session %s waits for an answer or approval: 'chela sessions resume %s'",
                           r->key, r->key);
-    if (strcmp(status, "idle") != 0)
+    if (status != CHELA_SESSION_IDLE)
         ch_console_note(&r->console,
                         "note: the run that was cut off in this session is not taken up again "
                         "('chela sessions resume%s' would)",
-                        strcmp(status, "parked") == 0 ? " --force" : "");
+                        status == CHELA_SESSION_PARKED ? " --force" : "");
     return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
 }
 
@@ -597,7 +602,7 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
         rc = give_answers(r, err);
     if (rc < 0)
         return rc;
-    if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)
+    if (r->resume && !r->compact && chela_session_status(r->session) == CHELA_SESSION_IDLE)
         return show_last(r, r->session);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = run_begin(r, r->session, texts, err);

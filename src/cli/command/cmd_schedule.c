@@ -252,13 +252,14 @@ static int schedule_add(struct schedule *s) {
         return ch_problem(&s->err, CHELA_EINVAL, "%s has a schedule '%s' already",
                           s->setup.config_path, s->args.words[0]);
     char *prompt = schedule_join_words(&s->args, 1);
-    struct chela_schedule one = CHELA_SCHEDULE(
-        .name = s->args.words[0], .when = f->when, .timezone = f->timezone,
-        .agent = f->setup.agent, .session = f->session, .prompt = prompt, .missed = f->missed,
-        .quiet_hours = f->quiet_hours, .fresh = f->fresh, .max_turns = f->max_turns,
-        .max_runs_per_day = f->max_runs,
-        .cost_budget_usd = f->cost_budget.set ? f->cost_budget.value : 0,
-        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
+    struct chela_schedule one =
+        CHELA_SCHEDULE(.name = s->args.words[0], .when = f->when, .timezone = f->timezone,
+                       .agent = f->setup.agent, .session = f->session, .prompt = prompt,
+                       .missed = ch_args_choice(CHELA_CHOICE_MISSED, f->missed),
+                       .quiet_hours = f->quiet_hours, .fresh = f->fresh, .max_turns = f->max_turns,
+                       .max_runs_per_day = f->max_runs,
+                       .cost_budget_usd = f->cost_budget.set ? f->cost_budget.value : 0,
+                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
     int rc = schedule_add_it(s, &one);
     free(prompt);
     return rc;
@@ -347,7 +348,7 @@ static void schedule_on_event(const struct chela_event *ev, void *user) {
     }
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    s->failed += strcmp(ev->end.status, "error") == 0;
+    s->failed += ev->end.status == CHELA_STATUS_ERROR;
     if (s->flags.json) {
         char *json = chela_event_json(ev);
         char *line = ch_format("%s\n", json);
@@ -356,8 +357,8 @@ static void schedule_on_event(const struct chela_event *ev, void *user) {
         chela_free(json);
         return;
     }
-    char *line = ch_format("%s: %s (%s)\n", s->session ? s->session : "?", ev->end.status,
-                           ev->end.reason);
+    char *line = ch_format("%s: %s (%s)\n", s->session ? s->session : "?",
+                           chela_status_name(ev->end.status), chela_reason_name(ev->end.reason));
     ch_console_print(&s->console, line, strlen(line));
     free(line);
 }

@@ -22,10 +22,11 @@ static const struct chela_str media[] = {STR("chart.png")};
 
 /* One example per member of the union. */
 static const struct chela_event example_start = {
-    .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", "react", "system@0.1.0#92f7f32c0b4c"}};
-static const struct chela_event example_state = {.state = {"OBSERVE", "THINK"}};
+    .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", CHELA_MODE_REACT,
+              "system@0.1.0#92f7f32c0b4c"}};
+static const struct chela_event example_state = {.state = {CHELA_STATE_OBSERVE, CHELA_STATE_THINK}};
 static const struct chela_event example_turn = {
-    .turn = {.turn = 1, .stop_reason = "tool_use", .usage = USAGE}};
+    .turn = {.turn = 1, .stop_reason = CHELA_STOP_TOOL_USE, .usage = USAGE}};
 static const struct chela_event example_request = {
     .request = {1, "anthropic/claude-sonnet-4-6", 3, 13, 13075, "planner"}};
 static const struct chela_event example_delta = {.delta = {.text = STR("Let me ")}};
@@ -56,16 +57,18 @@ static const struct chela_event example_fallback = {
     .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-5", STR("HTTP 529")}};
 static const struct chela_event example_handoff = {
     .fallback = {"front", "billing", STR("about a bill")}};
-static const struct chela_event example_compaction = {.compaction = {"summary", 90000, 12000}};
+static const struct chela_event example_compaction = {
+    .compaction = {CHELA_COMPACTED_SUMMARY, 90000, 12000}};
 static const struct chela_event example_plan = {
     .plan = {STR("[{\"step_id\":1,\"description\":\"Read it\",\"tool_name\":\"read\","
                  "\"tool_input\":{\"file_path\":\"a.txt\"},\"depends_on\":[],"
                  "\"status\":\"running\"}]")}};
 static const struct chela_event example_reflection = {
-    .reflection = {"retry_step", "accept", 5, 2, 5, 1, STR("read the whole file")}};
-static const struct chela_event example_beat = {.beat = {1, 61.5, "native"}};
-static const struct chela_event example_end = {.end = {.status = "done",
-                                                       .reason = "task_completed",
+    .reflection = {CHELA_JUDGEMENT_RETRY_STEP, CHELA_JUDGEMENT_ACCEPT, 5, 2, 5, 1,
+                   STR("read the whole file")}};
+static const struct chela_event example_beat = {.beat = {1, 61.5, CHELA_PROTOCOL_NATIVE}};
+static const struct chela_event example_end = {.end = {.status = CHELA_STATUS_DONE,
+                                                       .reason = CHELA_REASON_COMPLETED,
                                                        .text = STR("It says hello."),
                                                        .error = STR("one line, if it failed"),
                                                        .turns = 2,
@@ -190,7 +193,7 @@ void ch_reference_write(FILE *out, ch_commands all) {
     fputs("# Reference\n\n"
           "`make man` generates this page from the program's tables. "
           "[configuration.md](configuration.md) lists the keys of\n`chela.yaml`, "
-          "[limits.md](limits.md) the limits, and the [headers](../include/chela) the library's "
+          "[limits.md](limits.md) the limits, and [api.md](api.md) the library's "
           "functions.\n\n"
           "## Commands\n\n"
           "Long flags accept `--flag value` and `--flag=value`. Every command has `--help`.\n",

@@ -147,7 +147,8 @@ static void out_text_on_turn_end(struct ch_text *t, const struct chela_event *ev
     if (t->calls && t->said_n > 0)
         show_as_progress(t);
     ch_console_verbose(t->console, "[turn %u] %s, %lld tokens in (%lld cached), %lld out",
-                       ev->turn.turn, ev->turn.stop_reason ? ev->turn.stop_reason : "ended",
+                       ev->turn.turn,
+                       ev->turn.stop_reason ? chela_stop_name(ev->turn.stop_reason) : "ended",
                        (long long)u->input, (long long)u->cache_read, (long long)u->output);
 }
 
@@ -213,8 +214,8 @@ static void out_text_on_child(struct ch_text *t, const struct chela_event *ev) {
     } else if (in->type == CHELA_EV_WARNING) {
         ch_console_note(t->console, "[%s] warning: %.*s", who, STR(in->note.text));
     } else if (in->type == CHELA_EV_RUN_END) {
-        ch_console_note(t->console, "[%s] %s after %u turn%s", who, in->end.reason, in->end.turns,
-                        S(in->end.turns));
+        ch_console_note(t->console, "[%s] %s after %u turn%s", who,
+                        chela_reason_name(in->end.reason), in->end.turns, S(in->end.turns));
     }
 }
 
@@ -223,10 +224,11 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     switch (ev->type) {
     case CHELA_EV_RUN_START:
         ch_console_verbose(c, "[run] session %s, agent %s, model %s, mode %s", ev->start.session,
-                           ev->start.agent, ev->start.model, ev->start.mode);
+                           ev->start.agent, ev->start.model, chela_mode_name(ev->start.mode));
         break;
     case CHELA_EV_STATE:
-        ch_console_verbose(c, "[state] %s -> %s", ev->state.from, ev->state.to);
+        ch_console_verbose(c, "[state] %s -> %s", chela_state_name(ev->state.from),
+                           chela_state_name(ev->state.to));
         break;
     case CHELA_EV_TURN_START:
         out_text_on_reply(t);
@@ -270,7 +272,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         break;
     case CHELA_EV_COMPACTION:
         ch_console_note(c, "[%s] the conversation was made shorter: about %zu tokens, were %zu",
-                        ev->compaction.strategy, ev->compaction.tokens_after,
+                        chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_after,
                         ev->compaction.tokens_before);
         break;
     case CHELA_EV_WARNING:
@@ -281,7 +283,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         break;
     case CHELA_EV_REFLECTION:
         ch_console_note(c, "[reflection] %s (complete %d, correct %d, format %d)%s%.*s",
-                        ev->reflection.action, ev->reflection.completeness,
+                        chela_judgement_name(ev->reflection.action), ev->reflection.completeness,
                         ev->reflection.correctness, ev->reflection.format,
                         ev->reflection.note.n ? ": " : "", STR(ev->reflection.note));
         break;
@@ -310,30 +312,35 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
 /* --- outcome ----------------------------------------------------------------------- */
 
 static const struct {
-    const char *reason, *flag;
+    enum chela_reason reason;
+    const char *flag;
 } limits[] = {
-    {"max_turns_exceeded", "--max-turns"},       {"max_tool_calls_exceeded", "--max-tool-calls"},
-    {"token_budget_exceeded", "--token-budget"}, {"deadline_exceeded", "--timeout"},
-    {"too_many_errors", "--max-errors"},         {"cost_budget_exceeded", "--cost-budget"},
-    {"loop_detected", "loopGuard"},
+    {CHELA_REASON_MAX_TURNS, "--max-turns"},
+    {CHELA_REASON_MAX_TOOL_CALLS, "--max-tool-calls"},
+    {CHELA_REASON_TOKEN_BUDGET, "--token-budget"},
+    {CHELA_REASON_DEADLINE, "--timeout"},
+    {CHELA_REASON_TOO_MANY_ERRORS, "--max-errors"},
+    {CHELA_REASON_COST_BUDGET, "--cost-budget"},
+    {CHELA_REASON_LOOP, "loopGuard"},
 };
 
 static void stopped(struct ch_console *c, const struct chela_event *end) {
     const char *flag = NULL;
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        if (strcmp(limits[i].reason, end->end.reason) == 0)
+        if (limits[i].reason == end->end.reason)
             flag = limits[i].flag;
     ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s%s%.*s",
-                     end->end.reason, end->end.turns, S(end->end.turns), end->end.tool_calls,
+                     chela_reason_name(end->end.reason), end->end.turns, S(end->end.turns),
+                     end->end.tool_calls,
                      S(end->end.tool_calls), flag ? " (" : "", flag ? flag : "",
                      flag ? " sets the limit)" : "", end->end.error.n ? ": " : "",
                      STR(end->end.error));
 }
 
 static void out_text_done(struct ch_console *c, const struct chela_event *end) {
-    if (strcmp(end->end.reason, "refused") == 0)
+    if (end->end.reason == CHELA_REASON_REFUSED)
         ch_console_note(c, "the model refused");
-    else if (strcmp(end->end.reason, "length") == 0)
+    else if (end->end.reason == CHELA_REASON_LENGTH)
         ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
     char cost[40] = "cost unknown";
     if (end->end.usage.cost_usd >= 0)
@@ -345,29 +352,33 @@ static void out_text_done(struct ch_console *c, const struct chela_event *end) {
 }
 
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
-    const char *status = end->end.status;
-    if (strcmp(status, "done") == 0)
+    enum chela_status status = end->end.status;
+    if (status == CHELA_STATUS_DONE)
         out_text_done(c, end);
-    else if (strcmp(status, "stopped") == 0)
+    else if (status == CHELA_STATUS_STOPPED)
         stopped(c, end);
-    else if (strcmp(status, "cancelled") == 0)
+    else if (status == CHELA_STATUS_CANCELLED)
         ch_console_error(c, "cancelled");
     else if (end->end.error.n > 0)
         ch_console_error(c, "%.*s", STR(end->end.error));
     else
-        ch_console_error(c, "%s: %s", status, end->end.reason);
+        ch_console_error(c, "%s: %s", chela_status_name(status),
+                         chela_reason_name(end->end.reason));
 }
 
-int ch_text_exit(const char *status) {
-    static const struct {
-        const char *status;
-        int code;
-    } codes[] = {{"done", CH_EXIT_DONE},
-                 {"stopped", CH_EXIT_STOPPED},
-                 {"cancelled", CH_EXIT_CANCELLED},
-                 {"paused", CH_EXIT_PAUSED}};
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-        if (strcmp(status, codes[i].status) == 0)
-            return codes[i].code;
+int ch_text_exit(enum chela_status status) {
+    switch (status) {
+    case CHELA_STATUS_DONE:
+        return CH_EXIT_DONE;
+    case CHELA_STATUS_STOPPED:
+        return CH_EXIT_STOPPED;
+    case CHELA_STATUS_CANCELLED:
+        return CH_EXIT_CANCELLED;
+    case CHELA_STATUS_PAUSED:
+        return CH_EXIT_PAUSED;
+    case CHELA_STATUS_RUNNING:
+    case CHELA_STATUS_ERROR:
+        break;
+    }
     return CH_EXIT_ERROR;
 }

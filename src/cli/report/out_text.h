@@ -14,6 +14,6 @@ bool ch_text_streams(const struct ch_text *t);
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
 
 /* The exit code of a run's final status. */
-int ch_text_exit(const char *status);
+int ch_text_exit(enum chela_status status);
 
 #endif

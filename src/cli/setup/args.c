@@ -227,3 +227,10 @@ void ch_args_release(struct ch_args *args) {
     free(args->words);
     *args = (struct ch_args){0};
 }
+
+int ch_args_choice(enum chela_choice set, const char *word) {
+    int value = 0;
+    if (word)
+        chela_choice_read(set, word, &value, NULL);
+    return value;
+}

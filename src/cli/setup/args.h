@@ -11,6 +11,8 @@
 
 #include "chela/error.h"
 
+#include "chela/choice.h"
+
 struct ch_real { /* a number for which 0 is a valid value */
     bool set;
     double value;
@@ -58,5 +60,8 @@ struct ch_args {
 int ch_args_parse(const struct ch_opt *opts, const char *const *later, int argc, char *const *argv,
                   void *into, struct ch_args *args, struct chela_error *err);
 void ch_args_release(struct ch_args *args);
+
+/* The value of a word that a CH_OPT_CHOICE option took; NULL: 0, the default. */
+int ch_args_choice(enum chela_choice set, const char *word);
 
 #endif

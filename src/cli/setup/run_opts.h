@@ -6,9 +6,6 @@
 #include "chela/session.h"
 #include "cli/setup/args.h"
 
-/* The value of a --reasoning word; NULL: the model's default. */
-enum chela_reasoning ch_run_reasoning(const char *word);
-
 #define CH_MANY 1e12
 
 /* clang-format off */

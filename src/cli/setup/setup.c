@@ -184,7 +184,9 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
     if (!s->rt)
         return CHELA_OK;
     return chela_runtime_store(s->rt, s->store,
-                               s->config ? chela_config_durability(s->config) : NULL, err);
+                               s->config ? chela_config_durability(s->config)
+                                         : CHELA_DURABILITY_DEFAULT,
+                               err);
 }
 
 /* --- tools -------------------------------------------------------------------- */
@@ -341,7 +343,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
         CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = &s->limits);
     if (chela_config_agent(s->config, id, &opts, err) < 0)
         return err->code = CHELA_ECONFIG;
-    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, &opts, &sandbox);
     if (!opts.model) {
         opts.model = caller->model;
@@ -477,7 +479,7 @@ void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
         return;
     if (opts->sandbox)
         *own = *opts->sandbox;
-    own->mode = s->flags->sandbox;
+    own->mode = ch_args_choice(CHELA_CHOICE_SANDBOX_MODE, s->flags->sandbox);
     opts->sandbox = own;
 }
 
@@ -499,7 +501,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     opts->deny = s->flags->deny;
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
-    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, opts, &sandbox);
     if (setup_choose_model(s, opts, err) < 0)
         return err->code;

@@ -12,9 +12,10 @@
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
 
-const char *ch_approval_prompt_policy(const struct ch_chat_service *chat) {
+enum chela_approve ch_approval_prompt_policy(const struct ch_chat_service *chat) {
     const struct ch_channel_ops *ops = chat->channel->ops;
-    return ops->is_owner && ops->is_owner(chat->channel, NULL) ? "ask" : "deny";
+    return ops->is_owner && ops->is_owner(chat->channel, NULL) ? CHELA_APPROVE_ASK
+                                                                 : CHELA_APPROVE_DENY;
 }
 
 void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a) {

@@ -23,6 +23,6 @@ void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_pr
 void ch_approval_prompts_release(struct ch_chat_service *chat);
 
 /* `approve` of a run: "ask" if the service has owners, who may answer; else "deny". */
-const char *ch_approval_prompt_policy(const struct ch_chat_service *chat);
+enum chela_approve ch_approval_prompt_policy(const struct ch_chat_service *chat);
 
 #endif

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "agent/handle/agent.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/log.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"

@@ -75,7 +75,7 @@ static const char *denied_tools(const struct ch_chat_event *e) {
 
 static int send_to_session(struct ch_chat_event *e, struct ch_lane *l, struct ch_sv text,
                            struct chela_error *err) {
-    const char *approve = ch_approval_prompt_policy(e->chat);
+    enum chela_approve approve = ch_approval_prompt_policy(e->chat);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = approve, .channel = e->in.about.channel,
                        .sender = e->in.about.sender_id, .inbound = &e->in.about,
@@ -92,7 +92,7 @@ static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     if (!failed && e->in.nmedia)
-        ch_pictures_fit(&e->in, ch_session_shown(l->session), &e->arena);
+        ch_pictures_fit(&e->in, ch_input_queue_media(l->session), &e->arena);
     struct ch_sv text = ch_sv_str(*e->in.text ? e->in.text : NO_WORDS);
     CH_BUF_AUTO words = {0};
     if (!failed && ch_context_words(l->agent, e->in.about.channel, e->in.about.sender_id, text,

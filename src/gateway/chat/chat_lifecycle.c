@@ -12,6 +12,7 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/session.h"
 #include "agent/journal/outbox.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -76,16 +77,16 @@ static void lifecycle_add_texts(struct ch_buf *out, const char *const *list) {
 
 static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool listens,
                                   unsigned char out[CH_SHA256_SIZE]) {
-    const char *const texts[] = {o->agent,     o->account,      o->secret,        o->token,
-                                 o->domain,    o->encrypt_key,  o->dm_policy,     o->mode,
-                                 o->group_policy, o->group_session};
+    const char *const texts[] = {o->agent, o->account, o->secret,
+                                 o->token, o->domain,  o->encrypt_key};
     CH_BUF_AUTO all = {0};
     for (size_t i = 0; i < CH_LEN(texts); i++)
         lifecycle_add_text(&all, texts[i]);
     lifecycle_add_texts(&all, o->allow_from);
     lifecycle_add_texts(&all, o->groups);
     lifecycle_add_texts(&all, o->owners);
-    ch_buf_addf(&all, "%d%d%d", o->unasked, listens, o->streaming);
+    ch_buf_addf(&all, "%d%d%d %d %d %d %d", o->unasked, listens, o->streaming, (int)o->dm_policy,
+                (int)o->mode, (int)o->group_policy, (int)o->group_session);
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
@@ -120,6 +121,14 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
                         struct ch_chat_plan *plan, struct chela_error *err) {
     struct chela_channel_opts o;
     int rc = CH_OPTS_NEED(chela_channel_opts, &o, given, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o.dm_policy, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o.group_policy, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_GROUP_SESSION, o.group_session, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_TRANSPORT, o.mode, err);
     if (rc < 0)
         return rc;
     const struct ch_channel_ops *ops = ch_channel_find(o.name);

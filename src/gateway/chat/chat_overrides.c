@@ -6,7 +6,7 @@
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
@@ -71,7 +71,7 @@ static struct ch_chat_override *override_need(struct ch_chat_service *chat, cons
 }
 
 void ch_chat_overrides_apply(const struct ch_chat_service *chat, const char *session,
-                             struct ch_agent_patch *out) {
+                             struct ch_agent_override *out) {
     const struct ch_chat_override *w = override_find(chat, session);
     if (!w)
         return;
@@ -141,10 +141,10 @@ static chela_agent *base_agent(const struct ch_chat_event *e) {
 }
 
 /* Can the agent be derived with these overrides? */
-static int check_override(const struct ch_chat_event *e, const struct ch_agent_patch *patch,
+static int check_override(const struct ch_chat_event *e, const struct ch_agent_override *patch,
                           struct chela_error *err) {
     chela_agent *a;
-    int rc = ch_agent_derive(base_agent(e), patch, &a, err);
+    int rc = ch_agent_override_new(base_agent(e), patch, &a, err);
     if (rc == 0)
         ch_agent_close(a);
     return rc;
@@ -156,7 +156,7 @@ static const char *own_model(const struct ch_chat_event *e) {
 }
 
 void ch_chat_overrides_model_command(struct ch_chat_event *e, struct ch_sv rest) {
-    struct ch_agent_patch patch = {0};
+    struct ch_agent_override patch = {0};
     struct chela_error err = {0};
     ch_chat_overrides_apply(e->chat, e->in.session, &patch);
     if (!rest.n) {

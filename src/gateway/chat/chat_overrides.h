@@ -5,7 +5,7 @@
 
 /* Writes the overrides of a session into the patch of its agent; texts are borrowed. */
 void ch_chat_overrides_apply(const struct ch_chat_service *chat, const char *session,
-                             struct ch_agent_patch *out);
+                             struct ch_agent_override *out);
 /* The session that a note of the store holds overrides for; NULL: another kind of note. */
 const char *ch_chat_overrides_session_of_note(const char *note);
 void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session,

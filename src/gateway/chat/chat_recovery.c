@@ -152,11 +152,11 @@ static void recovery_free(struct ch_work *w) {
 static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                    const struct chela_error *failed) {
     struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
-    const char *approve = ch_approval_prompt_policy(e->chat);
+    enum chela_approve approve = ch_approval_prompt_policy(e->chat);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = failed ? err.code : ch_reply_target_attach(e->chat, l, NULL, &err);
-    if (rc == 0 && strcmp(chela_session_status(l->session), "paused") == 0)
+    if (rc == 0 && chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         ch_reply_target_ask_again(e->chat, l);
     else if (rc == 0)
         rc = ch_lane_was_interrupted(l) ? ch_lane_resume(l, approve, &err)

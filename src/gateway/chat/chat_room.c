@@ -302,12 +302,12 @@ static const char *line_id(const struct ch_chat_event *e) {
 }
 
 /* Does the session hold the line, from a run of an earlier process? It begins with
- * "[10:02 om_1", as ch_view_line() writes it. */
+ * "[10:02 om_1", as ch_chat_view_line() writes it. */
 static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event *e) {
     const struct ch_transcript *t = &l->session->transcript;
     size_t from = t->n > CH_LIMIT_ROOM_LOOKBACK ? t->n - CH_LIMIT_ROOM_LOOKBACK : 0;
     CH_BUF_AUTO id = {0};
-    ch_view_id(ch_sv_str(line_id(e)), &id);
+    ch_chat_view_id(ch_sv_str(line_id(e)), &id);
     for (size_t i = from; i < t->n; i++)
         for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++)
             if (t->msgs[i]->kind == CH_MSG_USER &&
@@ -319,16 +319,16 @@ static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event
 static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_event *e,
                           struct ch_buf *out) {
     const struct chela_inbound *in = &e->in.about;
-    struct ch_line line = {.at = line_time(r, e),
-                           .id = ch_sv_str(line_id(e)),
-                           .name = ch_sv_str(in->sender ? in->sender : in->sender_id),
-                           .text = ch_sv_str(e->in.text)};
+    struct ch_chat_line line = {.at = line_time(r, e),
+                                .id = ch_sv_str(line_id(e)),
+                                .name = ch_sv_str(in->sender ? in->sender : in->sender_id),
+                                .text = ch_sv_str(e->in.text)};
     if (in->quoted) {
         line.quoted = ch_sv_str(in->quoted->message_id);
         line.quoted_name = in->answers_us ? CH_SV("you") : ch_sv_str(in->quoted->sender);
         line.quoted_text = ch_sv_str(in->quoted->text);
     }
-    ch_view_line(&line, companion_of(r)->utc_offset, out);
+    ch_chat_view_line(&line, companion_of(r)->utc_offset, out);
 }
 
 /* Writes all heard lines and moves their events to `taken`. Lines that the session already
@@ -392,7 +392,7 @@ static void room_end_turn(struct ch_chat_room *r) {
     if (r->ended)
         return;
     /* A turn without words counts as a reply for the propensity. */
-    chela_willing_said(r->willing, chat_now(r), l ? ch_view_said(&l->session->transcript) : 0);
+    chela_willing_said(r->willing, chat_now(r), l ? ch_chat_view_said(&l->session->transcript) : 0);
     ch_chat_room_notes_write(r);
 }
 
@@ -400,11 +400,11 @@ static void log_turn(const struct ch_chat_room *r, unsigned beats) {
     const struct ch_lane *l = ch_lane_find(r->chat->gw, ch_sv_str(r->session));
     CH_BUF_AUTO thoughts = {0};
     if (l)
-        ch_view_thoughts(&l->session->transcript, &thoughts);
+        ch_chat_view_thoughts(&l->session->transcript, &thoughts);
     if (thoughts.n)
         ch_log(CH_LOG_INFO, "heartbeat", "%s: thought: %s", r->session, ch_buf_str(&thoughts));
     ch_log(CH_LOG_INFO, "heartbeat", "%s: %s after %u beat%s", r->session,
-           l && ch_view_said(&l->session->transcript) ? "spoke" : "stayed silent", beats,
+           l && ch_chat_view_said(&l->session->transcript) ? "spoke" : "stayed silent", beats,
            beats == 1 ? "" : "s");
 }
 
@@ -454,7 +454,7 @@ static void room_add_message(struct ch_sv id, void *user) {
 
 /* The model may reply to every message that it sees. */
 static void add_visible_messages(struct ch_chat_room *r, const struct ch_lane *l) {
-    ch_view_ids(&l->session->transcript, companion_of(r)->history, room_add_message, r);
+    ch_chat_view_ids(&l->session->transcript, companion_of(r)->history, room_add_message, r);
     for (CH_LIST_EACH(k, &r->taken))
         room_add_message(ch_sv_str(line_id(CH_CONTAINER(k, struct ch_chat_event, room_link))), r);
 }
@@ -468,7 +468,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = "deny", .channel = e->in.about.channel,
+        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY, .channel = e->in.about.channel,
                        .sender = e->in.about.sender_id, .inbound = &scene, .event_id = e->in.id,
                        .answer_to = to, .urge = &r->pending_urge);
     int rc = ch_reply_target_attach(r->chat, l, to, err);
@@ -480,7 +480,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
 static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct chela_error *err) {
     int rc = ch_reply_target_attach(r->chat, l, NULL, err);
     if (rc == 0)
-        rc = ch_lane_resume(l, "deny", err);
+        rc = ch_lane_resume(l, CHELA_APPROVE_DENY, err);
     if (rc == 0)
         room_watch(r, l);
     return rc;

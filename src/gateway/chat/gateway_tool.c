@@ -83,7 +83,7 @@ static bool is_permitted(const struct gateway_tool *t) {
     const struct ch_lane *l = ch_lane_find(t->gw, ch_sv_str(t->session));
     const struct ch_chat_service *chat = ch_chat_service_of_session(t->gw, t->session);
     const chela_run *run = l ? l->session->run : NULL;
-    const struct ch_behalf *by = run ? ch_run_origin_behalf(run) : NULL;
+    const struct ch_principal *by = run ? ch_run_origin_principal(run) : NULL;
     if (!by || !chat || !by->sender || !by->channel ||
         strcmp(by->channel, chat->channel->ops->name) != 0)
         return false;

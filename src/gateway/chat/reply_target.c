@@ -197,8 +197,8 @@ static void reply_target_on_approval(const struct chela_event *ev, void *user) {
                             ch_sv(ev->approval.summary.p, ev->approval.summary.n));
 }
 
-int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to, const char **approve,
-                                     struct chela_error *err) {
+int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
+                                     enum chela_approve *approve, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(l->gw, l->session->key);
     const char *place = l->session->answers_to;
     if (!chat || !place)
@@ -209,10 +209,10 @@ int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to, const c
 }
 
 void ch_reply_target_ask_again(struct ch_chat_service *chat, struct ch_lane *l) {
-    const struct ch_past *past = l->session->keep ? l->session->keep->past : NULL;
+    const struct ch_journal_replay *past = l->session->journal ? l->session->journal->past : NULL;
     const struct reply_target *t = reply_target_find(chat, l->session->key);
     for (size_t i = 0; past && t && i < past->ncalls; i++) {
-        const struct ch_past_call *c = &past->calls[i];
+        const struct ch_replay_call *c = &past->calls[i];
         if (c->approval && c->summary && c->decision == CHELA_UNDECIDED)
             ch_approval_prompt_send(chat, t->session, t->to, ch_sv_str(c->approval),
                                     ch_sv_str(c->summary));

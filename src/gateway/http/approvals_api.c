@@ -143,7 +143,7 @@ static void approvals_apply(struct ch_request *req, struct ch_lane *l) {
         ch_request_fail_with(req, &err);
         return;
     }
-    rc = ch_lane_resume(l, "ask", &err); /* CHELA_ESTATE: other calls wait */
+    rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &err); /* CHELA_ESTATE: other calls wait */
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", l->session->key);
     ch_jw_kbool(&w, "resumed", rc == 0);

@@ -48,8 +48,8 @@ static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw 
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "session", c->r.lane->session->key);
     ch_jw_kcstr(w, "run", ev->run);
-    ch_jw_kcstr(w, "status", ev->end.status);
-    ch_jw_kcstr(w, "reason", ev->end.reason);
+    ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
+    ch_jw_kcstr(w, "reason", chela_reason_name(ev->end.reason));
     ch_jw_end(w, '}');
 }
 
@@ -122,9 +122,9 @@ static const char *openai_chat_finish_reason(const struct openai_chat *c,
                                              const struct chela_event *ev) {
     if (c->ncalls)
         return "tool_calls";
-    if (strcmp(ev->end.reason, "refused") == 0)
+    if (ev->end.reason == CHELA_REASON_REFUSED)
         return "content_filter";
-    if (strcmp(ev->end.status, "stopped") == 0 || strcmp(ev->end.reason, "length") == 0)
+    if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH)
         return "length";
     return "stop";
 }
@@ -186,7 +186,7 @@ static void openai_chat_end_failed(struct openai_chat *c, const struct chela_eve
     ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
     ch_jw_kcstr(&w, "type", "server_error");
     ch_jw_kcstr(&w, "param", NULL);
-    ch_jw_kcstr(&w, "code", ev->end.reason);
+    ch_jw_kcstr(&w, "code", chela_reason_name(ev->end.reason));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
     ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));

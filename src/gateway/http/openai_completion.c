@@ -33,14 +33,14 @@ static void completion_on_disconnect(struct ch_request *req) {
 }
 
 static void completion_fail(struct ch_completion *r, const struct chela_event *ev) {
-    bool overflow = strcmp(ev->end.reason, "context_overflow") == 0;
+    bool overflow = ev->end.reason == CHELA_REASON_CONTEXT_OVERFLOW;
     ch_request_fail(r->request, overflow ? 400 : 502,
-                    overflow ? "context_length_exceeded" : ev->end.reason, "%.*s",
-                    (int)ev->end.error.n, ev->end.error.p);
+                    overflow ? "context_length_exceeded" : chela_reason_name(ev->end.reason),
+                    "%.*s", (int)ev->end.error.n, ev->end.error.p);
 }
 
 bool ch_completion_failed(const struct chela_event *end) {
-    return strcmp(end->end.status, "error") == 0 || strcmp(end->end.status, "cancelled") == 0;
+    return end->end.status == CHELA_STATUS_ERROR || end->end.status == CHELA_STATUS_CANCELLED;
 }
 
 static void completion_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {

@@ -246,7 +246,7 @@ static void openai_response_add_call(struct openai_response *r, const struct che
 static const char *openai_response_status_of(const struct chela_event *ev) {
     if (ch_completion_failed(ev))
         return "failed";
-    if (strcmp(ev->end.status, "stopped") == 0 || strcmp(ev->end.reason, "length") == 0)
+    if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH)
         return "incomplete";
     return "completed";
 }

@@ -214,7 +214,7 @@ static int give_results(struct ch_request *req, struct ch_lane *l, struct chela_
             return rc;
         given++;
     }
-    int rc = ch_lane_resume(l, "ask", err);
+    int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
     return rc == CHELA_ESTATE && given ? 0 : rc;
 }
 
@@ -257,8 +257,8 @@ static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
     struct ch_sv text = ch_json_get_str(req->json, "text");
     if (!text.n)
         return ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    bool stored = l->session->keep && l->session->keep->past;
-    int rc = stored ? ch_lane_resume(l, "ask", err) : 0;
+    bool stored = l->session->journal && l->session->journal->past;
+    int rc = stored ? ch_lane_resume(l, CHELA_APPROVE_ASK, err) : 0;
     if (rc < 0)
         return rc;
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
@@ -282,11 +282,11 @@ static int sessions_api_deliver(struct ch_request *req, struct ch_lane *l, const
         return deliver_while_running(req, l, delivery, err);
     if (ch_json_bool(ch_json_get(req->json, "resume"), false)) {
         *delivery = "resume";
-        return ch_lane_resume(l, "ask", err);
+        return ch_lane_resume(l, CHELA_APPROVE_ASK, err);
     }
     *delivery = "run";
     int rc = sessions_api_read_input(req, &input, err);
-    return rc < 0 ? rc : ch_lane_start(l, input, "ask", err);
+    return rc < 0 ? rc : ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
 }
 
 static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,

@@ -64,7 +64,7 @@ static int ui_chat_begin_run(struct ui_chat *c, struct ch_lane *l, struct chela_
     if (rc == 0)
         rc = ch_client_history_finish(&h, &input, err);
     if (rc == 0)
-        rc = ch_lane_start(l, input, "ask", err);
+        rc = ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
     ch_client_history_release(&h);
     return rc;
 }
@@ -110,14 +110,14 @@ static void ui_chat_take_answer(struct ui_chat *c, struct ch_lane *l, const stru
 static int ui_chat_resume_run(struct ui_chat *c, struct ch_lane *l, struct ch_buf *denied,
                               struct chela_error *err) {
     size_t taken = 0;
-    if (strcmp(chela_session_status(l->session), "paused") != 0)
+    if (chela_session_status(l->session) != CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for no answer", l->session->key);
     for (CH_JSON_EACH(p, ch_json_get(c->last, "parts")))
         ui_chat_take_answer(c, l, p, &taken, denied);
     if (!taken)
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these",
                        l->session->key);
-    return ch_lane_resume(l, "ask", err);
+    return ch_lane_resume(l, CHELA_APPROVE_ASK, err);
 }
 
 /* --- a request */

@@ -260,28 +260,28 @@ static void ui_stream_on_approval(struct ch_ui_stream *t, const struct chela_eve
 /* --- the end */
 
 static const char *ui_stream_finish_reason(const struct chela_event *ev) {
-    if (strcmp(ev->end.status, "paused") == 0)
+    if (ev->end.status == CHELA_STATUS_PAUSED)
         return "tool-calls";
-    if (strcmp(ev->end.reason, "refused") == 0)
+    if (ev->end.reason == CHELA_REASON_REFUSED)
         return "content-filter";
-    if (strcmp(ev->end.reason, "length") == 0)
+    if (ev->end.reason == CHELA_REASON_LENGTH)
         return "length";
-    if (strcmp(ev->end.status, "done") == 0)
+    if (ev->end.status == CHELA_STATUS_DONE)
         return "stop";
-    return strcmp(ev->end.status, "error") == 0 ? "error" : "other";
+    return ev->end.status == CHELA_STATUS_ERROR ? "error" : "other";
 }
 
 static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO error = {0}, out = {0};
-    bool well = strcmp(ev->end.status, "done") == 0 || strcmp(ev->end.status, "paused") == 0;
+    bool well = ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_PAUSED;
     close_parts(t);
-    if (strcmp(ev->end.status, "cancelled") == 0) {
+    if (ev->end.status == CHELA_STATUS_CANCELLED) {
         send_plain_chunk(t, "abort");
     } else if (!well) {
         struct ch_jw e = begin_chunk(&error, "error");
         ch_jw_kstr(&e, "errorText",
                    ev->end.error.n ? ch_sv(ev->end.error.p, ev->end.error.n)
-                                   : ch_sv_str(ev->end.reason));
+                                   : ch_sv_str(chela_reason_name(ev->end.reason)));
         end_chunk(t, &e);
     }
     close_step(t);

@@ -127,7 +127,7 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     struct ch_msg *m = ch_msg_text(d->is.timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
                                    ch_sv_str(d->is.text), now);
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = "ask", .event_id = d->is.id,
+        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->is.id,
                        .drop_if = d->is.wake ? CH_WAKE_OK : NULL);
     int rc = d->is.timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
     if (rc < 0) {
@@ -135,7 +135,7 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
         return rc;
     }
     if (d->is.wake)
-        opts.approve = "deny";
+        opts.approve = CHELA_APPROVE_DENY;
     return ch_lane_begin(l, m, &opts, err);
 }
 
@@ -146,7 +146,7 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     int rc = err.code;
     /* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
      * same. */
-    if (rc == 0 && ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) < 0)
+    if (rc == 0 && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
                d->is.key, err.message);
     if (rc == 0 && l->running) {

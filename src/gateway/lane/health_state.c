@@ -32,7 +32,7 @@ void ch_health_state_observe(struct ch_health_state *h, const struct chela_event
         ch_buf_clear(&h->model);
         ch_buf_add(&h->model, ev->retry.reason.p, ev->retry.reason.n);
     }
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.reason, "model_error") == 0) {
+    if (ev->type == CHELA_EV_RUN_END && ev->end.reason == CHELA_REASON_MODEL_ERROR) {
         ch_buf_clear(&h->model);
         ch_buf_add(&h->model, ev->end.error.p, ev->end.error.n);
     }

@@ -37,7 +37,7 @@ static void count_event(struct ch_counters *c, const struct chela_event *ev) {
     }
     if (ev->type == CHELA_EV_RUN_END) {
         c->runs++;
-        c->runs_failed += strcmp(ev->end.status, "error") == 0;
+        c->runs_failed += ev->end.status == CHELA_STATUS_ERROR;
     }
 }
 
@@ -88,13 +88,13 @@ static void adopt_run(struct ch_lane *l) {
     ch_run_ref(run);
     lane_begin_run(l, run);
     l->hops = l->queued_hops;
-    if (!ch_inflow_waiting(l->session))
+    if (!ch_input_queue_waiting(l->session))
         l->queued_hops = 0;
 }
 
 /* A message that the run did not process stays queued, with the hops that led to it. */
 static void carry_hops(struct ch_lane *l) {
-    if (ch_inflow_waiting(l->session))
+    if (ch_input_queue_waiting(l->session))
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
 }
 
@@ -135,11 +135,11 @@ void ch_lane_unwatch(struct ch_lane_watcher *w) {
 static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_agent **out,
                            struct chela_error *err) {
     chela_agent *a;
-    int rc = ch_agent_derive(o->agent, &o->patch, &a, err);
+    int rc = ch_agent_override_new(o->agent, &o->patch, &a, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < o->ntools; i++)
-        rc = ch_agent_client_tool(a, &o->tools[i], err);
+        rc = ch_agent_override_client_tool(a, &o->tools[i], err);
     if (rc == 0 && o->add_tools)
         rc = o->add_tools(gw, a, o->key, err);
     if (rc < 0)
@@ -160,7 +160,7 @@ static void free_lane(struct ch_lane *l) {
 }
 
 static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
-    const struct ch_agent_patch *p = &o->patch;
+    const struct ch_agent_override *p = &o->patch;
     CH_BUF_AUTO text = {0};
     ch_buf_addf(&text, "%g %lld %lld ", p->bounds.cost_usd, (long long)p->bounds.turns,
                 (long long)p->bounds.timeout_ms);
@@ -220,7 +220,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     }
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
-    l->ready = !l->session->keep;
+    l->ready = !l->session->journal;
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }
@@ -321,8 +321,8 @@ static void lane_send_cancelled(struct ch_lane *l, const char *why) {
                               .run = l->run ? l->run->id : "",
                               .seq = l->run ? l->run->m.seq + 1 : 0,
                               .ts = ch_now_ms(ch_loop_clock(l->agent->rt->loop)),
-                              .end = {.status = ch_status_name(CH_STATUS_CANCELLED),
-                                      .reason = ch_reason_name(CH_REASON_CANCELLED),
+                              .end = {.status = CHELA_STATUS_CANCELLED,
+                                      .reason = CHELA_REASON_CANCELLED,
                                       .text = ch_str(CH_SV("")),
                                       .error = ch_str(ch_sv_str(why))}};
     lane_dismiss_watchers(l, &end);
@@ -343,7 +343,7 @@ static void lane_free_deferred(struct ch_task *t) {
 void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
     l->unfinished = l->running ||
-                    (l->agent && strcmp(chela_session_status(l->session), "paused") == 0);
+                    (l->agent && chela_session_status(l->session) == CHELA_SESSION_PAUSED);
     lane_detach(l);
     ch_task_defer(loop, &l->free_task);
 }
@@ -379,23 +379,23 @@ int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     lane_restrict_tools(l, opts, &deny);
     opts->on_event = lane_on_event;
     opts->user = l;
-    int rc = ch_run_start(l->session, input, opts, &run, err);
+    int rc = ch_session_start(l->session, input, opts, &run, err);
     if (rc == 0)
         lane_begin_run(l, run);
     return rc;
 }
 
-int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
+int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve approve,
                   struct chela_error *err) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     return ch_lane_begin(l, input, &opts, err);
 }
 
 bool ch_lane_was_interrupted(const struct ch_lane *l) {
-    return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
+    return !l->running && chela_session_status(l->session) == CHELA_SESSION_RUNNING;
 }
 
-int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err) {
+int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err) {
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l, .approve = approve);
     chela_run *run;
@@ -443,7 +443,7 @@ static int lane_answer_calls(struct ch_lane *l, struct ch_client_history *h,
     for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
         rc = lane_give_result(l, &results->blocks[i], err);
     if (rc == 0)
-        rc = ch_lane_resume(l, "ask", err);
+        rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
     for (size_t i = 1; rc == 0 && i < h->n; i++)
         for (uint32_t k = 0; rc == 0 && k < h->msgs[i]->nblocks; k++) {
             const struct ch_block *b = &h->msgs[i]->blocks[k];
@@ -473,7 +473,7 @@ static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *
     for (size_t i = 0; rc == 0 && i < h->n; i++)
         rc = lane_restore_message(l, CH_TAKE(h->msgs[i]), err);
     if (rc == 0)
-        return ch_lane_start(l, input, "deny", err);
+        return ch_lane_start(l, input, CHELA_APPROVE_DENY, err);
     ch_msg_free(input);
     return rc;
 }
@@ -487,7 +487,7 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chel
     struct ch_msg *input = ch_client_history_join_user(h);
     if (!input)
         return ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
-    return ch_lane_start(l, input, "ask", err);
+    return ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
 }
 
 /* --- all lanes */

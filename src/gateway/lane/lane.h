@@ -40,7 +40,7 @@ struct ch_lane_event {
 struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
     const char *key;    /* NULL: temporary */
-    struct ch_agent_patch patch;
+    struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
     size_t ntools;
     /* Adds the tools of the chat that the session belongs to; NULL: none. Must add the same
@@ -103,7 +103,7 @@ void ch_lane_unwatch(struct ch_lane_watcher *w);
  * lane. */
 
 /* Begins a run with input, which is taken. approve: as in struct chela_run_opts. */
-int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
+int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve approve,
                   struct chela_error *err);
 /* The same with all options of a run. */
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
@@ -117,7 +117,7 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chel
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err);
 /* Continues a paused run, or one that an earlier process left. */
-int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err);
+int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
 /* Did an earlier process leave a run that this process has not resumed? */

@@ -27,7 +27,7 @@ struct send_call {
     struct ch_lane_watcher watcher;
     chela_call *call;
     struct ch_buf text;
-    struct ch_behalf behalf; /* the principal of the sender */
+    struct ch_principal principal; /* the principal of the sender */
     unsigned hops;           /* messages that followed from one another, this one included */
     char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
@@ -39,7 +39,7 @@ static void send_free(struct send_call *s) {
     ch_list_del(&s->wait.link);
     ch_list_del(&s->watcher.link);
     ch_buf_release(&s->text);
-    ch_behalf_release(&s->behalf);
+    ch_principal_release(&s->principal);
     ch_free(s);
 }
 
@@ -65,9 +65,10 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
     chela_call *call = s->call;
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (strcmp(ev->end.status, "done") != 0) {
+    if (ev->end.status != CHELA_STATUS_DONE) {
         CH_BUF_AUTO why = {0};
-        ch_buf_addf(&why, "The other session did not reply: %s.", ev->end.reason);
+        ch_buf_addf(&why, "The other session did not reply: %s.",
+                    chela_reason_name(ev->end.reason));
         send_fail(s, "unavailable", ch_buf_str(&why));
         return;
     }
@@ -84,15 +85,15 @@ static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *wait
                         struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     CH_BUF_AUTO deny = {0};
-    size_t before = ch_inflow_waiting(l->session);
-    ch_behalf_apply(&s->behalf, &o);
+    size_t before = ch_input_queue_waiting(l->session);
+    ch_principal_apply(&s->principal, &o);
     ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
-    o.approve = o.approve ? o.approve : "ask";
-    o.event_id = l->session->keep ? s->event : NULL;
+    o.approve = o.approve ? o.approve : CHELA_APPROVE_ASK;
+    o.event_id = l->session->journal ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
     if (rc < 0)
         return rc;
-    size_t after = ch_inflow_waiting(l->session);
+    size_t after = ch_input_queue_waiting(l->session);
     *waits = after > before;
     if (after)
         l->queued_hops = CH_MAX(l->queued_hops, s->hops);
@@ -162,13 +163,13 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
 /* The other session has the message. resumed: so has the run that was just resumed. */
 static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
+    bool begins = !l->running && ch_input_queue_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
     if (resumed || begins)
         wait_for_answer(s, l);
     else if (l->running)
         send_report_queued(s, false);
-    else if (strcmp(chela_session_status(l->session), "paused") == 0)
+    else if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         send_fail(s, "unavailable",
                   "The other session received the message and waits for a person.");
     else
@@ -184,7 +185,7 @@ static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         send_fail(s, "unavailable", err.message);
         return;
     }
-    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
     bool at_work = l->running;
     int rc = send_deliver(s, l, &waits, &err);
     if (rc == CHELA_EEXIST)
@@ -204,8 +205,8 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
     s->call = call;
     s->hops = from->hops + 1;
     s->wait.ready = send_on_ready;
-    ch_behalf_apply(ch_run_origin_behalf(from->session->run), &o);
-    s->behalf = ch_behalf_of(&o);
+    ch_principal_apply(ch_run_origin_principal(from->session->run), &o);
+    s->principal = ch_principal_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));
     ch_sha256_of(ch_sv_str(call->key), digest);

@@ -43,7 +43,7 @@ struct chela_gateway {
     /* Directs the reply of a run that no message began to the chat of its session, and sets
      * *approve to the policy for calls that need consent. Does nothing if the session
      * belongs to no chat. chat/reply_target.c */
-    int (*attach_chat)(struct ch_lane *l, const char **to, const char **approve,
+    int (*attach_chat)(struct ch_lane *l, const char **to, enum chela_approve *approve,
                        struct chela_error *err);
     /* request/request.c */
     struct ch_list requests;

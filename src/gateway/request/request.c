@@ -251,8 +251,9 @@ static bool has_small_body(const struct ch_inbound *in) {
     return length.n && n <= CH_LIMIT_CALLBACK;
 }
 
-static struct ch_auth_refusal check_route(chela_gateway *gw, const struct ch_inbound *in) {
+static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
+    const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_sv query, param;
     bool other = false;
     struct ch_sv path = ch_http_route_decode_path(&arena, ch_inbound_target(in), &query);
@@ -262,6 +263,8 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, const struct ch_inb
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
         return (struct ch_auth_refusal){401, "missing or wrong bearer token"};
+    if (knows)
+        ch_exchange_trust(x);
     if (!r)
         return other ? (struct ch_auth_refusal){405, "method not allowed"}
                      : (struct ch_auth_refusal){404, "no such path"};
@@ -287,7 +290,7 @@ void ch_request_on_head(struct ch_exchange *x, void *user) {
     if (!no.status && origin)
         allow_origin(x, origin);
     if (!no.status)
-        no = check_route(gw, in);
+        no = check_route(gw, x);
     if (no.status)
         request_refuse(gw, x, no.status, no.why);
 }

@@ -3,7 +3,7 @@
  * findings have the form of chela_runtime_survey. */
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -43,13 +43,13 @@ static int diagnostics_get(struct gateway_diagnostics *s, const char *path, stru
     ch_buf_addf(&url, "%.*s%s", CH_SV_FMT(base), path);
     ch_buf_addf(&bearer, "Bearer %s", s->token ? s->token : "");
     struct ch_header header = {CH_SV("authorization"), ch_buf_sv(&bearer)};
-    struct ch_http_request req = {
-        .method = "GET",
-        .url = ch_buf_str(&url),
-        .headers = &header,
-        .nheaders = s->token != NULL,
-        .timeouts = {CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS}};
-    return ch_inquire(s->rt, &req, body, err);
+    struct ch_http_request req = {.method = "GET",
+                                  .url = ch_buf_str(&url),
+                                  .headers = &header,
+                                  .nheaders = s->token != NULL,
+                                  .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
+                                               CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS}};
+    return ch_server_query(&s->rt->providers, &req, body, err);
 }
 
 static bool check_reach(struct gateway_diagnostics *s) {

@@ -128,7 +128,7 @@ static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     int rc = err.code;
     if (rc == 0 && ch_lane_was_interrupted(l)) {
         ch_log(CH_LOG_INFO, "gateway", "session %s has an interrupted run: resuming it", r->key);
-        rc = ch_lane_resume(l, "ask", &err);
+        rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &err);
     }
     if (rc < 0 && rc != CHELA_EBUSY) /* another gateway was first */
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", r->key, err.message);

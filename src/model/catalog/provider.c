@@ -11,7 +11,7 @@
 /* Quirks of nearly every OpenAI-compatible server other than OpenAI's own. */
 #define COMPATIBLE (CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_NO_STRICT)
 
-const struct ch_provider ch_providers[] = {
+const struct ch_provider ch_provider_table[] = {
     {.name = "anthropic",
      .api = "anthropic",
      .base_url = "https://api.anthropic.com",
@@ -143,7 +143,7 @@ const struct ch_provider ch_providers[] = {
 };
 
 const struct ch_provider *ch_provider_find(struct ch_sv name) {
-    for (const struct ch_provider *p = ch_providers; p->name; p++)
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
         if (ch_sv_is(name, p->name))
             return p;
     return NULL;
@@ -169,7 +169,7 @@ const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url) 
     struct ch_url u, base;
     if (!url || ch_url_parse(ch_sv_str(url), &u, NULL) < 0)
         return NULL;
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
         if (!ch_sv_is(api, p->api))
             continue;
         if (p->hosts && provider_is_one_of(&u, ch_sv_str(p->hosts)))

@@ -15,7 +15,7 @@ struct ch_provider {
     const char *hosts; /* other hosts of the provider: names, ".name" for subdomains, ":port" */
 };
 
-extern const struct ch_provider ch_providers[]; /* terminated by name == NULL */
+extern const struct ch_provider ch_provider_table[]; /* terminated by name == NULL */
 const struct ch_provider *ch_provider_find(struct ch_sv name);
 /* The known provider with this protocol and host, whatever its name in the configuration;
  * NULL: none. */

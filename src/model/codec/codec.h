@@ -10,6 +10,7 @@
  * only the new part of turn N. */
 #ifndef CH_MODEL_CODEC_H
 #define CH_MODEL_CODEC_H
+#include "chela/choice.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "model/catalog/model_request.h"
@@ -21,13 +22,13 @@
 /* --- the reply ---------------------------------------------------------- */
 
 enum ch_stop {
-    CH_STOP_NONE,
-    CH_STOP_STOP,
-    CH_STOP_LENGTH,
-    CH_STOP_TOOL_USE,
-    CH_STOP_REFUSAL,
-    CH_STOP_PAUSE,
-    CH_STOP_ERROR
+    CH_STOP_NONE = CHELA_STOP_NONE,
+    CH_STOP_STOP = CHELA_STOP_STOP,
+    CH_STOP_LENGTH = CHELA_STOP_LENGTH,
+    CH_STOP_TOOL_USE = CHELA_STOP_TOOL_USE,
+    CH_STOP_REFUSAL = CHELA_STOP_REFUSAL,
+    CH_STOP_PAUSE = CHELA_STOP_PAUSE,
+    CH_STOP_ERROR = CHELA_STOP_ERROR
 };
 const char *ch_stop_name(enum ch_stop s); /* "stop", "tool_use", ... */
 

@@ -20,7 +20,11 @@ struct chela_http2 {
     void *user;
     const uint8_t *rest; /* rest of a frame that did not fit into `drain`; owned by the library */
     size_t rest_n;
+    size_t block;  /* decoded bytes of the current header block */
+    bool stopped;  /* `decoded` wants no more */
 };
+
+#define FIELD_OVERHEAD 32 /* of each field: RFC 9113, 6.5.2 */
 
 static void *stream_of(nghttp2_session *session, int32_t id) {
     return nghttp2_session_get_stream_user_data(session, id);
@@ -34,6 +38,7 @@ static bool begins_request(const nghttp2_frame *frame) {
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct chela_http2 *h = user;
+    h->block = 0;
     if (!begins_request(frame))
         return 0;
     void *stream = h->events->begin((uint32_t)frame->hd.stream_id, h->user);
@@ -50,6 +55,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     struct chela_http2_field field = {(const char *)name, name_n, (const char *)value, value_n};
     void *stream = stream_of(session, frame->hd.stream_id);
     (void)flags;
+    size_t size = name_n + value_n + FIELD_OVERHEAD;
+    h->block += size;
+    h->stopped = h->events->decoded(size, h->block, h->user);
+    if (h->stopped)
+        return NGHTTP2_ERR_PAUSE;
     if (stream)
         h->events->field(stream, &field);
     return 0;
@@ -136,6 +146,8 @@ static int h2_feed(struct chela_http2 *h, const void *data, size_t n, struct che
     ssize_t taken = nghttp2_session_mem_recv(h->session, data, n);
     if (taken < 0)
         return ch_fail(err, CHELA_EPROTO, "HTTP/2: %s", nghttp2_strerror((int)taken));
+    if (h->stopped)
+        return ch_fail(err, CHELA_ELIMIT, "HTTP/2: too many header bytes");
     return CHELA_OK;
 }
 

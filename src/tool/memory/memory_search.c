@@ -247,10 +247,6 @@ static char *memory_search_file_of(const struct ch_embedder *e, const char *work
     return ch_buf_take(&path);
 }
 
-static char *memory_search_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, void *user) {
     struct ch_seeking *k = ch_alloc(sizeof(*k));
     struct ch_embedder *e = o->settings->embedder;
@@ -263,8 +259,8 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
     k->workers = o->workers;
     k->settings = ch_settings_ref(o->settings);
     k->workspace = ch_strdup(o->workspace);
-    k->session = memory_search_dup_opt(o->session);
-    k->run = memory_search_dup_opt(o->run);
+    k->session = ch_strdup(o->session);
+    k->run = ch_strdup(o->run);
     k->query = ch_strndup(o->query.p, o->query.n);
     k->sessions = o->sessions;
     k->limits[NOTES] = o->notes;

@@ -3,19 +3,25 @@
 
 #include "chela/sandbox.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/opts.h"
 #include "tool/process/sandbox_policy.h"
 
-static int read_network(const char *word, enum ch_sandbox_network *out, struct chela_error *err) {
-    bool host = word && strcmp(word, "host") == 0;
+static int read_mode(enum chela_sandbox_mode choice, enum ch_sandbox_mode *out,
+                     struct chela_error *err) {
+    *out = choice == CHELA_SANDBOX_REQUIRED ? CH_SANDBOX_REQUIRED
+           : choice == CHELA_SANDBOX_OFF    ? CH_SANDBOX_OFF
+                                            : CH_SANDBOX_AUTO;
+    return ch_choice_check(CHELA_CHOICE_SANDBOX_MODE, choice, err);
+}
 
-    if (word && !host && strcmp(word, "none") != 0)
-        return ch_fail(err, CHELA_EINVAL, "sandbox network '%s' is none of none, host", word);
-    *out = host ? CH_SANDBOX_NET_HOST : CH_SANDBOX_NET_NONE;
-    return 0;
+static int read_network(enum chela_network choice, enum ch_sandbox_network *out,
+                        struct chela_error *err) {
+    *out = choice == CHELA_NETWORK_HOST ? CH_SANDBOX_NET_HOST : CH_SANDBOX_NET_NONE;
+    return ch_choice_check(CHELA_CHOICE_NETWORK, choice, err);
 }
 
 static int check_paths(const char *what, const char *const *paths, struct chela_error *err) {
@@ -106,8 +112,8 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     int rc = CH_OPTS_READ(chela_sandbox_opts, &o, given, err);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_sandbox_limits, &l, o.limits, err);
-    if (rc == 0 && o.mode)
-        rc = ch_sandbox_mode_read(o.mode, &p.mode, err);
+    if (rc == 0)
+        rc = read_mode(o.mode, &p.mode, err);
     if (rc == 0)
         rc = read_network(o.network, &p.network, err);
     if (rc == 0)

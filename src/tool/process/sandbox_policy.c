@@ -25,21 +25,6 @@ const char *const ch_sandbox_protected[] = {
     ".npmrc?",    ".gitconfig?",    ".kube?",     ".docker?", ".config/chela?", NULL,
 };
 
-static const char *const mode_names[] = {
-    [CH_SANDBOX_AUTO] = "auto",
-    [CH_SANDBOX_REQUIRED] = "required",
-    [CH_SANDBOX_OFF] = "off",
-};
-
-int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err) {
-    for (size_t i = 0; i < CH_LEN(mode_names); i++)
-        if (strcmp(word, mode_names[i]) == 0) {
-            *out = (enum ch_sandbox_mode)i;
-            return 0;
-        }
-    return ch_fail(err, CHELA_EINVAL, "sandbox '%s' is none of required, auto, off", word);
-}
-
 static const char *const *sandbox_policy_copy_list(struct ch_arena *a, const char *const *list) {
     size_t n = 0;
 

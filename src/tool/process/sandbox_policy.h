@@ -61,7 +61,6 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
 struct chela_sandbox_opts;
 
 /* "auto", "required", "off". */
-int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);
 
 /* --- layers that work on this machine */
 

@@ -21,10 +21,6 @@ struct ch_policies {
 
 /* --- reading ------------------------------------------------------------------- */
 
-static char *policies_copy(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 static int policies_check(const struct chela_policy *p, struct chela_error *err) {
     const char *id = p->id ? p->id : "?";
 
@@ -48,8 +44,8 @@ static int policies_read_row(struct row *r, const struct chela_policy *given,
         rc = policies_check(&p, err);
     if (rc < 0)
         return rc;
-    r->id = policies_copy(p.id ? p.id : "?");
-    r->channel = policies_copy(p.channel);
+    r->id = ch_strdup(p.id ? p.id : "?");
+    r->channel = ch_strdup(p.channel);
     r->senders = p.senders ? ch_strings_dup(p.senders) : NULL;
     r->except = p.except ? ch_strings_dup(p.except) : NULL;
     rc = ch_policy_init(&r->policy, p.allow, p.deny, p.permission, &why);

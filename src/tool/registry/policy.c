@@ -1,6 +1,7 @@
 /* policy.c -- see policy.h. */
 #include "tool/registry/policy.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "tool/registry/registry.h"
@@ -90,21 +91,19 @@ static int check_list(const char *list, struct chela_error *err) {
 
 /* --- the policy ----------------------------------------------------------------- */
 
-static char *policy_copy(const char *list) {
-    return list ? ch_strdup(list) : NULL;
-}
-
 int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
                    enum chela_permission permission, struct chela_error *err) {
-    int rc = check_list(allow, err);
+    int rc = ch_choice_check(CHELA_CHOICE_PERMISSION, permission, err);
 
     *p = (struct ch_policy){.permission = permission};
+    if (rc == 0)
+        rc = check_list(allow, err);
     if (rc == 0)
         rc = check_list(deny, err);
     if (rc < 0)
         return rc;
-    p->allow = policy_copy(allow);
-    p->deny = policy_copy(deny);
+    p->allow = ch_strdup(allow);
+    p->deny = ch_strdup(deny);
     return 0;
 }
 
@@ -148,9 +147,9 @@ bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
     return false;
 }
 
-int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
-    *out = CH_CONSENT_ASK;
-    if (!word || ch_consent_parse(ch_sv_str(word), out))
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
+int ch_consent_read(enum chela_approve choice, enum ch_consent *out, struct chela_error *err) {
+    *out = choice == CHELA_APPROVE_AUTO   ? CH_CONSENT_AUTO
+           : choice == CHELA_APPROVE_DENY ? CH_CONSENT_DENY
+                                          : CH_CONSENT_ASK;
+    return ch_choice_check(CHELA_CHOICE_APPROVE, choice, err);
 }

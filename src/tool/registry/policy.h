@@ -54,7 +54,7 @@ bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny);
 /* Whether a call needs a person's approval. */
 enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_ASK, CH_CONSENT_DENY };
 bool ch_consent_parse(struct ch_sv word, enum ch_consent *out);
-/* Parse the option `approve`; NULL: ask. */
-int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err);
+/* The option `approve`; by default: ask. CHELA_EINVAL: no such value. */
+int ch_consent_read(enum chela_approve choice, enum ch_consent *out, struct chela_error *err);
 
 #endif

@@ -226,10 +226,6 @@ static int settings_set(struct ch_tool_settings *s, struct ch_sv line,
 
 /* --- all settings ------------------------------------------------------------------ */
 
-static char *settings_dup_opt(const char *s) {
-    return s ? ch_strdup(s) : NULL;
-}
-
 int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **out,
                     struct chela_error *err) {
     struct ch_tool_settings *s = ch_alloc(sizeof(*s));
@@ -239,8 +235,8 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
     s->transport = o->transport;
     s->recall = o->recall;
     s->embedder = o->embedder;
-    s->module_path = settings_dup_opt(o->module_path);
-    s->ca_file = settings_dup_opt(o->ca_file);
+    s->module_path = ch_strdup(o->module_path);
+    s->ca_file = ch_strdup(o->ca_file);
     for (size_t i = 0; rc == 0 && o->list && o->list[i]; i++)
         rc = i < CH_LIMIT_SETTINGS
                  ? settings_set(s, ch_sv_str(o->list[i]), o, err)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -30,20 +31,16 @@ struct ch_selection {
 
 /* --- modes -------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {"auto", "all", "topk", "two_stage", "search"};
-
-int ch_select_mode_read(const char *word, enum ch_select_mode *out, struct chela_error *err) {
-    *out = CH_SELECT_AUTO;
-    for (size_t i = 0; word && i < CH_LEN(mode_names); i++) {
-        if (strcmp(mode_names[i], word) != 0)
-            continue;
-        *out = (enum ch_select_mode)i;
-        return 0;
-    }
-    if (!word)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL,
-                   "unknown selection '%s' (known: auto, all, topk, two_stage, search)", word);
+int ch_select_mode_read(enum chela_selection choice, enum ch_select_mode *out,
+                        struct chela_error *err) {
+    static const enum ch_select_mode modes[] = {
+        [CHELA_SELECTION_DEFAULT] = CH_SELECT_AUTO,      [CHELA_SELECTION_AUTO] = CH_SELECT_AUTO,
+        [CHELA_SELECTION_ALL] = CH_SELECT_ALL,           [CHELA_SELECTION_TOPK] = CH_SELECT_TOPK,
+        [CHELA_SELECTION_TWO_STAGE] = CH_SELECT_TWO_STAGE,
+        [CHELA_SELECTION_SEARCH] = CH_SELECT_SEARCH};
+    int rc = ch_choice_check(CHELA_CHOICE_SELECTION, choice, err);
+    *out = rc < 0 ? CH_SELECT_AUTO : modes[choice];
+    return rc;
 }
 
 static bool is_allowed(const struct ch_selection *s, const struct ch_tool *t) {

@@ -15,6 +15,7 @@
  * described, nor found, nor listed. */
 #ifndef CH_TOOL_SELECT_H
 #define CH_TOOL_SELECT_H
+#include "chela/choice.h"
 #include "tool/select/catalog.h"
 #include "tool/registry/policy.h"
 #include "tool/registry/registry.h"
@@ -28,8 +29,9 @@ enum ch_select_mode {
     CH_SELECT_SEARCH
 };
 
-/* word NULL: auto. CHELA_EINVAL: unknown mode. */
-int ch_select_mode_read(const char *word, enum ch_select_mode *out, struct chela_error *err);
+/* By default: auto. CHELA_EINVAL: no such value. */
+int ch_select_mode_read(enum chela_selection choice, enum ch_select_mode *out,
+                        struct chela_error *err);
 
 /* The ranking of a registry's tools, shared by all sessions of an agent. */
 struct ch_ranking { /* zeroed: not made yet */

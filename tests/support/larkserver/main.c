@@ -186,6 +186,8 @@ static void serve_one(int fd, const struct request *r) {
         return;
     }
     note_request("calls", r->method, r);
+    if (is_known(r) && strstr(r->path, "/reactions"))
+        note_request("reactions", r->method, r); /* the accepted ones */
     if (strstr(r->path, "/tenant_access_token/internal"))
         give_token(fd, r);
     else if (strcmp(r->path, "/callback/ws/endpoint") == 0)

@@ -71,7 +71,7 @@ static void test_cases(void **state) {
         CH_BUF_AUTO got = {0};
         CH_BUF_AUTO why = {0};
         struct ch_beat_reply r;
-        bool read = ch_beat_read(ch_sv_str(cases[i].text), &arena, &r, &why);
+        bool read = ch_beat_reply_read(ch_sv_str(cases[i].text), &arena, &r, &why);
         if (read != (cases[i].want != NULL))
             fail_msg("%s: %s", cases[i].name, read ? "was read" : ch_buf_str(&why));
         if (!read && !strstr(ch_buf_str(&why), cases[i].why))
@@ -97,7 +97,7 @@ static void test_no_prefix_acts(void **state) {
         CH_BUF_AUTO why = {0};
         struct ch_beat_reply r;
         CH_AUTOFREE char *part = ch_strndup(text, n);
-        if (ch_beat_read(ch_sv(part, n), &arena, &r, &why))
+        if (ch_beat_reply_read(ch_sv(part, n), &arena, &r, &why))
             fail_msg("the first %zu bytes are taken for a reply", n);
     }
 }
@@ -112,7 +112,7 @@ static void test_too_many(void **state) {
     for (int i = 0; i < 20; i++)
         ch_buf_addf(&text, "%s{\"name\":\"a\"}", i ? "," : "");
     ch_buf_add_str(&text, "]}");
-    assert_true(ch_beat_read(ch_buf_sv(&text), &arena, &r, &why));
+    assert_true(ch_beat_reply_read(ch_buf_sv(&text), &arena, &r, &why));
     assert_int_equal(r.n, CH_LIMIT_BEAT_ACTIONS);
     assert_int_equal(r.dropped, 20 - CH_LIMIT_BEAT_ACTIONS);
 }

@@ -36,10 +36,10 @@ static void act(struct ch_transcript *t, const char *thought, const char *name, 
         ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &answer, 1, NULL, CH_SV(""), T0)), 0);
 }
 
-static struct ch_view view(const struct ch_transcript *t, size_t begin, unsigned lines) {
-    struct ch_view_opts o = {t, begin, lines, 0, "Chela"};
-    struct ch_view v;
-    ch_view_make(&o, &v);
+static struct ch_chat_view view(const struct ch_transcript *t, size_t begin, unsigned lines) {
+    struct ch_chat_view_opts o = {t, begin, lines, 0, "Chela"};
+    struct ch_chat_view v;
+    ch_chat_view_make(&o, &v);
     return v;
 }
 
@@ -59,11 +59,11 @@ static void test_lines(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_BUF_AUTO out = {0};
-        struct ch_line line = {.at = T0,
-                               .id = ch_sv_str(rows[i].id),
-                               .name = ch_sv_str(rows[i].name),
-                               .text = ch_sv_str(rows[i].text)};
-        ch_view_line(&line, rows[i].offset, &out);
+        struct ch_chat_line line = {.at = T0,
+                                    .id = ch_sv_str(rows[i].id),
+                                    .name = ch_sv_str(rows[i].name),
+                                    .text = ch_sv_str(rows[i].text)};
+        ch_chat_view_line(&line, rows[i].offset, &out);
         assert_string_equal(ch_buf_str(&out), rows[i].want);
     }
 }
@@ -82,14 +82,14 @@ static void test_quotes(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_BUF_AUTO out = {0};
-        struct ch_line line = {.at = T0,
-                               .id = CH_SV("om_2"),
-                               .name = CH_SV("Bob"),
-                               .text = CH_SV("yes"),
-                               .quoted = ch_sv_str(rows[i].id),
-                               .quoted_name = ch_sv_str(rows[i].name),
-                               .quoted_text = ch_sv_str(rows[i].text)};
-        ch_view_line(&line, 0, &out);
+        struct ch_chat_line line = {.at = T0,
+                                    .id = CH_SV("om_2"),
+                                    .name = CH_SV("Bob"),
+                                    .text = CH_SV("yes"),
+                                    .quoted = ch_sv_str(rows[i].id),
+                                    .quoted_name = ch_sv_str(rows[i].name),
+                                    .quoted_text = ch_sv_str(rows[i].text)};
+        ch_chat_view_line(&line, 0, &out);
         assert_string_equal(ch_buf_str(&out), rows[i].want);
     }
 }
@@ -105,9 +105,9 @@ static void test_ids(void **state) {
     hear(&t, "[09:58 m1] Ann: one\n[09:59] Bob: two\n  [09:59 m9] not a line\n");
     act(&t, "", "send_message", "{\"content\":\"hello\"}", "sent", false);
     hear(&t, "[10:00 m3 answers m1 of Ann] Cleo: three\n[10:00 m4] Ann: four\n");
-    ch_view_ids(&t, 30, add_id, &all);
+    ch_chat_view_ids(&t, 30, add_id, &all);
     assert_string_equal(ch_buf_str(&all), "m1 m3 m4 ");
-    ch_view_ids(&t, 1, add_id, &some);
+    ch_chat_view_ids(&t, 1, add_id, &some);
     assert_string_equal(ch_buf_str(&some), "m4 ");
     ch_transcript_release(&t);
 }
@@ -115,14 +115,14 @@ static void test_ids(void **state) {
 static void test_said(void **state) {
     (void)state;
     struct ch_transcript t = {0};
-    assert_int_equal(ch_view_said(&t), 0);
+    assert_int_equal(ch_chat_view_said(&t), 0);
     hear(&t, "[09:58 m1] Ann: one\n");
     act(&t, "", "send_message", "{\"content\":\"hello<sep/>you\"}", "sent", false);
     act(&t, "", "get", "{}", "x", false);
     act(&t, "", "send_message", "{\"content\":\"lost\"}", "no network", true);
-    assert_int_equal(ch_view_said(&t), 2);
+    assert_int_equal(ch_chat_view_said(&t), 2);
     hear(&t, "[10:00 m3] Cleo: three\n");
-    assert_int_equal(ch_view_said(&t), 0);
+    assert_int_equal(ch_chat_view_said(&t), 0);
     ch_transcript_release(&t);
 }
 
@@ -135,14 +135,14 @@ static void test_thoughts(void **state) {
     hear(&t, "[09:58 m1] Ann: one\n");
     act(&t, "before", "get", "{}", "x", false);
     hear(&t, "[09:59 m2] Ann: two\n");
-    ch_view_thoughts(&t, &none);
+    ch_chat_view_thoughts(&t, &none);
     assert_int_equal(none.n, 0);
     act(&t, "hm\n[info] fake", "get", "{}", "x", false);
     act(&t, "well", "send_message", "{\"content\":\"hello\"}", "sent", false);
-    ch_view_thoughts(&t, &some);
+    ch_chat_view_thoughts(&t, &some);
     assert_string_equal(ch_buf_str(&some), "hm [info] fake well");
     act(&t, ch_buf_str(&big), "get", "{}", "x", false);
-    ch_view_thoughts(&t, &long_ones);
+    ch_chat_view_thoughts(&t, &long_ones);
     assert_true(long_ones.n <= CH_LIMIT_LOG_THOUGHTS);
     ch_transcript_release(&t);
 }
@@ -150,11 +150,11 @@ static void test_thoughts(void **state) {
 static void test_parts(void **state) {
     (void)state;
     struct ch_sv rest = CH_SV(" a <sep/><sep/> b<sep/>"), part;
-    assert_true(ch_view_part(&rest, &part) && ch_sv_is(part, "a"));
-    assert_true(ch_view_part(&rest, &part) && ch_sv_is(part, "b"));
-    assert_false(ch_view_part(&rest, &part));
+    assert_true(ch_chat_view_part(&rest, &part) && ch_sv_is(part, "a"));
+    assert_true(ch_chat_view_part(&rest, &part) && ch_sv_is(part, "b"));
+    assert_false(ch_chat_view_part(&rest, &part));
     rest = CH_SV("<sep/> ");
-    assert_false(ch_view_part(&rest, &part));
+    assert_false(ch_chat_view_part(&rest, &part));
 }
 
 static void test_seen_and_new(void **state) {
@@ -167,7 +167,7 @@ static void test_seen_and_new(void **state) {
     act(&t, "look it up", "get", "{\"k\":1}", "a result", false);
     act(&t, "", "put", "{}", "\n", false);
     note(&t, "careful");
-    struct ch_view v = view(&t, 5, 30);
+    struct ch_chat_view v = view(&t, 5, 30);
     assert_string_equal(ch_buf_str(&v.seen),
                         "[09:58 m1] Ann: one\n[09:59 m2] Bob: two\n  more\n"
                         "[10:00 you] Chela: hello\n[10:00 you] Chela: you\n");
@@ -178,11 +178,11 @@ static void test_seen_and_new(void **state) {
                         "- you thought: look it up\n- you called get {\"k\":1}\n"
                         "- result of get: a result\n- you called put {}\n"
                         "- result of put: (empty)\n- note: careful\n");
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
     v = view(&t, 5, 3); /* the newest of the old ones */
     assert_string_equal(ch_buf_str(&v.seen), "[09:59 m2] Bob: two\n  more\n"
                                              "[10:00 you] Chela: hello\n[10:00 you] Chela: you\n");
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
     ch_transcript_release(&t);
 }
 
@@ -191,11 +191,11 @@ static void test_plain_input(void **state) {
     (void)state;
     struct ch_transcript t = {0};
     hear(&t, "hello\n[10:00 m1] Bob: not me");
-    struct ch_view v = view(&t, 0, 30);
+    struct ch_chat_view v = view(&t, 0, 30);
     assert_string_equal(ch_buf_str(&v.fresh), "[10:00] user: hello\n  [10:00 m1] Bob: not me\n");
     assert_string_equal(ch_buf_str(&v.members), "user");
     assert_int_equal(v.seen.n, 0);
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
     ch_transcript_release(&t);
 }
 
@@ -210,25 +210,25 @@ static void test_bounds(void **state) {
         CH_BUF_AUTO line = {0};
         CH_BUF_AUTO name = {0};
         ch_buf_addf(&name, "member %d", i);
-        ch_view_line(&(struct ch_line){.at = T0,
-                                       .name = ch_buf_sv(&name),
-                                       .text = ch_buf_sv(&big),
-                                       .quoted = ch_buf_sv(&big),
-                                       .quoted_name = ch_buf_sv(&big),
-                                       .quoted_text = ch_buf_sv(&big)},
-                     0, &line);
+        ch_chat_view_line(&(struct ch_chat_line){.at = T0,
+                                                 .name = ch_buf_sv(&name),
+                                                 .text = ch_buf_sv(&big),
+                                                 .quoted = ch_buf_sv(&big),
+                                                 .quoted_name = ch_buf_sv(&big),
+                                                 .quoted_text = ch_buf_sv(&big)},
+                          0, &line);
         hear(&t, ch_buf_str(&line));
     }
     size_t begin = t.n - 1;
     for (int i = 0; i < 20; i++)
         act(&t, ch_buf_str(&big), "get", "{}", ch_buf_str(&big), false);
-    struct ch_view v = view(&t, begin, 30);
+    struct ch_chat_view v = view(&t, begin, 30);
     assert_true(v.seen.n < 31 * (CH_LIMIT_VIEW_LINE + 500));
     assert_true(v.fresh.n < CH_LIMIT_VIEW_LINE + 500);
     assert_true(v.working.n <= CH_LIMIT_VIEW_WORKING);
     assert_true(v.members.n <= CH_LIMIT_VIEW_MEMBERS);
     assert_int_equal(strncmp(ch_buf_str(&v.working), "- ", 2), 0);
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
     ch_transcript_release(&t);
 }
 

@@ -62,10 +62,10 @@ static void expand(struct ch_buf *out, const char *s, int n) {
 }
 
 static void play(const struct pattern *p) {
-    struct ch_guard g;
+    struct ch_loop_detector g;
     size_t ncalls = 0;
     int note = 0, end = 0;
-    ch_guard_init(&g, &usual);
+    ch_loop_detector_init(&g, &usual);
     while (ncalls < CH_LEN(p->calls) && p->calls[ncalls].tool)
         ncalls++;
     for (int turn = 1; turn <= 30 && !end; turn++) {
@@ -74,19 +74,19 @@ static void play(const struct pattern *p) {
         CH_BUF_AUTO result = {0};
         expand(&arguments, p->calls[i].arguments, turn + 10);
         expand(&result, p->calls[i].result, turn + 10);
-        ch_guard_call(&g, ch_sv_str(p->calls[i].tool), ch_buf_sv(&arguments), ch_buf_sv(&result),
-                      p->unknown);
-        enum ch_guard_verdict v = ch_guard_turn(&g, ch_sv_str(p->text));
-        if (v == CH_GUARD_NOTE && !note)
+        ch_loop_detector_call(&g, ch_sv_str(p->calls[i].tool), ch_buf_sv(&arguments),
+                              ch_buf_sv(&result), p->unknown);
+        enum ch_loop_verdict v = ch_loop_detector_turn(&g, ch_sv_str(p->text));
+        if (v == CH_LOOP_VERDICT_NOTE && !note)
             note = turn;
-        if (v == CH_GUARD_END)
+        if (v == CH_LOOP_VERDICT_END)
             end = turn;
     }
     if (note != p->note || end != p->end || ((note || end) && g.kind != p->kind))
         fail_msg("%s: note %d (not %d), end %d (not %d), %s", p->name, note, p->note, end, p->end,
-                 ch_loop_name(g.kind));
+                 ch_loop_kind_name(g.kind));
     CH_BUF_AUTO words = {0};
-    ch_guard_describe(&g, CH_SV("ls"), &words);
+    ch_loop_detector_describe(&g, CH_SV("ls"), &words);
     assert_int_equal(words.n > 0, p->kind != CH_LOOP_NONE);
 }
 
@@ -96,50 +96,51 @@ static void test_patterns(void **state) {
         play(&patterns[i]);
 }
 
-static enum ch_guard_verdict again(struct ch_guard *g) {
-    ch_guard_call(g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-    return ch_guard_turn(g, CH_SV(""));
+static enum ch_loop_verdict again(struct ch_loop_detector *g) {
+    ch_loop_detector_call(g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
+    return ch_loop_detector_turn(g, CH_SV(""));
 }
 
 static void test_one_note_then_the_end(void **state) {
     (void)state;
-    struct ch_guard g;
-    ch_guard_init(&g, &(struct chela_loop_guard){.repeats = 2});
-    assert_int_equal(again(&g), CH_GUARD_FINE);
-    assert_int_equal(again(&g), CH_GUARD_NOTE);
-    assert_int_equal(again(&g), CH_GUARD_END);
+    struct ch_loop_detector g;
+    ch_loop_detector_init(&g, &(struct chela_loop_guard){.repeats = 2});
+    assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
+    assert_int_equal(again(&g), CH_LOOP_VERDICT_NOTE);
+    assert_int_equal(again(&g), CH_LOOP_VERDICT_END);
 }
 
 static void test_a_word_from_outside_begins_anew(void **state) {
     (void)state;
-    struct ch_guard g;
-    ch_guard_init(&g, &(struct chela_loop_guard){.repeats = 3});
+    struct ch_loop_detector g;
+    ch_loop_detector_init(&g, &(struct chela_loop_guard){.repeats = 3});
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(again(&g), CH_GUARD_FINE);
-        assert_int_equal(again(&g), CH_GUARD_FINE);
-        ch_guard_reset(&g);
+        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
+        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
+        ch_loop_detector_reset(&g);
     }
 }
 
 static void test_switched_off(void **state) {
     (void)state;
-    struct ch_guard g;
-    ch_guard_init(&g, &(struct chela_loop_guard)CHELA_LOOP_GUARD(
-                          .repeats = -1, .cycles = -1, .texts = -1, .polls = -1,
-                          .unknown_tools = -1));
+    struct ch_loop_detector g;
+    ch_loop_detector_init(
+        &g, &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1, .texts = -1,
+                                                       .polls = -1, .unknown_tools = -1));
     for (int i = 0; i < 100; i++)
-        assert_int_equal(again(&g), CH_GUARD_FINE);
+        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
 }
 
 /* The calls of one reply were all asked for before any had a result. */
 static void test_many_calls_in_one_turn(void **state) {
     (void)state;
-    struct ch_guard g;
-    ch_guard_init(&g, &usual);
+    struct ch_loop_detector g;
+    ch_loop_detector_init(&g, &usual);
     for (int turn = 1; turn <= 5; turn++) {
         for (int i = 0; i < 9; i++)
-            ch_guard_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-        assert_int_equal(ch_guard_turn(&g, CH_SV("")), turn < 5 ? CH_GUARD_FINE : CH_GUARD_NOTE);
+            ch_loop_detector_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
+        assert_int_equal(ch_loop_detector_turn(&g, CH_SV("")),
+                         turn < 5 ? CH_LOOP_VERDICT_FINE : CH_LOOP_VERDICT_NOTE);
     }
 }
 

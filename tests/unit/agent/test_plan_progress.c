@@ -94,16 +94,16 @@ static void test_rounds(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(rounds); i++) {
         struct ch_transcript t = {0};
-        struct ch_round r;
+        struct ch_plan_progress r;
         converse(&t, rounds[i].words);
-        ch_round_read(&t, &r);
+        ch_plan_progress_read(&t, &r);
         if (r.planned != rounds[i].planned || r.done != rounds[i].done ||
             r.failed != rounds[i].failed || r.tries != rounds[i].tries ||
             r.retries != rounds[i].retries || !ch_sv_is(r.request, rounds[i].request))
             fail_msg("%s: planned %d done %u failed %u tries %u retries %u '%.*s'",
                      rounds[i].words, r.planned, r.done, r.failed, r.tries, r.retries,
                      CH_SV_FMT(r.request));
-        ch_round_release(&r);
+        ch_plan_progress_release(&r);
         ch_transcript_release(&t);
     }
 }
@@ -112,7 +112,7 @@ static void test_rounds(void **state) {
 static void test_changed_plan(void **state) {
     (void)state;
     struct ch_transcript t = {0};
-    struct ch_round r;
+    struct ch_plan_progress r;
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL, .id = CH_SV("plan_1"),
                             .name = CH_SV(CH_PLAN_TOOL), .text = CH_SV(PLAN)};
     struct ch_block result = call;
@@ -120,13 +120,13 @@ static void test_changed_plan(void **state) {
     result.text = CH_SV("{\"steps\":[" STEP(4, "") "]}");
     add(&t, CH_MSG_ASSISTANT, &call, 1);
     add(&t, CH_MSG_RESULTS, &result, 1);
-    ch_round_read(&t, &r);
+    ch_plan_progress_read(&t, &r);
     assert_int_equal(r.steps.n, 1);
     assert_int_equal(r.steps.list[0].id, 4);
-    assert_int_equal(ch_round_step(&r, CH_SV("plan_1_s4_r2")), 0);
-    assert_int_equal(ch_round_step(&r, CH_SV("plan_1_s1")), -1);
-    assert_int_equal(ch_round_step(&r, CH_SV("plan_12_s4")), -1);
-    ch_round_release(&r);
+    assert_int_equal(ch_plan_progress_step(&r, CH_SV("plan_1_s4_r2")), 0);
+    assert_int_equal(ch_plan_progress_step(&r, CH_SV("plan_1_s1")), -1);
+    assert_int_equal(ch_plan_progress_step(&r, CH_SV("plan_12_s4")), -1);
+    ch_plan_progress_release(&r);
     ch_transcript_release(&t);
 }
 
@@ -139,11 +139,11 @@ static void test_refusals(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_transcript t = {0};
-        struct ch_round r;
+        struct ch_plan_progress r;
         converse(&t, cases[i].words);
-        ch_round_read(&t, &r);
+        ch_plan_progress_read(&t, &r);
         assert_int_equal(r.refusals, cases[i].refusals);
-        ch_round_release(&r);
+        ch_plan_progress_release(&r);
         ch_transcript_release(&t);
     }
 }

@@ -22,18 +22,18 @@ static bool is_command(struct ch_sv tool, struct ch_sv argument, void *user) {
     return ch_sv_is(tool, "exec") && ch_sv_is(argument, "command");
 }
 
-static const struct ch_step_tools tools = {known, is_command, NULL};
+static const struct ch_plan_tools tools = {known, is_command, NULL};
 
 /* '[{"id":1,"tool":..}]' in short: S(id, tool, input, depends_on) */
 #define S(id, tool, input, needs)                                                            \
     "{\"step_id\":" #id ",\"description\":\"look\",\"tool_name\":\"" tool "\",\"tool_input\":" \
     input ",\"depends_on\":[" needs "]}"
 
-static int read_plan(struct ch_arena *a, const char *json, struct ch_steps *p,
+static int read_plan(struct ch_arena *a, const char *json, struct ch_plan_steps *p,
                      struct ch_buf *why) {
     const struct ch_json *v;
     assert_int_equal(ch_json_parse(a, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, NULL), 0);
-    return ch_steps_read(v, &tools, p, why);
+    return ch_plan_steps_read(v, &tools, p, why);
 }
 
 static const struct {
@@ -73,7 +73,7 @@ static void test_refused(void **state) {
     for (size_t i = 0; i < CH_LEN(refused); i++) {
         CH_ARENA_AUTO a = {0};
         CH_BUF_AUTO why = {0};
-        struct ch_steps p = {.n = 77};
+        struct ch_plan_steps p = {.n = 77};
         if (read_plan(&a, refused[i].plan, &p, &why) == 0 ||
             !strstr(ch_buf_str(&why), refused[i].why))
             fail_msg("row %zu: '%s'", i, ch_buf_str(&why));
@@ -86,7 +86,7 @@ static void test_accepted(void **state) {
     (void)state;
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO why = {0};
-    struct ch_steps p;
+    struct ch_plan_steps p;
     const char *plan =
         "[{\"step_id\":3,\"description\":\"check the result page\",\"tool_name\":\"get\","
         "\"tool_input\":{},\"depends_on\":[]},"
@@ -99,8 +99,8 @@ static void test_accepted(void **state) {
     assert_int_equal(p.list[1].tool.n, 0);
     assert_int_equal(p.list[1].needs, 1u << 0);
     assert_int_equal(p.list[2].needs, 1u << 1); /* by reference; names of members are none */
-    assert_int_equal(ch_steps_find(&p, 7), 2);
-    assert_int_equal(ch_steps_find(&p, 1), -1);
+    assert_int_equal(ch_plan_steps_find(&p, 7), 2);
+    assert_int_equal(ch_plan_steps_find(&p, 1), -1);
 }
 
 static const struct {
@@ -133,14 +133,14 @@ static void test_filled(void **state) {
         CH_BUF_AUTO plan = {0};
         CH_BUF_AUTO out = {0};
         CH_BUF_AUTO why = {0};
-        struct ch_steps p;
+        struct ch_plan_steps p;
         struct ch_sv results[CH_LIMIT_PLAN_STEPS] = {ch_sv_str(filled[i].result)};
         ch_buf_addf(&plan,
                     "[" S(1, "get", "{}", "") ",{\"step_id\":2,\"description\":\"d\",\"tool_name\":"
                     "\"get\",\"tool_input\":%s,\"depends_on\":[]}]",
                     filled[i].input);
         assert_int_equal(read_plan(&a, ch_buf_str(&plan), &p, &why), 0);
-        int rc = ch_step_fill(&p, &p.list[1], results, &out, &why);
+        int rc = ch_plan_steps_fill(&p, &p.list[1], results, &out, &why);
         if ((rc == 0) != (filled[i].want != NULL) ||
             (rc == 0 && strcmp(ch_buf_str(&out), filled[i].want) != 0))
             fail_msg("row %zu: %d '%s' '%s'", i, rc, ch_buf_str(&out), ch_buf_str(&why));
@@ -178,12 +178,12 @@ static void test_random_plans(void **state) {
         CH_ARENA_AUTO a = {0};
         CH_BUF_AUTO plan = {0};
         CH_BUF_AUTO why = {0};
-        struct ch_steps p;
+        struct ch_plan_steps p;
         unsigned seed = round, done = 0, failed = 0, ready, waves = 0;
         random_plan(&seed, &plan);
         if (read_plan(&a, ch_buf_str(&plan), &p, &why) < 0)
             fail_msg("%s: %s", ch_buf_str(&plan), ch_buf_str(&why));
-        while ((ready = ch_steps_ready(&p, done, failed))) {
+        while ((ready = ch_plan_steps_ready(&p, done, failed))) {
             assert_true(++waves <= p.n);
             assert_int_equal(ready & (done | failed), 0);
             for (size_t i = 0; i < p.n; i++) {
@@ -212,7 +212,7 @@ static void test_written(void **state) {
         CH_BUF_AUTO plan = {0};
         CH_BUF_AUTO again = {0};
         CH_BUF_AUTO why = {0};
-        struct ch_steps p, q;
+        struct ch_plan_steps p, q;
         unsigned dice = seed;
         random_plan(&dice, &plan);
         assert_int_equal(read_plan(&a, ch_buf_str(&plan), &p, &why), 0);
@@ -220,7 +220,7 @@ static void test_written(void **state) {
         ch_jw_begin(&w, '[');
         for (size_t i = 0; i < p.n; i++) {
             ch_jw_begin(&w, '{');
-            ch_step_write(&p.list[i], &p, &w);
+            ch_plan_steps_write(&p.list[i], &p, &w);
             ch_jw_end(&w, '}');
         }
         ch_jw_end(&w, ']');

@@ -85,10 +85,12 @@ static void test_read(void **state) {
     struct chela_error err = {0};
     (void)state;
     assert_int_equal(
-        ch_reflection_read(&a,
-                           CH_SV(SCORES("5", "2", "4") "\"action\":\"retry_step\","
-                                 "\"retry_details\":{\"step_id\":3,\"modification\":\"m\"}}"),
-                           &r, &err),
+        ch_reflect_read(
+            &a,
+            CH_SV(
+                SCORES("5", "2", "4") "\"action\":\"retry_step\","
+                                      "\"retry_details\":{\"step_id\":3,\"modification\":\"m\"}}"),
+            &r, &err),
         0);
     assert_int_equal(r.correctness, 2);
     assert_int_equal(r.proposed, CH_REFLECT_RETRY_STEP);
@@ -116,7 +118,7 @@ static void test_unreadable(void **state) {
         CH_ARENA_AUTO a = {0};
         struct ch_reflection r;
         struct chela_error err = {0};
-        assert_int_equal(ch_reflection_read(&a, ch_sv_str(rows[i].text), &r, &err), rows[i].code);
+        assert_int_equal(ch_reflect_read(&a, ch_sv_str(rows[i].text), &r, &err), rows[i].code);
         if (strncmp(err.message, rows[i].message, strlen(rows[i].message)) != 0)
             fail_msg("%s: %s", rows[i].text, err.message);
     }

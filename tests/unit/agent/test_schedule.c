@@ -20,7 +20,7 @@ static int64_t utc(const char *text) {
     return ch_date_seconds(&t.date) * 1000;
 }
 
-static struct ch_schedule *make(const char *when, const char *missed) {
+static struct ch_schedule *make(const char *when, enum chela_missed missed) {
     struct chela_schedule given = CHELA_SCHEDULE(.name = "s", .when = when, .timezone = "UTC",
                                                  .prompt = "p", .missed = missed);
     struct chela_error err = {0};
@@ -45,7 +45,7 @@ static void check(struct ch_schedule *s, const char *now, const char *want, size
 }
 
 static void test_on_time(void **state) {
-    CH_AUTO(ch_schedule) s = make("0 * * * *", NULL);
+    CH_AUTO(ch_schedule) s = make("0 * * * *", CHELA_MISSED_DEFAULT);
     (void)state;
     check(s, "2026-11-15T08:30:00", "", 0); /* what was before does not count */
     check(s, "2026-11-15T08:59:59", "", 0);
@@ -57,14 +57,15 @@ static void test_on_time(void **state) {
 
 static void test_missed(void **state) {
     static const struct {
-        const char *policy, *now, *want;
+        enum chela_missed policy;
+        const char *now, *want;
         size_t skipped;
     } cases[] = {
-        {NULL, "2026-11-15T13:20:00", "13:00", 3},
-        {"once", "2026-11-15T13:20:00", "13:00", 3},
-        {"skip", "2026-11-15T13:20:00", "", 4},
-        {"skip", "2026-11-15T13:00:30", "13:00", 3}, /* that one is on time */
-        {"all", "2026-11-15T13:20:00", "10:00 11:00 12:00 13:00", 0},
+        {CHELA_MISSED_DEFAULT, "2026-11-15T13:20:00", "13:00", 3},
+        {CHELA_MISSED_ONCE, "2026-11-15T13:20:00", "13:00", 3},
+        {CHELA_MISSED_SKIP, "2026-11-15T13:20:00", "", 4},
+        {CHELA_MISSED_SKIP, "2026-11-15T13:00:30", "13:00", 3}, /* that one is on time */
+        {CHELA_MISSED_ALL, "2026-11-15T13:20:00", "10:00 11:00 12:00 13:00", 0},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -80,7 +81,7 @@ static void test_a_long_absence(void **state) {
     static const char *const whens[] = {"* * * * *", "every 1s", "every 1h", "0 9 * * *"};
     (void)state;
     for (size_t i = 0; i < CH_LEN(whens); i++) {
-        CH_AUTO(ch_schedule) s = make(whens[i], "all");
+        CH_AUTO(ch_schedule) s = make(whens[i], CHELA_MISSED_ALL);
         struct ch_schedule_due due;
         s->state = (struct ch_schedule_state){.since = 1, .last = utc("2026-01-01T00:00:00")};
         ch_schedule_due(s, utc("2027-06-01T12:00:00"), &due);
@@ -94,19 +95,19 @@ static void test_a_long_absence(void **state) {
 }
 
 static void test_once(void **state) {
-    CH_AUTO(ch_schedule) s = make("at 2026-11-15T09:00", NULL);
+    CH_AUTO(ch_schedule) s = make("at 2026-11-15T09:00", CHELA_MISSED_DEFAULT);
     (void)state;
     check(s, "2026-11-15T08:00:00", "", 0);
     check(s, "2026-11-16T00:00:00", "09:00", 0); /* late, but it is */
     check(s, "2026-11-16T00:00:01", "", 0);
     assert_true(ch_schedule_next(s, utc("2026-11-16T00:00:01")) == CH_WHEN_NEVER);
-    CH_AUTO(ch_schedule) past = make("at 2026-11-15T09:00", "all");
+    CH_AUTO(ch_schedule) past = make("at 2026-11-15T09:00", CHELA_MISSED_ALL);
     check(past, "2026-11-15T09:00:01", "", 0); /* it had passed when anybody first looked */
     check(past, "2026-11-15T09:00:02", "", 0);
 }
 
 static void test_runs_of_a_day(void **state) {
-    CH_AUTO(ch_schedule) s = make("0 * * * *", "all");
+    CH_AUTO(ch_schedule) s = make("0 * * * *", CHELA_MISSED_ALL);
     struct ch_schedule_due due;
     (void)state;
     s->is.max_runs_per_day = 2;
@@ -133,7 +134,7 @@ static void test_quiet_hours(void **state) {
 }
 
 static void test_clocks_that_are_set(void **state) {
-    CH_AUTO(ch_schedule) s = make("0 * * * *", NULL);
+    CH_AUTO(ch_schedule) s = make("0 * * * *", CHELA_MISSED_DEFAULT);
     struct ch_schedule_due due;
     (void)state;
     check(s, "2026-11-15T08:30:00", "", 0);
@@ -150,11 +151,12 @@ static void test_clocks_that_are_set(void **state) {
 }
 
 static void test_notes(void **state) {
-    struct chela_schedule given = CHELA_SCHEDULE(
-        .name = "a-b_1", .when = "at 2027-01-01T09:00", .timezone = "+08:00", .agent = "coder",
-        .session = "k", .prompt = "say \"hi\"\n", .missed = "skip", .quiet_hours = "01:00-02:00",
-        .fresh = 1, .cost_budget_usd = 0.25, .max_turns = 3, .timeout_ms = 4000,
-        .max_runs_per_day = 5);
+    struct chela_schedule given =
+        CHELA_SCHEDULE(.name = "a-b_1", .when = "at 2027-01-01T09:00", .timezone = "+08:00",
+                       .agent = "coder", .session = "k", .prompt = "say \"hi\"\n",
+                       .missed = CHELA_MISSED_SKIP, .quiet_hours = "01:00-02:00", .fresh = 1,
+                       .cost_budget_usd = 0.25, .max_turns = 3, .timeout_ms = 4000,
+                       .max_runs_per_day = 5);
     struct ch_schedule_state before = {1, 2, 3, 4}, after;
     CH_AUTO(ch_schedule) s = NULL;
     CH_AUTO(ch_schedule) again = NULL;
@@ -187,8 +189,9 @@ static void test_mistakes(void **state) {
         {CHELA_SCHEDULE(.name = "a", .when = "@daily"), "there is no prompt"},
         {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p", .timezone = "Mars/One"),
          "no time zone 'Mars/One'"},
-        {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p", .missed = "never"),
-         "missed is once, skip or all"},
+        {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p",
+                        .missed = (enum chela_missed)9),
+         "there is no missed 9"},
         {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p", .quiet_hours = "22-7h"),
          "quiet hours are two times"},
         {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p", .max_turns = -1),

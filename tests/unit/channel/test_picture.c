@@ -169,7 +169,7 @@ static void test_overheard(void **state) {
 static void test_fit(void **state) {
     (void)state;
     static const struct {
-        struct ch_shown held;
+        struct ch_media_total held;
         size_t lens[3], fit;
     } rows[] = {
         {{0, 0}, {9, 9, 9}, 3},

@@ -14,7 +14,7 @@
 
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -48,6 +48,10 @@ static void tell_int(struct ch_buf *out, const char *name, int64_t value) {
         ch_buf_addf(out, " %s=%lld", name, (long long)value);
 }
 
+static void tell_choice(struct ch_buf *out, const char *name, enum chela_choice set, int value) {
+    tell_text(out, name, value ? chela_choice_name(set, value) : NULL);
+}
+
 /* The fields that are set, in one line. */
 static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_text(out, "id", o->id);
@@ -55,7 +59,7 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     for (const char *const *f = o->fallbacks; f && *f; f++)
         tell_text(out, "or", *f);
     tell_text(out, "system", o->system);
-    tell_text(out, "prompt", o->prompt->style);
+    tell_choice(out, "prompt", CHELA_CHOICE_PROMPT_STYLE, o->prompt->style);
     for (const char *const *f = o->prompt->project_files; f && *f; f++)
         tell_text(out, "file", *f);
     for (const char *const *f = o->prompt->rules; f && *f; f++)
@@ -69,7 +73,7 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_text(out, "allow", o->allow);
     tell_text(out, "deny", o->deny);
     tell_text(out, "choice", o->tool_choice);
-    tell_text(out, "mode", o->mode);
+    tell_choice(out, "mode", CHELA_CHOICE_MODE, o->mode);
     tell_int(out, "permission", (int)o->permission);
     tell_text(out, "approvals", o->approvals->tools);
     for (const char *const *r = o->approvals->calls; r && *r; r++)
@@ -82,7 +86,7 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
             ch_buf_addf(out, "-%s", *s);
         tell_text(out, "  allow", (*p)->allow);
         tell_text(out, "  deny", (*p)->deny);
-        tell_text(out, "  approve", (*p)->approve);
+        tell_choice(out, "  approve", CHELA_CHOICE_APPROVE, (*p)->approve);
         tell_int(out, "  permission", (int)(*p)->permission);
     }
     tell_int(out, "reasoning", o->reasoning);
@@ -936,7 +940,7 @@ static chela_config *load(const struct folder *f) {
 }
 
 static const struct ch_provider_conf *provider(const chela_runtime *rt, const char *name) {
-    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+    for (const struct ch_provider_conf *c = rt->providers.confs; c; c = c->next)
         if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
@@ -1467,8 +1471,61 @@ static void test_show_address(void **state) {
     assert_string_equal(err.message, "refused: ***");
 }
 
+/* Every word of an option that is an enum of the library is a name of that enum. */
+static void test_words_are_names(void **state) {
+    static const struct {
+        enum ch_scope scope;
+        const char *key;
+        enum chela_choice set;
+    } rows[] = {
+        {CH_SCOPE_FILE, "sandbox.mode", CHELA_CHOICE_SANDBOX_MODE},
+        {CH_SCOPE_FILE, "sandbox.network", CHELA_CHOICE_NETWORK},
+        {CH_SCOPE_FILE, "durability", CHELA_CHOICE_DURABILITY},
+        {CH_SCOPE_FILE, "channels.feishu.mode", CHELA_CHOICE_TRANSPORT},
+        {CH_SCOPE_FILE, "channels.feishu.dmPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_FILE, "channels.feishu.groupPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_FILE, "channels.feishu.groupSession", CHELA_CHOICE_GROUP_SESSION},
+        {CH_SCOPE_FILE, "channels.telegram.dmPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_FILE, "channels.telegram.groupPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_FILE, "channels.telegram.groupSession", CHELA_CHOICE_GROUP_SESSION},
+        {CH_SCOPE_AGENT, "tools.permission", CHELA_CHOICE_PERMISSION},
+        {CH_SCOPE_AGENT, "tools.selection", CHELA_CHOICE_SELECTION},
+        {CH_SCOPE_AGENT, "context.prompt", CHELA_CHOICE_PROMPT_STYLE},
+        {CH_SCOPE_AGENT, "compaction.mode", CHELA_CHOICE_COMPACTION},
+        {CH_SCOPE_AGENT, "mode", CHELA_CHOICE_MODE},
+        {CH_SCOPE_AGENT, "reflection.when", CHELA_CHOICE_REFLECTION},
+        {CH_SCOPE_AGENT, "heartbeat.protocol", CHELA_CHOICE_PROTOCOL},
+        {CH_SCOPE_AGENT, "heartbeat.busy", CHELA_CHOICE_BUSY},
+        {CH_SCOPE_AGENT, "reasoning", CHELA_CHOICE_REASONING},
+        {CH_SCOPE_AGENT, "promptCache", CHELA_CHOICE_CACHE},
+        {CH_SCOPE_AGENT, "output.by", CHELA_CHOICE_OUTPUT_BY},
+        {CH_SCOPE_AGENT, "queue.mode", CHELA_CHOICE_QUEUE_MODE},
+        {CH_SCOPE_AGENT, "queue.overflow", CHELA_CHOICE_OVERFLOW},
+        {CH_SCOPE_TOOL, "effect", CHELA_CHOICE_EFFECT},
+        {CH_SCOPE_TOOL, "permission", CHELA_CHOICE_PERMISSION},
+        {CH_SCOPE_POLICY, "permission", CHELA_CHOICE_PERMISSION},
+        {CH_SCOPE_POLICY, "approve", CHELA_CHOICE_APPROVE},
+        {CH_SCOPE_SCHEDULE, "missed", CHELA_CHOICE_MISSED},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        const struct ch_option *o = ch_option_find(rows[i].scope, ch_sv_str(rows[i].key));
+        assert_non_null(o);
+        struct ch_sv rest = ch_sv_str(o->words);
+        while (rest.n) {
+            struct ch_sv word = ch_sv_split(&rest, '|');
+            CH_AUTOFREE char *name = ch_strndup(word.p, word.n);
+            struct chela_error err = {0};
+            int value;
+            if (chela_choice_read(rows[i].set, name, &value, &err) < 0)
+                fail_msg("%s: %s", rows[i].key, err.message);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words_are_names),
         cmocka_unit_test(test_good_files),
         cmocka_unit_test(test_flags_come_first),
         cmocka_unit_test(test_short_struct),

@@ -65,7 +65,7 @@ static int setup(void **state) {
     w = (struct world){.channel = {&pigeon}};
     assert_int_equal(chela_store_open("memory:", NULL, &w.store, &err), 0);
     assert_int_equal(ch_runtime_open(NULL, &still, &w.rt, &err), 0);
-    assert_int_equal(chela_runtime_store(w.rt, w.store, NULL, &err), 0);
+    assert_int_equal(chela_runtime_store(w.rt, w.store, CHELA_DURABILITY_DEFAULT, &err), 0);
     if (chela_agent_new(w.rt, &a, &agent, &err) < 0)
         fail_msg("%s", err.message);
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(

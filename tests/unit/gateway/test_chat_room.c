@@ -133,8 +133,8 @@ static chela_agent *new_agent(struct world *w, struct chela_heartbeat_opts *opts
     ch_buf_addf(&model, "scripted/%s", w->rules);
     struct chela_agent_opts o =
         CHELA_AGENT_OPTS(.id = "crab", .model = ch_buf_str(&model),
-                         .mode = opts ? "heartbeat" : "react", .tools = "calculate",
-                         .heartbeat = opts);
+                         .mode = opts ? CHELA_MODE_HEARTBEAT : CHELA_MODE_REACT,
+                         .tools = "calculate", .heartbeat = opts);
     if (chela_agent_new(w->rt, &o, &agent, &err) < 0)
         fail_msg("%s", err.message);
     return agent;
@@ -143,7 +143,7 @@ static chela_agent *new_agent(struct world *w, struct chela_heartbeat_opts *opts
 static void begin(struct world *w) {
     struct chela_error err = {0};
     assert_int_equal(ch_runtime_open(NULL, &w->clock, &w->rt, &err), 0);
-    assert_int_equal(chela_runtime_store(w->rt, w->store, NULL, &err), 0);
+    assert_int_equal(chela_runtime_store(w->rt, w->store, CHELA_DURABILITY_DEFAULT, &err), 0);
     chela_agent *agent = new_agent(w, w->opts);
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
             .agents = (chela_agent *const[]){agent, NULL}, .store = w->store);
@@ -341,10 +341,11 @@ static void test_patience(void **state) {
 static void test_busy(void **state) {
     (void)state;
     static const struct {
-        const char *busy, *signs, *sent;
+        enum chela_busy busy;
+        const char *signs, *sent;
         size_t left; /* a line that was skipped is for the next turn */
-    } cases[] = {{"wait", "-m1+m2-m2", "team m1:ok;team:ok;", 0},
-                 {"skip", "-m1", "team m1:ok;", 1}};
+    } cases[] = {{CHELA_BUSY_WAIT, "-m1+m2-m2", "team m1:ok;team:ok;", 0},
+                 {CHELA_BUSY_SKIP, "-m1", "team m1:ok;", 1}};
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct chela_willing_opts group = eager();
         struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(
@@ -367,7 +368,7 @@ static void test_busy(void **state) {
 static void test_busy_but_asked(void **state) {
     (void)state;
     struct chela_willing_opts group = eager();
-    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .busy = "skip",
+    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .busy = CHELA_BUSY_SKIP,
                                                          .group = &group,
                                                          .rules = &called);
     struct world w;

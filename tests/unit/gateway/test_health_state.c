@@ -20,9 +20,11 @@ static void test_model(void **state) {
     struct ch_health_state *h = ch_health_state_new();
     struct chela_event retry = {.type = CHELA_EV_RETRY, .retry = {.reason = text("overloaded")}};
     struct chela_event turn = {.type = CHELA_EV_TURN_END};
-    struct chela_event failed = {.type = CHELA_EV_RUN_END,
-                                 .end = {.reason = "model_error", .error = text("no route")}};
-    struct chela_event ended = {.type = CHELA_EV_RUN_END, .end = {.reason = "cancelled"}};
+    struct chela_event failed = {
+        .type = CHELA_EV_RUN_END,
+        .end = {.reason = CHELA_REASON_MODEL_ERROR, .error = text("no route")}};
+    struct chela_event ended = {.type = CHELA_EV_RUN_END,
+                                .end = {.reason = CHELA_REASON_CANCELLED}};
     assert_null(ch_health_state_model_error(h));
     ch_health_state_observe(h, &retry);
     assert_string_equal(ch_health_state_model_error(h), "overloaded");

@@ -45,7 +45,7 @@ static bool live(chela_store *store) {
     chela_gateway *gw;
     bool answered = false;
     assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
-    assert_int_equal(chela_runtime_store(rt, store, NULL, &err), 0);
+    assert_int_equal(chela_runtime_store(rt, store, CHELA_DURABILITY_DEFAULT, &err), 0);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
     struct chela_gateway_hook hook =

@@ -33,7 +33,7 @@ static void test_lookup(void **state) {
 /* Every row can be used as it stands. */
 static void test_rows(void **state) {
     (void)state;
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
         bool scripted = strcmp(p->api, "scripted") == 0;
         assert_true(scripted || ch_codec_find(ch_sv_str(p->api)));
         assert_true(p->local || p->key_env);
@@ -45,7 +45,7 @@ static void test_rows(void **state) {
         assert_true(strncmp(p->base_url, p->local ? "http://127.0.0.1:" : "https://",
                             p->local ? 17 : 8) == 0);
         assert_int_not_equal(p->base_url[strlen(p->base_url) - 1], '/');
-        for (const struct ch_provider *q = ch_providers; q != p; q++)
+        for (const struct ch_provider *q = ch_provider_table; q != p; q++)
             assert_string_not_equal(q->name, p->name);
     }
     assert_true(ch_provider_find(CH_SV("mistral"))->quirks & CH_Q_ID9);

@@ -102,7 +102,7 @@ static void test_all_are_covered(void **state) {
         assert_false(all & bit);
         all |= bit;
     }
-    for (const struct ch_provider *p = ch_providers; p->name; p++)
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
         assert_int_equal(p->quirks & ~all & ~(unsigned)CH_Q_MAYBE_NO_DONE, 0);
 }
 

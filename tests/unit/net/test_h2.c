@@ -507,6 +507,174 @@ static void test_floods(void **state) {
     flood(0xaa, 0, 0, NOTHING);
 }
 
+static void add_references(struct ch_buf *out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        ch_buf_addc(out, H2_NEWEST);
+}
+
+/* A request whose block keeps a field of `size` bytes and refers to it `n` times. */
+static void ask_by_reference(struct env *e, const char *path, size_t size, size_t n) {
+    CH_BUF_AUTO block = {0};
+    CH_BUF_AUTO value = {0};
+    memset(ch_buf_reserve(&value, size), 'v', size);
+    ch_buf_commit(&value, size);
+    h2_add_head(&block, "GET", path);
+    h2_add_kept(&block, "x", ch_buf_sv(&value));
+    add_references(&block, n);
+    h2_say_frame(&e->c, H2_HEADERS, H2_WHOLE, 1, ch_buf_sv(&block));
+}
+
+/* A byte that refers to a large field costs what the field costs: the rest of the block is
+ * not decoded, and nothing behind it. */
+static void test_references(void **state) {
+    (void)state;
+    struct env e;
+    begin(&e);
+    ask_by_reference(&e, "/a", 4000, 12000);
+    get(&e, 3, "/a");
+    expect_calm(&e);
+    assert_int_equal(e.w.heads, 0);
+    end(&e);
+    begin(&e); /* small ones have a cost of their own */
+    ask_by_reference(&e, "/a", 1, 12000);
+    expect_calm(&e);
+    assert_int_equal(e.w.heads, 0);
+    end(&e);
+    begin(&e); /* as trailers */
+    CH_BUF_AUTO block = {0};
+    h2_ask(&e.c, 1, H2_END_HEADERS, "POST", "/a", NOTHING);
+    char value[4000];
+    memset(value, 'v', sizeof(value));
+    h2_add_kept(&block, "x", ch_sv(value, sizeof(value)));
+    add_references(&block, 12000);
+    h2_say_frame(&e.c, H2_HEADERS, H2_WHOLE, 1, ch_buf_sv(&block));
+    expect_calm(&e);
+    assert_int_equal(e.w.requests, 0);
+    end(&e);
+}
+
+/* Headers that are too large for one request and no attack: it is answered, as in HTTP/1.1. */
+static void test_references_refused(void **state) {
+    (void)state;
+    struct env e;
+    begin(&e);
+    ask_by_reference(&e, "/a", 4000, 10);
+    get(&e, 3, "/a");
+    work(&e);
+    assert_int_equal(h2_status(&e.c, 1), 431);
+    assert_int_equal(h2_status(&e.c, 3), 200);
+    end(&e);
+}
+
+/* Requests that each stay below the bound of one, and are not answered. */
+static void test_references_add_up(void **state) {
+    (void)state;
+    struct env e;
+    CH_BUF_AUTO block = {0};
+    begin(&e);
+    ask_by_reference(&e, "/hold", 4000, 6);
+    h2_add_head(&block, "GET", "/hold");
+    add_references(&block, 7);
+    for (uint32_t i = 1; i < 60; i++)
+        h2_say_frame(&e.c, H2_HEADERS, H2_WHOLE, 2 * i + 1, ch_buf_sv(&block));
+    expect_calm(&e);
+    assert_true(e.w.heads <= CH_LIMIT_H2_DECODED / (7 * 4000));
+    end(&e);
+}
+
+/* Who is answered is not charged for what a request usually carries. */
+static void test_references_are_usual(void **state) {
+    (void)state;
+    struct env e;
+    CH_BUF_AUTO block = {0};
+    begin(&e);
+    ask_by_reference(&e, "/a", 3500, 0);
+    h2_add_head(&block, "GET", "/a");
+    add_references(&block, 1);
+    for (uint32_t i = 1; i < 2 * CH_LIMIT_H2_UNANSWERED; i++) {
+        h2_say_frame(&e.c, H2_HEADERS, H2_WHOLE, 2 * i + 1, ch_buf_sv(&block));
+        for (int k = 0; k < 3; k++)
+            ch_loop_tick(e.w.loop);
+        h2_hear(&e.c);
+        e.c.nframes = 0;
+    }
+    work(&e);
+    assert_int_equal(e.w.requests, 2 * CH_LIMIT_H2_UNANSWERED);
+    end(&e);
+}
+
+/* A window that opens by one byte makes a frame of one byte: that earns nothing. */
+static void test_tiny_window(void **state) {
+    (void)state;
+    struct env e;
+    begin_with(&e, 1); /* that is 0 */
+    get(&e, 1, "/open/page");
+    work(&e);
+    size_t came = 0;
+    for (int i = 0; i < 2 * CH_LIMIT_H2_CONTROL && !e.c.ended; i++) {
+        h2_say_frame(&e.c, H2_WINDOW_UPDATE, 0, 1, ch_sv("\0\0\0\1", 4));
+        for (int k = 0; k < 2; k++)
+            ch_loop_tick(e.w.loop);
+        h2_hear(&e.c);
+        came += h2_body(&e.c, 1);
+        if (!h2_find(&e.c, H2_GOAWAY, 0))
+            e.c.nframes = 0;
+    }
+    expect_calm(&e);
+    assert_true(came > 0 && came <= CH_LIMIT_H2_CONTROL + 1);
+    end(&e);
+}
+
+/* Settings that move the windows of all streams are control frames, too. */
+static void test_moving_windows(void **state) {
+    (void)state;
+    struct env e;
+    begin_with(&e, 1);
+    for (uint32_t i = 0; i < CH_LIMIT_H2_STREAMS / 2; i++)
+        get(&e, 2 * i + 1, "/a");
+    work(&e);
+    e.c.nframes = 0;
+    for (int i = 0; i < CH_LIMIT_H2_CONTROL + 100 && !e.c.ended; i++) {
+        h2_say_frame(&e.c, H2_SETTINGS, 0, 0, ch_sv("\0\4\0\0\0\0", 6));
+        if (i % 64 == 0)
+            ch_loop_tick(e.w.loop);
+        h2_hear(&e.c);
+        if (!h2_find(&e.c, H2_GOAWAY, 0))
+            e.c.nframes = 0;
+    }
+    expect_calm(&e);
+    end(&e);
+}
+
+/* Pages that a client without a token asks for and does not read. */
+static void test_unread_pages(void **state) {
+    (void)state;
+    struct env e;
+    begin_with(&e, 1);
+    uint32_t most = CH_LIMIT_H2_BUFFER_UNKNOWN / GUESTS_PAGE + 1;
+    for (uint32_t i = 0; i <= most; i++)
+        get(&e, 2 * i + 1, "/open/page");
+    work(&e);
+    assert_null(h2_find(&e.c, H2_RST_STREAM, 2 * most - 1));
+    assert_int_equal(reset_with(&e, 2 * most + 1), CHELA_HTTP2_CANCEL);
+    end(&e);
+}
+
+/* What everybody may ask for makes nobody known. */
+static void test_open_is_not_trusted(void **state) {
+    (void)state;
+    struct env e;
+    begin(&e);
+    get(&e, 1, "/open");
+    for (uint32_t i = 1; i <= CH_LIMIT_H2_REFUSED + 1; i++) {
+        get(&e, 2 * i + 1, "/refuse");
+        ch_loop_tick(e.w.loop);
+        h2_hear(&e.c);
+    }
+    expect_calm(&e);
+    end(&e);
+}
+
 static void test_never_let_in(void **state) {
     (void)state;
     struct env e;
@@ -646,6 +814,10 @@ int main(void) {
         cmocka_unit_test(test_answers_pile_up), cmocka_unit_test(test_window),
         cmocka_unit_test(test_rapid_reset),
         cmocka_unit_test(test_many_in_a_row),   cmocka_unit_test(test_endless_headers),
+        cmocka_unit_test(test_references),      cmocka_unit_test(test_references_refused),
+        cmocka_unit_test(test_references_add_up), cmocka_unit_test(test_references_are_usual),
+        cmocka_unit_test(test_tiny_window),     cmocka_unit_test(test_moving_windows),
+        cmocka_unit_test(test_unread_pages),    cmocka_unit_test(test_open_is_not_trusted),
         cmocka_unit_test(test_floods),          cmocka_unit_test(test_never_let_in),
         cmocka_unit_test(test_large_headers),   cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_wrong_length),    cmocka_unit_test(test_large_body),

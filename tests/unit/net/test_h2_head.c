@@ -139,7 +139,7 @@ static int refused_with(size_t count, size_t size, const char *name) {
     for (size_t i = 0; i < count; i++)
         ch_h2_head_field(&h, ch_sv_str(name), ch_sv(value, size));
     int refused = in.refused;
-    assert_true(in.text.n <= CH_LIMIT_INBOUND_HEADERS);
+    assert_true(in.message.text.n <= CH_LIMIT_INBOUND_HEADERS);
     ch_inbound_release(&in);
     ch_free(value);
     return refused;

@@ -105,10 +105,41 @@ static void test_fills(void **state) {
     assert_non_null(ch_h2_meter_feed(&m, ch_buf_sv(&one), 1000));
     ch_h2_meter_init(&m, 0);
     for (int i = 0; i < 10; i++)
-        ch_h2_meter_sent(&m);
+        ch_h2_meter_sent(&m, 1, false);
     assert_int_equal(m.control, CH_LIMIT_H2_CONTROL * 1000);
     assert_null(ch_h2_meter_feed(&m, ch_buf_sv(&one), INT64_MAX));
     assert_null(ch_h2_meter_feed(&m, ch_buf_sv(&one), 0)); /* a clock that goes back */
+}
+
+static void test_decoded(void **state) {
+    (void)state;
+    struct ch_h2_meter m;
+    ch_h2_meter_init(&m, 0);
+    assert_null(ch_h2_meter_decoded(&m, CH_LIMIT_H2_BLOCK, CH_LIMIT_H2_BLOCK));
+    assert_non_null(ch_h2_meter_decoded(&m, 33, CH_LIMIT_H2_BLOCK + 33));
+    ch_h2_meter_init(&m, 0);
+    for (size_t i = 0; i < CH_LIMIT_H2_DECODED / CH_KB; i++)
+        assert_null(ch_h2_meter_decoded(&m, CH_KB, CH_KB));
+    ch_h2_meter_answered(&m);
+    assert_null(ch_h2_meter_decoded(&m, CH_LIMIT_H2_DECODED_ANSWER, CH_KB));
+    assert_null(ch_h2_meter_feed(&m, ch_sv("P", 1), 1000));
+    assert_null(ch_h2_meter_decoded(&m, CH_LIMIT_H2_DECODED_S, CH_KB));
+    assert_non_null(ch_h2_meter_decoded(&m, 1, CH_KB));
+}
+
+/* A frame earns control frames unless the client's window has made it tiny. */
+static void test_earns(void **state) {
+    (void)state;
+    struct ch_h2_meter m;
+    ch_h2_meter_init(&m, 0);
+    m.control = 0;
+    ch_h2_meter_sent(&m, CH_LIMIT_H2_TINY - 1, true);
+    assert_int_equal(m.control, 0);
+    ch_h2_meter_sent(&m, CH_LIMIT_H2_TINY, true);
+    assert_true(m.control > 0);
+    m.control = 0;
+    ch_h2_meter_sent(&m, 1, false);
+    assert_true(m.control > 0);
 }
 
 int main(void) {
@@ -116,6 +147,8 @@ int main(void) {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_decoded),
+        cmocka_unit_test(test_earns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,114 @@ static void test_addresses(void **state) {
     guests_end(&w);
 }
 
+/* Pipelined requests are answered as fast as the client reads: answers do not pile up. */
+static void test_unread_answers(void **state) {
+    (void)state;
+    enum { ASKED = 400 };
+    struct guests w;
+    CH_BUF_AUTO got = {0};
+    bool ended = false;
+    guests_begin(&w, NULL);
+    int fd = guests_dial(&w);
+    for (int i = 0; i < ASKED; i++)
+        say(fd, "GET /open/page HTTP/1.1\r\nHost: a\r\n\r\n");
+    guests_work(&w);
+    assert_in_range(w.requests, 1, ASKED / 2); /* what the kernel takes for the client */
+    size_t came = 0;
+    for (int i = 0; i < 20000 && w.requests < ASKED && !ended; i++) {
+        guests_hear(fd, &got, &ended);
+        came += got.n;
+        ch_buf_clear(&got);
+        ch_loop_tick(w.loop);
+    }
+    assert_false(ended);
+    assert_int_equal(w.requests, ASKED);
+    assert_true(came > (ASKED / 2) * GUESTS_PAGE);
+    close(fd);
+    guests_end(&w);
+}
+
+static void read_some(struct guests *w, int fd, size_t n) {
+    char bytes[4096];
+    size_t came = 0;
+    for (int i = 0; i < 200000 && came < n; i++) {
+        ssize_t some = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        came += some > 0 ? (size_t)some : 0;
+        if (some < 0)
+            ch_loop_tick(w->loop);
+    }
+}
+
+/* Who has no token takes an answer in the time there is; a byte now and then does not do. */
+static void test_slow_page(void **state) {
+    (void)state;
+    static const size_t large = 24 * CH_MB;
+    static const char *const targets[] = {"/open/hold", "/hold"};
+    for (size_t i = 0; i < CH_LEN(targets); i++) {
+        struct guests w;
+        CH_BUF_AUTO page = {0};
+        CH_BUF_AUTO asked = {0};
+        guests_begin(&w, NULL);
+        int fd = guests_dial(&w);
+        ch_buf_addf(&asked, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", targets[i]);
+        say(fd, ch_buf_str(&asked));
+        guests_work(&w);
+        memset(ch_buf_reserve(&page, large), 'x', large);
+        ch_buf_commit(&page, large);
+        ch_exchange_respond(w.held, 200, "text/plain", ch_buf_sv(&page));
+        for (int k = 0; k < 4; k++) { /* slowly, and never still */
+            read_some(&w, fd, 4 * CH_MB);
+            guests_later(&w, CH_LIMIT_CLIENT_STALL_MS / 3);
+        }
+        assert_int_equal(ch_server_clients(w.server), i); /* who is known may be slow */
+        close(fd);
+        guests_end(&w);
+    }
+}
+
+/* Bodies that anybody may send: all together have a bound. */
+static void test_unknown_bodies(void **state) {
+    (void)state;
+    enum { CLIENTS = 3 };
+    struct guests w;
+    CH_BUF_AUTO piece = {0};
+    struct ch_buf got[CLIENTS] = {{0}};
+    int fds[CLIENTS];
+    bool ended = false;
+    memset(ch_buf_reserve(&piece, CH_MB), 'x', CH_MB);
+    ch_buf_commit(&piece, CH_MB);
+    guests_begin(&w, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = guests_dial(&w);
+        say(fds[i], "POST /open HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n");
+        size_t sent = 0;
+        for (int k = 0; k < 100000 && sent < 29000000 && !ended; k++) {
+            ssize_t n = send(fds[i], piece.p, CH_MIN(piece.n, 29000000 - sent),
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+            sent += n > 0 ? (size_t)n : 0;
+            ch_loop_tick(w.loop);
+            guests_hear(fds[i], &got[i], &ended);
+        }
+        guests_work(&w);
+        guests_hear(fds[i], &got[i], &ended);
+    }
+    assert_int_equal(got[0].n + got[1].n, 0);
+    assert_non_null(strstr(ch_buf_str(&got[2]), "503 Service Unavailable"));
+    assert_int_equal(w.requests, 0);
+    close(fds[0]); /* what one gives up another may use */
+    close(fds[1]);
+    guests_work(&w);
+    int fd = guests_dial(&w);
+    say(fd, "POST /open HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+    guests_work(&w);
+    assert_true(guests_heard(fd, "200 OK"));
+    close(fd);
+    close(fds[2]);
+    for (int i = 0; i < CLIENTS; i++)
+        ch_buf_release(&got[i]);
+    guests_end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_head),     cmocka_unit_test(test_slow_body),
@@ -273,6 +381,8 @@ int main(void) {
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_too_many_from_one),
         cmocka_unit_test(test_handed_down),
+        cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
+        cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

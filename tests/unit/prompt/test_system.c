@@ -149,12 +149,12 @@ static void test_styles(void **state) {
     (void)state;
     enum ch_style style;
     struct chela_error err = {0};
-    assert_int_equal(ch_style_read(NULL, &style, &err), 0);
+    assert_int_equal(ch_style_read(CHELA_PROMPT_DEFAULT, &style, &err), 0);
     assert_int_equal(style, CH_STYLE_AUTO);
-    assert_int_equal(ch_style_read("minimal", &style, &err), 0);
+    assert_int_equal(ch_style_read(CHELA_PROMPT_MINIMAL, &style, &err), 0);
     assert_int_equal(style, CH_STYLE_MINIMAL);
-    assert_int_equal(ch_style_read("tiny", &style, &err), CHELA_EINVAL);
-    assert_string_equal(err.message, "prompt must be auto, full or minimal, not 'tiny'");
+    assert_int_equal(ch_style_read((enum chela_prompt_style)9, &style, &err), CHELA_EINVAL);
+    assert_string_equal(err.message, "there is no prompt 9");
 }
 
 /* --- project files */

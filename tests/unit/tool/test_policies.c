@@ -18,9 +18,9 @@ static struct ch_policies *read_some(void) {
     static const struct chela_policy
         all = CHELA_POLICY(.id = "all", .channel = "*", .deny = "group:runtime"),
         strangers = CHELA_POLICY(.id = "strangers", .channel = "feishu", .except = owner,
-                                 .permission = CHELA_PERM_READ, .approve = "deny"),
+                                 .permission = CHELA_PERM_READ, .approve = CHELA_APPROVE_DENY),
         bobs = CHELA_POLICY(.id = "bob", .channel = "feishu", .senders = bob,
-                            .allow = "read,write,exec", .approve = "ask"),
+                            .allow = "read,write,exec", .approve = CHELA_APPROVE_ASK),
         web = CHELA_POLICY(.id = "web", .channel = "web-?", .allow = "");
     const struct chela_policy *const list[] = {&all, &strangers, &bobs, &web, NULL};
     struct ch_policies *ps;
@@ -122,8 +122,8 @@ static const struct {
 } bad[] = {
     {CHELA_POLICY(.id = "p"), "policy p: channel is missing"},
     {CHELA_POLICY(.id = "p", .channel = ""), "policy p: channel is missing"},
-    {CHELA_POLICY(.channel = "x", .approve = "yes"),
-     "policy ?: approve must be ask, auto or deny, not 'yes'"},
+    {CHELA_POLICY(.channel = "x", .approve = (enum chela_approve)9),
+     "policy ?: there is no approve 9"},
     {CHELA_POLICY(.id = "p", .channel = "x", .deny = "group:all"),
      "policy p: there is no group:all (there are "},
 };

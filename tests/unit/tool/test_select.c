@@ -430,12 +430,12 @@ static void test_mode_names(void **state) {
     struct chela_error err = {0};
 
     (void)state;
-    assert_int_equal(ch_select_mode_read(NULL, &mode, NULL), 0);
+    assert_int_equal(ch_select_mode_read(CHELA_SELECTION_DEFAULT, &mode, NULL), 0);
     assert_int_equal(mode, CH_SELECT_AUTO);
-    assert_int_equal(ch_select_mode_read("two_stage", &mode, NULL), 0);
+    assert_int_equal(ch_select_mode_read(CHELA_SELECTION_TWO_STAGE, &mode, NULL), 0);
     assert_int_equal(mode, CH_SELECT_TWO_STAGE);
-    assert_int_equal(ch_select_mode_read("best", &mode, &err), CHELA_EINVAL);
-    assert_non_null(strstr(err.message, "two_stage"));
+    assert_int_equal(ch_select_mode_read((enum chela_selection)9, &mode, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "there is no selection 9"));
 }
 
 int main(void) {

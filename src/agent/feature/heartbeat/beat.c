@@ -14,11 +14,12 @@
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
 #include "agent/run/think.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -45,7 +46,7 @@ static const char by_text[] =
 
 /* What a run knows beyond its conversation. */
 struct beat {
-    struct ch_asked *asked;     /* owned: the listener is asked; NULL: nobody is */
+    struct ch_role_question *asked;     /* owned: the listener is asked; NULL: nobody is */
     bool heard_opinion;         /* the listener was asked */
     struct ch_msg *view;        /* owned: what the last request showed */
     const struct ch_msg *heard; /* what the turn began with, in the transcript */
@@ -59,17 +60,13 @@ static struct beat *beat_of(const chela_run *run) {
     return ch_feature_data(run, &ch_heartbeat_feature);
 }
 
-struct ch_companion *ch_companion_of(const chela_agent *a) {
-    return ch_feature_of(a, &ch_heartbeat_feature);
-}
-
 static struct ch_sv or_none(const struct ch_buf *b) {
     return b->n ? ch_buf_sv(b) : CH_SV("none");
 }
 
 /* --- settings ---------------------------------------------------------------------- */
 
-static const char *const *keep_list(chela_agent *a, const char *const *list) {
+static const char *const *beat_keep_list(chela_agent *a, const char *const *list) {
     size_t n = 0;
     while (list && list[n])
         n++;
@@ -81,16 +78,16 @@ static const char *const *keep_list(chela_agent *a, const char *const *list) {
 
 static int read_willing(chela_agent *a, struct ch_companion *c, struct chela_error *err) {
     const struct chela_heartbeat_opts *o = &c->opts;
-    int rc = ch_willing_read(CHELA_CHAT_GROUP, o->group, &c->group, err);
+    int rc = ch_reply_propensity_read(CHELA_CHAT_GROUP, o->group, &c->group, err);
     if (rc == 0)
-        rc = ch_willing_read(CHELA_CHAT_DIRECT, o->direct, &c->direct, err);
+        rc = ch_reply_propensity_read(CHELA_CHAT_DIRECT, o->direct, &c->direct, err);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_willing_rules, &c->rules, o->rules, err);
     if (rc < 0)
         return rc;
-    c->rules.names = keep_list(a, c->rules.names);
-    c->rules.keywords = keep_list(a, c->rules.keywords);
-    c->rules.stop_words = keep_list(a, c->rules.stop_words);
+    c->rules.names = beat_keep_list(a, c->rules.names);
+    c->rules.keywords = beat_keep_list(a, c->rules.keywords);
+    c->rules.stop_words = beat_keep_list(a, c->rules.stop_words);
     return 0;
 }
 
@@ -98,24 +95,20 @@ static void keep_opts(struct chela_heartbeat_opts *o) {
     o->group = o->direct = NULL; /* read into members of their own, like the rest */
     o->rules = NULL;
     o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
-    o->protocol = o->busy = o->opinion = NULL;
+    o->opinion = NULL;
     o->memory = NULL;
 }
 
-static int read_words(const struct chela_heartbeat_opts *o, struct ch_companion *c,
-                      struct chela_error *err) {
-    const char *p = o->protocol ? o->protocol : "native", *b = o->busy ? o->busy : "wait";
-    c->text = strcmp(p, "text") == 0;
-    c->skips = strcmp(b, "skip") == 0;
-    if (!c->text && strcmp(p, "native") != 0)
-        return ch_fail(err, CHELA_EINVAL, "unknown protocol '%s' (known: native, text)", p);
-    if (!c->skips && strcmp(b, "wait") != 0)
-        return ch_fail(err, CHELA_EINVAL, "unknown heartbeat.busy '%s' (known: wait, skip)", b);
-    return 0;
+static int read_choices(const struct chela_heartbeat_opts *o, struct ch_companion *c,
+                        struct chela_error *err) {
+    c->text = o->protocol == CHELA_PROTOCOL_TEXT;
+    c->skips = o->busy == CHELA_BUSY_SKIP;
+    int rc = ch_choice_check(CHELA_CHOICE_PROTOCOL, o->protocol, err);
+    return rc < 0 ? rc : ch_choice_check(CHELA_CHOICE_BUSY, o->busy, err);
 }
 
-static int configure(chela_agent *a, const struct ch_agent_opts *o, const struct ch_json *state,
-                     void **data, struct chela_error *err) {
+static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
+                          const struct ch_json *state, void **data, struct chela_error *err) {
     static atomic_uint_least64_t companions;
     static const char *const memory[] = {"SOUL.md", "MEMORY.md", NULL};
     struct ch_companion *c = ch_arena_zalloc(&a->arena, sizeof(*c));
@@ -128,7 +121,7 @@ static int configure(chela_agent *a, const struct ch_agent_opts *o, const struct
         return ch_fail(err, CHELA_EINVAL,
                        "agent %s: in mode heartbeat there is no answer that a schema could hold",
                        a->id);
-    rc = read_words(&c->opts, c, err);
+    rc = read_choices(&c->opts, c, err);
     if (rc == 0)
         rc = read_willing(a, c, err);
     if (rc < 0)
@@ -136,7 +129,7 @@ static int configure(chela_agent *a, const struct ch_agent_opts *o, const struct
     const char *const *names = c->rules.names;
     c->name = ch_arena_str(&a->arena, ch_sv_str(names && names[0] ? names[0] : a->id));
     c->history = c->opts.history ? c->opts.history : CH_DEFAULT_VIEW_LINES;
-    c->memory = keep_list(a, c->opts.memory ? c->opts.memory : memory);
+    c->memory = beat_keep_list(a, c->opts.memory ? c->opts.memory : memory);
     c->typing = c->opts.typing;
     ch_mode_settings_model(a, CH_ROLE_LISTENER, c->opts.opinion);
     c->utc_offset = c->rules.utc_offset;
@@ -147,7 +140,7 @@ static int configure(chela_agent *a, const struct ch_agent_opts *o, const struct
     keep_opts(&c->opts);
     c->serial = atomic_fetch_add(&companions, 1) + 1;
     *data = c;
-    return ch_beat_tools(a, err);
+    return ch_beat_tools_add(a, err);
 }
 
 /* --- the request -------------------------------------------------------------------- */
@@ -171,12 +164,12 @@ static size_t begin_of(chela_run *run) {
     return k->begin;
 }
 
-static struct ch_view view_of(chela_run *run) {
+static struct ch_chat_view view_of(chela_run *run) {
     const struct ch_companion *c = ch_companion_of(run->session->agent);
-    struct ch_view_opts o = {&run->session->transcript, begin_of(run), c->history, c->utc_offset,
-                             c->name};
-    struct ch_view v;
-    ch_view_make(&o, &v);
+    struct ch_chat_view_opts o = {&run->session->transcript, begin_of(run), c->history,
+                                  c->utc_offset, c->name};
+    struct ch_chat_view v;
+    ch_chat_view_make(&o, &v);
     return v;
 }
 
@@ -187,12 +180,12 @@ static struct ch_sv persona_of(const chela_agent *a) {
 
 /* --- a second opinion ----------------------------------------------------------------- */
 
-static void on_opinion(const struct ch_answered *a, void *user) {
+static void on_opinion(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     beat_of(run)->asked = NULL;
     if (!a->v) /* it was to spare a turn, not to forbid one */
-        ch_warn(run, "nobody said whether this is worth a turn: %s",
-                a->error && *a->error ? a->error : ch_reason_name(a->reason));
+        ch_emit_warning(run, "nobody said whether this is worth a turn: %s",
+                        a->error && *a->error ? a->error : ch_reason_name(a->reason));
     if (run->dead)
         return;
     if (!a->v || ch_json_bool(ch_json_get(a->v, "speak"), false)) {
@@ -205,7 +198,7 @@ static void on_opinion(const struct ch_answered *a, void *user) {
 static void ask_opinion(chela_run *run) {
     struct chela_error err = {0};
     const chela_agent *a = run->session->agent;
-    struct ch_view v = view_of(run);
+    struct ch_chat_view v = view_of(run);
     struct ch_prompt_value values[] = {
         {.name = "name", .text = ch_sv_str(ch_companion_of(a)->name)},
         {.name = "persona", .text = persona_of(a)},
@@ -214,12 +207,12 @@ static void ask_opinion(chela_run *run) {
     };
     beat_of(run)->heard_opinion = true;
     if (ch_think_open(run)) {
-        beat_of(run)->asked = ch_ask_role(run, CH_ROLE_LISTENER, values, CH_LEN(values),
-                                          on_opinion, run, &err);
+        beat_of(run)->asked =
+            ch_role_ask(run, CH_ROLE_LISTENER, values, CH_LEN(values), on_opinion, run, &err);
         if (!beat_of(run)->asked)
-            ch_break(run, &err);
+            ch_driver_break(run, &err);
     }
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
 }
 
 static bool wants_opinion(const chela_run *run) {
@@ -227,16 +220,17 @@ static bool wants_opinion(const chela_run *run) {
            ch_mode_settings(run->session->agent)->models[CH_ROLE_LISTENER];
 }
 
-static bool take_turn(chela_run *run) {
+static bool beat_take_turn(chela_run *run) {
     if (wants_opinion(run)) {
         ask_opinion(run);
         return true;
     }
     bool text = ch_companion_of(run->session->agent)->text;
-    struct chela_event ev = {.type = CHELA_EV_BEAT,
-                             .beat = {.n = run->m.turns,
-                                      .willingness = beat_of(run)->willingness,
-                                      .protocol = text ? "text" : "native"}};
+    struct chela_event ev = {
+        .type = CHELA_EV_BEAT,
+        .beat = {.n = run->m.turns,
+                 .willingness = beat_of(run)->willingness,
+                 .protocol = text ? CHELA_PROTOCOL_TEXT : CHELA_PROTOCOL_NATIVE}};
     return !ch_think_open(run) || !ch_emit(run, &ev);
 }
 
@@ -263,12 +257,12 @@ static bool is_last_beat(const chela_run *run) {
 static void add_scene(chela_run *run, struct ch_buf *out) {
     const chela_session *s = run->session;
     ch_buf_add_str(out, "It is ");
-    ch_view_time(ch_run_now(run), ch_companion_of(s->agent)->utc_offset, out);
+    ch_chat_view_time(ch_run_now(run), ch_companion_of(s->agent)->utc_offset, out);
     ch_buf_addf(out, ".\n");
     if (is_last_beat(run))
         ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
-    if (ch_run_origin_about(run)->blocks)
-        ch_buf_add_str(out, ch_run_origin_about(run)->blocks);
+    if (ch_run_origin_of_message(run)->blocks)
+        ch_buf_add_str(out, ch_run_origin_of_message(run)->blocks);
 }
 
 /* "name(a: string, b?: integer): what it does" */
@@ -313,11 +307,11 @@ static void offer(chela_run *run, struct ch_model_request *req) {
     req->ntools = n;
 }
 
-static int render(chela_run *run, const struct ch_model_request *req, struct ch_prompt_text *text,
-                  struct chela_error *err) {
+static int beat_render(chela_run *run, const struct ch_model_request *req,
+                       struct ch_prompt_text *text, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     const struct ch_companion *c = ch_companion_of(a);
-    const struct ch_prompts *all = ch_runtime_prompts(a->rt, err);
+    const struct ch_prompts *all = ch_role_prompts(a->rt, err);
     struct ch_prompt_query query = {
         .name = "companion", .model = run->target->spec, .session = run->session->key};
     const struct ch_prompt *used;
@@ -326,7 +320,7 @@ static int render(chela_run *run, const struct ch_model_request *req, struct ch_
     CH_BUF_AUTO how = {0};
     if (!all)
         return err->code;
-    struct ch_view v = view_of(run);
+    struct ch_chat_view v = view_of(run);
     add_memory(a, &memory);
     add_scene(run, &scene);
     ch_buf_add_str(&how, c->text ? by_text : by_calls);
@@ -344,7 +338,7 @@ static int render(chela_run *run, const struct ch_model_request *req, struct ch_
         {.name = "working", .text = or_none(&v.working)},
     };
     int rc = ch_prompts_render(all, &query, values, CH_LEN(values), text, &used, err);
-    ch_view_release(&v);
+    ch_chat_view_release(&v);
     return rc;
 }
 
@@ -354,7 +348,7 @@ static int shape_request(chela_run *run, struct ch_model_request *req,
     chela_session *s = run->session;
     CH_PROMPT_TEXT_AUTO text = {0};
     offer(run, req);
-    int rc = render(run, req, &text, err);
+    int rc = beat_render(run, req, &text, err);
     if (rc < 0)
         return rc;
     ch_msg_free(k->view);
@@ -413,7 +407,7 @@ static void take_reply(chela_run *run, struct ch_reply *r, struct ch_beat_reply 
     ch_msg_free(old);
 }
 
-static bool is_known(const chela_run *run, struct ch_sv id) {
+static bool beat_is_known(const chela_run *run, struct ch_sv id) {
     const struct ch_transcript *t = &run->session->transcript;
     for (size_t i = t->n; i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER; i--)
         for (uint32_t k = 0; k < t->msgs[i - 1]->nblocks; k++)
@@ -432,7 +426,7 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     struct ch_block *blocks = ch_arena_alloc(a, old->nblocks * sizeof(*blocks) + 1);
     memcpy(blocks, old->blocks, old->nblocks * sizeof(*blocks));
     for (uint32_t i = 0; i < old->nblocks; i++) {
-        if (blocks[i].type != CH_BLOCK_TOOL_CALL || !is_known(run, blocks[i].id))
+        if (blocks[i].type != CH_BLOCK_TOOL_CALL || !beat_is_known(run, blocks[i].id))
             continue;
         blocks[i].id = ch_sv_str(ch_arena_printf(a, "%.*s_%u_%u", CH_SV_FMT(blocks[i].id),
                                                  run->m.turns, (unsigned)i));
@@ -444,7 +438,7 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     ch_msg_free(old);
 }
 
-static unsigned on_reply(chela_run *run, struct ch_reply *r, struct ch_buf *complaint) {
+static unsigned beat_on_reply(chela_run *run, struct ch_reply *r, struct ch_buf *complaint) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO why = {0};
@@ -456,18 +450,18 @@ static unsigned on_reply(chela_run *run, struct ch_reply *r, struct ch_buf *comp
         return CH_REPLY_USE;
     }
     join_words(r->msg, &text);
-    if (ch_beat_read(ch_buf_sv(&text), &arena, &b, &why)) {
+    if (ch_beat_reply_read(ch_buf_sv(&text), &arena, &b, &why)) {
         take_reply(run, r, &b, &arena);
         if (b.dropped)
-            ch_warn(run, "%zu actions past the first %d were left out", b.dropped,
-                    CH_LIMIT_BEAT_ACTIONS);
+            ch_emit_warning(run, "%zu actions past the first %d were left out", b.dropped,
+                            CH_LIMIT_BEAT_ACTIONS);
         return CH_REPLY_USE;
     }
     ch_buf_clear(complaint);
     ch_buf_addf(complaint,
                 "Your last reply had no effect: %s. Answer with the JSON object alone.",
                 ch_buf_str(&why));
-    ch_warn(run, "the reply was of no use: %s", ch_buf_str(&why));
+    ch_emit_warning(run, "the reply was of no use: %s", ch_buf_str(&why));
     return CH_REPLY_REJECT;
 }
 
@@ -496,13 +490,13 @@ static bool ends(const chela_run *run) {
     return true;
 }
 
-static bool on_results(chela_run *run, struct ch_input *in) {
+static bool beat_on_results(chela_run *run, struct ch_input *in) {
     in->terminated = in->terminated && ends(run);
     return true;
 }
 
 /* A companion speaks by actions. Who asked it and got nothing is told why. */
-static bool on_end(chela_run *run, struct chela_event *end) {
+static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
     return !k->unasked && !k->spoke && run->error[0];
@@ -531,7 +525,7 @@ static int open_beat(chela_run *run, const struct chela_run_opts *opts,
 }
 
 static void abort_beat(chela_run *run) {
-    ch_ask_close(CH_TAKE(beat_of(run)->asked));
+    ch_role_close(CH_TAKE(beat_of(run)->asked));
 }
 
 static void close_beat(chela_run *run, void *data) {
@@ -539,7 +533,7 @@ static void close_beat(chela_run *run, void *data) {
     (void)run;
     if (!k)
         return;
-    ch_ask_close(CH_TAKE(k->asked));
+    ch_role_close(CH_TAKE(k->asked));
     ch_msg_free(k->view);
     ch_free(k);
 }
@@ -552,13 +546,13 @@ const struct ch_feature ch_heartbeat_feature = {
     .is_fixed = true,
     .words_private = true,
     .own_tools = CH_BEAT_ACTIONS,
-    .configure = configure,
+    .configure = beat_configure,
     .open = open_beat,
     .abort = abort_beat,
     .close = close_beat,
-    .take_turn = take_turn,
+    .take_turn = beat_take_turn,
     .shape_request = shape_request,
-    .on_reply = on_reply,
-    .on_results = on_results,
-    .on_end = on_end,
+    .on_reply = beat_on_reply,
+    .on_results = beat_on_results,
+    .on_end = beat_on_end,
 };

@@ -31,10 +31,12 @@ struct ch_companion {
     struct chela_willing_rules rules; /* its lists are copied */
 };
 
-/* NULL: the agent is no companion. */
-struct ch_companion *ch_companion_of(const chela_agent *a);
-
 /* mode "heartbeat" */
 extern const struct ch_feature ch_heartbeat_feature;
+
+/* NULL: the agent is no companion. */
+static inline struct ch_companion *ch_companion_of(const chela_agent *a) {
+    return ch_feature_of(a, &ch_heartbeat_feature);
+}
 
 #endif

@@ -76,7 +76,8 @@ static void write_params(const struct ch_json *v, struct ch_buf *out) {
     ch_jw_end(&w, '}');
 }
 
-static bool read_action(const struct ch_json *v, struct ch_arena *a, struct ch_beat_reply *out) {
+static bool beat_reply_read_action(const struct ch_json *v, struct ch_arena *a,
+                                   struct ch_beat_reply *out) {
     CH_BUF_AUTO json = {0};
     struct ch_sv name = ch_sv_trim(ch_json_str(any_of(v, name_names)));
     if (!ch_json_is(v, CH_JSON_OBJECT) || !name.n)
@@ -92,11 +93,11 @@ static bool read_action(const struct ch_json *v, struct ch_arena *a, struct ch_b
 
 static bool read_actions(const struct ch_json *v, struct ch_arena *a, struct ch_beat_reply *out) {
     if (ch_json_is(v, CH_JSON_OBJECT))
-        return read_action(v, a, out);
+        return beat_reply_read_action(v, a, out);
     if (!ch_json_is(v, CH_JSON_ARRAY))
         return ch_json_is(v, CH_JSON_NULL);
     for (CH_JSON_EACH(e, v))
-        if (!read_action(e, a, out))
+        if (!beat_reply_read_action(e, a, out))
             return false;
     return true;
 }
@@ -131,8 +132,8 @@ static enum found read_value(const struct ch_json *v, struct ch_arena *a,
     return READ;
 }
 
-bool ch_beat_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
-                  struct ch_buf *why) {
+bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
+                        struct ch_buf *why) {
     const char *p = text.p, *end = text.p + text.n;
     const char *problem = "there is no JSON object in it";
     bool inside = false; /* of something that is cut off: a list there is a part of it */

@@ -29,7 +29,7 @@ struct ch_beat_reply { /* texts in the arena */
 };
 
 /* False: there is no such object; why says what is wrong, for the model. */
-bool ch_beat_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
-                  struct ch_buf *why);
+bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
+                        struct ch_buf *why);
 
 #endif

@@ -28,7 +28,7 @@
 #define LONGEST_PAUSE_MS 4000
 #define THINKING_MS 500
 
-static chela_run *run_of(const chela_runtime *rt, const chela_call *call) {
+static chela_run *beat_tools_run_of(const chela_runtime *rt, const chela_call *call) {
     return call->env ? ch_run_find(rt, call->env->run) : NULL;
 }
 
@@ -64,16 +64,16 @@ static void free_sending(struct sending *s) {
     ch_free(s);
 }
 
-static void finish(struct sending *s) {
+static void beat_tools_finish(struct sending *s) {
     chela_call *call = s->call;
     free_sending(s);
     chela_call_on_cancel(call, NULL, NULL);
     chela_call_finish(call);
 }
 
-static void on_cancel(chela_call *call, void *user) {
+static void beat_tools_on_cancel(chela_call *call, void *user) {
     chela_result_error(call, "cancelled", "Not all of it was sent.");
-    finish(user);
+    beat_tools_finish(user);
 }
 
 /* How long somebody needs for so many characters. */
@@ -98,10 +98,10 @@ static int send_part(chela_call *call, const char *key, const char *text, const 
 }
 
 /* Parts that are not to be sent one by one, as lines. */
-static char *join(struct ch_sv parts) {
+static char *beat_tools_join(struct ch_sv parts) {
     struct ch_buf out = {0};
     struct ch_sv part;
-    while (ch_view_part(&parts, &part))
+    while (ch_chat_view_part(&parts, &part))
         ch_buf_addf(&out, "%s%.*s", out.n ? "\n" : "", CH_SV_FMT(part));
     return ch_buf_take(&out);
 }
@@ -111,14 +111,14 @@ static void send_next(struct ch_timer *t);
 /* The part that is due; then a pause for the next, or the end. */
 static void send_now(struct sending *s, struct ch_sv part) {
     CH_BUF_AUTO key = {0};
-    CH_AUTOFREE char *text = join(part);
+    CH_AUTOFREE char *text = beat_tools_join(part);
     struct ch_sv rest = s->rest, next;
     ch_buf_addf(&key, "%s/%u", chela_call_key(s->call), s->sent);
     ch_answer_release(&s->call->answer); /* one result for all of them */
     int rc = send_part(s->call, ch_buf_str(&key), text, s->sent ? NULL : s->reply_to, s->sent > 0);
     s->sent++;
-    if (rc < 0 || s->call->answer.error_type || !ch_view_part(&rest, &next))
-        finish(s);
+    if (rc < 0 || s->call->answer.error_type || !ch_chat_view_part(&rest, &next))
+        beat_tools_finish(s);
     else
         ch_timer_start(s->rt->loop, &s->timer, pause_before(next, s->typing), send_next);
 }
@@ -127,11 +127,11 @@ static void send_next(struct ch_timer *t) {
     struct sending *s = CH_CONTAINER(t, struct sending, timer);
     struct ch_sv part = CH_SV("");
     if (!s->call->env || chela_call_cancelled(s->call)) {
-        finish(s);
+        beat_tools_finish(s);
         return;
     }
     if (s->sent + 1 < CH_LIMIT_BEAT_PARTS)
-        ch_view_part(&s->rest, &part);
+        ch_chat_view_part(&s->rest, &part);
     else { /* the rest as one */
         part = s->rest;
         s->rest = ch_sv(NULL, 0);
@@ -146,12 +146,12 @@ static int send_parts(chela_call *call, chela_runtime *rt, double typing, const 
     *s = (struct sending){.call = call,
                           .rt = rt,
                           .text = ch_strdup(text),
-                          .reply_to = reply_to ? ch_strdup(reply_to) : NULL,
+                          .reply_to = ch_strdup(reply_to),
                           .typing = typing};
     s->rest = ch_sv_str(s->text);
-    ch_view_part(&s->rest, &part);
+    ch_chat_view_part(&s->rest, &part);
     chela_call_defer(call);
-    chela_call_on_cancel(call, on_cancel, s);
+    chela_call_on_cancel(call, beat_tools_on_cancel, s);
     send_now(s, part);
     return 0;
 }
@@ -160,20 +160,20 @@ static int send_parts(chela_call *call, chela_runtime *rt, double typing, const 
 
 static bool has_parts(const char *text) {
     struct ch_sv rest = ch_sv_str(text), part;
-    return ch_view_part(&rest, &part) && ch_view_part(&rest, &part);
+    return ch_chat_view_part(&rest, &part) && ch_chat_view_part(&rest, &part);
 }
 
 static int send_message(chela_call *call, void *user) {
     const char *text, *reply_to = NULL;
     chela_runtime *rt = user;
-    chela_run *run = run_of(rt, call);
+    chela_run *run = beat_tools_run_of(rt, call);
     int rc = chela_arg_string(call, "content", &text);
     if (rc == 0)
         rc = chela_arg_string_opt(call, "reply_to", &reply_to);
     if (rc < 0)
         return rc;
     struct ch_sv rest = ch_sv_str(text), part;
-    if (!ch_view_part(&rest, &part))
+    if (!ch_chat_view_part(&rest, &part))
         return chela_result_error(call, "invalid_arguments", "There is nothing in \"content\".");
     if (!run)
         return chela_result_error(call, "internal", "There is no run that this belongs to.");
@@ -183,20 +183,20 @@ static int send_message(chela_call *call, void *user) {
     if (c && c->parts && has_parts(text))
         return send_parts(call, rt, ch_companion_of(run->session->agent)->typing, text, reply_to);
     if (c) {
-        CH_AUTOFREE char *all = join(ch_sv_str(text));
+        CH_AUTOFREE char *all = beat_tools_join(ch_sv_str(text));
         return send_part(call, chela_call_key(call), all, reply_to, false);
     }
     rest = ch_sv_str(text);
-    while (!run->dead && ch_view_part(&rest, &part))
+    while (!run->dead && ch_chat_view_part(&rest, &part))
         say_here(run, part);
     chela_result_printf(call, "It was said.");
     return 0;
 }
 
-static int react(chela_call *call, void *user) {
+static int beat_tools_react(chela_call *call, void *user) {
     struct chela_message m = {.key = chela_call_key(call)};
     const struct chela_channel *c = call->env->channel;
-    chela_run *run = run_of(user, call);
+    chela_run *run = beat_tools_run_of(user, call);
     int rc = chela_arg_string(call, "emoji", &m.emoji);
     if (rc == 0)
         rc = chela_arg_string_opt(call, "message_id", &m.message_id);
@@ -223,29 +223,30 @@ static void uses_channel(chela_call *call, void *user) {
 
 #define MORE "\"request_heartbeat\":{\"type\":\"boolean\"}"
 
-int ch_beat_tools(chela_agent *a, struct chela_error *err) {
+int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
     const struct chela_tool_opts tools[] = {
+        CHELA_TOOL_OPTS(.name = CH_SEND_ACTION,
+                        .description =
+                            "Say something in the chat. Short, as people write; " CH_SEPARATOR
+                            " splits it into several messages. reply_to: the id of a message that "
+                            "it answers.",
+                        .schema =
+                            "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\","
+                            "\"minLength\":1},\"reply_to\":{\"type\":\"string\"}," MORE
+                            "},\"required\":[\"content\"]}",
+                        .fn = send_message, .effect = CHELA_EFFECT_KEYED),
+        CHELA_TOOL_OPTS(.name = CH_REACT_ACTION,
+                        .description = "React to a message with an emoji, instead of words.",
+                        .schema =
+                            "{\"type\":\"object\",\"properties\":{\"emoji\":{\"type\":\"string\","
+                            "\"minLength\":1},\"message_id\":{\"type\":\"string\"}," MORE
+                            "},\"required\":[\"emoji\"]}",
+                        .fn = beat_tools_react, .effect = CHELA_EFFECT_KEYED),
         CHELA_TOOL_OPTS(
-            .name = CH_SEND_ACTION,
-            .description = "Say something in the chat. Short, as people write; " CH_SEPARATOR
-                           " splits it into several messages. reply_to: the id of a message that "
-                           "it answers.",
-            .schema = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\","
-                      "\"minLength\":1},\"reply_to\":{\"type\":\"string\"}," MORE
-                      "},\"required\":[\"content\"]}",
-            .fn = send_message, .effect = CHELA_EFFECT_KEYED),
-        CHELA_TOOL_OPTS(
-            .name = CH_REACT_ACTION,
-            .description = "React to a message with an emoji, instead of words.",
-            .schema = "{\"type\":\"object\",\"properties\":{\"emoji\":{\"type\":\"string\","
-                      "\"minLength\":1},\"message_id\":{\"type\":\"string\"}," MORE
-                      "},\"required\":[\"emoji\"]}",
-            .fn = react, .effect = CHELA_EFFECT_KEYED),
-        CHELA_TOOL_OPTS(
-            .name = CH_SILENT_ACTION, .description = "Say nothing now.",
-            .schema = "{\"type\":\"object\",\"properties\":{\"why\":{\"type\":\"string\"}," MORE
-                      "}}",
-            .fn = stay_silent, .effect = CHELA_EFFECT_READ),
+                .name = CH_SILENT_ACTION, .description = "Say nothing now.",
+                .schema =
+                    "{\"type\":\"object\",\"properties\":{\"why\":{\"type\":\"string\"}," MORE "}}",
+                .fn = stay_silent, .effect = CHELA_EFFECT_READ),
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < CH_LEN(tools); i++) {

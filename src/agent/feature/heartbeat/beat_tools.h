@@ -3,6 +3,6 @@
 #define CH_AGENT_BEAT_TOOLS_H
 #include "agent/feature/heartbeat/beat_private.h"
 
-int ch_beat_tools(chela_agent *a, struct chela_error *err);
+int ch_beat_tools_add(chela_agent *a, struct chela_error *err);
 
 #endif

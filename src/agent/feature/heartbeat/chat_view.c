@@ -15,7 +15,7 @@
 
 /* --- lines */
 
-void ch_view_time(int64_t at, int utc_offset, struct ch_buf *out) {
+void ch_chat_view_time(int64_t at, int utc_offset, struct ch_buf *out) {
     int64_t minute = (at / 60000 + utc_offset) % DAY_MIN;
     minute = minute < 0 ? minute + DAY_MIN : minute;
     ch_buf_addf(out, "%02d:%02d", (int)(minute / 60), (int)(minute % 60));
@@ -31,7 +31,7 @@ static void add_plain(struct ch_buf *out, struct ch_sv s, size_t most) {
     }
 }
 
-static void add_text(struct ch_buf *out, struct ch_sv text) {
+static void chat_view_add_text(struct ch_buf *out, struct ch_sv text) {
     CH_BUF_AUTO safe = {0};
     ch_envelope_quote(ch_utf8_cut(ch_sv_trim(text), CH_LIMIT_VIEW_LINE), &safe);
     for (size_t i = 0; i < safe.n; i++) {
@@ -44,7 +44,7 @@ static void add_text(struct ch_buf *out, struct ch_sv text) {
     ch_buf_add_str(out, "\n");
 }
 
-void ch_view_id(struct ch_sv id, struct ch_buf *out) {
+void ch_chat_view_id(struct ch_sv id, struct ch_buf *out) {
     add_plain(out, id, ID_BYTES);
 }
 
@@ -55,9 +55,9 @@ static void add_quoted(struct ch_buf *out, struct ch_sv text, size_t most) {
     add_plain(out, ch_buf_sv(&safe), safe.n);
 }
 
-static void add_answered(const struct ch_line *l, struct ch_buf *out) {
+static void add_answered(const struct ch_chat_line *l, struct ch_buf *out) {
     ch_buf_add_str(out, " answers ");
-    ch_view_id(l->quoted, out);
+    ch_chat_view_id(l->quoted, out);
     if (l->quoted_name.n) {
         ch_buf_add_str(out, " of ");
         add_quoted(out, l->quoted_name, NAME_BYTES);
@@ -69,33 +69,31 @@ static void add_answered(const struct ch_line *l, struct ch_buf *out) {
     }
 }
 
-void ch_view_line(const struct ch_line *l, int utc_offset, struct ch_buf *out) {
+void ch_chat_view_line(const struct ch_chat_line *l, int utc_offset, struct ch_buf *out) {
     CH_BUF_AUTO who = {0};
     ch_envelope_quote(l->name, &who);
     ch_buf_add_str(out, "[");
-    ch_view_time(l->at, utc_offset, out);
+    ch_chat_view_time(l->at, utc_offset, out);
     ch_buf_add_str(out, l->id.n ? " " : "");
-    ch_view_id(l->id, out);
+    ch_chat_view_id(l->id, out);
     if (l->quoted.n)
         add_answered(l, out);
     ch_buf_add_str(out, "] ");
     add_plain(out, who.n ? ch_buf_sv(&who) : CH_SV("?"), NAME_BYTES);
     ch_buf_add_str(out, ": ");
-    add_text(out, l->text);
+    chat_view_add_text(out, l->text);
 }
 
 char *chela_heard_line(int64_t at, int utc_offset, const char *id, const char *name,
                        struct chela_str text) {
     struct ch_buf out = {0};
-    struct ch_line line = {.at = at,
-                           .id = ch_sv_str(id),
-                           .name = ch_sv_str(name),
-                           .text = ch_sv(text.p, text.n)};
-    ch_view_line(&line, utc_offset, &out);
+    struct ch_chat_line line = {
+        .at = at, .id = ch_sv_str(id), .name = ch_sv_str(name), .text = ch_sv(text.p, text.n)};
+    ch_chat_view_line(&line, utc_offset, &out);
     return ch_buf_take(&out);
 }
 
-bool ch_view_part(struct ch_sv *rest, struct ch_sv *part) {
+bool ch_chat_view_part(struct ch_sv *rest, struct ch_sv *part) {
     size_t n = strlen(CH_SEPARATOR);
     while (rest->n) {
         const char *cut = memmem(rest->p, rest->n, CH_SEPARATOR, n);
@@ -109,15 +107,15 @@ bool ch_view_part(struct ch_sv *rest, struct ch_sv *part) {
 
 /* --- what a message has of them */
 
-static bool is_digit(char c) {
+static bool chat_view_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* It was made by ch_view_line. */
+/* It was made by ch_chat_view_line. */
 static bool is_line(struct ch_sv s) {
-    return s.n > 8 && s.p[0] == '[' && is_digit(s.p[1]) && is_digit(s.p[2]) && s.p[3] == ':' &&
-           is_digit(s.p[4]) && is_digit(s.p[5]) && (s.p[6] == ' ' || s.p[6] == ']') &&
-           memmem(s.p, s.n, "] ", 2);
+    return s.n > 8 && s.p[0] == '[' && chat_view_is_digit(s.p[1]) && chat_view_is_digit(s.p[2]) &&
+           s.p[3] == ':' && chat_view_is_digit(s.p[4]) && chat_view_is_digit(s.p[5]) &&
+           (s.p[6] == ' ' || s.p[6] == ']') && memmem(s.p, s.n, "] ", 2);
 }
 
 /* Cut the first line off *rest, with its indented ones. */
@@ -133,13 +131,13 @@ static struct ch_sv next_line(struct ch_sv *rest) {
     return line;
 }
 
-static struct ch_sv name_of(struct ch_sv line) {
+static struct ch_sv chat_view_name_of(struct ch_sv line) {
     const char *from = memmem(line.p, line.n, "] ", 2);
     struct ch_sv rest = from ? ch_sv(from + 2, (size_t)(line.p + line.n - from) - 2) : line;
     return ch_sv_split(&rest, ':');
 }
 
-static struct ch_sv id_of(struct ch_sv line) {
+static struct ch_sv chat_view_id_of(struct ch_sv line) {
     struct ch_sv id = ch_sv(line.p + 7, 0); /* behind "[10:02 " */
     while (id.p + id.n < line.p + line.n && !strchr(" ]", id.p[id.n]))
         id.n++;
@@ -147,13 +145,13 @@ static struct ch_sv id_of(struct ch_sv line) {
 }
 
 struct making {
-    const struct ch_view_opts *o;
-    struct ch_view *v;
+    const struct ch_chat_view_opts *o;
+    struct ch_chat_view *v;
     size_t skip; /* lines at the beginning that are too old */
     bool fresh;
 };
 
-static void add_member(struct ch_view *v, struct ch_sv name) {
+static void add_member(struct ch_chat_view *v, struct ch_sv name) {
     struct ch_sv rest = ch_buf_sv(&v->members);
     while (rest.n)
         if (ch_sv_eq(ch_sv_trim(ch_sv_split(&rest, ',')), name))
@@ -176,7 +174,7 @@ static size_t take_line(struct making *m, struct ch_sv line, bool own) {
         ch_buf_add_str(out, "\n");
     m->v->nfresh += m->fresh && !own;
     if (!own)
-        add_member(m->v, name_of(line));
+        add_member(m->v, chat_view_name_of(line));
     return 1;
 }
 
@@ -191,8 +189,9 @@ static size_t take_heard(struct making *m, const struct ch_msg *msg, int utc_off
                 n += take_line(m, next_line(&rest), false);
         } else { /* somebody who is alone with it */
             CH_BUF_AUTO line = {0};
-            ch_view_line(&(struct ch_line){.at = msg->ts, .name = CH_SV("user"), .text = rest},
-                         utc_offset, &line);
+            ch_chat_view_line(
+                &(struct ch_chat_line){.at = msg->ts, .name = CH_SV("user"), .text = rest},
+                utc_offset, &line);
             n += take_line(m, ch_buf_sv(&line), false);
         }
     }
@@ -208,7 +207,7 @@ static const struct ch_block *result_of(const struct ch_msg *results, struct ch_
 
 /* What it said, and what came to be delivered. */
 static size_t take_said(struct making *m, const struct ch_msg *msg, const struct ch_msg *results,
-                        const struct ch_view_opts *o) {
+                        const struct ch_chat_view_opts *o) {
     size_t n = 0;
     for (uint32_t i = 0; i < msg->nblocks; i++) {
         CH_ARENA_AUTO arena = {0};
@@ -221,18 +220,19 @@ static size_t take_said(struct making *m, const struct ch_msg *msg, const struct
             ch_json_parse(&arena, b->text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
             continue;
         struct ch_sv rest = ch_json_get_str(v, "content"), part;
-        while (ch_view_part(&rest, &part)) {
+        while (ch_chat_view_part(&rest, &part)) {
             CH_BUF_AUTO line = {0};
-            ch_view_line(&(struct ch_line){.at = msg->ts, .id = CH_SV("you"),
-                                           .name = ch_sv_str(o->name), .text = part},
-                         o->utc_offset, &line);
+            ch_chat_view_line(
+                &(struct ch_chat_line){
+                    .at = msg->ts, .id = CH_SV("you"), .name = ch_sv_str(o->name), .text = part},
+                o->utc_offset, &line);
             n += take_line(m, ch_buf_sv(&line), true);
         }
     }
     return n;
 }
 
-static size_t take_message(struct making *m, const struct ch_view_opts *o, size_t i) {
+static size_t take_message(struct making *m, const struct ch_chat_view_opts *o, size_t i) {
     const struct ch_transcript *t = o->transcript;
     const struct ch_msg *msg = t->msgs[i], *next = i + 1 < t->n ? t->msgs[i + 1] : NULL;
     if (msg->kind == CH_MSG_USER)
@@ -242,8 +242,8 @@ static size_t take_message(struct making *m, const struct ch_view_opts *o, size_
     return 0;
 }
 
-unsigned ch_view_said(const struct ch_transcript *t) {
-    const struct ch_view_opts o = {.transcript = t, .name = ""};
+unsigned ch_chat_view_said(const struct ch_transcript *t) {
+    const struct ch_chat_view_opts o = {.transcript = t, .name = ""};
     size_t lines = 0;
     for (size_t i = t->n; i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER; i--)
         lines += take_message(NULL, &o, i - 1);
@@ -256,7 +256,7 @@ static void add_thoughts(const struct ch_msg *m, struct ch_buf *out) {
             ch_buf_addf(out, "%s%.*s", out->n ? " " : "", CH_SV_FMT(m->blocks[i].text));
 }
 
-void ch_view_thoughts(const struct ch_transcript *t, struct ch_buf *out) {
+void ch_chat_view_thoughts(const struct ch_transcript *t, struct ch_buf *out) {
     CH_BUF_AUTO all = {0};
     size_t i = t->n;
     while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
@@ -277,13 +277,13 @@ static void tell_ids(struct ch_sv text, size_t *skip, void (*fn)(struct ch_sv id
         if (*skip)
             --*skip;
         else if (is_line(line) && line.p[6] == ' ')
-            fn(id_of(line), user);
+            fn(chat_view_id_of(line), user);
     }
 }
 
-void ch_view_ids(const struct ch_transcript *t, size_t lines,
-                 void (*fn)(struct ch_sv id, void *user), void *user) {
-    const struct ch_view_opts o = {.transcript = t, .name = ""};
+void ch_chat_view_ids(const struct ch_transcript *t, size_t lines,
+                      void (*fn)(struct ch_sv id, void *user), void *user) {
+    const struct ch_chat_view_opts o = {.transcript = t, .name = ""};
     size_t from = t->n, n = 0;
     while (from > 0 && n < lines)
         n += t->msgs[--from]->kind == CH_MSG_USER ? take_message(NULL, &o, from) : 0;
@@ -300,14 +300,14 @@ static void add_row(struct ch_buf *out, const char *what, struct ch_sv name, str
     if (!cut.n)
         return;
     ch_buf_addf(out, "- %s%.*s: ", what, CH_SV_FMT(name));
-    add_text(out, cut);
+    chat_view_add_text(out, cut);
 }
 
 static void add_call(struct ch_buf *out, const struct ch_block *b) {
     if (ch_sv_is(b->name, CH_SEND_ACTION)) /* it is among the lines */
         return;
     ch_buf_addf(out, "- you called %.*s ", CH_SV_FMT(b->name));
-    add_text(out, ch_utf8_cut(b->text, CH_LIMIT_VIEW_RESULT));
+    chat_view_add_text(out, ch_utf8_cut(b->text, CH_LIMIT_VIEW_RESULT));
 }
 
 static void add_work(const struct ch_msg *m, struct ch_buf *out) {
@@ -327,7 +327,7 @@ static void add_work(const struct ch_msg *m, struct ch_buf *out) {
 }
 
 /* The newest rows, as many as there is room for. */
-static void keep_newest(struct ch_buf *b, size_t most) {
+static void chat_view_keep_newest(struct ch_buf *b, size_t most) {
     if (b->n <= most)
         return;
     const char *from = memmem(b->p + b->n - most, most, "\n- ", 3);
@@ -336,11 +336,11 @@ static void keep_newest(struct ch_buf *b, size_t most) {
 
 /* --- all of it */
 
-void ch_view_make(const struct ch_view_opts *o, struct ch_view *out) {
+void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *out) {
     const struct ch_transcript *t = o->transcript;
     struct making m = {.o = o, .v = out};
     size_t from = CH_MIN(o->begin, t->n), lines = 0;
-    *out = (struct ch_view){0};
+    *out = (struct ch_chat_view){0};
     while (from > 0 && lines < o->lines)
         lines += take_message(NULL, o, --from);
     m.skip = lines > o->lines ? lines - o->lines : 0;
@@ -351,10 +351,10 @@ void ch_view_make(const struct ch_view_opts *o, struct ch_view *out) {
         if (from > o->begin)
             add_work(t->msgs[from], &out->working);
     }
-    keep_newest(&out->working, CH_LIMIT_VIEW_WORKING);
+    chat_view_keep_newest(&out->working, CH_LIMIT_VIEW_WORKING);
 }
 
-void ch_view_release(struct ch_view *v) {
+void ch_chat_view_release(struct ch_chat_view *v) {
     ch_buf_release(&v->seen);
     ch_buf_release(&v->fresh);
     ch_buf_release(&v->members);

@@ -20,7 +20,7 @@
 #define CH_SILENT_ACTION "stay_silent"
 #define CH_SEPARATOR "<sep/>" /* between the parts of what is said */
 
-struct ch_line {
+struct ch_chat_line {
     int64_t at;             /* ms */
     struct ch_sv id, name;  /* id may be empty */
     struct ch_sv text;
@@ -28,13 +28,13 @@ struct ch_line {
 };
 
 /* Appended, with a line break. */
-void ch_view_line(const struct ch_line *l, int utc_offset, struct ch_buf *out);
+void ch_chat_view_line(const struct ch_chat_line *l, int utc_offset, struct ch_buf *out);
 /* An id as a line has it. */
-void ch_view_id(struct ch_sv id, struct ch_buf *out);
+void ch_chat_view_id(struct ch_sv id, struct ch_buf *out);
 /* "10:02" */
-void ch_view_time(int64_t at, int utc_offset, struct ch_buf *out);
+void ch_chat_view_time(int64_t at, int utc_offset, struct ch_buf *out);
 
-struct ch_view_opts {
+struct ch_chat_view_opts {
     const struct ch_transcript *transcript;
     size_t begin;   /* the message that this turn began with */
     unsigned lines; /* to show, of those before it */
@@ -42,26 +42,26 @@ struct ch_view_opts {
     const char *name;
 };
 
-struct ch_view { /* zeroed: empty */
+struct ch_chat_view { /* zeroed: empty */
     struct ch_buf seen, fresh; /* lines */
     struct ch_buf members;     /* names */
     struct ch_buf working;     /* thoughts, calls and results of this turn */
     size_t nfresh;
 };
 
-void ch_view_make(const struct ch_view_opts *o, struct ch_view *out);
-void ch_view_release(struct ch_view *v);
+void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *out);
+void ch_chat_view_release(struct ch_chat_view *v);
 
 /* How many lines it said since it was last told something. */
-unsigned ch_view_said(const struct ch_transcript *t);
+unsigned ch_chat_view_said(const struct ch_transcript *t);
 
 /* What it thought meanwhile, on one line, as much as a log should have of it. */
-void ch_view_thoughts(const struct ch_transcript *t, struct ch_buf *out);
+void ch_chat_view_thoughts(const struct ch_transcript *t, struct ch_buf *out);
 /* The ids of the last so many lines of others, the oldest first. */
-void ch_view_ids(const struct ch_transcript *t, size_t lines,
-                 void (*fn)(struct ch_sv id, void *user), void *user);
+void ch_chat_view_ids(const struct ch_transcript *t, size_t lines,
+                      void (*fn)(struct ch_sv id, void *user), void *user);
 
 /* The next part of what is to be said: trimmed, never empty; false: no more. */
-bool ch_view_part(struct ch_sv *rest, struct ch_sv *part);
+bool ch_chat_view_part(struct ch_sv *rest, struct ch_sv *part);
 
 #endif

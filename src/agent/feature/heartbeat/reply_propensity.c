@@ -81,8 +81,8 @@ int chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts 
     return CH_OPTS_WRITE(chela_willing_opts, out, &own, err);
 }
 
-int ch_willing_read(enum chela_chat_kind kind, const struct chela_willing_opts *given,
-                    struct chela_willing_opts *out, struct chela_error *err) {
+int ch_reply_propensity_read(enum chela_chat_kind kind, const struct chela_willing_opts *given,
+                             struct chela_willing_opts *out, struct chela_error *err) {
     out->size = sizeof(*out);
     chela_willing_defaults(kind, out, NULL);
     return CH_OPTS_OVERLAY(chela_willing_opts, out, given, err);
@@ -105,7 +105,8 @@ int chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts
                       struct chela_error *err) {
     chela_willing *w = ch_alloc(sizeof(*w));
     w->kind = kind;
-    int rc = ch_willing_read(kind, opts, &w->o, err);
+    *out = NULL;
+    int rc = ch_reply_propensity_read(kind, opts, &w->o, err);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_willing_rules, &w->r, rules, err);
     if (rc < 0) {
@@ -215,7 +216,7 @@ int chela_utc_offset_read(const char *text, int *minutes, struct chela_error *er
 
 /* --- words */
 
-static bool is_word(char c) {
+static bool reply_propensity_is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
@@ -231,8 +232,10 @@ static bool holds(struct chela_str text, const char *word) {
     size_t n = strlen(word);
     for (size_t i = 0; n && i + n <= text.n; i++) {
         const char *p = text.p + i;
-        bool begins = i == 0 || !is_word(p[-1]) || !is_word(word[0]);
-        bool ends = i + n == text.n || !is_word(p[n]) || !is_word(word[n - 1]);
+        bool begins =
+            i == 0 || !reply_propensity_is_word(p[-1]) || !reply_propensity_is_word(word[0]);
+        bool ends = i + n == text.n || !reply_propensity_is_word(p[n]) ||
+                    !reply_propensity_is_word(word[n - 1]);
         if (begins && ends && same_nocase(p, word, n))
             return true;
     }
@@ -377,13 +380,13 @@ static void pay(chela_willing *w, int64_t at) {
     w->w = fmax(0, fmin(w->w, w->o.threshold) - w->o.reply_cost);
 }
 
-static void rest(chela_willing *w) {
+static void reply_propensity_rest(chela_willing *w) {
     w->refractory_end = w->at + (int64_t)(w->o.refractory_s * 1000);
 }
 
 void chela_willing_turn(chela_willing *w, int64_t at) {
     pay(w, at);
-    rest(w);
+    reply_propensity_rest(w);
     w->turning = true;
 }
 
@@ -392,7 +395,7 @@ void chela_willing_said(chela_willing *w, int64_t at, unsigned lines) {
         advance(w, at);
     else
         pay(w, at);
-    rest(w);
+    reply_propensity_rest(w);
     w->turning = false;
     while (lines--)
         count_line(w, true);

@@ -4,7 +4,7 @@
 #include "chela/heartbeat.h"
 
 /* Members that *given lacks get their defaults; given NULL: all of them do. */
-int ch_willing_read(enum chela_chat_kind kind, const struct chela_willing_opts *given,
-                    struct chela_willing_opts *out, struct chela_error *err);
+int ch_reply_propensity_read(enum chela_chat_kind kind, const struct chela_willing_opts *given,
+                             struct chela_willing_opts *out, struct chela_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static struct chat *chat_of(struct play *p, struct ch_sv id, enum chela_chat_kin
     return c;
 }
 
-static void release(struct play *p) {
+static void simulate_release(struct play *p) {
     for (struct chat *c = p->chats; c; c = c->next)
         chela_willing_free(c->w);
     ch_arena_release(&p->arena);
@@ -108,9 +108,9 @@ int chela_heartbeat_simulate(const char *jsonl, size_t len,
     struct ch_sv rest = ch_sv(jsonl, len);
     int rc = CH_OPTS_READ(chela_heartbeat_opts, &o, given, err);
     if (rc == 0)
-        rc = ch_willing_read(CHELA_CHAT_GROUP, o.group, &p.group, err);
+        rc = ch_reply_propensity_read(CHELA_CHAT_GROUP, o.group, &p.group, err);
     if (rc == 0)
-        rc = ch_willing_read(CHELA_CHAT_DIRECT, o.direct, &p.direct, err);
+        rc = ch_reply_propensity_read(CHELA_CHAT_DIRECT, o.direct, &p.direct, err);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_willing_rules, &p.rules, o.rules, err);
     for (size_t line = 1; rc == 0 && rest.n; line++) {
@@ -118,11 +118,11 @@ int chela_heartbeat_simulate(const char *jsonl, size_t len,
         if (text.n)
             rc = play_line(&p, text, line, fn, user, err);
     }
-    release(&p);
+    simulate_release(&p);
     return rc;
 }
 
-static void number(struct ch_jw *w, const char *key, double v) {
+static void simulate_number(struct ch_jw *w, const char *key, double v) {
     ch_jw_key(w, key);
     ch_jw_double(w, v);
 }
@@ -137,14 +137,14 @@ char *chela_simulated_json(const struct chela_simulated *s) {
     ch_jw_kint(&w, "ts", s->at);
     ch_jw_kstr(&w, "name", ch_sv(s->name.p, s->name.n));
     ch_jw_kstr(&w, "text", ch_sv(s->text.p, s->text.n));
-    number(&w, "before", s->before);
-    number(&w, "willingness", s->urge.willingness);
-    number(&w, "probability", s->urge.probability);
-    number(&w, "roll", s->urge.roll);
-    number(&w, "share", s->urge.share);
+    simulate_number(&w, "before", s->before);
+    simulate_number(&w, "willingness", s->urge.willingness);
+    simulate_number(&w, "probability", s->urge.probability);
+    simulate_number(&w, "roll", s->urge.roll);
+    simulate_number(&w, "share", s->urge.share);
     ch_jw_kbool(&w, "reply", s->urge.reply);
     ch_jw_kcstr(&w, "reason", chela_urge_name(s->urge.reason));
-    number(&w, "after", s->after);
+    simulate_number(&w, "after", s->after);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
 }

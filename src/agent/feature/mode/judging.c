@@ -20,8 +20,8 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
     bool retries = action == CH_REFLECT_RETRY_STEP;
     const char *note = j->modification[0] ? j->modification : j->question;
     struct chela_event ev = {.type = CHELA_EV_REFLECTION,
-                             .reflection = {.action = ch_reflect_action_name(action),
-                                            .proposed = ch_reflect_action_name(j->proposed),
+                             .reflection = {.action = (enum chela_judgement)action,
+                                            .proposed = (enum chela_judgement)j->proposed,
                                             .completeness = j->completeness,
                                             .correctness = j->correctness,
                                             .format = j->format,
@@ -32,16 +32,16 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
 
 static void act_on(chela_run *run, const struct ch_reflection *j,
                    const struct ch_reflect_decision *d) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     const char *advice = j->modification[0] ? j->modification : "look for what went wrong";
     switch (d->action) {
     case CH_REFLECT_ACCEPT:
         k->judged = true;
         if (d->warn)
-            ch_warn(run, "the results were accepted, though there is doubt: %s", advice);
+            ch_emit_warning(run, "the results were accepted, though there is doubt: %s", advice);
         break;
     case CH_REFLECT_RETRY_STEP:
-        k->again = ch_steps_find(&k->round.steps, j->step);
+        k->again = ch_plan_steps_find(&k->round.steps, j->step);
         k->hopeless &= ~(1u << k->again);
         ch_buf_clear(&k->advice);
         ch_buf_add_str(&k->advice, advice);
@@ -53,8 +53,8 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
                     advice);
         break;
     case CH_REFLECT_ESCALATE:
-        ch_moding_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
-               CH_REASON_COMPLETED);
+        ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+                    CH_REASON_COMPLETED);
         return;
     }
     if (!run->dead)
@@ -62,10 +62,10 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
 }
 
 /* A run that goes on elsewhere has lost the count; the conversation has not. */
-static struct ch_reflect_decision decide(struct ch_moding *k, struct ch_reflection *j) {
+static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct ch_reflection *j) {
     if (k->tried.retries < k->round.retries)
         k->tried = (struct ch_reflect_state){k->round.retries, true};
-    if (!k->read || ch_steps_find(&k->round.steps, j->step) < 0) {
+    if (!k->read || ch_plan_steps_find(&k->round.steps, j->step) < 0) {
         j->step = 0;
         if (j->proposed == CH_REFLECT_RETRY_STEP)
             j->proposed = CH_REFLECT_REPLAN;
@@ -74,17 +74,17 @@ static struct ch_reflect_decision decide(struct ch_moding *k, struct ch_reflecti
 }
 
 /* Whoever works without a plan is told in words. */
-static void tell(chela_run *run, const struct ch_reflection *j,
-                 const struct ch_reflect_decision *d) {
-    struct ch_moding *k = ch_moding(run);
+static void judging_tell(chela_run *run, const struct ch_reflection *j,
+                         const struct ch_reflect_decision *d) {
+    struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
     if (d->action == CH_REFLECT_ESCALATE) {
-        ch_moding_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
-                      CH_REASON_COMPLETED);
+        ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+                    CH_REASON_COMPLETED);
         return;
     }
     if (d->action == CH_REFLECT_ACCEPT && d->warn)
-        ch_warn(run, "accepted, though there is doubt: %s", j->modification);
+        ch_emit_warning(run, "accepted, though there is doubt: %s", j->modification);
     if (run->dead)
         return;
     if (d->action == CH_REFLECT_ACCEPT && k->reviewing) {
@@ -100,31 +100,31 @@ static void tell(chela_run *run, const struct ch_reflection *j,
     ch_feature_turn_next(run);
 }
 
-static void on_reflector(const struct ch_answered *a, void *user) {
+static void on_reflector(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     CH_ARENA_AUTO arena = {0};
     struct ch_reflection j;
     struct chela_error err = {0};
     k->asked = NULL;
-    if (!a->v || ch_reflection_read(&arena, a->text, &j, &err) < 0) {
-        ch_moding_unanswered(run, CH_ROLE_REFLECTOR,
-                  a->v ? &(struct ch_answered){.reason = CH_REASON_MODEL_ERROR,
-                                               .error = err.message}
-                       : a);
+    if (!a->v || ch_reflect_read(&arena, a->text, &j, &err) < 0) {
+        ch_mode_unanswered(
+            run, CH_ROLE_REFLECTOR,
+            a->v ? &(struct ch_role_answer){.reason = CH_REASON_MODEL_ERROR, .error = err.message}
+                 : a);
         return;
     }
-    struct ch_reflect_decision d = decide(k, &j);
+    struct ch_reflect_decision d = judging_decide(k, &j);
     if (!emit_reflection(run, &j, d.action))
         return;
-    if (!ch_moding(run)->mode)
-        tell(run, &j, &d);
+    if (!ch_mode_state(run)->mode)
+        judging_tell(run, &j, &d);
     else
         act_on(run, &j, &d);
 }
 
-static void ask(chela_run *run, struct ch_sv request, struct ch_sv plan, struct ch_sv results,
-                unsigned retries) {
+static void judging_ask(chela_run *run, struct ch_sv request, struct ch_sv plan,
+                        struct ch_sv results, unsigned retries) {
     CH_BUF_AUTO count = {0};
     ch_buf_addf(&count, "%u", retries);
     struct ch_prompt_value values[] = {
@@ -133,23 +133,23 @@ static void ask(chela_run *run, struct ch_sv request, struct ch_sv plan, struct 
         {.name = "results", .text = results},
         {.name = "retries", .text = ch_buf_sv(&count)},
     };
-    ch_moding_ask(run, CH_ROLE_REFLECTOR, values, CH_LEN(values), on_reflector);
+    ch_mode_ask(run, CH_ROLE_REFLECTOR, values, CH_LEN(values), on_reflector);
 }
 
 void ch_judging_ask(chela_run *run) {
-    const struct ch_moding *k = ch_moding(run);
+    const struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO plan = {0};
     CH_BUF_AUTO results = {0};
     struct ch_jw w = ch_jw(&plan);
-    ch_moding_write_plan(&k->round.steps, &w);
-    ch_moding_results(k, &results);
-    ask(run, k->round.request, ch_buf_sv(&plan), ch_buf_sv(&results), k->round.retries);
+    ch_mode_write_plan(&k->round.steps, &w);
+    ch_mode_results(k, &results);
+    judging_ask(run, k->round.request, ch_buf_sv(&plan), ch_buf_sv(&results), k->round.retries);
 }
 
 /* A plan is judged as a whole; a single call that the router chose only where
  * the agent says so. */
 bool ch_judging_wanted(const chela_run *run) {
-    const struct ch_moding *k = ch_moding(run);
+    const struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
     if (k->judged || how->never)
         return false;
@@ -199,7 +199,7 @@ static bool write_calls(const chela_run *run, const struct ch_msg *results, stru
 
 bool ch_judging_turn(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
     CH_BUF_AUTO plan = {0};
     CH_BUF_AUTO given = {0};
@@ -208,9 +208,9 @@ bool ch_judging_turn(chela_run *run) {
     k->reviewing = last->kind == CH_MSG_ASSISTANT;
     bool answers = ch_mode_settings(run->session->agent)->reflection.answers;
     if (k->reviewing && answers && !run->follow_ups.n)
-        ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
+        judging_ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
     else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
-        ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);
+        judging_ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);
     else
         return false;
     return true;

@@ -29,10 +29,10 @@ static const char answer_text[] =
 static const char unwanted_text[] = "No plan was accepted. What should be done differently?";
 
 static void read_round(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     if (k->read)
-        ch_round_release(&k->round);
-    ch_round_read(&run->session->transcript, &k->round);
+        ch_plan_progress_release(&k->round);
+    ch_plan_progress_read(&run->session->transcript, &k->round);
     k->read = true;
     k->done = k->round.done;
     k->failed = k->round.failed;
@@ -40,22 +40,22 @@ static void read_round(chela_run *run) {
 
 /* --- events ----------------------------------------------------------------------- */
 
-static const char *status_of(const struct ch_moding *k, size_t i) {
+static const char *mode_status_of(const struct ch_mode_state *k, size_t i) {
     unsigned bit = 1u << i;
     return k->running & bit ? "running" : k->done & bit ? "done" : k->failed & bit ? "failed"
                                                                                    : "pending";
 }
 
 static bool emit_plan(chela_run *run) {
-    const struct ch_moding *k = ch_moding(run);
-    const struct ch_steps *p = &k->round.steps;
+    const struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_plan_steps *p = &k->round.steps;
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < p->n; i++) {
         ch_jw_begin(&w, '{');
-        ch_step_write(&p->list[i], p, &w);
-        ch_jw_kcstr(&w, "status", status_of(k, i));
+        ch_plan_steps_write(&p->list[i], p, &w);
+        ch_jw_kcstr(&w, "status", mode_status_of(k, i));
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
@@ -63,15 +63,15 @@ static bool emit_plan(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
-static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
-                    bool failed) {
-    struct ch_moding *k = ch_moding(run);
+static void mode_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
+                         bool failed) {
+    struct ch_mode_state *k = ch_mode_state(run);
     bool ended = phase == CH_PHASE_ENDED;
     if (phase == CH_PHASE_SETTLED)
         return;
     if (!k->read)
         read_round(run);
-    int i = ch_round_step(&k->round, call->id);
+    int i = ch_plan_progress_step(&k->round, call->id);
     if (i < 0)
         return;
     unsigned bit = 1u << i;
@@ -83,38 +83,37 @@ static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_ph
 
 /* --- ends of a turn --------------------------------------------------------------- */
 
-void ch_moding_say(chela_run *run, struct ch_sv given, const char *otherwise,
-                   enum ch_reason reason) {
+void ch_mode_say(chela_run *run, struct ch_sv given, const char *otherwise, enum ch_reason reason) {
     ch_feature_turn_say(run, ch_sv_trim(given).n ? ch_sv_trim(given) : ch_sv_str(otherwise),
                         reason);
 }
 
-void ch_moding_fail(chela_run *run, enum ch_reason reason, const char *why) {
+void ch_mode_fail(chela_run *run, enum ch_reason reason, const char *why) {
     bool of_run = reason == CH_REASON_TOKEN_BUDGET || reason == CH_REASON_COST_BUDGET ||
                   reason == CH_REASON_CONTEXT_OVERFLOW || reason == CH_REASON_REFUSED;
     ch_feature_turn_fail(run, of_run ? reason : CH_REASON_MODEL_ERROR, why);
 }
 
-void ch_moding_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_answered *a) {
+void ch_mode_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a) {
     CH_BUF_AUTO why = {0};
     ch_buf_addf(&why, "the %s gave no answer: %s", ch_role_name(role),
                 a->error && *a->error ? a->error : ch_reason_name(a->reason));
-    ch_moding_fail(run, a->reason, ch_buf_str(&why));
+    ch_mode_fail(run, a->reason, ch_buf_str(&why));
 }
 
-void ch_moding_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
-                size_t n, ch_answered_fn *fn) {
+void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
+                 size_t n, ch_role_answer_fn *fn) {
     struct chela_error err = {0};
     if (!ch_think_open(run))
         return;
-    ch_moding(run)->asked = ch_ask_role(run, role, values, n, fn, run, &err);
-    if (!ch_moding(run)->asked)
-        ch_break(run, &err);
+    ch_mode_state(run)->asked = ch_role_ask(run, role, values, n, fn, run, &err);
+    if (!ch_mode_state(run)->asked)
+        ch_driver_break(run, &err);
 }
 
 /* --- what roles are told ---------------------------------------------------------- */
 
-bool ch_moding_offers(const chela_run *run, const struct ch_tool *t) {
+bool ch_mode_offers(const chela_run *run, const struct ch_tool *t) {
     const struct ch_policy *p = &run->permit.policy;
     struct ch_sv name = ch_sv_str(t->name);
     if (ch_sv_is(name, CH_REACT_TOOL))
@@ -125,7 +124,7 @@ bool ch_moding_offers(const chela_run *run, const struct ch_tool *t) {
     return ch_policy_allows(p, name, t->permission);
 }
 
-void ch_moding_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind) {
+void ch_mode_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", t->name);
     if (kind)
@@ -140,9 +139,9 @@ static struct ch_sv shortened(struct ch_sv text) {
 }
 
 /* The end of the conversation before this round, as far as there is room. */
-void ch_moding_context(const chela_run *run, struct ch_buf *out) {
+void ch_mode_context(const chela_run *run, struct ch_buf *out) {
     const struct ch_transcript *t = &run->session->transcript;
-    size_t from = ch_moding(run)->round.begin, room = CH_LIMIT_ROLE_CONTEXT;
+    size_t from = ch_mode_state(run)->round.begin, room = CH_LIMIT_ROLE_CONTEXT;
     size_t end = from;
     while (from > 0 && t->msgs[from - 1]->size < room) {
         from--;
@@ -157,8 +156,8 @@ void ch_moding_context(const chela_run *run, struct ch_buf *out) {
         }
 }
 
-void ch_moding_results(const struct ch_moding *k, struct ch_buf *out) {
-    const struct ch_round *r = &k->round;
+void ch_mode_results(const struct ch_mode_state *k, struct ch_buf *out) {
+    const struct ch_plan_progress *r = &k->round;
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < r->steps.n; i++) {
@@ -174,11 +173,11 @@ void ch_moding_results(const struct ch_moding *k, struct ch_buf *out) {
     ch_jw_end(&w, ']');
 }
 
-void ch_moding_write_plan(const struct ch_steps *p, struct ch_jw *w) {
+void ch_mode_write_plan(const struct ch_plan_steps *p, struct ch_jw *w) {
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < p->n; i++) {
         ch_jw_begin(w, '{');
-        ch_step_write(&p->list[i], p, w);
+        ch_plan_steps_write(&p->list[i], p, w);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -186,17 +185,17 @@ void ch_moding_write_plan(const struct ch_steps *p, struct ch_jw *w) {
 
 /* --- the turn --------------------------------------------------------------------- */
 
-static bool is_routed_to_agent(const struct ch_moding *k) {
-    const struct ch_step *s = &k->round.steps.list[0];
+static bool is_routed_to_agent(const struct ch_mode_state *k) {
+    const struct ch_plan_step *s = &k->round.steps.list[0];
     return k->round.steps.n == 1 && k->round.done == 1 && ch_sv_is(s->tool, CH_REACT_TOOL) &&
            ch_json_get(s->input, "agent");
 }
 
 static bool leave_to_model(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
     if (is_routed_to_agent(k)) { /* its answer is the answer */
-        ch_moding_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
+        ch_mode_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
         return true;
     }
     k->answering = true;
@@ -208,11 +207,11 @@ static bool leave_to_model(chela_run *run) {
     return !ch_think_note(run, ch_buf_sv(&text)); /* else the run is over */
 }
 
-static bool take_turn(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
-    const struct ch_round *r = &k->round;
+static bool mode_take_turn(chela_run *run) {
+    struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_plan_progress *r = &k->round;
     if (r->refusals >= CH_LIMIT_PLANS) {
-        ch_moding_say(run, CH_SV(""), unwanted_text, CH_REASON_COMPLETED);
+        ch_mode_say(run, CH_SV(""), unwanted_text, CH_REASON_COMPLETED);
         return true;
     }
     if (!r->planned && k->mode == &ch_route_feature && !k->plans) {
@@ -228,7 +227,7 @@ static bool take_turn(chela_run *run) {
     k->shown = true;
     unsigned again = k->again >= 0 ? 1u << k->again : 0;
     unsigned ready =
-        ch_steps_ready(&r->steps, r->done & ~again, (r->failed & ~again) | k->hopeless);
+        ch_plan_steps_ready(&r->steps, r->done & ~again, (r->failed & ~again) | k->hopeless);
     if (ready)
         ch_planning_run(run, again ? ready & again : ready);
     else if (ch_judging_wanted(run))
@@ -239,7 +238,7 @@ static bool take_turn(chela_run *run) {
 }
 
 static bool plan_turn(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_run *m = &run->m;
     if (m->closing != CH_REASON_NONE || m->nudge || m->reask)
         return false;
@@ -250,12 +249,12 @@ static bool plan_turn(chela_run *run) {
     if (!ch_think_deliver(run))
         return true;
     read_round(run);
-    return take_turn(run);
+    return mode_take_turn(run);
 }
 
 static bool reflect_turn(chela_run *run) {
     const struct ch_run *m = &run->m;
-    if (!ch_moding(run) || m->closing != CH_REASON_NONE || m->nudge || m->reask)
+    if (!ch_mode_state(run) || m->closing != CH_REASON_NONE || m->nudge || m->reask)
         return false;
     return ch_judging_turn(run);
 }
@@ -264,7 +263,7 @@ static bool reflect_turn(chela_run *run) {
  * described all the same, so that the prefix stays as it is. */
 static int plan_request(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
     (void)err;
-    if (!ch_moding(run)->answering || run->session->agent->output)
+    if (!ch_mode_state(run)->answering || run->session->agent->output)
         return 0;
     req->choice = CH_CHOICE_NONE;
     ch_request_changed(run, req);
@@ -274,7 +273,7 @@ static int plan_request(chela_run *run, struct ch_model_request *req, struct che
 static unsigned reflect_reply(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint) {
     (void)reply;
     (void)complaint;
-    bool reviews = ch_moding(run) && run->m.closing == CH_REASON_NONE &&
+    bool reviews = ch_mode_state(run) && run->m.closing == CH_REASON_NONE &&
                    ch_mode_settings(run->session->agent)->reflection.answers;
     return reviews ? CH_REPLY_REVIEW : CH_REPLY_USE;
 }
@@ -282,7 +281,7 @@ static unsigned reflect_reply(chela_run *run, struct ch_reply *reply, struct ch_
 /* --- life ------------------------------------------------------------------------- */
 
 static void *new_moding(const struct ch_feature *mode) {
-    struct ch_moding *k = ch_alloc(sizeof(*k));
+    struct ch_mode_state *k = ch_alloc(sizeof(*k));
     k->mode = mode;
     k->again = k->filling = -1;
     return k;
@@ -325,35 +324,35 @@ static int reflect_open(chela_run *run, const struct chela_run_opts *opts,
 }
 
 static void abort_role(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     if (k)
-        ch_ask_close(CH_TAKE(k->asked));
+        ch_role_close(CH_TAKE(k->asked));
 }
 
 static void close_moding(chela_run *run, void *data) {
-    struct ch_moding *k = data;
+    struct ch_mode_state *k = data;
     (void)run;
     if (!k)
         return;
-    ch_ask_close(CH_TAKE(k->asked));
+    ch_role_close(CH_TAKE(k->asked));
     ch_planning_forget(k);
     if (k->read)
-        ch_round_release(&k->round);
+        ch_plan_progress_release(&k->round);
     ch_buf_release(&k->feedback);
     ch_buf_release(&k->advice);
     ch_buf_release(&k->why);
     ch_free(k);
 }
 
-static int configure(chela_agent *a, const struct ch_agent_opts *opts,
-                     const struct ch_json *state, void **data, struct chela_error *err) {
+static int mode_configure(chela_agent *a, const struct ch_agent_opts *opts,
+                          const struct ch_json *state, void **data, struct chela_error *err) {
     bool asks =
         opts ? opts->planning.review_plan : ch_json_bool(ch_json_get(state, "asks_plans"), false);
     (void)data;
     return ch_step_tools_plan(a) ? 0 : ch_step_tools_add(a, asks, err);
 }
 
-static void save(const chela_run *run, struct ch_jw *w) {
+static void mode_save(const chela_run *run, struct ch_jw *w) {
     const struct ch_tool *t = ch_step_tools_plan(run->session->agent);
     if (t && t->flags & CHELA_TOOL_CONFIRM)
         ch_jw_kbool(w, "asks_plans", true);
@@ -363,28 +362,28 @@ const struct ch_feature ch_plan_feature = {
     .name = "plan",
     .is_mode = true,
     .own_tools = CH_STEP_TOOLS,
-    .configure = configure,
-    .save = save,
+    .configure = mode_configure,
+    .save = mode_save,
     .open = plan_open,
     .abort = abort_role,
     .close = close_moding,
     .take_turn = plan_turn,
     .shape_request = plan_request,
-    .on_call = on_call,
+    .on_call = mode_on_call,
 };
 
 const struct ch_feature ch_route_feature = {
     .name = "route",
     .is_mode = true,
     .own_tools = CH_STEP_TOOLS,
-    .configure = configure,
-    .save = save,
+    .configure = mode_configure,
+    .save = mode_save,
     .open = route_open,
     .abort = abort_role,
     .close = close_moding,
     .take_turn = plan_turn,
     .shape_request = plan_request,
-    .on_call = on_call,
+    .on_call = mode_on_call,
 };
 
 const struct ch_feature ch_reflect_feature = {
@@ -396,10 +395,10 @@ const struct ch_feature ch_reflect_feature = {
     .on_reply = reflect_reply,
 };
 
-struct ch_moding *ch_moding(const chela_run *run) {
+struct ch_mode_state *ch_mode_state(const chela_run *run) {
     static const struct ch_feature *const all[] = {&ch_plan_feature, &ch_route_feature,
                                                    &ch_reflect_feature};
-    struct ch_moding *k = NULL;
+    struct ch_mode_state *k = NULL;
     for (size_t i = 0; !k && i < CH_LEN(all); i++)
         k = ch_feature_data(run, all[i]);
     return k;

@@ -14,10 +14,10 @@
 #include "agent/run/feature_turn.h"
 #include "json/writer.h"
 
-struct ch_moding {
+struct ch_mode_state {
     const struct ch_feature *mode; /* PLAN or ROUTE; NULL: reflection alone */
-    struct ch_asked *asked;  /* owned: the role that is being asked; NULL: none */
-    struct ch_round round;   /* of this turn */
+    struct ch_role_question *asked;  /* owned: the role that is being asked; NULL: none */
+    struct ch_plan_progress round;   /* of this turn */
     bool read;
     bool judged;             /* what the steps gave is good enough */
     struct ch_reflect_state tried;
@@ -39,27 +39,26 @@ struct ch_moding {
     unsigned running, done, failed; /* bits of steps, for events */
 };
 
-struct ch_moding *ch_moding(const chela_run *run); /* NULL: the run has none */
+struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has none */
 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */
 /* The run ends with these words, which are a role's, or these if it has none. */
-void ch_moding_say(chela_run *run, struct ch_sv text, const char *otherwise,
-                   enum ch_reason reason);
+void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
 /* The run fails. What stopped a role stops the run. */
-void ch_moding_fail(chela_run *run, enum ch_reason reason, const char *why);
-void ch_moding_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_answered *a);
+void ch_mode_fail(chela_run *run, enum ch_reason reason, const char *why);
+void ch_mode_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a);
 /* Ask a role; fn gets the run. */
-void ch_moding_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
-                   size_t n, ch_answered_fn *fn);
+void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
+                 size_t n, ch_role_answer_fn *fn);
 
 /* --- mode.c: what roles are told */
-bool ch_moding_offers(const chela_run *run, const struct ch_tool *t);
-void ch_moding_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind);
-void ch_moding_context(const chela_run *run, struct ch_buf *out);
+bool ch_mode_offers(const chela_run *run, const struct ch_tool *t);
+void ch_mode_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind);
+void ch_mode_context(const chela_run *run, struct ch_buf *out);
 /* What the steps of the plan gave, failures and omissions included. */
-void ch_moding_results(const struct ch_moding *k, struct ch_buf *out);
-void ch_moding_write_plan(const struct ch_steps *p, struct ch_jw *w);
-static inline struct ch_sv ch_moding_or_none(const struct ch_buf *b) {
+void ch_mode_results(const struct ch_mode_state *k, struct ch_buf *out);
+void ch_mode_write_plan(const struct ch_plan_steps *p, struct ch_jw *w);
+static inline struct ch_sv ch_mode_or_none(const struct ch_buf *b) {
     return b->n ? ch_buf_sv(b) : CH_SV("none");
 }
 

@@ -2,6 +2,7 @@
 #include "agent/feature/mode/mode_settings.h"
 
 #include "agent/run/feature.h"
+#include "base/choice.h"
 #include "base/error.h"
 
 /* No run has it: it only holds the settings. */
@@ -27,22 +28,20 @@ void ch_mode_settings_model(chela_agent *a, enum ch_role_kind role, const char *
         settings_for(a)->models[role] = ch_arena_str(&a->arena, ch_sv_str(model));
 }
 
-static int read_reflection(chela_agent *a, const char *word, const char *tools,
+static int read_reflection(chela_agent *a, enum chela_reflection choice, const char *tools,
                            struct chela_error *err) {
-    bool always = word && strcmp(word, "explicit") == 0;
-    bool on_error = word && strcmp(word, "on_error") == 0;
-    bool implicit = word && strcmp(word, "implicit") == 0;
+    bool always = choice == CHELA_REFLECTION_EXPLICIT;
     bool listed = tools && *tools;
-    if (!word && !listed)
+    if (choice == CHELA_REFLECTION_DEFAULT && !listed)
         return 0;
-    if (word && !always && !on_error && !implicit)
-        return ch_fail(err, CHELA_EINVAL,
-                       "unknown reflection '%s' (known: implicit, on_error, explicit)", word);
+    int rc = ch_choice_check(CHELA_CHOICE_REFLECTION, choice, err);
+    if (rc < 0)
+        return rc;
     settings_for(a)->reflection = (struct ch_reflecting){
         .answers = always,
-        .errors = always || on_error,
+        .errors = always || choice == CHELA_REFLECTION_ON_ERROR,
         .tools = listed ? ch_arena_str(&a->arena, ch_sv_str(tools)) : NULL,
-        .never = implicit};
+        .never = choice == CHELA_REFLECTION_IMPLICIT};
     return 0;
 }
 

@@ -4,17 +4,18 @@
 #include "agent/feature/mode/plan_steps.h"
 #include "base/mem.h"
 
-struct ch_sv ch_round_plan_id(struct ch_arena *a, const struct ch_transcript *t) {
+struct ch_sv ch_plan_progress_plan_id(struct ch_arena *a, const struct ch_transcript *t) {
     return ch_sv_str(ch_arena_printf(a, "plan_%zu", t->n));
 }
 
-struct ch_sv ch_round_step_id(struct ch_arena *a, struct ch_sv plan, unsigned step, unsigned try) {
+struct ch_sv ch_plan_progress_step_id(struct ch_arena *a, struct ch_sv plan, unsigned step,
+                                      unsigned try) {
     if (try == 0)
         return ch_sv_str(ch_arena_printf(a, "%.*s_s%u", CH_SV_FMT(plan), step));
     return ch_sv_str(ch_arena_printf(a, "%.*s_s%u_r%u", CH_SV_FMT(plan), step, try));
 }
 
-static bool number(struct ch_sv *s, const char *before, unsigned *out) {
+static bool plan_progress_number(struct ch_sv *s, const char *before, unsigned *out) {
     size_t n = strlen(before), digits = 0;
     if (!ch_sv_starts(*s, before))
         return false;
@@ -35,14 +36,15 @@ static bool read_step_id(struct ch_sv id, struct ch_sv plan, unsigned *step, uns
         return false;
     struct ch_sv rest = ch_sv(id.p + plan.n, id.n - plan.n);
     *try = 0;
-    return number(&rest, "_s", step) && (rest.n == 0 || (number(&rest, "_r", try) && rest.n == 0));
+    return plan_progress_number(&rest, "_s", step) &&
+           (rest.n == 0 || (plan_progress_number(&rest, "_r", try) && rest.n == 0));
 }
 
-int ch_round_step(const struct ch_round *r, struct ch_sv call_id) {
+int ch_plan_progress_step(const struct ch_plan_progress *r, struct ch_sv call_id) {
     unsigned step, try;
     if (!r->planned || !read_step_id(call_id, r->id, &step, &try))
         return -1;
-    return ch_steps_find(&r->steps, step);
+    return ch_plan_steps_find(&r->steps, step);
 }
 
 /* --- what was asked --------------------------------------------------------------- */
@@ -68,7 +70,7 @@ static void add_texts(const struct ch_msg *m, struct ch_buf *out) {
 }
 
 /* Words of the user; where there are none, what else began the round. */
-static void read_request(const struct ch_transcript *t, struct ch_round *r) {
+static void read_request(const struct ch_transcript *t, struct ch_plan_progress *r) {
     CH_BUF_AUTO text = {0};
     for (size_t i = r->begin; i < t->n; i++)
         if (is_input(t->msgs[i]))
@@ -81,8 +83,8 @@ static void read_request(const struct ch_transcript *t, struct ch_round *r) {
 
 /* --- what was planned and done ---------------------------------------------------- */
 
-static const struct ch_block *call_of(const struct ch_transcript *t, size_t from,
-                                      struct ch_sv id) {
+static const struct ch_block *plan_progress_call_of(const struct ch_transcript *t, size_t from,
+                                                    struct ch_sv id) {
     for (size_t i = from; i < t->n; i++)
         for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++) {
             const struct ch_block *b = &t->msgs[i]->blocks[k];
@@ -92,7 +94,7 @@ static const struct ch_block *call_of(const struct ch_transcript *t, size_t from
     return NULL;
 }
 
-static bool any_tool(struct ch_sv tool, void *user) {
+static bool plan_progress_any_tool(struct ch_sv tool, void *user) {
     (void)tool;
     (void)user;
     return true;
@@ -100,17 +102,17 @@ static bool any_tool(struct ch_sv tool, void *user) {
 
 /* A plan was checked when it was made, so only its form counts here. One that a
  * person changed is in the result. */
-static void take_plan(const struct ch_transcript *t, struct ch_round *r,
-                      const struct ch_block *result) {
-    static const struct ch_step_tools any = {.known = any_tool};
-    const struct ch_block *call = call_of(t, r->begin, result->id);
+static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_plan_progress *r,
+                                    const struct ch_block *result) {
+    static const struct ch_plan_tools any = {.known = plan_progress_any_tool};
+    const struct ch_block *call = plan_progress_call_of(t, r->begin, result->id);
     struct ch_sv text = ch_sv_starts(result->text, "{") ? result->text : call ? call->text
                                                                               : CH_SV("");
     const struct ch_json *v;
     CH_BUF_AUTO why = {0};
-    struct ch_steps steps;
+    struct ch_plan_steps steps;
     if (ch_json_parse(&r->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0 ||
-        ch_steps_read(ch_json_get(v, "steps"), &any, &steps, &why) < 0)
+        ch_plan_steps_read(ch_json_get(v, "steps"), &any, &steps, &why) < 0)
         return;
     r->retries += r->planned ? r->tries + 1 : 0;
     r->planned = true;
@@ -121,7 +123,7 @@ static void take_plan(const struct ch_transcript *t, struct ch_round *r,
     memset(r->past, 0, sizeof(r->past));
 }
 
-static void take_result(const struct ch_transcript *t, struct ch_round *r,
+static void take_result(const struct ch_transcript *t, struct ch_plan_progress *r,
                         const struct ch_block *b, size_t at) {
     unsigned step, try;
     if (ch_sv_is(b->name, CH_PLAN_TOOL)) {
@@ -129,35 +131,35 @@ static void take_result(const struct ch_transcript *t, struct ch_round *r,
             r->refused = b->text;
             r->refusals++;
         } else {
-            take_plan(t, r, b);
+            plan_progress_take_plan(t, r, b);
         }
         return;
     }
     if (!r->planned || !read_step_id(b->id, r->id, &step, &try))
         return;
-    int i = ch_steps_find(&r->steps, step);
+    int i = ch_plan_steps_find(&r->steps, step);
     r->tries = CH_MAX(r->tries, try);
     if (i >= 0)
-        r->past[i] = (struct ch_step_past){b->text, b->flags & (CH_F_ERROR | CH_F_DENIED), at};
+        r->past[i] = (struct ch_step_result){b->text, b->flags & (CH_F_ERROR | CH_F_DENIED), at};
 }
 
 /* In order, so that what a step depends on is settled before it is. */
-static void settle(struct ch_round *r) {
+static void plan_progress_settle(struct ch_plan_progress *r) {
     for (size_t i = 0; i < r->steps.n; i++) {
-        struct ch_step_past *p = &r->past[i];
+        struct ch_step_result *p = &r->past[i];
         unsigned needs = r->steps.list[i].needs;
         bool counts = p->at > 0 && !(needs & ~r->done);
         for (size_t k = 0; k < i; k++)
             counts &= !(needs >> k & 1) || r->past[k].at < p->at;
         if (!counts)
-            *p = (struct ch_step_past){.at = 0};
+            *p = (struct ch_step_result){.at = 0};
         else
             *(p->failed ? &r->failed : &r->done) |= 1u << i;
     }
 }
 
-void ch_round_read(const struct ch_transcript *t, struct ch_round *r) {
-    *r = (struct ch_round){.begin = t->n};
+void ch_plan_progress_read(const struct ch_transcript *t, struct ch_plan_progress *r) {
+    *r = (struct ch_plan_progress){.begin = t->n};
     while (r->begin > 0 && (t->msgs[r->begin - 1]->kind != CH_MSG_ASSISTANT ||
                             has_calls(t->msgs[r->begin - 1])))
         r->begin--;
@@ -175,15 +177,16 @@ void ch_round_read(const struct ch_transcript *t, struct ch_round *r) {
     }
     r->retries += r->tries;
     if (r->planned)
-        settle(r);
+        plan_progress_settle(r);
 }
 
-void ch_round_release(struct ch_round *r) {
+void ch_plan_progress_release(struct ch_plan_progress *r) {
     ch_arena_release(&r->arena);
-    *r = (struct ch_round){.begin = 0};
+    *r = (struct ch_plan_progress){.begin = 0};
 }
 
-void ch_round_results(const struct ch_round *r, struct ch_sv out[CH_LIMIT_PLAN_STEPS]) {
+void ch_plan_progress_results(const struct ch_plan_progress *r,
+                              struct ch_sv out[CH_LIMIT_PLAN_STEPS]) {
     for (size_t i = 0; i < CH_LIMIT_PLAN_STEPS; i++)
         out[i] = i < r->steps.n && (r->done >> i & 1) ? r->past[i].result : ch_sv(NULL, 0);
 }

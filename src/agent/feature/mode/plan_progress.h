@@ -24,20 +24,20 @@
 #define CH_THINK_TOOL "think_step"
 #define CH_REACT_TOOL "react_step"
 
-struct ch_step_past {
+struct ch_step_result {
     struct ch_sv result; /* p NULL: there is none that counts */
     bool failed;
     size_t at; /* place of the result in the round; 0: none */
 };
 
-struct ch_round { /* points into the conversation it was read from */
+struct ch_plan_progress { /* points into the conversation it was read from */
     struct ch_arena arena;
     size_t begin;           /* the first message of the round */
     struct ch_sv request;   /* what was asked for, in the arena */
     bool planned;
     struct ch_sv id;        /* of the plan's call */
-    struct ch_steps steps;
-    struct ch_step_past past[CH_LIMIT_PLAN_STEPS];
+    struct ch_plan_steps steps;
+    struct ch_step_result past[CH_LIMIT_PLAN_STEPS];
     unsigned done, failed;  /* bits of steps */
     unsigned tries;         /* times that steps of this plan were done again */
     unsigned retries;       /* the same for all plans of the round, new plans included */
@@ -45,17 +45,19 @@ struct ch_round { /* points into the conversation it was read from */
     unsigned refusals;      /* plans in a row that nobody wanted */
 };
 
-/* What it holds goes with ch_round_release. */
-void ch_round_read(const struct ch_transcript *t, struct ch_round *out);
-void ch_round_release(struct ch_round *r);
+/* What it holds goes with ch_plan_progress_release. */
+void ch_plan_progress_read(const struct ch_transcript *t, struct ch_plan_progress *out);
+void ch_plan_progress_release(struct ch_plan_progress *r);
 
-/* The texts that the steps gave, by index, as ch_step_fill takes them. */
-void ch_round_results(const struct ch_round *r, struct ch_sv out[CH_LIMIT_PLAN_STEPS]);
+/* The texts that the steps gave, by index, as ch_plan_steps_fill takes them. */
+void ch_plan_progress_results(const struct ch_plan_progress *r,
+                              struct ch_sv out[CH_LIMIT_PLAN_STEPS]);
 
 /* Ids of calls, in the arena. */
-struct ch_sv ch_round_plan_id(struct ch_arena *a, const struct ch_transcript *t);
-struct ch_sv ch_round_step_id(struct ch_arena *a, struct ch_sv plan, unsigned step, unsigned try);
+struct ch_sv ch_plan_progress_plan_id(struct ch_arena *a, const struct ch_transcript *t);
+struct ch_sv ch_plan_progress_step_id(struct ch_arena *a, struct ch_sv plan, unsigned step,
+                                      unsigned try);
 /* The step that a call of this plan belongs to, as an index; negative: none. */
-int ch_round_step(const struct ch_round *r, struct ch_sv call_id);
+int ch_plan_progress_step(const struct ch_plan_progress *r, struct ch_sv call_id);
 
 #endif

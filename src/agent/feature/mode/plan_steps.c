@@ -20,18 +20,19 @@ struct ref {
     struct ch_sv path; /* ".items[0]", may be empty */
 };
 
-static bool is_digit(char c) {
+static bool plan_steps_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 static bool is_name(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+    return plan_steps_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-';
 }
 
 static size_t digits(struct ch_sv s, size_t at, int64_t *out) {
     size_t n = 0;
     *out = 0;
-    for (; at + n < s.n && is_digit(s.p[at + n]) && n < 9; n++)
+    for (; at + n < s.n && plan_steps_is_digit(s.p[at + n]) && n < 9; n++)
         *out = *out * 10 + (s.p[at + n] - '0');
     return n;
 }
@@ -110,7 +111,7 @@ static struct ch_sv contents(struct ch_arena *a, struct ch_sv text, const struct
 
 /* --- reading ---------------------------------------------------------------------- */
 
-int ch_steps_find(const struct ch_steps *p, int64_t id) {
+int ch_plan_steps_find(const struct ch_plan_steps *p, int64_t id) {
     for (size_t i = 0; i < p->n; i++)
         if ((int64_t)p->list[i].id == id)
             return (int)i;
@@ -118,8 +119,8 @@ int ch_steps_find(const struct ch_steps *p, int64_t id) {
 }
 
 struct reading {
-    struct ch_steps *plan;
-    const struct ch_step_tools *tools;
+    struct ch_plan_steps *plan;
+    const struct ch_plan_tools *tools;
     struct ch_arena *arena; /* of this reading alone */
     struct ch_buf *why;
     unsigned later[CH_LIMIT_PLAN_STEPS]; /* bits of steps that come after and are waited for */
@@ -136,7 +137,7 @@ static void complain(struct reading *r, const char *fmt, ...) {
 
 /* Words that begin a step which is the runtime's own work, and what it is about
  * then. With a tool it does something, whatever it is called. */
-static bool is_meta(const struct ch_step *s) {
+static bool is_meta(const struct ch_plan_step *s) {
     static const char *const verbs[] = {"verify", "validate", "check",   "double-check", "confirm",
                                         "report", "present",  "inform",  "notify",       "tell",
                                         "return", "deliver",  "respond", "reply",        "answer",
@@ -163,16 +164,16 @@ static bool is_meta(const struct ch_step *s) {
 }
 
 static void read_step(struct reading *r, const struct ch_json *v) {
-    struct ch_step *s = &r->plan->list[r->plan->n];
+    struct ch_plan_step *s = &r->plan->list[r->plan->n];
     int64_t id = ch_json_int(ch_json_get(v, "step_id"), 0);
-    *s = (struct ch_step){.description = ch_json_get_str(v, "description"),
+    *s = (struct ch_plan_step){.description = ch_json_get_str(v, "description"),
                           .tool = ch_json_get_str(v, "tool_name"),
                           .input = ch_json_get(v, "tool_input")};
     if (ch_sv_is(s->tool, "none"))
         s->tool = CH_SV("");
     if (id < 1 || id > 1000)
         complain(r, "step %zu: step_id must be a number from 1 on", r->plan->n + 1);
-    else if (ch_steps_find(r->plan, id) >= 0)
+    else if (ch_plan_steps_find(r->plan, id) >= 0)
         complain(r, "step %lld is there twice", (long long)id);
     s->id = (unsigned)id;
     if (!ch_sv_trim(s->description).n)
@@ -188,8 +189,8 @@ static void read_step(struct reading *r, const struct ch_json *v) {
 }
 
 static void need(struct reading *r, size_t i, int64_t id, const char *where) {
-    struct ch_step *s = &r->plan->list[i];
-    int at = ch_steps_find(r->plan, id);
+    struct ch_plan_step *s = &r->plan->list[i];
+    int at = ch_plan_steps_find(r->plan, id);
     if (at < 0)
         complain(r, "step %u: %s names step %lld, which does not exist", s->id, where,
                  (long long)id);
@@ -204,7 +205,7 @@ static void need(struct reading *r, size_t i, int64_t id, const char *where) {
 /* The argument of the tool that a place in the text belongs to: the last name
  * of a member one level down. */
 static void need_references(struct reading *r, size_t i) {
-    const struct ch_step *s = &r->plan->list[i];
+    const struct ch_plan_step *s = &r->plan->list[i];
     for (CH_JSON_MEMBERS(k, v, s->input)) {
         struct ch_sv text = compact(r->arena, v);
         struct token t;
@@ -225,7 +226,7 @@ static void need_references(struct reading *r, size_t i) {
 
 /* Steps that wait for a later one: in a circle, or only in the wrong order. */
 static void complain_about_order(struct reading *r) {
-    const struct ch_steps *p = r->plan;
+    const struct ch_plan_steps *p = r->plan;
     for (size_t i = 0; i < p->n; i++) {
         unsigned reach = p->list[i].needs | r->later[i];
         for (size_t round = 0; round < p->n; round++)
@@ -244,11 +245,11 @@ static void complain_about_order(struct reading *r) {
     }
 }
 
-int ch_steps_read(const struct ch_json *list, const struct ch_step_tools *tools,
-                  struct ch_steps *out, struct ch_buf *why) {
+int ch_plan_steps_read(const struct ch_json *list, const struct ch_plan_tools *tools,
+                       struct ch_plan_steps *out, struct ch_buf *why) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO wrong = {0};
-    struct ch_steps plan = {.n = 0};
+    struct ch_plan_steps plan = {.n = 0};
     struct reading r = {.plan = &plan, .tools = tools, .arena = &arena, .why = &wrong};
     if (!ch_json_is(list, CH_JSON_ARRAY) || list->n == 0)
         complain(&r, "the plan has no steps");
@@ -275,7 +276,8 @@ int ch_steps_read(const struct ch_json *list, const struct ch_step_tools *tools,
     return 0;
 }
 
-void ch_step_write(const struct ch_step *s, const struct ch_steps *all, struct ch_jw *w) {
+void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_steps *all,
+                         struct ch_jw *w) {
     ch_jw_kint(w, "step_id", s->id);
     ch_jw_kstr(w, "description", s->description);
     ch_jw_kstr(w, "tool_name", s->tool.n ? s->tool : CH_SV("none"));
@@ -291,7 +293,7 @@ void ch_step_write(const struct ch_step *s, const struct ch_steps *all, struct c
 
 /* --- order ------------------------------------------------------------------------ */
 
-unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed) {
+unsigned ch_plan_steps_ready(const struct ch_plan_steps *p, unsigned done, unsigned failed) {
     unsigned ready = 0;
     for (size_t i = 0; i < p->n; i++)
         if (!((done | failed) >> i & 1) && !(p->list[i].needs & ~done))
@@ -302,8 +304,8 @@ unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed
 /* --- putting results in ----------------------------------------------------------- */
 
 struct filling {
-    const struct ch_steps *plan;
-    const struct ch_step *step;
+    const struct ch_plan_steps *plan;
+    const struct ch_plan_step *step;
     const struct ch_sv *results;
     struct ch_arena *arena;
     struct ch_buf *why;
@@ -326,7 +328,7 @@ static const struct ch_json *follow(const struct ch_json *v, struct ch_sv path) 
  * JSON, else the text as a string. */
 static int value_of(const struct filling *f, struct ch_sv string, const struct ref *ref,
                     struct ch_buf *out) {
-    int i = ch_steps_find(f->plan, ref->id);
+    int i = ch_plan_steps_find(f->plan, ref->id);
     struct ch_sv result = i >= 0 ? f->results[i] : ch_sv(NULL, 0);
     const struct ch_json *root = NULL, *v;
     if (result.p)
@@ -379,8 +381,8 @@ static int fill_string(const struct filling *f, struct ch_sv string, struct ch_b
     return 0;
 }
 
-int ch_step_fill(const struct ch_steps *p, const struct ch_step *s, const struct ch_sv *results,
-                 struct ch_buf *out, struct ch_buf *why) {
+int ch_plan_steps_fill(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                       const struct ch_sv *results, struct ch_buf *out, struct ch_buf *why) {
     CH_ARENA_AUTO arena = {0};
     struct filling f = {p, s, results, &arena, why};
     struct ch_sv text = compact(&arena, s->input);

@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "json/json.h"
 
-struct ch_step {
+struct ch_plan_step {
     unsigned id;                 /* as the planner numbered it */
     struct ch_sv description;
     struct ch_sv tool;           /* empty: it is answered from results */
@@ -27,13 +27,13 @@ struct ch_step {
     unsigned needs;              /* bit i: the step at index i, always an earlier one */
 };
 
-struct ch_steps {
-    struct ch_step list[CH_LIMIT_PLAN_STEPS];
+struct ch_plan_steps {
+    struct ch_plan_step list[CH_LIMIT_PLAN_STEPS];
     size_t n;
 };
 
 /* What a planner may use. */
-struct ch_step_tools {
+struct ch_plan_tools {
     bool (*known)(struct ch_sv tool, void *user);
     /* Optional. Does this argument of the tool go to a shell? */
     bool (*is_command)(struct ch_sv tool, struct ch_sv argument, void *user);
@@ -42,22 +42,23 @@ struct ch_step_tools {
 
 /* list: an array of {step_id, description, tool_name, tool_input, depends_on}.
  * CHELA_EINVAL: it is no plan, and `why` says what is wrong, one line each. */
-int ch_steps_read(const struct ch_json *list, const struct ch_step_tools *tools,
-                  struct ch_steps *out, struct ch_buf *why);
+int ch_plan_steps_read(const struct ch_json *list, const struct ch_plan_tools *tools,
+                       struct ch_plan_steps *out, struct ch_buf *why);
 
 /* The same form again. */
 struct ch_jw;
-void ch_step_write(const struct ch_step *s, const struct ch_steps *all, struct ch_jw *w);
+void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_steps *all,
+                         struct ch_jw *w);
 
 /* Bits of the steps that can begin: in neither set, with all they need in `done`. */
-unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed);
+unsigned ch_plan_steps_ready(const struct ch_plan_steps *p, unsigned done, unsigned failed);
 /* Index of the step with this number; negative: there is none. */
-int ch_steps_find(const struct ch_steps *p, int64_t id);
+int ch_plan_steps_find(const struct ch_plan_steps *p, int64_t id);
 
 /* The input of a step as JSON text with every reference replaced. results: by
  * index, the text that each step gave. CHELA_EINVAL: a result has no such
  * place, and `why` says which. */
-int ch_step_fill(const struct ch_steps *p, const struct ch_step *s, const struct ch_sv *results,
-                 struct ch_buf *out, struct ch_buf *why);
+int ch_plan_steps_fill(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                       const struct ch_sv *results, struct ch_buf *out, struct ch_buf *why);
 
 #endif

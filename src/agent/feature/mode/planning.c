@@ -8,7 +8,7 @@
 #include "agent/run/think.h"
 #include "base/limits.h"
 
-void ch_planning_forget(struct ch_moding *k) {
+void ch_planning_forget(struct ch_mode_state *k) {
     for (size_t i = 0; i < CH_LEN(k->args); i++)
         ch_free(CH_TAKE(k->args[i]));
     k->again = k->filling = -1;
@@ -20,10 +20,10 @@ void ch_planning_forget(struct ch_moding *k) {
 
 /* --- planning --------------------------------------------------------------------- */
 
-static bool is_known(struct ch_sv name, void *user) {
+static bool planning_is_known(struct ch_sv name, void *user) {
     const chela_run *run = user;
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
-    return t && ch_moding_offers(run, t);
+    return t && ch_mode_offers(run, t);
 }
 
 /* Tools that run a command line; a program of the host's own gets its arguments
@@ -35,34 +35,34 @@ static bool is_command(struct ch_sv name, struct ch_sv argument, void *user) {
     return t && t->plan && t->ops && strcmp(t->ops->name, "command") != 0;
 }
 
-static struct ch_step_tools tools_of(chela_run *run) {
-    return (struct ch_step_tools){is_known, is_command, run};
+static struct ch_plan_tools tools_of(chela_run *run) {
+    return (struct ch_plan_tools){planning_is_known, is_command, run};
 }
 
-void ch_planning_take(chela_run *run, const struct ch_steps *steps) {
+void ch_planning_take(chela_run *run, const struct ch_plan_steps *steps) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "steps");
-    ch_moding_write_plan(steps, &w);
+    ch_mode_write_plan(steps, &w);
     ch_jw_end(&w, '}');
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
-                            .id = ch_round_plan_id(&arena, &run->session->transcript),
+                            .id = ch_plan_progress_plan_id(&arena, &run->session->transcript),
                             .name = CH_SV(CH_PLAN_TOOL),
                             .text = ch_buf_sv(&json)};
     ch_feature_turn_calls(run, &call, 1);
 }
 
-static void take_plan(chela_run *run, const struct ch_json *v) {
-    struct ch_moding *k = ch_moding(run);
-    struct ch_step_tools tools = tools_of(run);
-    struct ch_steps steps;
+static void planning_take_plan(chela_run *run, const struct ch_json *v) {
+    struct ch_mode_state *k = ch_mode_state(run);
+    struct ch_plan_tools tools = tools_of(run);
+    struct ch_plan_steps steps;
     CH_BUF_AUTO why = {0};
     ch_planning_forget(k);
     k->routed = false;
     ch_buf_clear(&k->feedback);
-    if (ch_steps_read(ch_json_get(v, "plan"), &tools, &steps, &why) == 0) {
+    if (ch_plan_steps_read(ch_json_get(v, "plan"), &tools, &steps, &why) == 0) {
         k->bad_plans = 0;
         ch_planning_take(run, &steps);
         return;
@@ -80,44 +80,44 @@ static void take_plan(chela_run *run, const struct ch_json *v) {
         size_t skip = ch_sv_starts(line, "- ") ? 2 : 0;
         ch_buf_addf(&text, "%s%.*s", mark, (int)(line.n - skip), line.p + skip);
     }
-    ch_moding_fail(run, CH_REASON_MODEL_ERROR, ch_buf_str(&text));
+    ch_mode_fail(run, CH_REASON_MODEL_ERROR, ch_buf_str(&text));
 }
 
-static void on_planner(const struct ch_answered *a, void *user) {
+static void on_planner(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     struct ch_sv action = ch_json_get_str(a->v, "action");
-    ch_moding(run)->asked = NULL;
+    ch_mode_state(run)->asked = NULL;
     if (!a->v)
-        ch_moding_unanswered(run, CH_ROLE_PLANNER, a);
+        ch_mode_unanswered(run, CH_ROLE_PLANNER, a);
     else if (ch_sv_is(action, "clarify"))
-        ch_moding_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
-               CH_REASON_COMPLETED);
+        ch_mode_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
+                    CH_REASON_COMPLETED);
     else if (ch_sv_is(action, "refuse"))
-        ch_moding_say(run, ch_json_get_str(a->v, "reason"), "This cannot be done here.",
-               CH_REASON_REFUSED);
+        ch_mode_say(run, ch_json_get_str(a->v, "reason"), "This cannot be done here.",
+                    CH_REASON_REFUSED);
     else
-        take_plan(run, a->v);
+        planning_take_plan(run, a->v);
 }
 
-static void write_tools(const chela_run *run, struct ch_jw *w) {
+static void planning_write_tools(const chela_run *run, struct ch_jw *w) {
     const struct ch_registry *r = &run->session->agent->registry;
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < r->n; i++)
-        if (ch_moding_offers(run, r->tools[i]))
-            ch_moding_write_tool(w, r->tools[i], NULL);
+        if (ch_mode_offers(run, r->tools[i]))
+            ch_mode_write_tool(w, r->tools[i], NULL);
     ch_jw_end(w, ']');
 }
 
 void ch_planning_make(chela_run *run) {
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO tools = {0};
     CH_BUF_AUTO context = {0};
     struct ch_jw w = ch_jw(&tools);
-    write_tools(run, &w);
-    ch_moding_context(run, &context);
+    planning_write_tools(run, &w);
+    ch_mode_context(run, &context);
     if (k->round.planned) {
         ch_buf_add_str(&context, "What an earlier plan gave: ");
-        ch_moding_results(k, &context);
+        ch_mode_results(k, &context);
     }
     if (k->round.refused.p)
         ch_buf_addf(&k->feedback, "%sThe last plan was not accepted: %.*s",
@@ -125,25 +125,25 @@ void ch_planning_make(chela_run *run) {
     struct ch_prompt_value values[] = {
         {.name = "tools", .text = ch_buf_sv(&tools)},
         {.name = "max_steps", .text = CH_SV("8")},
-        {.name = "context", .text = ch_moding_or_none(&context)},
-        {.name = "feedback", .text = ch_moding_or_none(&k->feedback)},
+        {.name = "context", .text = ch_mode_or_none(&context)},
+        {.name = "feedback", .text = ch_mode_or_none(&k->feedback)},
         {.name = "request", .text = k->round.request},
     };
-    ch_moding_ask(run, CH_ROLE_PLANNER, values, CH_LEN(values), on_planner);
+    ch_mode_ask(run, CH_ROLE_PLANNER, values, CH_LEN(values), on_planner);
 }
 
 /* --- steps ------------------------------------------------------------------------ */
 
-static void on_executor(const struct ch_answered *a, void *user) {
+static void on_executor(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
-    struct ch_moding *k = ch_moding(run);
+    struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_json *call = ch_json_get(a->v, "tool_call");
     const struct ch_json *args = ch_json_get(call, "arguments");
     int i = k->filling;
     k->asked = NULL;
     k->filling = -1;
     if (!a->v) {
-        ch_moding_unanswered(run, CH_ROLE_EXECUTOR, a);
+        ch_mode_unanswered(run, CH_ROLE_EXECUTOR, a);
         return;
     }
     struct ch_sv why = ch_json_get_str(a->v, "question");
@@ -164,8 +164,8 @@ static void on_executor(const struct ch_answered *a, void *user) {
 
 /* Have the arguments of a step made by somebody who sees its tool alone. */
 static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
-    struct ch_moding *k = ch_moding(run);
-    const struct ch_step *s = &k->round.steps.list[i];
+    struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_plan_step *s = &k->round.steps.list[i];
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, s->tool);
     CH_BUF_AUTO task = {0};
     CH_BUF_AUTO results = {0};
@@ -173,7 +173,7 @@ static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
     ch_buf_addf(&task, "%.*s\nIts input as planned: ", CH_SV_FMT(s->description));
     ch_jw_value(&w, s->input);
     ch_buf_addf(&task, "\nTo be done differently: %.*s", CH_SV_FMT(advice));
-    ch_moding_results(k, &results);
+    ch_mode_results(k, &results);
     struct ch_prompt_value values[] = {
         {.name = "task", .text = ch_buf_sv(&task)},
         {.name = "tool_name", .text = s->tool},
@@ -181,10 +181,10 @@ static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
         {.name = "results", .text = ch_buf_sv(&results)},
     };
     k->filling = (int)i;
-    ch_moding_ask(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_executor);
+    ch_mode_ask(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_executor);
 }
 
-static void write_task(struct ch_sv task, struct ch_sv advice, struct ch_buf *out) {
+static void planning_write_task(struct ch_sv task, struct ch_sv advice, struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(out);
     ch_buf_add_sv(&text, task);
@@ -197,9 +197,9 @@ static void write_task(struct ch_sv task, struct ch_sv advice, struct ch_buf *ou
 
 /* The arguments of a step's call. CHELA_EINVAL: the executor has to make them;
  * `why` says what stands against the plan's own. */
-static int make_arguments(const struct ch_moding *k, size_t i, struct ch_buf *out,
+static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf *out,
                           struct ch_buf *why) {
-    const struct ch_step *s = &k->round.steps.list[i];
+    const struct ch_plan_step *s = &k->round.steps.list[i];
     struct ch_sv results[CH_LIMIT_PLAN_STEPS];
     struct ch_sv advice = (int)i == k->again ? ch_buf_sv(&k->advice) : CH_SV("");
     bool reacts = ch_sv_is(s->tool, CH_REACT_TOOL);
@@ -209,20 +209,20 @@ static int make_arguments(const struct ch_moding *k, size_t i, struct ch_buf *ou
         return 0;
     }
     if (!s->tool.n || (reacts && (!task.n || advice.n))) {
-        write_task(reacts && task.n ? task : s->description, advice, out);
+        planning_write_task(reacts && task.n ? task : s->description, advice, out);
         return 0;
     }
     if (advice.n) {
         ch_buf_add_sv(why, advice);
         return CHELA_EINVAL;
     }
-    ch_round_results(&k->round, results);
-    return ch_step_fill(&k->round.steps, s, results, out, why);
+    ch_plan_progress_results(&k->round, results);
+    return ch_plan_steps_fill(&k->round.steps, s, results, out, why);
 }
 
 void ch_planning_run(chela_run *run, unsigned ready) {
-    struct ch_moding *k = ch_moding(run);
-    const struct ch_round *r = &k->round;
+    struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_plan_progress *r = &k->round;
     CH_ARENA_AUTO arena = {0};
     struct ch_block calls[CH_LIMIT_PLAN_STEPS];
     size_t n = 0;
@@ -239,7 +239,7 @@ void ch_planning_run(chela_run *run, unsigned ready) {
         struct ch_sv tool = r->steps.list[i].tool;
         calls[n++] = (struct ch_block){
             .type = CH_BLOCK_TOOL_CALL,
-            .id = ch_round_step_id(&arena, r->id, r->steps.list[i].id, try),
+            .id = ch_plan_progress_step_id(&arena, r->id, r->steps.list[i].id, try),
             .name = tool.n ? tool : CH_SV(CH_THINK_TOOL),
             .text = ch_arena_sv(&arena, ch_buf_sv(&args))};
     }

@@ -4,8 +4,8 @@
 #include "agent/feature/mode/mode_private.h"
 
 void ch_planning_make(chela_run *run);                      /* ask the planner */
-void ch_planning_take(chela_run *run, const struct ch_steps *steps); /* this is the plan */
+void ch_planning_take(chela_run *run, const struct ch_plan_steps *steps); /* this is the plan */
 void ch_planning_run(chela_run *run, unsigned ready);       /* these steps, by bits */
-void ch_planning_forget(struct ch_moding *k);
+void ch_planning_forget(struct ch_mode_state *k);
 
 #endif

@@ -29,8 +29,8 @@ static int read_score(const struct ch_json *evaluation, const char *name, int *o
     return 0;
 }
 
-static int read_action(const struct ch_json *root, enum ch_reflect_action *out,
-                       struct chela_error *err) {
+static int reflect_read_action(const struct ch_json *root, enum ch_reflect_action *out,
+                               struct chela_error *err) {
     struct ch_sv given = ch_json_get_str(root, "action");
     for (size_t i = 0; i < CH_LEN(names); i++)
         if (ch_sv_is(given, names[i])) {
@@ -41,8 +41,8 @@ static int read_action(const struct ch_json *root, enum ch_reflect_action *out,
                    "action: expected accept, retry_step, replan or escalate");
 }
 
-int ch_reflection_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
-                       struct chela_error *err) {
+int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
+                    struct chela_error *err) {
     const struct ch_json *root;
     struct ch_reflection r = {0};
     int rc = ch_json_parse(a, answer, CH_JSON_STRICT, &root, NULL, err);
@@ -53,7 +53,7 @@ int ch_reflection_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflec
     if ((rc = read_score(evaluation, "completeness", &r.completeness, err)) < 0 ||
         (rc = read_score(evaluation, "correctness", &r.correctness, err)) < 0 ||
         (rc = read_score(evaluation, "format", &r.format, err)) < 0 ||
-        (rc = read_action(root, &r.proposed, err)) < 0)
+        (rc = reflect_read_action(root, &r.proposed, err)) < 0)
         return rc;
     r.step = ch_json_int(ch_json_get(retry, "step_id"), 0);
     r.modification = ch_arena_str(a, ch_json_get_str(retry, "modification"));
@@ -72,8 +72,8 @@ static enum ch_reflect_action again(const struct ch_reflection *r) {
     return r->step > 0 ? CH_REFLECT_RETRY_STEP : CH_REFLECT_REPLAN;
 }
 
-static struct ch_reflect_decision decide(const struct ch_reflection *r,
-                                         const struct ch_reflect_state *s) {
+static struct ch_reflect_decision reflect_decide(const struct ch_reflection *r,
+                                                 const struct ch_reflect_state *s) {
     int least = CH_MIN(CH_MIN(r->completeness, r->correctness), r->format);
     bool left = s->retries < CH_REFLECT_RETRIES;
     if (least >= 4)
@@ -88,7 +88,7 @@ static struct ch_reflect_decision decide(const struct ch_reflection *r,
 struct ch_reflect_decision ch_reflect_decide(const struct ch_reflection *r,
                                              struct ch_reflect_state *s) {
     int least = CH_MIN(CH_MIN(r->completeness, r->correctness), r->format);
-    struct ch_reflect_decision d = decide(r, s);
+    struct ch_reflect_decision d = reflect_decide(r, s);
     if (d.action == CH_REFLECT_RETRY_STEP || d.action == CH_REFLECT_REPLAN) {
         s->retries++;
         s->doubted |= least == 3;

@@ -15,16 +15,17 @@
 #define CH_AGENT_REFLECT_H
 #include <stdbool.h>
 
+#include "chela/choice.h"
 #include "base/arena.h"
 #include "chela/error.h"
 
 #define CH_REFLECT_RETRIES 3 /* attempts after the first */
 
 enum ch_reflect_action {
-    CH_REFLECT_ACCEPT,
-    CH_REFLECT_RETRY_STEP,
-    CH_REFLECT_REPLAN,
-    CH_REFLECT_ESCALATE,
+    CH_REFLECT_ACCEPT = CHELA_JUDGEMENT_ACCEPT,
+    CH_REFLECT_RETRY_STEP = CHELA_JUDGEMENT_RETRY_STEP,
+    CH_REFLECT_REPLAN = CHELA_JUDGEMENT_REPLAN,
+    CH_REFLECT_ESCALATE = CHELA_JUDGEMENT_ESCALATE,
 };
 const char *ch_reflect_action_name(enum ch_reflect_action action); /* "retry_step" */
 
@@ -38,8 +39,8 @@ struct ch_reflection { /* what the judge said; texts in the arena */
 
 /* From the answer to the prompt. CHELA_EPARSE: no JSON; CHELA_EINVAL: a score
  * is missing or out of range, or the action is none. */
-int ch_reflection_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
-                       struct chela_error *err);
+int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
+                    struct chela_error *err);
 
 struct ch_reflect_state { /* of one step or plan; zeroed: nothing was tried */
     unsigned retries;

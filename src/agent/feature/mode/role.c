@@ -15,7 +15,7 @@
 #include "agent/machine/output.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
 #include "agent/run/parent.h"
@@ -32,11 +32,11 @@ struct ch_role {
     chela_agent *agent;
 };
 
-struct ch_asked {
+struct ch_role_question {
     chela_run *run; /* the one it works for */
     const char *role;
     chela_session *session;
-    ch_answered_fn *fn;
+    ch_role_answer_fn *fn;
     void *user;
 };
 
@@ -72,12 +72,12 @@ static void keep_tool_hooks(chela_agent *a) {
                                            .approve = a->hooks[i].approve};
 }
 
-static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, chela_agent **out,
+static int make_agent(chela_agent *base, const struct ch_agent_override *patch, chela_agent **out,
                       struct chela_error *err) {
-    struct ch_agent_patch plain = *patch;
+    struct ch_agent_override plain = *patch;
     chela_agent *a;
     plain.output_schema = NULL;
-    int rc = ch_agent_derive(base, &plain, &a, err);
+    int rc = ch_agent_override_new(base, &plain, &a, err);
     if (rc < 0)
         return rc;
     a->output = NULL;
@@ -90,7 +90,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
         a->limits.max_turns = CH_LIMIT_ROLE_TURNS;
         a->tool_choice = NULL;
         a->nhooks = 0;
-        rc = ch_agent_output(a, patch->output_schema, NULL, err);
+        rc = ch_agent_output(a, patch->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
     }
     if (rc < 0)
         ch_agent_close(a);
@@ -112,7 +112,7 @@ static void free_agents(chela_agent *base, void *data) {
 /* No run has it: it holds the agents that were made for roles of an agent. */
 static const struct ch_feature role_agents = {.name = "roles", .release_agent = free_agents};
 
-static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_patch *p,
+static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_override *p,
                               struct chela_error *err) {
     chela_agent *a;
     struct ch_role *first = ch_feature_of(base, &role_agents);
@@ -145,28 +145,28 @@ static struct ch_usage own_usage(const struct chela_usage *u) {
                              .reasoning = u->reasoning};
 }
 
-static void keep(const struct ch_asked *q, const struct chela_event *end) {
+static void role_keep(const struct ch_role_question *q, const struct chela_event *end) {
     const chela_session *s = q->session;
     struct ch_usage used = own_usage(&end->end.usage);
-    ch_keep_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
-                 ch_unstr(end->end.text));
+    ch_run_journal_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
+                        ch_unstr(end->end.text));
 }
 
-static void answer(struct ch_asked *q, const struct chela_event *ev) {
+static void answer(struct ch_role_question *q, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_answered a = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
-                            .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
-    ch_answered_fn *fn = q->fn;
+    struct ch_role_answer a = {.reason = (enum ch_reason)ev->end.reason,
+                               .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
+    ch_role_answer_fn *fn = q->fn;
     void *user = q->user;
     if (a.reason == CH_REASON_COMPLETED)
         a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
     if (a.text.n)
         ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
-    ch_ask_close(q);
+    ch_role_close(q);
     fn(&a, user);
 }
 
-static void pass_on(struct ch_asked *q, const struct chela_event *ev) {
+static void pass_on(struct ch_role_question *q, const struct chela_event *ev) {
     struct chela_event copy = *ev;
     if (ev->type == CHELA_EV_MODEL_REQUEST) {
         copy.request.turn = q->run->m.turns;
@@ -175,14 +175,14 @@ static void pass_on(struct ch_asked *q, const struct chela_event *ev) {
     ch_emit(q->run, &copy);
 }
 
-static void on_event(const struct chela_event *ev, void *user) {
-    struct ch_asked *q = user;
+static void role_on_event(const struct chela_event *ev, void *user) {
+    struct ch_role_question *q = user;
     switch (ev->type) {
     case CHELA_EV_TURN_END:
         ch_feature_turn_charge(q->run, &ev->turn.usage);
         return;
     case CHELA_EV_RUN_END:
-        keep(q, ev);
+        role_keep(q, ev);
         answer(q, ev);
         return;
     case CHELA_EV_MODEL_REQUEST:
@@ -199,7 +199,7 @@ static void on_event(const struct chela_event *ev, void *user) {
 /* --- asking ----------------------------------------------------------------------- */
 
 /* What is left of the run's budgets. */
-static void bound(const chela_run *run, struct ch_run *inner) {
+static void role_bound(const chela_run *run, struct ch_run *inner) {
     const struct ch_run *m = &run->m;
     if (m->limits.token_budget >= 0)
         inner->limits.token_budget =
@@ -210,32 +210,33 @@ static void bound(const chela_run *run, struct ch_run *inner) {
         inner->limits.max_tool_calls = (int64_t)ch_run_calls_left(m);
 }
 
-static struct ch_asked *start(chela_run *run, chela_agent *agent, const struct ch_prompt *prompt,
-                              const char *system, struct ch_sv text, ch_answered_fn *fn, void *user,
-                              struct chela_error *err) {
-    struct ch_asked *q = ch_alloc(sizeof(*q));
+static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
+                                           const struct ch_prompt *prompt, const char *system,
+                                           struct ch_sv text, ch_role_answer_fn *fn, void *user,
+                                           struct chela_error *err) {
+    struct ch_role_question *q = ch_alloc(sizeof(*q));
     chela_run *inner;
-    struct chela_run_opts opts = CHELA_RUN_OPTS(
-            .on_event = on_event, .user = q, .may_redo = 1, .prompt = prompt->fingerprint);
-    *q = (struct ch_asked){.run = run, .role = prompt->name, .fn = fn, .user = user};
-    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = role_on_event, .user = q, .may_redo = 1,
+                                                .prompt = prompt->fingerprint);
+    *q = (struct ch_role_question){.run = run, .role = prompt->name, .fn = fn, .user = user};
+    ch_principal_apply(ch_run_origin_principal(run), &opts);
     if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
         chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
-        ch_ask_close(q);
+        ch_role_close(q);
         return NULL;
     }
     q->session->system = ch_strdup(system);
-    ch_child_bind(run, inner);
-    bound(run, &inner->m);
+    ch_parent_bind(run, inner);
+    role_bound(run, &inner->m);
     chela_run_free(inner);
     return q;
 }
 
-struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
-                             const struct ch_prompt_value *values, size_t n, ch_answered_fn *fn,
-                             void *user, struct chela_error *err) {
+struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
+                                     const struct ch_prompt_value *values, size_t n,
+                                     ch_role_answer_fn *fn, void *user, struct chela_error *err) {
     chela_agent *base = run->session->agent;
-    const struct ch_prompts *all = ch_runtime_prompts(base->rt, err);
+    const struct ch_prompts *all = ch_role_prompts(base->rt, err);
     const char *model = ch_mode_settings(base)->models[role];
     struct ch_prompt_query query = {.name = ch_role_name(role),
                                     .model = model ? model : base->targets[0]->spec,
@@ -244,7 +245,7 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
     const struct ch_prompt *used;
     if (!all || ch_prompts_render(all, &query, values, n, &text, &used, err) < 0)
         return NULL;
-    struct ch_agent_patch patch = {.output_schema = used->head.schema_text, .model = model};
+    struct ch_agent_override patch = {.output_schema = used->head.schema_text, .model = model};
     if (!patch.output_schema) {
         ch_fail(err, CHELA_EINVAL, "the prompt %s has no schema for its answer", used->where);
         return NULL;
@@ -252,19 +253,19 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
     chela_agent *agent = agent_for(base, used->fingerprint, &patch, err);
     if (!agent)
         return NULL;
-    return start(run, agent, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn, user,
-                 err);
+    return role_start(run, agent, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn, user,
+                      err);
 }
 
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
     char key[48]; /* tools, policy and hooks may change from run to run */
-    struct ch_agent_patch patch = {.model = ch_mode_settings(base)->models[CH_ROLE_EXECUTOR]};
+    struct ch_agent_override patch = {.model = ch_mode_settings(base)->models[CH_ROLE_EXECUTOR]};
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);
     return agent_for(base, key, &patch, err);
 }
 
-void ch_ask_close(struct ch_asked *q) {
+void ch_role_close(struct ch_role_question *q) {
     if (!q)
         return;
     chela_session_close(q->session);

@@ -12,25 +12,25 @@
 #include "agent/handle/run.h"
 #include "prompt/prompts.h"
 
-struct ch_asked; /* a question that is under way */
+struct ch_role_question; /* a question that is under way */
 
-struct ch_answered { /* borrowed for the callback */
+struct ch_role_answer { /* borrowed for the callback */
     const struct ch_json *v; /* NULL: there is none */
     struct ch_sv text;       /* the same, as JSON */
     enum ch_reason reason;   /* then: why, as the end of a run says it */
     const char *error;
 };
-typedef void ch_answered_fn(const struct ch_answered *a, void *user);
+typedef void ch_role_answer_fn(const struct ch_role_answer *a, void *user);
 
 const char *ch_role_name(enum ch_role_kind role); /* "planner" */
 
-/* Ask on behalf of run. fn is called once, later, unless ch_ask_close comes
+/* Ask on behalf of run. fn is called once, later, unless ch_role_close comes
  * first. NULL and err: the question could not be put. */
-struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
-                             const struct ch_prompt_value *values, size_t n, ch_answered_fn *fn,
-                             void *user, struct chela_error *err);
+struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
+                                     const struct ch_prompt_value *values, size_t n,
+                                     ch_role_answer_fn *fn, void *user, struct chela_error *err);
 
-void ch_ask_close(struct ch_asked *q); /* NULL is a no-op */
+void ch_role_close(struct ch_role_question *q); /* NULL is a no-op */
 
 /* The agent that carries out a step of a plan which is a run of its own: like
  * base, but that it reacts, in words, with the executor's model. base's; NULL and

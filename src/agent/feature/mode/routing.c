@@ -43,8 +43,8 @@ static void write_targets(const chela_run *run, struct ch_jw *w) {
     const struct ch_registry *r = &run->session->agent->registry;
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < r->n; i++)
-        if (ch_moding_offers(run, r->tools[i]) && strcmp(r->tools[i]->name, CH_REACT_TOOL) != 0)
-            ch_moding_write_tool(w, r->tools[i], "tool");
+        if (ch_mode_offers(run, r->tools[i]) && strcmp(r->tools[i]->name, CH_REACT_TOOL) != 0)
+            ch_mode_write_tool(w, r->tools[i], "tool");
     write_agents(run, w);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", PLANNER);
@@ -61,23 +61,22 @@ static void plan_one_step(chela_run *run, const struct ch_json *v, struct ch_sv 
     CH_BUF_AUTO input = {0};
     struct ch_jw w = ch_jw(&input);
     struct ch_sv why = ch_sv_trim(ch_json_get_str(v, "reasoning"));
-    struct ch_steps plan = {.n = 1};
+    struct ch_plan_steps plan = {.n = 1};
     if (agent.n) {
         ch_jw_begin(&w, '{');
-        ch_jw_kstr(&w, "task", ch_moding(run)->round.request);
+        ch_jw_kstr(&w, "task", ch_mode_state(run)->round.request);
         ch_jw_kstr(&w, "agent", agent);
         ch_jw_end(&w, '}');
     } else {
         ch_jw_value(&w, ch_json_get(v, "tool_input"));
     }
-    plan.list[0] = (struct ch_step){.id = 1,
-                                    .description = why.n ? why : ch_moding(run)->round.request,
-                                    .tool = tool};
+    plan.list[0] = (struct ch_plan_step){
+        .id = 1, .description = why.n ? why : ch_mode_state(run)->round.request, .tool = tool};
     if (ch_json_parse(&arena, ch_buf_sv(&input), CH_JSON_REPLACE, &plan.list[0].input, NULL,
                       NULL) < 0)
         return;
-    ch_planning_forget(ch_moding(run));
-    ch_moding(run)->routed = true;
+    ch_planning_forget(ch_mode_state(run));
+    ch_mode_state(run)->routed = true;
     ch_planning_take(run, &plan);
 }
 
@@ -85,29 +84,29 @@ static void route(chela_run *run, const struct ch_json *v) {
     struct ch_sv name = ch_json_get_str(v, "tool_name");
     bool sure = ch_json_double(ch_json_get(v, "confidence"), 0) >= SURE;
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
-    bool planner = ch_sv_is(name, PLANNER) && !(t && ch_moding_offers(run, t));
+    bool planner = ch_sv_is(name, PLANNER) && !(t && ch_mode_offers(run, t));
     if (!sure || !ch_sv_is(ch_json_get_str(v, "action"), "route")) {
-        ch_moding_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
+        ch_mode_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
     } else if (planner) {
-        ch_moding(run)->plans = true;
+        ch_mode_state(run)->plans = true;
         ch_feature_turn_next(run);
-    } else if (t && ch_moding_offers(run, t)) {
+    } else if (t && ch_mode_offers(run, t)) {
         plan_one_step(run, v, name, CH_SV(""));
     } else if (agent_named(run, name)) {
         plan_one_step(run, v, CH_SV(CH_REACT_TOOL), name);
     } else { /* a name of its own making */
-        ch_moding_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
+        ch_mode_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
     }
 }
 
-static void on_router(const struct ch_answered *a, void *user) {
+static void on_router(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
-    ch_moding(run)->asked = NULL;
+    ch_mode_state(run)->asked = NULL;
     if (!a->v)
-        ch_moding_unanswered(run, CH_ROLE_ROUTER, a);
+        ch_mode_unanswered(run, CH_ROLE_ROUTER, a);
     else if (ch_sv_is(ch_json_get_str(a->v, "action"), "refuse"))
-        ch_moding_say(run, ch_json_get_str(a->v, "reason"), "Nothing here can do that.",
-                      CH_REASON_REFUSED);
+        ch_mode_say(run, ch_json_get_str(a->v, "reason"), "Nothing here can do that.",
+                    CH_REASON_REFUSED);
     else
         route(run, a->v);
 }
@@ -118,12 +117,12 @@ void ch_routing_ask(chela_run *run) {
     const char *rules = run->session->agent->context.instructions;
     struct ch_jw w = ch_jw(&targets);
     write_targets(run, &w);
-    ch_moding_context(run, &context);
+    ch_mode_context(run, &context);
     struct ch_prompt_value values[] = {
         {.name = "targets", .text = ch_buf_sv(&targets)},
         {.name = "rules", .text = ch_sv_str(rules ? rules : "none")},
-        {.name = "context", .text = ch_moding_or_none(&context)},
-        {.name = "request", .text = ch_moding(run)->round.request},
+        {.name = "context", .text = ch_mode_or_none(&context)},
+        {.name = "request", .text = ch_mode_state(run)->round.request},
     };
-    ch_moding_ask(run, CH_ROLE_ROUTER, values, CH_LEN(values), on_router);
+    ch_mode_ask(run, CH_ROLE_ROUTER, values, CH_LEN(values), on_router);
 }

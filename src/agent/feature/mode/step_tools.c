@@ -4,7 +4,7 @@
 #include "agent/feature/mode/plan_progress.h"
 #include "agent/feature/mode/plan_steps.h"
 #include "agent/feature/mode/role.h"
-#include "agent/feature/team/child.h"
+#include "agent/feature/team/child_run.h"
 #include "agent/feature/team/delegate.h"
 #include "agent/handle/lookup.h"
 #include "agent/machine/run.h"
@@ -13,11 +13,11 @@
 #include "json/writer.h"
 #include "tool/call/call.h"
 
-static chela_run *run_of(const chela_call *call) {
+static chela_run *step_tools_run_of(const chela_call *call) {
     return ch_run_find(call->tool->impl, call->env->run);
 }
 
-static void finish(chela_call *call, const char *problem) {
+static void step_tools_finish(chela_call *call, const char *problem) {
     if (problem)
         chela_result_error(call, "internal", "%s", problem);
     ch_answer_conclude(&call->answer, 0, &call->made);
@@ -37,7 +37,7 @@ static void give(chela_call *call, const struct ch_json *v) {
     chela_result_text(call, ch_buf_str(&text), text.n);
 }
 
-static void on_answer(const struct ch_answered *a, void *user) {
+static void on_answer(const struct ch_role_answer *a, void *user) {
     chela_call *call = user;
     call->doing = NULL;
     const struct ch_json *v = a->v;
@@ -52,11 +52,11 @@ static void on_answer(const struct ch_answered *a, void *user) {
     else
         chela_result_error(call, "invalid_arguments", "The step was not carried out: %.*s",
                            CH_SV_FMT(ch_json_get_str(v, "reason")));
-    finish(call, NULL);
+    step_tools_finish(call, NULL);
 }
 
 /* {"step 1": result, ...} of the steps that this one depends on. */
-static void write_results(const struct ch_round *r, unsigned needs, struct ch_buf *out) {
+static void write_results(const struct ch_plan_progress *r, unsigned needs, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     for (size_t i = 0; i < r->steps.n; i++) {
@@ -70,19 +70,19 @@ static void write_results(const struct ch_round *r, unsigned needs, struct ch_bu
 }
 
 static void read_results(const chela_run *run, struct ch_sv call_id, struct ch_buf *out) {
-    struct ch_round r;
-    ch_round_read(&run->session->transcript, &r);
-    int i = ch_round_step(&r, call_id);
+    struct ch_plan_progress r;
+    ch_plan_progress_read(&run->session->transcript, &r);
+    int i = ch_plan_progress_step(&r, call_id);
     write_results(&r, i >= 0 ? r.steps.list[i].needs : 0, out);
-    ch_round_release(&r);
+    ch_plan_progress_release(&r);
 }
 
-static void think(chela_call *call) {
-    chela_run *run = run_of(call);
+static void step_tools_think(chela_call *call) {
+    chela_run *run = step_tools_run_of(call);
     struct chela_error err = {0};
     CH_BUF_AUTO results = {0};
     if (!run) {
-        finish(call, "there is no run that this belongs to");
+        step_tools_finish(call, "there is no run that this belongs to");
         return;
     }
     read_results(run, ch_sv_str(call->id), &results);
@@ -93,29 +93,29 @@ static void think(chela_call *call) {
         {.name = "results", .text = ch_buf_sv(&results)},
     };
     call->doing =
-        ch_ask_role(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_answer, call, &err);
+        ch_role_ask(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_answer, call, &err);
     if (!call->doing)
-        finish(call, err.message);
+        step_tools_finish(call, err.message);
 }
 
 static void stop(chela_call *call) {
-    struct ch_asked *q = CH_TAKE(call->doing);
+    struct ch_role_question *q = CH_TAKE(call->doing);
     if (!q)
         return;
-    ch_ask_close(q);
-    finish(call, "cancelled");
+    ch_role_close(q);
+    step_tools_finish(call, "cancelled");
 }
 
 static void abandon(chela_call *call) {
-    ch_ask_close(CH_TAKE(call->doing));
+    ch_role_close(CH_TAKE(call->doing));
 }
 
 static const struct ch_tool_ops think_ops = {
-    .name = "role", .start = think, .cancel = stop, .abandon = abandon};
+    .name = "role", .start = step_tools_think, .cancel = stop, .abandon = abandon};
 
 /* --- a step that is a run ------------------------------------------------------------ */
 
-static void write_task(const struct ch_child *c, struct ch_buf *out) {
+static void step_tools_write_task(const struct ch_child_run *c, struct ch_buf *out) {
     CH_BUF_AUTO results = {0};
     read_results(c->run, ch_sv_str(c->call->id), &results);
     ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
@@ -127,10 +127,11 @@ static void write_task(const struct ch_child *c, struct ch_buf *out) {
     ch_prompt_add_value(out, &v);
 }
 
-static const struct ch_child_kind step_kind = {.write_task = write_task};
+static const struct ch_child_kind step_kind = {.write_task = step_tools_write_task};
 
 /* The run's own agent, or the one that the router chose. */
-static chela_agent *agent_of(const chela_run *run, struct ch_sv id, struct chela_error *err) {
+static chela_agent *step_tools_agent_of(const chela_run *run, struct ch_sv id,
+                                        struct chela_error *err) {
     chela_agent *own = run->session->agent;
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
     chela_agent *a = id.n ? ch_agent_find(own->rt, name) : own;
@@ -139,53 +140,54 @@ static chela_agent *agent_of(const chela_run *run, struct ch_sv id, struct chela
     return a;
 }
 
-static void react(chela_call *call) {
-    chela_run *run = run_of(call);
+static void step_tools_react(chela_call *call) {
+    chela_run *run = step_tools_run_of(call);
     struct chela_error err = {.message = "there is no run that this belongs to"};
     if (call->doing) {
-        ch_child_go_on(call);
+        ch_child_run_go_on(call);
         return;
     }
-    chela_agent *base = run ? agent_of(run, ch_json_get_str(call->args, "agent"), &err) : NULL;
+    chela_agent *base =
+        run ? step_tools_agent_of(run, ch_json_get_str(call->args, "agent"), &err) : NULL;
     chela_agent *worker = base ? ch_role_worker(base, &err) : NULL;
     if (worker)
-        ch_child_open(&step_kind, call, run, worker);
+        ch_child_run_open(&step_kind, call, run, worker);
     else
-        ch_child_refuse(call, "internal", err.message);
+        ch_child_run_refuse(call, "internal", err.message);
 }
 
 static const struct ch_tool_ops react_ops = {.name = "step",
-                                             .start = react,
-                                             .cancel = ch_child_cancel,
-                                             .abandon = ch_child_abandon,
+                                             .start = step_tools_react,
+                                             .cancel = ch_child_run_cancel,
+                                             .abandon = ch_child_run_abandon,
                                              .winds_down = true,
                                              .is_run = true};
 
 /* --- the plan ----------------------------------------------------------------------- */
 
-static bool any_tool(struct ch_sv tool, void *user) {
+static bool step_tools_any_tool(struct ch_sv tool, void *user) {
     (void)tool;
     (void)user;
     return true;
 }
 
 /* A plan that somebody changed on its way is checked like the planner's own, and
- * goes into the result, where ch_round_read looks for it. */
-static void take_plan(chela_call *call) {
-    static const struct ch_step_tools any = {.known = any_tool};
-    struct ch_steps steps;
+ * goes into the result, where ch_plan_progress_read looks for it. */
+static void step_tools_take_plan(chela_call *call) {
+    static const struct ch_plan_tools any = {.known = step_tools_any_tool};
+    struct ch_plan_steps steps;
     CH_BUF_AUTO why = {0};
     bool changed = !ch_sv_eq(call->arguments, call->block->text);
-    if (ch_steps_read(ch_json_get(call->args, "steps"), &any, &steps, &why) < 0)
+    if (ch_plan_steps_read(ch_json_get(call->args, "steps"), &any, &steps, &why) < 0)
         chela_result_error(call, "invalid_arguments", "This is no plan:\n%s", ch_buf_str(&why));
     else if (changed)
         chela_result_text(call, call->arguments.p, call->arguments.n);
     else
         chela_result_printf(call, "The plan was accepted.");
-    finish(call, NULL);
+    step_tools_finish(call, NULL);
 }
 
-static const struct ch_tool_ops plan_ops = {.name = "plan", .start = take_plan};
+static const struct ch_tool_ops plan_ops = {.name = "plan", .start = step_tools_take_plan};
 
 /* --- adding them -------------------------------------------------------------------- */
 

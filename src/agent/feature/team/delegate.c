@@ -1,7 +1,7 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
-#include "agent/feature/team/child.h"
+#include "agent/feature/team/child_run.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/run_journal.h"
 #include "agent/run/parent.h"
@@ -25,17 +25,17 @@ static void free_delegate(void *impl) {
     ch_free(d);
 }
 
-static void start(chela_call *call);
+static void delegate_start(chela_call *call);
 
 static const struct ch_tool_ops ops = {.name = "agent",
-                                       .start = start,
-                                       .cancel = ch_child_cancel,
-                                       .abandon = ch_child_abandon,
+                                       .start = delegate_start,
+                                       .cancel = ch_child_run_cancel,
+                                       .abandon = ch_child_run_abandon,
                                        .free = free_delegate,
                                        .winds_down = true,
                                        .is_run = true};
 
-static chela_agent *agent_of(const struct delegate *d) {
+static chela_agent *delegate_agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
         if (a == d->agent && !a->base && !a->closed && strcmp(a->id, d->id) == 0)
@@ -54,15 +54,15 @@ static bool is_level(const chela_run *run) {
 /* Levels that may still be put below the run, by everybody above it. */
 static int levels_left(const chela_run *run) {
     int left = CH_LIMIT_DELEGATE_DEPTH, depth = 0;
-    for (const chela_run *r = run; r; depth += is_level(r), r = ch_run_above(r))
+    for (const chela_run *r = run; r; depth += is_level(r), r = ch_parent_of(r))
         left = CH_MIN(left, (int)r->session->agent->max_depth - depth);
     return left;
 }
 
 /* Who is said to have called: a step of a plan calls in the name of its run. */
 static chela_run *caller(chela_run *run) {
-    while (ch_run_above(run) && !is_level(run))
-        run = ch_run_above(run);
+    while (ch_parent_of(run) && !is_level(run))
+        run = ch_parent_of(run);
     return run;
 }
 
@@ -70,7 +70,7 @@ static chela_run *caller(chela_run *run) {
 static unsigned at_work(const chela_run *run) {
     unsigned n = 0;
     for (CH_LIST_EACH(k, &run->children)) {
-        const struct ch_child *c = CH_CONTAINER(k, struct ch_child, link);
+        const struct ch_child_run *c = CH_CONTAINER(k, struct ch_child_run, link);
         if (c->kind->level)
             n++;
         else if (c->session->run) /* a step calls in its name */
@@ -79,16 +79,16 @@ static unsigned at_work(const chela_run *run) {
     return n;
 }
 
-void ch_delegate_ended(const struct ch_child *c) {
+void ch_delegate_ended(const struct ch_child_run *c) {
     chela_run *by = caller(c->run);
     if (!c->kind->level)
         return;
-    ch_children_ended(by);
+    ch_parent_child_ended(by);
     if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
-        ch_keep_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
+        ch_run_journal_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
 }
 
-void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct ch_buf *out) {
+void ch_delegate_withhold(const struct ch_child_run *c, const char *denied, struct ch_buf *out) {
     const struct ch_registry *r = &c->session->agent->registry;
     ch_buf_add_str(out, denied ? denied : "");
     if (levels_left(c->run) > c->kind->level)
@@ -100,38 +100,38 @@ void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct c
 
 /* --- a call ---------------------------------------------------------------------------- */
 
-static void write_task(const struct ch_child *c, struct ch_buf *out) {
+static void delegate_write_task(const struct ch_child_run *c, struct ch_buf *out) {
     struct ch_sv context = ch_sv_trim(ch_json_get_str(c->call->args, "context"));
     ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
     if (context.n)
         ch_buf_addf(out, "\n\nWhat is known already:\n%.*s", CH_SV_FMT(context));
 }
 
-static const struct ch_child_kind kind = {.level = true, .write_task = write_task};
+static const struct ch_child_kind kind = {.level = true, .write_task = delegate_write_task};
 
 static void open_child(chela_call *call, chela_run *run, chela_agent *to) {
     chela_run *by = caller(run);
     if (levels_left(run) <= 0) {
-        ch_child_refuse(call, "permission_denied",
-                        "Agents may not call one another any deeper. Do the work yourself.");
+        ch_child_run_refuse(call, "permission_denied",
+                            "Agents may not call one another any deeper. Do the work yourself.");
         return;
     }
     if (by->nchildren + at_work(by) >= by->session->agent->max_children) {
-        ch_child_refuse(call, "permission_denied",
-                        "This run has called as many agents as it may. Do the rest yourself.");
+        ch_child_run_refuse(call, "permission_denied",
+                            "This run has called as many agents as it may. Do the rest yourself.");
         return;
     }
-    ch_child_open(&kind, call, run, to);
+    ch_child_run_open(&kind, call, run, to);
 }
 
-static void start(chela_call *call) {
+static void delegate_start(chela_call *call) {
     const struct delegate *d = call->tool->impl;
     chela_run *run = ch_run_find(d->rt, call->env->run);
-    chela_agent *to = agent_of(d);
+    chela_agent *to = delegate_agent_of(d);
     if (call->doing)
-        ch_child_go_on(call);
+        ch_child_run_go_on(call);
     else if (!run || !to)
-        ch_child_refuse(call, "internal", "There is no such agent any more.");
+        ch_child_run_refuse(call, "internal", "There is no such agent any more.");
     else
         open_child(call, run, to);
 }

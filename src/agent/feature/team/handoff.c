@@ -54,19 +54,19 @@ static void assign(chela_session *s, chela_agent *to) {
     s->selection_revision = 0;
     ch_context_release(&s->context);
     s->context = (struct ch_context){0};
-    s->fill.gauged = NULL;
-    s->fill.fixed = 0;
+    s->budget.gauged = NULL;
+    s->budget.fixed = 0;
     s->revision++;
     s->registry_revision = 0;
 }
 
-static bool tell(chela_run *run, const char *from, struct ch_sv note) {
+static bool handoff_tell(chela_run *run, const char *from, struct ch_sv note) {
     struct chela_event ev = {.type = CHELA_EV_HANDOFF,
                              .fallback = {from, run->session->agent->id, ch_str(note)}};
     return ch_emit(run, &ev);
 }
 
-static bool on_results(chela_run *run, struct ch_input *in) {
+static bool handoff_on_results(chela_run *run, struct ch_input *in) {
     struct handoff *h = handoff_of(run);
     CH_AUTOFREE char *to = CH_TAKE(h->to);
     chela_agent *agent = to ? ch_agent_find(run->session->agent->rt, to) : NULL;
@@ -81,14 +81,14 @@ static bool on_results(chela_run *run, struct ch_input *in) {
     ch_features_abort(run);
     assign(run->session, agent);
     if (ch_run_rebind(run, &err) < 0) {
-        ch_break(run, &err);
+        ch_driver_break(run, &err);
         return false;
     }
     h = handoff_of(run);
     if (h) /* else the new agent hands nothing over */
         h->count = count;
-    ch_keep_acting(run, CH_SYNC_COMMIT); /* with the result that says so */
-    return tell(run, from, ch_buf_sv(&note));
+    ch_run_journal_acting(run, CH_SYNC_COMMIT); /* with the result that says so */
+    return handoff_tell(run, from, ch_buf_sv(&note));
 }
 
 static void load(chela_session *s, const struct ch_json *state) {
@@ -96,7 +96,6 @@ static void load(chela_session *s, const struct ch_json *state) {
     chela_agent *agent =
         *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
     struct chela_error err = {0};
-    s->handed = *id != '\0';
     if (*id && !agent && strcmp(id, s->agent->id) != 0)
         ch_log(CH_LOG_WARN, "session", "%s: there is no agent '%s' any more: %s goes on with it",
                s->key, id, s->agent->id);
@@ -109,7 +108,7 @@ static void load(chela_session *s, const struct ch_json *state) {
 
 /* --- the tool ------------------------------------------------------------------------------ */
 
-static void finish(chela_call *call) {
+static void handoff_finish(chela_call *call) {
     ch_answer_conclude(&call->answer, 0, &call->made);
     ch_call_worked(call);
 }
@@ -129,7 +128,7 @@ static void take_note(struct handoff *h, struct ch_sv id, struct ch_sv note) {
     ch_buf_add_sv(&h->note, note);
 }
 
-static void start(chela_call *call) {
+static void handoff_start(chela_call *call) {
     const struct takers *t = call->tool->impl;
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
@@ -147,7 +146,7 @@ static void start(chela_call *call) {
                             "with what the user asked for.",
                             CH_SV_FMT(id));
     }
-    finish(call);
+    handoff_finish(call);
 }
 
 static void free_takers(void *impl) {
@@ -156,11 +155,12 @@ static void free_takers(void *impl) {
     ch_free(t);
 }
 
-static const struct ch_tool_ops ops = {.name = "handoff", .start = start, .free = free_takers};
+static const struct ch_tool_ops ops = {
+    .name = "handoff", .start = handoff_start, .free = free_takers};
 
 /* A call that ended in an earlier process, perhaps before the session was moved. */
-static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
-                    bool failed) {
+static void handoff_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
+                            bool failed) {
     const struct ch_registry *tools = &run->session->agent->registry;
     const struct ch_tool *t = ch_registry_find(tools, call->name);
     CH_ARENA_AUTO arena = {0};
@@ -174,7 +174,7 @@ static void on_call(chela_run *run, const struct ch_block *call, enum ch_call_ph
 }
 
 /* Names as an enum, and beside each what it is for. */
-static void describe(const struct takers *t, struct ch_buf *schema, struct ch_buf *about) {
+static void handoff_describe(const struct takers *t, struct ch_buf *schema, struct ch_buf *about) {
     struct ch_jw w = ch_jw(schema);
     struct ch_sv rest = ch_buf_sv(&t->ids);
     ch_buf_add_str(about, "Hand the conversation over to another agent, which goes on with it in "
@@ -211,7 +211,7 @@ int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err
     if (before)
         ch_buf_add_sv(&t->ids, ch_buf_sv(&((const struct takers *)before->impl)->ids));
     ch_buf_add(&t->ids, to->id, strlen(to->id) + 1);
-    describe(t, &schema, &about);
+    handoff_describe(t, &schema, &about);
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
             .name = CH_HANDOFF_TOOL, .description = ch_buf_str(&about),
             .schema = ch_buf_str(&schema), .effect = CHELA_EFFECT_READ,
@@ -247,7 +247,7 @@ static void close_handoff(chela_run *run, void *data) {
     ch_free(h);
 }
 
-static void save(const chela_run *run, struct ch_jw *w) {
+static void handoff_save(const chela_run *run, struct ch_jw *w) {
     const struct handoff *h = handoff_of(run);
     if (h && h->count)
         ch_jw_kint(w, "handoffs", h->count);
@@ -255,10 +255,11 @@ static void save(const chela_run *run, struct ch_jw *w) {
 
 const struct ch_feature ch_handoff_feature = {
     .name = "handoff",
+    .loads = "agent",
     .load = load,
-    .save = save,
+    .save = handoff_save,
     .open = open_handoff,
     .close = close_handoff,
-    .on_call = on_call,
-    .on_results = on_results,
+    .on_call = handoff_on_call,
+    .on_results = handoff_on_results,
 };

@@ -3,10 +3,9 @@
  * The first key in the environment decides, in the order of the provider
  * table; else a model server on this machine that answers on its usual port;
  * else the scripted demo model, so that something always runs. */
-#include "agent/provider/discover.h"
+#include "model/provider/discover.h"
 
-#include "agent/handle/lookup.h"
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"
@@ -19,13 +18,13 @@ static void take_first(const struct ch_listed *m, void *user) {
         *id = ch_strndup(m->id.p, m->id.n);
 }
 
-static char *join(const char *provider, const char *model) {
+static char *discover_join(const char *provider, const char *model) {
     struct ch_buf b = {0};
     ch_buf_addf(&b, "%s/%s", provider, model);
     return ch_buf_take(&b);
 }
 
-static char *probe_local(chela_runtime *rt, const struct ch_provider *p) {
+static char *probe_local(struct ch_providers *ps, const struct ch_provider *p) {
     CH_BUF_AUTO url = {0};
     CH_BUF_AUTO body = {0};
     CH_AUTOFREE char *model = NULL;
@@ -33,9 +32,9 @@ static char *probe_local(chela_runtime *rt, const struct ch_provider *p) {
     struct ch_http_request req = {.method = "GET",
                                   .url = ch_buf_str(&url),
                                   .timeouts = {PROBE_MS, PROBE_MS, PROBE_MS, PROBE_MS}};
-    if (ch_inquire(rt, &req, &body, NULL) == 0)
+    if (ch_server_query(ps, &req, &body, NULL) == 0)
         ch_listing_read(ch_buf_sv(&body), take_first, &model, NULL);
-    return model ? join(p->name, model) : NULL;
+    return model ? discover_join(p->name, model) : NULL;
 }
 
 static bool probed(const struct ch_provider *p) {
@@ -43,27 +42,27 @@ static bool probed(const struct ch_provider *p) {
            (strcmp(p->name, "ollama") == 0 || strcmp(p->name, "llamacpp") == 0);
 }
 
-static bool is_set(chela_runtime *rt, const char *name) {
-    const char *value = name ? ch_runtime_env(rt, name) : NULL;
+static bool is_set(struct ch_providers *ps, const char *name) {
+    const char *value = name ? ch_providers_env(ps, name) : NULL;
     return value && *value;
 }
 
 /* The variable that says this provider can be used, or NULL. */
-static const char *key_of(chela_runtime *rt, const struct ch_provider *p) {
-    return is_set(rt, p->key_env) ? p->key_env : is_set(rt, p->also_env) ? p->also_env : NULL;
+static const char *discover_key_of(struct ch_providers *ps, const struct ch_provider *p) {
+    return is_set(ps, p->key_env) ? p->key_env : is_set(ps, p->also_env) ? p->also_env : NULL;
 }
 
-char *ch_discover_model(chela_runtime *rt, const char **why) {
-    for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *found = p->default_model ? key_of(rt, p) : NULL;
+char *ch_discover_model(struct ch_providers *ps, const char **why) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
+        const char *found = p->default_model ? discover_key_of(ps, p) : NULL;
         if (found) {
             *why = found;
-            return join(p->name, p->default_model);
+            return discover_join(p->name, p->default_model);
         }
     }
-    bool may_probe = ch_loop_may_run(rt->loop, NULL) == 0 && !ch_cassette_plays(rt->cassette);
-    for (const struct ch_provider *p = ch_providers; p->name && may_probe; p++) {
-        char *found = probed(p) ? probe_local(rt, p) : NULL;
+    bool may_probe = ch_loop_may_run(ps->loop, NULL) == 0 && !ch_cassette_plays(ps->cassette);
+    for (const struct ch_provider *p = ch_provider_table; p->name && may_probe; p++) {
+        char *found = probed(p) ? probe_local(ps, p) : NULL;
         if (found) {
             *why = "a local server";
             return found;

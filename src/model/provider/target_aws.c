@@ -1,13 +1,12 @@
-/* aws.c -- a target that Amazon serves: where it is, and who signs for it.
+/* target_aws.c -- a target that Amazon serves: where it is, and who signs for it.
  *
  * With an API key nothing is signed. Otherwise requests are signed with the
  * keys that net/aws.h finds, when the target is made; a server whose address
  * was given by hand may do without. The region is that of a model's ARN, else
  * of the address, else what the environment or the profile says. */
-#include "agent/provider/aws.h"
+#include "model/provider/target_aws.h"
 
 #include "net/aws.h"
-#include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "net/sigv4.h"
@@ -70,14 +69,14 @@ static int place(struct ch_target *t, const struct ch_aws *aws, struct chela_err
     return CHELA_OK;
 }
 
-static int settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *aws, bool by_hand,
-                  struct chela_error *err) {
+static int target_aws_settle(struct ch_target *t, const struct ch_providers *ps, struct ch_aws *aws,
+                             bool by_hand, struct chela_error *err) {
     set_region(aws, region_of_url(t->base_url));
     set_region(aws, region_of_arn(ch_sv_str(t->model)));
     int rc = place(t, aws, err);
     if (rc < 0 || t->nkeys > 0)
         return rc;
-    if (!aws->access_key && !by_hand && !ch_cassette_plays(rt->cassette))
+    if (!aws->access_key && !by_hand && !ch_cassette_plays(ps->cassette))
         return ch_fail(err, CHELA_EAUTH, "no credentials for %s: %s", t->provider, aws->missing);
     if (!aws->access_key)
         return CHELA_OK;
@@ -89,16 +88,17 @@ static int settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *a
     return CHELA_OK;
 }
 
-bool ch_target_is_aws(const struct ch_target *t) {
+bool ch_target_aws_is_used(const struct ch_target *t) {
     return service_of(t) != NULL;
 }
 
-int ch_target_aws(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err) {
+int ch_target_aws_find(struct ch_target *t, struct ch_providers *ps, bool by_hand,
+                       struct chela_error *err) {
     struct ch_aws aws;
-    int rc = ch_aws_load(&aws, rt->env, rt->user, err);
+    int rc = ch_aws_load(&aws, ps->env, ps->user, err);
     if (rc < 0)
         return rc;
-    rc = settle(t, rt, &aws, by_hand, err);
+    rc = target_aws_settle(t, ps, &aws, by_hand, err);
     ch_aws_release(&aws);
     return rc;
 }
@@ -109,8 +109,8 @@ void ch_target_aws_free(struct ch_aws *aws) {
     ch_free(aws);
 }
 
-int ch_target_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
-                   struct ch_http_request *req, struct chela_error *err) {
+int ch_target_aws_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
+                       struct ch_http_request *req, struct chela_error *err) {
     if (!t->aws || ch_header_find(req->headers, req->nheaders, "authorization").n)
         return CHELA_OK;
     struct ch_sigv4 who = {.access_key = t->aws->access_key,

@@ -1,4 +1,4 @@
-/* test_aws.c -- a target that Amazon serves: its address, its key, or why it
+/* test_target_aws.c -- a target that Amazon serves: its address, its key, or why it
  * has none; and which variables choose it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +9,9 @@
 
 #include <cmocka.h>
 
-#include "agent/handle/agent.h"
-#include "agent/provider/aws.h"
-#include "agent/provider/discover.h"
-#include "agent/provider/target.h"
+#include "model/provider/target_aws.h"
+#include "model/provider/discover.h"
+#include "model/provider/target.h"
 #include "base/mem.h"
 #include "net/aws.h"
 
@@ -30,12 +29,8 @@ static const char *env(const char *name, void *user) {
     return NULL;
 }
 
-static chela_runtime *runtime_with(const char *variables) {
-    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.env = env);
-    chela_runtime *rt;
-    opts.user = (void *)variables;
-    assert_int_equal(chela_runtime_new(&opts, &rt, NULL), 0);
-    return rt;
+static struct ch_providers providers_with(const char *variables) {
+    return (struct ch_providers){.env = env, .user = (void *)variables};
 }
 
 #define KEYS "AWS_ACCESS_KEY_ID=AK AWS_SECRET_ACCESS_KEY=some-secret "
@@ -73,12 +68,11 @@ static void test_targets(void **state) {
         {"AWS_ACCESS_KEY_ID=AK", NOVA, NULL, "one half", NULL, CHELA_EAUTH},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        chela_runtime *rt = runtime_with(cases[i].env);
-        struct ch_agent_opts opts = {.model = NOVA};
+        struct ch_providers ps = providers_with(cases[i].env);
+        struct ch_target_opts opts = {.base_url = cases[i].base_url};
         struct chela_error err = {0};
         struct ch_target *t = NULL;
-        opts.base_url = cases[i].base_url;
-        assert_int_equal(ch_target_new(rt, cases[i].spec, &opts, &t, &err), cases[i].rc);
+        assert_int_equal(ch_target_new(&ps, cases[i].spec, &opts, &t, &err), cases[i].rc);
         if (cases[i].rc < 0) {
             if (!strstr(err.message, cases[i].url))
                 fail_msg("%s: %s", cases[i].env, err.message);
@@ -89,19 +83,18 @@ static void test_targets(void **state) {
                 assert_string_equal(t->aws->region, cases[i].region);
         }
         ch_target_free(t);
-        chela_runtime_close(rt);
+        ch_providers_release(&ps);
     }
 }
 
 static void test_signing(void **state) {
     (void)state;
-    chela_runtime *rt = runtime_with(KEYS "AWS_REGION=us-west-2");
-    struct ch_agent_opts opts = {.model = NOVA};
+    struct ch_providers ps = providers_with(KEYS "AWS_REGION=us-west-2");
     struct ch_target *t;
     CH_ARENA_AUTO a = {0};
     struct ch_http_request req = {.method = "POST", .url = "https://h/"};
-    assert_int_equal(ch_target_new(rt, NOVA, &opts, &t, NULL), 0);
-    assert_int_equal(ch_target_sign(t, 0, &a, &req, NULL), 0);
+    assert_int_equal(ch_target_new(&ps, NOVA, NULL, &t, NULL), 0);
+    assert_int_equal(ch_target_aws_sign(t, 0, &a, &req, NULL), 0);
     struct ch_sv auth = ch_header_find(req.headers, req.nheaders, "authorization");
     assert_true(ch_sv_starts(auth, "AWS4-HMAC-SHA256 Credential=AK/19700101/us-west-2/bedrock/"));
 
@@ -109,10 +102,10 @@ static void test_signing(void **state) {
     struct ch_header own = {CH_SV("authorization"), CH_SV("Bearer mine")};
     struct ch_http_request other = {
         .method = "POST", .url = "https://h/", .headers = &own, .nheaders = 1};
-    assert_int_equal(ch_target_sign(t, 0, &a, &other, NULL), 0);
+    assert_int_equal(ch_target_aws_sign(t, 0, &a, &other, NULL), 0);
     assert_int_equal(other.nheaders, 1);
     ch_target_free(t);
-    chela_runtime_close(rt);
+    ch_providers_release(&ps);
 }
 
 static void test_discovery(void **state) {
@@ -122,12 +115,12 @@ static void test_discovery(void **state) {
     } cases[] = {{KEYS, "AWS_ACCESS_KEY_ID"},
                  {KEYS "AWS_BEARER_TOKEN_BEDROCK=k", "AWS_BEARER_TOKEN_BEDROCK"}};
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        chela_runtime *rt = runtime_with(cases[i].env);
+        struct ch_providers ps = providers_with(cases[i].env);
         const char *why;
-        CH_AUTOFREE char *model = ch_discover_model(rt, &why);
+        CH_AUTOFREE char *model = ch_discover_model(&ps, &why);
         assert_true(ch_sv_starts(ch_sv_str(model), "bedrock/"));
         assert_string_equal(why, cases[i].why);
-        chela_runtime_close(rt);
+        ch_providers_release(&ps);
     }
 }
 

@@ -3,10 +3,10 @@
  * One entry for each server and model, made when it is first needed. An entry
  * asks its questions one after the other until one has an answer; a server
  * that had none is asked again by a later run, not at once. */
-#include "agent/provider/context_window.h"
+#include "model/provider/context_window.h"
 
-#include "agent/provider/server_query.h"
-#include "agent/provider/target.h"
+#include "model/provider/server_query.h"
+#include "model/provider/target.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,9 +14,9 @@
 #define PATIENCE_MS 3000 /* for one answer */
 #define AGAIN_MS 60000
 
-struct ch_window {
-    struct ch_window *next;
-    chela_runtime *rt;
+struct ch_context_window {
+    struct ch_context_window *next;
+    struct ch_providers *ps;
     char *base_url, *model;
     int64_t tokens;
     int64_t again; /* monotonic: when it may be asked again */
@@ -24,37 +24,37 @@ struct ch_window {
     const struct ch_target *target;
     struct ch_http_call *call;
     unsigned step;
-    struct ch_question question;
+    struct ch_server_question question;
     struct ch_arena arena;
     struct ch_buf body;
     int status;
 };
 
-static int64_t now(const struct ch_window *w) {
-    return ch_mono_ms(ch_loop_clock(w->rt->loop));
+static int64_t context_window_now(const struct ch_context_window *w) {
+    return ch_mono_ms(ch_loop_clock(w->ps->loop));
 }
 
-static void ask_next(struct ch_window *w);
+static void ask_next(struct ch_context_window *w);
 
-static void on_head(const struct ch_http_head *head, void *user) {
-    ((struct ch_window *)user)->status = head->status;
+static void context_window_on_head(const struct ch_http_head *head, void *user) {
+    ((struct ch_context_window *)user)->status = head->status;
 }
 
-static void on_data(struct ch_sv data, void *user) {
-    ch_buf_add_sv(&((struct ch_window *)user)->body, data);
+static void context_window_on_data(struct ch_sv data, void *user) {
+    ch_buf_add_sv(&((struct ch_context_window *)user)->body, data);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
-    struct ch_window *w = user;
+static void context_window_on_done(const struct chela_error *err, void *user) {
+    struct ch_context_window *w = user;
     w->call = NULL;
     if (!err && w->status >= 200 && w->status < 300)
         w->tokens = w->question.read(ch_buf_sv(&w->body), ch_sv_str(w->model));
     ask_next(w);
 }
 
-static void stop_asking(struct ch_window *w) {
+static void stop_asking(struct ch_context_window *w) {
     w->target = NULL;
-    w->again = now(w) + AGAIN_MS;
+    w->again = context_window_now(w) + AGAIN_MS;
     ch_arena_release(&w->arena);
     ch_buf_release(&w->body);
     if (w->tokens)
@@ -62,12 +62,13 @@ static void stop_asking(struct ch_window *w) {
                (long long)w->tokens, w->model);
 }
 
-static void ask_next(struct ch_window *w) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+static void ask_next(struct ch_context_window *w) {
+    static const struct ch_http_handler handler = {context_window_on_head, context_window_on_data,
+                                                   context_window_on_done};
     ch_arena_clear(&w->arena);
     ch_buf_clear(&w->body);
     w->status = 0;
-    if (w->tokens || ch_inquire_question(w->target, w->step++, &w->arena, &w->question) < 0) {
+    if (w->tokens || ch_server_query_question(w->target, w->step++, &w->arena, &w->question) < 0) {
         stop_asking(w);
         return;
     }
@@ -76,45 +77,46 @@ static void ask_next(struct ch_window *w) {
     w->call = ch_transport_start(w->target->transport, &w->question.http, &handler, w);
 }
 
-static struct ch_window *find(chela_runtime *rt, const struct ch_target *t) {
-    struct ch_window *w = rt->heard;
+static struct ch_context_window *context_window_find(struct ch_providers *ps,
+                                                     const struct ch_target *t) {
+    struct ch_context_window *w = ps->heard;
     while (w && (strcmp(w->base_url, t->base_url) != 0 || strcmp(w->model, t->model) != 0))
         w = w->next;
     if (w)
         return w;
     w = ch_alloc(sizeof(*w));
-    w->rt = rt;
+    w->ps = ps;
     w->base_url = ch_strdup(t->base_url);
     w->model = ch_strdup(t->model);
-    w->again = now(w);
-    w->next = rt->heard;
-    rt->heard = w;
+    w->again = context_window_now(w);
+    w->next = ps->heard;
+    ps->heard = w;
     return w;
 }
 
 /* A cassette would have to hold the answer, and one that does not must still
  * play: only the network is asked. */
-void ch_window_ask(chela_runtime *rt, struct ch_target *t) {
-    bool network = t->transport == ch_http_transport(rt->http);
+void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t) {
+    bool network = t->transport == ch_http_transport(ps->http);
     if (!network || ch_target_window(t) || !t->local)
         return;
     if (!t->heard)
-        t->heard = find(rt, t);
-    struct ch_window *w = t->heard;
-    if (w->tokens || w->target || now(w) < w->again)
+        t->heard = context_window_find(ps, t);
+    struct ch_context_window *w = t->heard;
+    if (w->tokens || w->target || context_window_now(w) < w->again)
         return;
     w->target = t;
     w->step = 0;
     ask_next(w);
 }
 
-int64_t ch_window_of(const struct ch_window *w) {
+int64_t ch_context_window_of(const struct ch_context_window *w) {
     return w ? w->tokens : 0;
 }
 
-void ch_windows_free(struct ch_window *list) {
+void ch_context_windows_free(struct ch_context_window *list) {
     while (list) {
-        struct ch_window *next = list->next;
+        struct ch_context_window *next = list->next;
         if (list->call)
             ch_transport_cancel(list->target->transport, list->call);
         ch_arena_release(&list->arena);

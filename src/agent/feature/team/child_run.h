@@ -1,4 +1,4 @@
-/* child.h -- runs below a run: an agent as a tool of another, and a step of a
+/* child_run.h -- runs below a run: an agent as a tool of another, and a step of a
  * plan that is a run of its own.
  *
  *   run --- calls `researcher` ---> child session, a run of the same machine
@@ -14,17 +14,17 @@
  * A child that waits for people lets its call rest (ch_call_rest), and its caller
  * waits in turn. What it asks is asked in the name of every run above it, and
  * stored there: whoever answers need not know that there is a child. */
-#ifndef CH_AGENT_CHILD_H
-#define CH_AGENT_CHILD_H
+#ifndef CH_AGENT_CHILD_RUN_H
+#define CH_AGENT_CHILD_RUN_H
 #include "agent/run/parent.h"
 
 /* For the ch_tool_ops of calls that are runs, which wind down. In `start`: open
  * one, or go on with the one that call->doing is. Each leads to a result. */
-void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
-                   chela_agent *to);
-void ch_child_go_on(chela_call *call);
-void ch_child_refuse(chela_call *call, const char *type, const char *why);
-void ch_child_cancel(chela_call *call);
-void ch_child_abandon(chela_call *call);
+void ch_child_run_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
+                       chela_agent *to);
+void ch_child_run_go_on(chela_call *call);
+void ch_child_run_refuse(chela_call *call, const char *type, const char *why);
+void ch_child_run_cancel(chela_call *call);
+void ch_child_run_abandon(chela_call *call);
 
 #endif

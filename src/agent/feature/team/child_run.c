@@ -1,7 +1,7 @@
-/* child.c -- the life of a run below a run: see delegate.h. What goes up and down
+/* child_run.c -- the life of a run below a run: see delegate.h. What goes up and down
  * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
  * and step_tools.c (steps of a plan). */
-#include "agent/feature/team/child.h"
+#include "agent/feature/team/child_run.h"
 
 #include "agent/feature/team/delegate.h"
 #include "agent/handle/run_origin.h"
@@ -28,15 +28,15 @@ static void worked(chela_call *call) {
     ch_call_worked(call);
 }
 
-void ch_child_refuse(chela_call *call, const char *type, const char *why) {
+void ch_child_run_refuse(chela_call *call, const char *type, const char *why) {
     chela_result_error(call, type, "%s", why);
     worked(call);
 }
 
-static void close_child(struct ch_child *c) {
+static void close_child(struct ch_child_run *c) {
     chela_session *s = c->session;
     ch_delegate_ended(c);
-    ch_child_detach(c);
+    ch_children_detach(c);
     chela_session_close(s); /* frees c, later */
 }
 
@@ -46,7 +46,7 @@ struct ending {
     const char *run;
 };
 
-static void write_details(const struct ch_child *c, const struct ending *e) {
+static void write_details(const struct ch_child_run *c, const struct ending *e) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
@@ -60,7 +60,7 @@ static void write_details(const struct ch_child *c, const struct ending *e) {
 }
 
 /* What it said is the result; that it was stopped is an error that has it, too. */
-static void conclude(struct ch_child *c, const struct ending *e) {
+static void conclude(struct ch_child_run *c, const struct ending *e) {
     chela_call *call = c->call;
     enum ch_status status = ch_reason_status(e->reason);
     if (status == CH_STATUS_DONE && e->reason != CH_REASON_REFUSED) {
@@ -79,8 +79,8 @@ static void conclude(struct ch_child *c, const struct ending *e) {
     worked(call);
 }
 
-static void on_end(struct ch_child *c, const struct chela_event *ev) {
-    struct ending e = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+static void child_run_on_end(struct ch_child_run *c, const struct chela_event *ev) {
+    struct ending e = {.reason = (enum ch_reason)ev->end.reason,
                        .text = ch_unstr(ev->end.text),
                        .error = ch_unstr(ev->end.error),
                        .run = ev->run};
@@ -95,8 +95,8 @@ static void on_end(struct ch_child *c, const struct chela_event *ev) {
 
 /* The host may close what it hears of: the call is held, since the event borrows
  * its id. */
-static void on_event(const struct chela_event *ev, void *user) {
-    struct ch_child *c = user;
+static void child_run_on_event(const struct chela_event *ev, void *user) {
+    struct ch_child_run *c = user;
     struct ch_spent s;
     if (!c->run || c->run->dead)
         return;
@@ -104,8 +104,8 @@ static void on_event(const struct chela_event *ev, void *user) {
     ch_call_ref(call);
     if (ev->type == CHELA_EV_RUN_START) /* somebody cancelled it while it waited, perhaps */
         ch_call_go_on(call);
-    if (ch_child_used(ev, &s))
-        ch_child_charge(c, &s);
+    if (ch_parent_used(ev, &s))
+        ch_parent_charge(c, &s);
     struct chela_event told = {.type = CHELA_EV_CHILD,
                                .run = ev->run,
                                .seq = ev->seq,
@@ -119,88 +119,89 @@ static void on_event(const struct chela_event *ev, void *user) {
         told = *ev;
         told.child.depth++;
     }
-    ch_child_tell(c->run, &told);
+    ch_parent_tell(c->run, &told);
     if (ev->type == CHELA_EV_RUN_END && c->run && !c->run->dead)
-        on_end(c, ev);
+        child_run_on_end(c, ev);
     ch_call_unref(call);
 }
 
 /* --- its run ---------------------------------------------------------------------------- */
 
-static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
+static int child_run_begin(struct ch_child_run *c, bool resume, struct chela_error *err) {
     chela_run *run = NULL;
     CH_BUF_AUTO deny = {0};
     CH_BUF_AUTO task = {0};
-    struct chela_run_opts o = CHELA_RUN_OPTS(.on_event = on_event, .user = c, .may_redo = 1);
+    struct chela_run_opts o =
+        CHELA_RUN_OPTS(.on_event = child_run_on_event, .user = c, .may_redo = 1);
     if (resume) {
         int rc = chela_run_resume(c->session, &o, &run, err);
         if (rc == 0)
-            ch_child_bind(c->run, run);
+            ch_parent_bind(c->run, run);
         chela_run_free(run);
         return rc;
     }
-    ch_behalf_apply(ch_run_origin_behalf(c->run), &o);
+    ch_principal_apply(ch_run_origin_principal(c->run), &o);
     ch_delegate_withhold(c, o.deny, &deny);
     o.deny = deny.n ? ch_buf_str(&deny) : NULL;
     c->kind->write_task(c, &task);
     int rc = chela_run_start(c->session, task.p, task.n, &o, &run, err);
     if (rc == 0)
-        ch_child_bind(c->run, run);
+        ch_parent_bind(c->run, run);
     chela_run_free(run);
     return rc;
 }
 
-static void fail(struct ch_child *c, const struct chela_error *err) {
+static void child_run_fail(struct ch_child_run *c, const struct chela_error *err) {
     chela_call *call = c->call;
     struct chela_error copy = *err;
     close_child(c);
-    ch_child_refuse(call, "unavailable", copy.message);
+    ch_child_run_refuse(call, "unavailable", copy.message);
 }
 
-static void bring_along(struct ch_child *c) {
-    const struct ch_run *m = &c->session->keep->last;
+static void bring_along(struct ch_child_run *c) {
+    const struct ch_run *m = &c->session->journal->last;
     struct ch_spent s = {.usage = m->usage,
                          .cost = m->cost,
                          .turns = m->turns + m->below.turns,
                          .tool_calls = m->tool_calls + m->below.tool_calls};
-    ch_child_charge(c, &s);
+    ch_parent_charge(c, &s);
 }
 
 /* Its journal was read: it is new, or stood somewhere, or has ended. */
 static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
-    struct ch_child *c = user;
+    struct ch_child_run *c = user;
     struct chela_error why = {0};
     if (!c->run)
         return;
     if (err) {
-        fail(c, err);
+        child_run_fail(c, err);
         return;
     }
-    bool old = s->transcript.n > 0, idle = !s->keep->past;
+    bool old = s->transcript.n > 0, idle = !s->journal->past;
     if (old)
         bring_along(c);
     if (old && idle) {
         CH_AUTOFREE char *text = chela_session_last_text(s);
-        struct ending e = {.reason = s->keep->last.reason, .text = ch_sv_str(text), .run = ""};
+        struct ending e = {.reason = s->journal->last.reason, .text = ch_sv_str(text), .run = ""};
         conclude(c, &e);
         return;
     }
-    if (begin(c, old, &why) < 0)
-        fail(c, &why);
+    if (child_run_begin(c, old, &why) < 0)
+        child_run_fail(c, &why);
 }
 
-void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
-                   chela_agent *to) {
+void ch_child_run_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
+                       chela_agent *to) {
     CH_ARENA_AUTO arena = {0};
     struct chela_error err = {0};
     const char *key = ch_child_key(run->session->key, call->tool->name, call->key, &arena);
-    struct ch_child *c = ch_alloc(sizeof(*c));
-    *c = (struct ch_child){.kind = kind};
+    struct ch_child_run *c = ch_alloc(sizeof(*c));
+    *c = (struct ch_child_run){.kind = kind};
     if (strlen(key) > CH_LIMIT_SESSION_KEY ||
-        ch_session_open(to, key, run->session->keep != NULL, &c->session, &err) < 0) {
+        ch_session_open(to, key, run->session->journal != NULL, &c->session, &err) < 0) {
         const char *why = err.message[0] ? err.message : "The session's key is too long.";
         ch_free(c);
-        ch_child_refuse(call, "unavailable", why);
+        ch_child_run_refuse(call, "unavailable", why);
         return;
     }
     c->session->child = c;
@@ -210,37 +211,37 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
     call->doing = c;
     ch_list_add(&run->children, &c->link);
     chela_session_on_ready(c->session, on_ready, c);
-    if (!c->session->keep && begin(c, false, &err) < 0)
-        fail(c, &err);
+    if (!c->session->journal && child_run_begin(c, false, &err) < 0)
+        child_run_fail(c, &err);
 }
 
-void ch_child_go_on(chela_call *call) {
-    struct ch_child *c = call->doing;
+void ch_child_run_go_on(chela_call *call) {
+    struct ch_child_run *c = call->doing;
     struct chela_error err = {0};
     const chela_run *run = c->session->run;
     if (run && !run->over)
         return; /* it goes on already */
-    if (begin(c, true, &err) < 0)
-        fail(c, &err);
+    if (child_run_begin(c, true, &err) < 0)
+        child_run_fail(c, &err);
 }
 
 /* The child has its last words, and the call ends with them. */
-void ch_child_cancel(chela_call *call) {
-    struct ch_child *c = call->doing;
+void ch_child_run_cancel(chela_call *call) {
+    struct ch_child_run *c = call->doing;
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
         return; /* its result is on its way */
     if (run && !ch_run_over(&run->m)) {
-        ch_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
+        ch_driver_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
     }
     if (run && !run->over)
         return; /* its end is being stored */
     close_child(c); /* it had not begun */
-    ch_child_refuse(call, "cancelled", "The run was cancelled.");
+    ch_child_run_refuse(call, "cancelled", "The run was cancelled.");
 }
 
-void ch_child_abandon(chela_call *call) {
+void ch_child_run_abandon(chela_call *call) {
     if (call->doing)
         close_child(call->doing);
 }

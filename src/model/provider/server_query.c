@@ -3,9 +3,9 @@
  * One short request, waited for; only with a loop of our own. Where a server
  * says how large its context really is, is known here: on this machine that is
  * what its owner gave it, not what the model could do. */
-#include "agent/provider/server_query.h"
+#include "model/provider/server_query.h"
 
-#include "agent/provider/target.h"
+#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/codec/encode.h"
@@ -23,32 +23,33 @@ struct answer {
     bool done;
 };
 
-static void on_head(const struct ch_http_head *head, void *user) {
+static void server_query_on_head(const struct ch_http_head *head, void *user) {
     ((struct answer *)user)->status = head->status;
 }
 
-static void on_data(struct ch_sv data, void *user) {
+static void server_query_on_data(struct ch_sv data, void *user) {
     ch_buf_add_sv(((struct answer *)user)->body, data);
 }
 
-static void on_done(const struct chela_error *err, void *user) {
+static void server_query_on_done(const struct chela_error *err, void *user) {
     struct answer *a = user;
     if (err)
         a->err = *err;
     a->done = true;
 }
 
-int ch_inquire(chela_runtime *rt, const struct ch_http_request *req, struct ch_buf *body,
-               struct chela_error *err) {
-    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+int ch_server_query(struct ch_providers *ps, const struct ch_http_request *req, struct ch_buf *body,
+                    struct chela_error *err) {
+    static const struct ch_http_handler handler = {server_query_on_head, server_query_on_data,
+                                                   server_query_on_done};
     struct answer a = {.body = body};
     struct ch_http_request sent = *req;
-    int rc = ch_loop_may_run(rt->loop, err);
+    int rc = ch_loop_may_run(ps->loop, err);
     if (rc < 0)
         return rc;
     sent.max_body = MOST_BODY;
-    ch_transport_start(ch_http_transport(rt->http), &sent, &handler, &a);
-    rc = ch_loop_run(rt->loop, &a.done);
+    ch_transport_start(ch_http_transport(ps->http), &sent, &handler, &a);
+    rc = ch_loop_run(ps->loop, &a.done);
     if (rc < 0)
         return ch_fail(err, rc, "the loop was stopped");
     if (a.err.code) {
@@ -75,8 +76,8 @@ static int prepare(const struct ch_target *t, const char *url, const struct ch_s
     http->body = post->n ? post : NULL;
     http->nbody = post->n > 0;
     http->max_body = MOST_BODY;
-    http->timeouts =
-        (struct ch_http_timeouts){CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS};
+    http->timeouts = (struct ch_http_timeouts){CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
+                                               CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS};
     return CHELA_OK;
 }
 
@@ -90,8 +91,8 @@ static const char *models_url(const struct ch_target *t, struct ch_arena *a) {
     return ch_encode_url(a, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");
 }
 
-int ch_inquire_models(chela_runtime *rt, const struct ch_target *t, struct ch_buf *body,
-                      struct chela_error *err) {
+int ch_server_query_models(struct ch_providers *ps, const struct ch_target *t, struct ch_buf *body,
+                           struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     struct ch_http_request http = {0};
     struct ch_sv nothing = CH_SV("");
@@ -99,7 +100,7 @@ int ch_inquire_models(chela_runtime *rt, const struct ch_target *t, struct ch_bu
     if (!url)
         return ch_fail(err, CHELA_EINVAL, "%s has no list of its models to ask for", t->provider);
     int rc = prepare(t, url, &nothing, &arena, &http, err);
-    return rc == CHELA_OK ? ch_inquire(rt, &http, body, err) : rc;
+    return rc == CHELA_OK ? ch_server_query(ps, &http, body, err) : rc;
 }
 
 /* --- how large the context is */
@@ -148,7 +149,7 @@ static const struct ch_provider *server_of(const struct ch_target *t) {
     return p && p->local ? p : ch_provider_find(ch_sv_str(t->provider));
 }
 
-bool ch_inquire_is_local(const struct ch_target *t) {
+bool ch_server_query_is_local(const struct ch_target *t) {
     const struct ch_provider *p = server_of(t);
     return p && p->local && !t->scripted;
 }
@@ -178,11 +179,11 @@ static struct ch_sv name_model(const struct ch_target *t, struct ch_arena *a) {
     return ch_arena_sv(a, ch_buf_sv(&post));
 }
 
-int ch_inquire_question(const struct ch_target *t, unsigned step, struct ch_arena *a,
-                        struct ch_question *out) {
+int ch_server_query_question(const struct ch_target *t, unsigned step, struct ch_arena *a,
+                             struct ch_server_question *out) {
     const struct place *own = place_of(t);
     const char *url = NULL;
-    *out = (struct ch_question){.read = read_list};
+    *out = (struct ch_server_question){.read = read_list};
     if (own && step == 0) {
         url = root_of(a, t->base_url, own->path);
         out->post = own->names_model ? name_model(t, a) : CH_SV("");
@@ -193,15 +194,15 @@ int ch_inquire_question(const struct ch_target *t, unsigned step, struct ch_aren
     return url ? prepare(t, url, &out->post, a, &out->http, NULL) : CHELA_ENOENT;
 }
 
-int64_t ch_inquire_context(chela_runtime *rt, const struct ch_target *t) {
+int64_t ch_server_query_context(struct ch_providers *ps, const struct ch_target *t) {
     int64_t n = 0;
     for (unsigned step = 0; n == 0; step++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO body = {0};
-        struct ch_question q;
-        if (ch_inquire_question(t, step, &arena, &q) < 0)
+        struct ch_server_question q;
+        if (ch_server_query_question(t, step, &arena, &q) < 0)
             break;
-        if (ch_inquire(rt, &q.http, &body, NULL) == CHELA_OK)
+        if (ch_server_query(ps, &q.http, &body, NULL) == CHELA_OK)
             n = q.read(ch_buf_sv(&body), ch_sv_str(t->model));
     }
     return n;

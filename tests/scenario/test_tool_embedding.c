@@ -1,4 +1,4 @@
-/* test_meaning.c -- tools chosen with an embedding model: what it is asked, what
+/* test_tool_embedding.c -- tools chosen with an embedding model: what it is asked, what
  * comes of it, and that a run never depends on it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +16,11 @@
 #define TOOLS 30
 #define LIKE 17 /* the tool that means the same as the input, with no word in common */
 
-static const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-    .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
-        .selection = "topk", .selection_size = 2, .embedding = "ollama/nomic-embed-text"));
+static const struct chela_agent_opts opts =
+    CHELA_AGENT_OPTS(.toolset = &(struct chela_toolset_opts)
+                                    CHELA_TOOLSET_OPTS(.selection = CHELA_SELECTION_TOPK,
+                                                       .selection_size = 2,
+                                                       .embedding = "ollama/nomic-embed-text"));
 
 static const struct fake_reply says[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
 
@@ -45,7 +47,7 @@ static void open_both(struct stage *st, struct fake_model *embedder,
         stage_tool(st, name, 0);
     }
     fake_model_init(embedder, st->rt->loop, replies, n);
-    st->agent->meaning->embedder.opts.transport = &embedder->transport;
+    st->agent->embedding->embedder.opts.transport = &embedder->transport;
 }
 
 static void close_both(struct stage *st, struct fake_model *embedder) {
@@ -167,7 +169,7 @@ static void test_few_tools(void **state) {
     STAGE_OPEN(&st, &few, says);
     stage_tool(&st, "bake_bread", 0);
     fake_model_init(&embedder, st.rt->loop, NULL, 0);
-    st.agent->meaning->embedder.opts.transport = &embedder.transport;
+    st.agent->embedding->embedder.opts.transport = &embedder.transport;
     stage_play(&st, "bake bread");
     assert_int_equal(embedder.nrequests, 0);
     close_both(&st, &embedder);
@@ -184,7 +186,7 @@ static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
         .workspace = dir,
         .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(
             .settings = settings, .embedding = "ollama/nomic-embed-text"),
-        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = "full"));
+        .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_FULL));
     ch_buf_addf(&path, "%s/MEMORY.md", dir);
     FILE *f = fopen(ch_buf_str(&path), "w");
     fputs("Ann takes Darjeeling.\n\nBob plays chess.\n", f);
@@ -193,8 +195,8 @@ static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
     STAGE_OPEN(st, &with, says);
     st->on_event = keep_warning;
     fake_model_init(embedder, st->rt->loop, replies, n);
-    st->agent->meaning->embedder.opts.transport = &embedder->transport;
-    st->agent->meaning->embedder.cache = NULL;
+    st->agent->embedding->embedder.opts.transport = &embedder->transport;
+    st->agent->embedding->embedder.cache = NULL;
 }
 
 static void close_notes(struct stage *st, struct fake_model *embedder, const char *dir) {

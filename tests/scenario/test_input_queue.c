@@ -1,4 +1,4 @@
-/* test_inflow.c -- messages that come while a session is busy. */
+/* test_input_queue.c -- messages that come while a session is busy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static void on_run(const struct chela_event *ev, void *user) {
     if (ev->type != CHELA_EV_RUN_END)
         return;
     ends++;
-    snprintf(reasons + strlen(reasons), sizeof(reasons) - strlen(reasons), "%s ", ev->end.reason);
+    snprintf(reasons + strlen(reasons), sizeof(reasons) - strlen(reasons), "%s ",
+             chela_reason_name(ev->end.reason));
 }
 
 static void queue(struct stage *st, const struct chela_queue_opts *opts) {
@@ -228,7 +229,7 @@ static void test_overflow_by_bytes(void **state) {
             assert_int_equal(send_mb(&st, 'a', 15), 0);
         assert_int_equal(send_mb(&st, 'b', 15), drops ? 0 : CHELA_ELIMIT);
         assert_int_equal(send_to(&st, "c"), 0);
-        assert_int_equal(ch_inflow_waiting(st.session), 9);
+        assert_int_equal(ch_input_queue_waiting(st.session), 9);
         stage_close(&st);
     }
 }
@@ -274,7 +275,7 @@ static void test_what_waits_is_kept(void **state) {
     assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
     for (int life = 0; life < 2; life++) {
         queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT));
-        assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+        assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
         chela_session_close(st.session);
         assert_int_equal(chela_session_new(st.agent, "k", &st.session, NULL), 0);
         assert_int_equal(chela_session_queue(st.session,

@@ -1,0 +1,8 @@
+/* discover.h -- the model to use when nobody names one. */
+#ifndef CH_MODEL_DISCOVER_H
+#define CH_MODEL_DISCOVER_H
+#include "model/provider/providers.h"
+
+char *ch_discover_model(struct ch_providers *ps, const char **why); /* owned by the caller */
+
+#endif

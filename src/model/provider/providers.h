@@ -1,0 +1,73 @@
+/* providers.h -- the model services of a runtime: how they are reached, and what the
+ * host configured about them.
+ *
+ * A runtime owns one struct ch_providers. Targets (target.h) are made from it, borrow
+ * from it and are freed before it. What one run learns about a service (cooldowns,
+ * context windows) holds for all runs. Loop thread only. */
+#ifndef CH_MODEL_PROVIDERS_H
+#define CH_MODEL_PROVIDERS_H
+#include "base/sv.h"
+#include "chela/session.h"
+#include "model/catalog/price.h"
+#include "model/provider/cooldown.h"
+#include "net/cassette.h"
+#include "net/http.h"
+
+struct ch_context_window;
+
+/* A server as configured: overrides of a built-in one, or a new one. */
+struct ch_provider_conf {
+    struct ch_provider_conf *next;
+    char *name, *api, *base_url, *api_key, *api_key_env; /* owned, may be NULL */
+    struct ch_header *headers;                           /* owned texts */
+    size_t nheaders;
+    char *extra_body; /* members without the braces */
+    unsigned quirks_on, quirks_off;
+};
+
+/* The price of a model, as configured. */
+struct ch_price_conf {
+    struct ch_price_conf *next;
+    char *provider, *model; /* owned */
+    struct ch_price price;
+};
+
+/* The size of a model's context, as configured. */
+struct ch_context_window_conf {
+    struct ch_context_window_conf *next;
+    char *provider, *model; /* owned */
+    int64_t tokens;
+};
+
+struct ch_providers {
+    struct ch_loop *loop;           /* borrowed, as the next four */
+    struct ch_http *http;           /* the network */
+    struct ch_transport *transport; /* of model calls: the cassette's, or http's */
+    struct ch_cassette *cassette;   /* NULL: none */
+    const char *(*env)(const char *name, void *user);
+    void *user;
+    struct ch_provider_conf *confs; /* owned, as the next two; the newest first */
+    struct ch_price_conf *prices;
+    struct ch_context_window_conf *windows;
+    struct ch_cooldowns cooldowns;
+    struct ch_context_window *heard; /* owned: what local servers said (context_window.h) */
+};
+
+/* Frees the settings. The windows that were heard go first: ch_context_windows_free. */
+void ch_providers_release(struct ch_providers *ps);
+
+/* Add settings; later ones win. The public functions chela_runtime_provider, _price and
+ * _context_window document arguments and errors. */
+int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *opts,
+                     struct chela_error *err);
+int ch_providers_add_price(struct ch_providers *ps, const char *provider, const char *model,
+                           const struct chela_price *price, struct chela_error *err);
+int ch_providers_add_window(struct ch_providers *ps, const char *provider, const char *model,
+                            int64_t tokens, struct chela_error *err);
+
+/* The settings of the server of this name; NULL: none. */
+const struct ch_provider_conf *ch_providers_conf(const struct ch_providers *ps, struct ch_sv name);
+/* A variable of the environment that the host gave; NULL: it is not set. */
+const char *ch_providers_env(const struct ch_providers *ps, const char *name);
+
+#endif

@@ -1,0 +1,266 @@
+/* target.c -- from "provider/model" to where requests go.
+ *
+ * Order for each field: what the agent says, then what was configured for the
+ * provider, then the built-in table. A key is looked for in the same order;
+ * a server on this machine, or one whose address was given by hand, may do
+ * without. Every key that is found is registered for redaction. */
+#include "model/provider/target.h"
+
+#include "model/provider/target_aws.h"
+#include "model/provider/context_window.h"
+#include "model/provider/cooldown.h"
+#include "model/provider/server_query.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/redact.h"
+#include "model/catalog/provider.h"
+#include "model/scripted/scripted.h"
+
+#define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
+
+/* Is this what was configured for the model: under the name that was asked for
+ * or the one it stands for? */
+static bool is_about(const char *provider, const char *model, const struct ch_target *t,
+                     struct ch_sv asked) {
+    return strcmp(provider, t->provider) == 0 &&
+           (strcmp(model, t->model) == 0 || ch_sv_is(asked, model));
+}
+
+static int64_t target_find_window(const struct ch_providers *ps, const struct ch_target *t,
+                                  struct ch_sv asked) {
+    for (const struct ch_context_window_conf *c = ps->windows; c; c = c->next)
+        if (is_about(c->provider, c->model, t, asked))
+            return c->tokens;
+    return 0;
+}
+
+/* What was configured, else the vendor's list. */
+static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
+                       struct ch_price *out) {
+    for (const struct ch_price_conf *c = ps->prices; c; c = c->next)
+        if (is_about(c->provider, c->model, t, asked)) {
+            *out = c->price;
+            return true;
+        }
+    return ch_price_find(t->provider, ch_sv_str(t->model), out);
+}
+
+static const char *first_of(const char *a, const char *b, const char *c) {
+    return a ? a : b ? b : c;
+}
+
+/* --- keys */
+
+static void add_key(struct ch_target *t, const char *key) {
+    t->keys = ch_realloc(t->keys, (t->nkeys + 1) * sizeof(*t->keys));
+    t->keys[t->nkeys++] = ch_strdup(key);
+    ch_redact_add(key);
+}
+
+/* What the next variable of a comma list holds; NULL: nothing. */
+static const char *next_key(const struct ch_providers *ps, struct ch_sv *names) {
+    struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
+    CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
+    const char *v = ch_providers_env(ps, variable);
+    return v && *v ? v : NULL;
+}
+
+bool ch_target_has_key(const struct ch_providers *ps, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n)
+        if (next_key(ps, &rest))
+            return true;
+    return false;
+}
+
+static void add_keys(struct ch_target *t, const struct ch_providers *ps, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n) {
+        const char *key = next_key(ps, &rest);
+        if (key)
+            add_key(t, key);
+    }
+}
+
+static int find_key(struct ch_target *t, const struct ch_providers *ps,
+                    const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
+                    const struct ch_provider *known, struct chela_error *err) {
+    const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
+    const char *key = opts->api_key            ? opts->api_key
+                      : conf && !opts->api_key_env ? conf->api_key
+                                                   : NULL;
+    if (key)
+        add_key(t, key);
+    else
+        add_keys(t, ps, named);
+    if (!t->nkeys && !opts->api_key_env && known)
+        add_keys(t, ps, known->key_env);
+    if (t->nkeys)
+        return 0;
+    if (ch_cassette_plays(ps->cassette))
+        return 0; /* nobody will ask for it */
+    if (named)
+        return ch_fail(err, CHELA_EAUTH,
+                       strchr(named, ',') ? "no API key for %s: none of %s is set"
+                                          : "no API key for %s: %s is not set",
+                       t->provider, named);
+    bool by_hand = opts->base_url || (conf && conf->base_url);
+    if (by_hand || !known || known->local || !known->key_env || ch_target_aws_is_used(t))
+        return 0;
+    return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
+}
+
+struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key) {
+    struct ch_endpoint ep = t->ep;
+    ep.api_key = key;
+    return ep;
+}
+
+struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
+                                    int64_t now, const char **key) {
+    struct ch_cooling least = {0};
+    *key = NULL;
+    for (size_t i = 0; i < CH_MAX(t->nkeys, 1); i++) {
+        struct ch_endpoint ep = ch_target_with_key(t, t->nkeys ? t->keys[i] : NULL);
+        struct ch_cooling one = ch_cooldown_of(c, &ep, ch_sv_str(t->model), now);
+        if (i > 0 && one.ms >= least.ms)
+            continue;
+        least = one;
+        *key = ep.api_key;
+    }
+    return least;
+}
+
+static char *without_trailing_slash(const char *url) {
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return ch_strndup(url, n);
+}
+
+static int connect_script(struct ch_target *t, struct ch_providers *ps, struct chela_error *err) {
+    t->ep.codec = &ch_codec_anthropic;
+    t->base_url = ch_strdup("scripted:");
+    int rc = ch_scripted_new(ps->loop, t->model, &t->scripted, err);
+    t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
+    if (rc == 0 && ps->cassette && !ch_cassette_plays(ps->cassette))
+        ch_log(CH_LOG_WARN, "cassette",
+               "%s is not recorded: it needs no service, and runs the same without a cassette",
+               t->spec);
+    return rc;
+}
+
+static int connect_target(struct ch_target *t, struct ch_providers *ps,
+                          const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
+                          const struct ch_provider *known, struct chela_error *err) {
+    const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
+    if (!api)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
+    if (strcmp(api, "scripted") == 0)
+        return connect_script(t, ps, err);
+    t->ep.codec = ch_codec_find(ch_sv_str(api));
+    if (!t->ep.codec)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,
+                       api, ch_codec_names());
+    const char *url =
+        first_of(opts->base_url, conf ? conf->base_url : NULL, known ? known->base_url : NULL);
+    if (!url)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
+    t->base_url = without_trailing_slash(url);
+    t->transport = ps->transport;
+    int rc = find_key(t, ps, opts, conf, known, err);
+    if (rc == 0 && ch_target_aws_is_used(t))
+        rc = ch_target_aws_find(t, ps, opts->base_url || (conf && conf->base_url), err);
+    return rc;
+}
+
+/* The address tells more than a name that somebody chose. */
+static unsigned find_quirks(const struct ch_target *t, const struct ch_provider *known) {
+    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    struct ch_sv api = ch_sv_str(codec->name);
+    const struct ch_provider *there = ch_provider_of_url(api, t->base_url);
+    if (there)
+        return there->quirks;
+    return known ? known->quirks : ch_quirks_of_api(api);
+}
+
+static int unknown_provider(struct ch_sv name, struct chela_error *err) {
+    CH_BUF_AUTO known = {0};
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
+        ch_buf_addf(&known, " %s", p->name);
+    return ch_fail(err, CHELA_ECONFIG,
+                   "unknown provider '%.*s' (known:%s; others go into the configuration)",
+                   CH_SV_FMT(name), ch_buf_str(&known));
+}
+
+/* A name that stands for another is asked for by that, so that what answers is
+ * what was tried. Resellers have names of their own. */
+static char *resolve_alias(const char *provider, struct ch_sv model) {
+    struct ch_model_info info = ch_model_info(provider, model);
+    bool sellers_own = strcmp(provider, "anthropic") == 0;
+    return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
+}
+
+int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
+                  struct ch_target **out, struct chela_error *err) {
+    struct ch_sv model = ch_sv_str(spec);
+    struct ch_sv provider = ch_sv_split(&model, '/');
+    bool prompted = ch_sv_starts(provider, PROMPTED);
+    if (prompted)
+        provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
+    if (!provider.n || !model.n)
+        return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+    const struct ch_provider_conf *conf = ch_providers_conf(ps, provider);
+    const struct ch_provider *known = ch_provider_find(provider);
+    if (!conf && !known)
+        return unknown_provider(provider, err);
+
+    static const struct ch_target_opts none;
+    CH_AUTO(ch_target) t = ch_alloc(sizeof(*t));
+    t->spec = ch_strdup(spec);
+    t->provider = ch_strndup(provider.p, provider.n);
+    t->model = resolve_alias(t->provider, model);
+    int rc = connect_target(t, ps, opts ? opts : &none, conf, known, err);
+    if (rc < 0)
+        return rc;
+    t->ep.provider = t->provider;
+    t->ep.base_url = t->base_url;
+    t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
+    t->ep.quirks = find_quirks(t, known);
+    if (conf) {
+        t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
+        t->ep.headers = conf->headers;
+        t->ep.nheaders = conf->nheaders;
+        t->ep.extra_body = ch_sv_str(conf->extra_body);
+    }
+    if (prompted || t->ep.quirks & CH_Q_PROMPTED)
+        t->ep.codec = ch_codec_prompted(t->ep.codec);
+    t->has_price = find_price(ps, t, model, &t->price);
+    t->window = target_find_window(ps, t, model);
+    t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    t->local = ch_server_query_is_local(t);
+    *out = CH_TAKE(t);
+    return 0;
+}
+
+int64_t ch_target_window(const struct ch_target *t) {
+    if (t->window)
+        return t->window;
+    return t->listed ? t->listed : ch_context_window_of(t->heard);
+}
+
+void ch_target_free(struct ch_target *t) {
+    if (!t)
+        return;
+    ch_scripted_close(t->scripted);
+    ch_target_aws_free(t->aws);
+    ch_free(t->spec);
+    ch_free(t->model);
+    ch_free(t->provider);
+    ch_free(t->base_url);
+    for (size_t i = 0; i < t->nkeys; i++)
+        ch_free(t->keys[i]);
+    ch_free(t->keys);
+    ch_free(t);
+}
