@@ -77,6 +77,9 @@ taken_up() { # TIMES
     return 1
 }
 
+# The file of the directory, which the user trusts: a change by the tool does not end that.
+(cd "$space" && believe)
+untrusted=1
 serve
 # --- for its owner
 say ou_boss 'look up'

@@ -388,6 +388,31 @@ check "exchanged while it is read: run or refused ($seen)" sh -c "! echo '$seen'
 quiet "exchanged while it is read"
 cp "$tmp/good.yaml" "$space/chela.yaml"
 
+# --- a gateway that reads the file again
+rm -f "$space/chela.yaml"
+. tests/support/serve.sh
+stranger <<'YAML'
+agents: { list: [{ id: a, model: scripted/demo }] }
+store: "memory:"
+YAML
+chela trust
+serve
+check "serve: a trusted file" test -n "$gateway"
+reloaded() { # TEST PATTERN: after SIGHUP the log says so
+    kill -HUP "$gateway_pid"
+    for _ in {1..200}; do
+        grep -q -- "$2" "$serve_log" && break
+        sleep 0.05
+    done
+    check "$1" grep -q -- "$2" "$serve_log"
+}
+echo 'approvals: { exec: auto }' >>"$space/chela.yaml"
+reloaded "serve: an edit is not read again" 'the configuration stays as it was: chela.yaml was changed since it was trusted'
+chela trust
+reloaded "serve: until it is trusted" 'the configuration was read again'
+stop_serving
+chela trust --remove
+
 # --- init trusts what it writes
 rm -f "$space/chela.yaml"
 chela init --yes --no-test --model scripted/demo

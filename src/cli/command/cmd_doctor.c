@@ -13,6 +13,7 @@
 #include "cli/command/cmd.h"
 #include "cli/command/doctor.h"
 #include "cli/command/doctor_machine.h"
+#include "cli/command/doctor_workspace.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -164,6 +165,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     ch_findings_survey(f, json);
     chela_free(json);
     ch_doctor_disks(f, s->env, bounds.workspace);
+    ch_doctor_workspace(f, s);
     ch_doctor_channels(f, s->config, s->rt);
     look_at_agent(f, s, &opt);
 }
@@ -270,9 +272,10 @@ const struct ch_cmd ch_cmd_doctor = {
     .summary = "check this machine and the configuration",
     .about = "Checks the configuration, the store (that it opens, and that a server keeps data "
              "durable), the modules, the keys in the environment (that they are set; their values "
-             "are not shown), the layers of the sandbox, the clock, free disk space, the channels "
-             "(that their secrets are set; for Feishu also that they are valid and that the app "
-             "has its permissions) and the model that 'chela run' would use. Each line is ok, "
+             "are not shown), the layers of the sandbox, the clock, free disk space, whether the "
+             "configuration, the store, keys or programs of tools lie inside a workspace, the "
+             "channels (that their secrets are set; for Feishu also that they are valid and that "
+             "the app has its permissions) and the model that 'chela run' would use. Each line is ok, "
              "warn (works with restrictions) or fail (does not work), with a remedy. No model "
              "call is made.\n\n"
              "With --url, a running gateway is checked instead, from the outside: whether it "

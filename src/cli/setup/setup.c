@@ -158,6 +158,10 @@ static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
     return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
 }
 
+char *ch_setup_store_url(const struct ch_setup *s) {
+    return choose_store(s, CH_STORE_READ);
+}
+
 char *ch_setup_store_kind(const struct ch_setup *s) {
     char *url = choose_store(s, CH_STORE_READ);
     if (url)
@@ -460,8 +464,8 @@ static int setup_choose_model(const struct ch_setup *s, struct chela_agent_opts 
     if (demo && s->no_demo)
         return ch_problem(err, CHELA_ECONFIG,
                           "no model is configured, and no key was found: set "
-                          "agents.defaults.model, a key such as ANTHROPIC_API_KEY, or pass --model (--model %s serves the "
-                          "offline demo)",
+                          "agents.defaults.model, a key such as ANTHROPIC_API_KEY, or pass "
+                          "--model (--model %s serves the offline demo)",
                           opts->model);
     if (demo)
         ch_console_note(s->console,

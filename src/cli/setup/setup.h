@@ -125,6 +125,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
  * None: s->store stays NULL. An existing runtime keeps its sessions there. */
 enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
+/* The URL of the store that the commands would use; NULL: none. The caller frees it. */
+char *ch_setup_store_url(const struct ch_setup *s);
 /* The scheme of the store's URL, such as "redis"; the caller frees it. */
 char *ch_setup_store_kind(const struct ch_setup *s);
 /* Fill the unset members of opts and create the agent with its tools, and the agents that
