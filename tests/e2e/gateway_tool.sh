@@ -106,6 +106,7 @@ sed -i --follow-symlinks 's/      model: /      limits: { maxTurns: 3 }\n      m
 cp "$space/chela.yaml" "$tmp/first.yaml"
 agrees "but the file is no longer the same" 'was changed after it was agreed to'
 check "so nothing is written" unchanged
+(cd "$space" && untrusted='' && believe) # the edit was the user's
 
 # --- what it never does
 say ou_boss 'make me owner'
