@@ -34,11 +34,17 @@ struct chela_sandbox_opts {
     const char *const *writable;
     const char *const *readable; /* absolute paths that may be read, besides the system's */
     /* Paths that may not be changed or created, even in a writable directory: absolute or
-     * relative to the workspace. NULL: .git/hooks, .git/config, .env and similar files. */
+     * relative to the workspace. NULL: .env, .ssh and similar files. */
     const char *const *protect;
     const char *const *protect_more; /* in addition to `protect` */
     const struct chela_sandbox_limits *limits; /* NULL: the defaults */
     const char *helper; /* path of the program chela-sandbox; NULL: the installed one */
+    /* Absolute paths of files from which this program takes commands or permissions, such as
+     * its configuration: read-only for programs; a file tool changes one only if a person
+     * agrees to the very call. */
+    const char *const *ask;
+    /* Absolute paths that neither programs nor file tools may read or write: stores, keys. */
+    const char *const *hide;
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 

@@ -43,6 +43,10 @@ static void do_runtime_context_window(struct sweep *cx) {
     SWEEP_EXPECT(chela_runtime_context_window(cx->rt, "scripted", "demo", 9000, NULL) == 0);
 }
 
+static void do_runtime_model_quirks(struct sweep *cx) {
+    SWEEP_EXPECT(chela_runtime_model_quirks(cx->rt, "scripted", "demo", "reasons", NULL) == 0);
+}
+
 static void do_default_model(struct sweep *cx) {
     SWEEP_EXPECT(chela_default_model(cx->rt, NULL) != NULL);
 }
@@ -656,6 +660,7 @@ static const struct sweep_row rows[] = {
     {"chela_runtime_provider", do_runtime_provider, SHARED, NULL},
     {"chela_runtime_price", do_runtime_price, SHARED, NULL},
     {"chela_runtime_context_window", do_runtime_context_window, SHARED, NULL},
+    {"chela_runtime_model_quirks", do_runtime_model_quirks, SHARED, NULL},
     {"chela_default_model", do_default_model, SHARED, NULL},
     {"chela_runtime_store", do_runtime_store, ROUND, NULL},
     {"chela_agent_new", do_agent_new, ROUND, NULL},

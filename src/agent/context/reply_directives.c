@@ -15,10 +15,10 @@
 #include "tool/process/path.h"
 
 struct ch_reply_directives {
-    struct ch_directives d;  /* of the last reply that had text */
-    bool before;             /* that is an earlier one */
+    struct ch_directives d;  /* directives of the last reply with text */
+    bool before;             /* `d` is of an earlier reply */
     struct ch_arena arena;
-    struct chela_str *media; /* in it: what the answer attaches */
+    struct chela_str *media; /* in the arena: attachments of the answer */
     size_t nmedia;
 };
 
@@ -37,7 +37,7 @@ void ch_reply_directives_begin(chela_run *run) {
         run->directives->before = true;
 }
 
-/* What an earlier reply said holds until this one says something. */
+/* Directives of an earlier reply hold until this reply has text. */
 static void begin_anew(struct ch_reply_directives *s) {
     if (s->before)
         ch_directives_clear(&s->d);
@@ -62,8 +62,8 @@ static bool is_url(struct ch_sv s) {
     return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");
 }
 
-/* A regular file beneath the workspace, whatever links lead to it; NULL, or why
- * not. rel: its path there. */
+/* Why a file cannot be attached; NULL: it can. It must be a regular file in the workspace
+ * after links are resolved. rel: its path there. */
 static const char *why_not(const chela_agent *a, const char *path, struct ch_buf *rel) {
     struct stat st;
     int fd = ch_path_open(a->workspace, path, 0);

@@ -96,7 +96,8 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     ch_free(p);
 }
 
-/* A call that began may have taken effect; one that did not begin has not. */
+/* Text of the result for a call without one. A call that had started may have taken effect;
+ * one that had not started did not. */
 static struct ch_sv journal_replay_interruption(const struct ch_replay_call *c) {
     return c->started
                ? CH_SV("{\"error\":\"The program was stopped after this call had begun and before "
@@ -113,7 +114,7 @@ static size_t count_blocks(const struct ch_journal_replay *p) {
     return n;
 }
 
-/* The blocks of one call's result; how many. */
+/* Writes the blocks of one call's result; returns their number. */
 static size_t put_result(struct ch_journal_replay *p, const struct ch_replay_call *c,
                          const struct ch_block *call, struct ch_block *to) {
     p->refused += c->refused;
@@ -211,13 +212,13 @@ static void read_behalf(const struct reading *r) {
     r->past->principal = ch_principal_read(r->v);
 }
 
-/* The run they were sent to has ended without them: they wait in the session. */
+/* The run ended before its messages were delivered: they wait in the session. */
 static void leave_notes(struct ch_journal_replay *p) {
     for (CH_LIST_EACH(k, &p->notes))
         CH_CONTAINER(k, struct ch_replay_note, link)->alone = true;
 }
 
-/* The newest message says where the answer goes. */
+/* The newest message with an address sets the address of the answer. */
 static void set_answer_to(struct ch_journal_replay *p, struct ch_sv to) {
     if (!to.n)
         return;
@@ -301,13 +302,13 @@ static int deliver_note(struct reading *r, uint64_t seq) {
             ch_msg_free(m);
             return 0;
         }
-        int rc = close_calls(r); /* open ones are of a run that was left behind */
+        int rc = close_calls(r); /* open calls belong to a superseded run */
         if (rc == 0)
             return add_message(r, m);
         ch_msg_free(m);
         return rc;
     }
-    return 0; /* accepted before the window begins, and compacted away */
+    return 0; /* the message was accepted before `keep` and compacted away */
 }
 
 static int fold_message(struct reading *r) {
@@ -366,7 +367,8 @@ static int fold_done(struct reading *r) {
     }
     if (++r->past->ndone < r->past->ncalls)
         return 0;
-    rc = close_calls(r); /* none is open any more: they join, in the order of calls */
+    rc = close_calls(r); /* every call has a result: they join the transcript in the order of the
+                            calls */
     r->past->results = true;
     return rc;
 }
@@ -375,7 +377,7 @@ static int hex_value(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False, and all zero, which no call's is: it is not there. */
+/* False: there is no digest; out is all zero, which equals no digest. */
 static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
     bool good = hex.n == 2 * (size_t)CH_SHA256_SIZE;
 
@@ -406,12 +408,12 @@ struct ch_replay_below *ch_journal_replay_left(const struct ch_journal_replay *p
     return b;
 }
 
-/* A question of a run that this one called. */
+/* A question of a child run. */
 static int fold_below(struct reading *r) {
     struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
     if (approval.n ? ch_journal_replay_asked(r->past, approval)
                    : ch_journal_replay_left(r->past, id))
-        return 0; /* it was asked again */
+        return 0; /* the question was repeated */
     struct ch_replay_below *b = ch_alloc(sizeof(*b));
     b->child = dup_sv(ch_json_get_str(r->v, "child"));
     b->approval = approval.n ? dup_sv(approval) : NULL;
@@ -454,7 +456,7 @@ const char *ch_decision_name(enum chela_decision d) {
     return decisions[d];
 }
 
-/* What is not known is not agreed to. */
+/* An unknown word is no consent. */
 static enum chela_decision decision_of(struct ch_sv word) {
     for (size_t i = 1; i < CH_LEN(decisions); i++)
         if (ch_sv_is(word, decisions[i]))
@@ -502,7 +504,7 @@ static int fold_answered(struct reading *r) {
 
 /* --- rewriting ---------------------------------------------------------------------- */
 
-/* What was known of the records before it, which may not have been read. */
+/* Reads what records before `keep` told (run_journal.c, write_lasting). */
 static void read_lasting(const struct reading *r) {
     struct ch_journal_replay *p = r->past;
     unsigned char digest[CH_SHA256_SIZE];
@@ -515,14 +517,14 @@ static void read_lasting(const struct reading *r) {
             ch_seen_add(&p->seen, ch_json_str(id));
 }
 
-/* The transcript is what the record says. */
+/* Replaces the transcript by the messages of the record. */
 static int fold_compaction(struct reading *r) {
     struct ch_journal_replay *p = r->past;
     const struct ch_json *messages = ch_json_get(r->v, "messages");
 
     if (!messages)
         return damaged(r, "there are no messages");
-    drop_calls(p); /* the reply they belong to is replaced, too */
+    drop_calls(p); /* the record replaces the reply of the calls, too */
     p->results = false;
     p->began = SIZE_MAX;
     ch_transcript_release(&p->transcript);
@@ -603,7 +605,8 @@ static int fold_state(struct reading *r) {
     return 0;
 }
 
-/* Each holds all there is to know, so those before the last need no reading. */
+/* Keeps the bytes of a STATE record. Each record is complete, so only the last one is
+ * parsed. */
 static void keep_state(struct ch_journal_replay *p, const struct chela_store_record *record) {
     ch_buf_clear(&p->state);
     ch_buf_add(&p->state, record->data, record->n);

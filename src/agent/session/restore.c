@@ -11,7 +11,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 
-/* What waited outside of any run does so again. */
+/* Queues messages again that waited outside of any run. */
 static void recall_waiting(chela_session *s, const struct ch_journal_replay *past) {
     for (CH_LIST_EACH(k, &past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
@@ -45,7 +45,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
         return;
     struct ch_msg *results =
         ch_journal_replay_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
+    if (results) /* the run ended without results, or another program wrote the journal */
         ch_transcript_add(&s->transcript, results);
     ch_run_journal_forget(s);
 }
