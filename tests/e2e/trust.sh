@@ -365,6 +365,23 @@ for harm in "chmod 777 ." "chmod 666 $planted" "mv ../trust ../x; ln -s x ../tru
 done
 chela trust --remove
 
+# --- nor written by an agent that works in the home directory
+rm -f "$space/chela.yaml"
+for path in trust/x chela.db; do
+    rules <<YAML
+rules:
+  - { when: { after: none }, call: [{ tool: write, args: { file_path: .local/state/chela/$path, content: x } }, { tool: exec, args: { command: "echo x >.local/state/chela/$path" } }] }
+  - { say: done }
+YAML
+    chela run --model "scripted/$tmp/rules.yaml" --workspace "$tmp" --output jsonl go
+    holds "the home directory as the workspace: write $path" '[.[] | select(.type == "tool_result")] | .[0].is_error'
+    echo 'approvals: { exec: auto }' >"$tmp/auto.yaml"
+    chela run --config "$tmp/auto.yaml" --model "scripted/$tmp/rules.yaml" --workspace "$tmp" --output jsonl go
+    check "the home directory as the workspace: $path is not there" test ! -e "$tmp/.local/state/chela/$path"
+done
+stranger <<<"sandbox: { mode: off }"
+chela trust
+
 # --- a file that is exchanged while it is read
 cat >"$tmp/good.yaml" <<YAML
 agents: { defaults: { model: mine/x } }
