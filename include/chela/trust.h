@@ -11,7 +11,7 @@
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call; texts are borrowed until fn returns.
- *   Threads: any
+ *   Threads: any, one at a time
  *   Callbacks: yes
  *   Errors: CHELA_EPERM: the record is refused. CHELA_EIO, CHELA_EPARSE, CHELA_ELIMIT: the
  *   record cannot be read or written */
