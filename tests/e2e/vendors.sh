@@ -15,6 +15,10 @@ chunk maker/model-2-20260101 "$call" tool_calls | sse >"$tmp/call.sse"
 chunk maker/model-2-20260101 '{"role":"assistant","content":"done"}' stop | sse >"$tmp/answer.sse"
 jq -n --rawfile c "$tmp/call.sse" --rawfile a "$tmp/answer.sse" \
     '{replies: ([$c, $a, $a] | map({content_type: "text/event-stream", body: .}))}' >"$tmp/router.json"
+jq -n '{replies: [
+    {blocks: [{call: {name: "read", arguments: ["{\"file_path\":\"a.txt\",\"lmit\":1}"]}},
+              {call: {name: "ls", arguments: ["{\"recursive_depth\":5}"]}}]},
+    {blocks: [{text: ["done"]}]}]}' >"$tmp/unknown.json"
 start_server
 
 configure() {
@@ -35,4 +39,13 @@ chela run --session one --output jsonl "and on"
 exits "the next run of the session" 0
 same "reasoning goes back in a later run" "[\"Hm.\",$details]" \
     "$(requests 'select(.n == 2) | .body.messages[] | select(.tool_calls) | [.reasoning, .reasoning_details]')"
+
+# A parameter that a tool does not have is an error, with the nearest name.
+rm "$space/chela.yaml"
+echo hello >"$space/a.txt"
+play openai unknown --output jsonl
+exits "unknown parameters" 0
+holds "unknown parameters: both calls fail" '[.[] | select(.type == "tool_result") | .is_error] == [true, true]'
+holds "unknown parameters: the nearest name" \
+    '[.[] | select(.type == "tool_result") | .content] | (.[0] | test("lmit.*did you mean .limit")) and (.[1] | test("recursive_depth"))'
 tap_done

@@ -26,7 +26,7 @@ static bool heeds(const chela_run *run) {
     return run->session->channel.name != NULL;
 }
 
-static struct ch_reply_directives *reply_directives_said_of(chela_run *run) {
+static struct ch_reply_directives *directives_of(chela_run *run) {
     if (!run->directives)
         run->directives = ch_alloc(sizeof(*run->directives));
     return run->directives;
@@ -47,7 +47,7 @@ static void begin_anew(struct ch_reply_directives *s) {
 bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev) {
     if (!heeds(run))
         return true;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_feed(d, ch_unstr(ev->delta.text));
@@ -106,7 +106,7 @@ static void attach_all(chela_run *run) {
 void ch_reply_directives_end(chela_run *run) {
     if (!heeds(run))
         return;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_end(d);

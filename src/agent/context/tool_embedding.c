@@ -107,7 +107,7 @@ void ch_tool_embedding_charge(chela_run *run, int64_t tokens) {
 
 /* --- what to ask for ------------------------------------------------------------ */
 
-static struct ch_tool_embedding *meaning_of(const chela_run *run) {
+static struct ch_tool_embedding *embedding_of(const chela_run *run) {
     return run->session->agent->embedding;
 }
 
@@ -129,7 +129,7 @@ static struct ch_sv input_of(const chela_run *run) {
 }
 
 static void tool_embedding_add_tools(struct ch_embedding_wait *p) {
-    struct ch_tool_embedding *m = meaning_of(p->run);
+    struct ch_tool_embedding *m = embedding_of(p->run);
     const struct ch_registry *r = &p->run->session->agent->registry;
     CH_BUF_AUTO text = {0};
 
@@ -147,7 +147,7 @@ static void tool_embedding_add_tools(struct ch_embedding_wait *p) {
 
 void ch_tool_embedding_abort(chela_run *run) {
     struct ch_embedding_wait *p = CH_TAKE(run->embedding);
-    struct ch_tool_embedding *m = run->session ? meaning_of(run) : NULL;
+    struct ch_tool_embedding *m = run->session ? embedding_of(run) : NULL;
 
     if (m && m->asking == run)
         m->asking = NULL;
@@ -165,7 +165,7 @@ static void tool_embedding_go_on(chela_run *run, void (*done)(chela_run *run)) {
 }
 
 static void tool_embedding_give_up(chela_run *run, const char *why) {
-    struct ch_tool_embedding *m = meaning_of(run);
+    struct ch_tool_embedding *m = embedding_of(run);
     bool asked = run->embedding->asked;
     void (*done)(chela_run *run) = run->embedding->done;
 
@@ -187,7 +187,7 @@ static void tool_embedding_ask(struct ch_embedding_wait *p);
 
 static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
     struct ch_embedding_wait *p = user;
-    struct ch_vectors *vs = &meaning_of(p->run)->vectors;
+    struct ch_vectors *vs = &embedding_of(p->run)->vectors;
 
     p->embed = NULL;
     if (err) {
@@ -208,7 +208,7 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
 
 /* Makes the next request, or continues the run if no vector is missing. */
 static void tool_embedding_ask(struct ch_embedding_wait *p) {
-    struct ch_tool_embedding *m = meaning_of(p->run);
+    struct ch_tool_embedding *m = embedding_of(p->run);
     struct chela_error err = {0};
 
     ch_arena_clear(&p->arena);
@@ -227,7 +227,7 @@ static void tool_embedding_ask(struct ch_embedding_wait *p) {
 }
 
 bool ch_tool_embedding_input(chela_run *run, void (*done)(chela_run *run)) {
-    struct ch_tool_embedding *m = meaning_of(run);
+    struct ch_tool_embedding *m = embedding_of(run);
 
     if (!m || ch_run_did(run, CH_RUN_SELECTED) || tool_embedding_now(run) < m->embedder.again ||
         !ch_run_once(run, CH_RUN_EMBEDDED))

@@ -207,7 +207,7 @@ static void open_calls(struct ch_journal_replay *p, const struct ch_msg *m) {
     p->ncalls = n;
 }
 
-static void read_behalf(const struct reading *r) {
+static void read_principal(const struct reading *r) {
     ch_principal_release(&r->past->principal);
     r->past->principal = ch_principal_read(r->v);
 }
@@ -234,7 +234,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     p->m = (struct ch_run){0};
     p->status = CH_REPLAY_RUNNING;
     p->recoveries = p->called = 0;
-    read_behalf(r);
+    read_principal(r);
     ch_buf_clear(&p->state);
     ch_run_counters_release(&p->counters);
     ch_run_counters_goal(&p->counters, asked);
@@ -251,7 +251,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     p->run[n] = '\0';
 }
 
-static struct ch_message_origin read_about(const struct reading *r) {
+static struct ch_message_origin read_origin(const struct reading *r) {
     struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
     return (struct ch_message_origin){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
 }
@@ -270,15 +270,18 @@ static int fold_inbound(struct reading *r) {
         rc = close_calls(r);
         begin_run(r, m);
         set_answer_to(r->past, to);
-        r->past->origin = read_about(r);
-        return rc == 0 ? add_message(r, m) : rc;
+        r->past->origin = read_origin(r);
+        if (rc == 0)
+            return add_message(r, m);
+        ch_msg_free(m);
+        return rc;
     }
     struct ch_replay_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
     n->answer_to = to.n ? dup_sv(to) : NULL;
-    n->origin = read_about(r);
+    n->origin = read_origin(r);
     n->msg = m;
     n->principal = ch_principal_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
@@ -321,8 +324,11 @@ static int fold_message(struct reading *r) {
     if (rc < 0)
         return rc;
     rc = close_calls(r);
-    if (rc == 0)
-        rc = add_message(r, m);
+    if (rc < 0) {
+        ch_msg_free(m);
+        return rc;
+    }
+    rc = add_message(r, m);
     if (rc == 0)
         open_calls(r->past, m);
     return rc;
@@ -598,7 +604,7 @@ static int fold_state(struct reading *r) {
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
-    read_behalf(r);
+    read_principal(r);
     ch_run_counters_release(&p->counters);
     p->counters = ch_run_counters_read(v);
     p->saved = v;

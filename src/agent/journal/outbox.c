@@ -41,6 +41,8 @@ struct letter {
     const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
+    bool lent; /* to the send function, which has not returned */
+    bool gone; /* dropped meanwhile: freed when the send function returns */
     chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;
 };
@@ -124,14 +126,20 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
     return l;
 }
 
+static void free_letter(struct letter *l) {
+    ch_arena_release(&l->arena);
+    ch_free(l);
+}
+
 static void drop_letter(struct letter *l) {
     struct ch_outbox *box = l->box;
 
     ch_list_del(&l->link);
     box->n--;
     outbox_hold(box);
-    ch_arena_release(&l->arena);
-    ch_free(l);
+    l->gone = true;
+    if (!l->lent)
+        free_letter(l);
 }
 
 static struct letter *find_letter(const struct ch_outbox *box, const char *key) {
@@ -284,7 +292,11 @@ static void pump(struct ch_task *task) {
     for (struct letter *l; (l = next_ready(box, &c));) {
         l->state = SENDING;
         l->by = c->user;
+        l->lent = true;
         c->send(box->rt, &l->m, c->user);
+        l->lent = false;
+        if (l->gone) /* the receipt came inside the call */
+            free_letter(l);
     }
 }
 
