@@ -135,6 +135,10 @@ CHELA_API void chela_gateway_interrupt(chela_gateway *gw);
  * `gateway`. The program then stops and closes the gateway and opens another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
 
+/* After chela_gateway_run returned 1: nonzero if an owner changed the configuration file with
+ * the tool `gateway` since the last call. */
+CHELA_API int chela_gateway_patched(chela_gateway *gw);
+
 /* Replace agents, token, hosts, origins, certificate, hooks, schedules, channels and
  * retention. Runs in progress keep their agent; an idle session gets the new agent with its
  * next message. If the token changes, connections with the old token are closed. A channel

@@ -323,6 +323,9 @@
 #define CH_LIMIT_CONFIG_ITEMS 1024        /* agents, providers or tools of one file */
 #define CH_LIMIT_CONFIG_DATABASES 64      /* databases of one file */
 #define CH_LIMIT_CONFIG_WARNINGS 50       /* warnings reported one by one */
+#define CH_LIMIT_CLAIM 300                /* bytes shown of a value that is not trusted */
+#define CH_LIMIT_TRUST_RECORD (16 * CH_MB) /* the record of one trusted file */
+#define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */
 

@@ -71,6 +71,7 @@ struct chela_gateway {
     struct ch_timer leave_timer;   /* checks which services can be closed: chat_lifecycle.c */
     struct ch_chat_recovery *chat_recovery; /* in progress; else NULL */
     bool wants_restart;            /* gateway_tool.c */
+    bool patched;                  /* the tool changed the file; gateway_tool.c */
     /* schedule/ */
     struct ch_schedules *schedules;
     /* http/ */

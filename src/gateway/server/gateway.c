@@ -441,6 +441,12 @@ int chela_gateway_wants_restart(const chela_gateway *gw) {
     return gw->wants_restart;
 }
 
+int chela_gateway_patched(chela_gateway *gw) {
+    bool was = gw->patched;
+    gw->patched = false;
+    return was;
+}
+
 int chela_gateway_run(chela_gateway *gw) {
     struct gateway_instance *g = instance_of(gw);
     int rc = ch_loop_may_run(gw->rt->loop, NULL);
