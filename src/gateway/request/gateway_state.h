@@ -9,6 +9,7 @@
 
 #include "agent/handle/session.h"
 #include "chela/gateway.h"
+#include "gateway/request/attempts.h"
 #include "gateway/request/auth.h"
 
 struct ch_http_route;
@@ -46,6 +47,7 @@ struct chela_gateway {
     int (*attach_chat)(struct ch_lane *l, const char **to, enum chela_approve *approve,
                        struct chela_error *err);
     /* request/request.c */
+    struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
     /* lane/ */
