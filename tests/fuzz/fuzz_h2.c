@@ -152,7 +152,7 @@ static void play(const struct chela_http2_ops *ops, const uint8_t *p, size_t n, 
 
 /* --- frames from a program: four bytes each, see add_frame */
 
-static void add_number(struct ch_buf *out, uint32_t n, unsigned bytes) {
+static void add_number(struct ch_buf *out, uint64_t n, unsigned bytes) {
     while (bytes--)
         ch_buf_addc(out, (char)(n >> 8 * bytes));
 }

@@ -1,7 +1,8 @@
 /* fuzz_html.c -- any bytes as a web page.
  *
- * Input: one byte of settings, then the page. The text is UTF-8 and within its bound, and has
- * no control characters that the page smuggled in. */
+ * Input: one byte of settings, then the page, whose encoding is found out as web_fetch does. The
+ * text is UTF-8 and within its bound, and has
+ * no NUL. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 #include "base/utf8.h"
 #include "chela/sys/html.h"
 #include "chela/sys/module.h"
+#include "tool/builtin/web/charset.h"
 #include "tool/builtin/web/html_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -30,8 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
     if (n < 1)
         return 0;
     struct ch_html_opts opts = {.url = CH_SV("https://example.com/a/b"), .markdown = p[0] & 1};
-    char *copy = ch_memdup(p + 1, n - 1);
-    if (ch_html_read(chela_module.ops, ch_sv(copy, n - 1), &opts, &page, &err) < 0 &&
+    CH_BUF_AUTO text = {0};
+    ch_charset_decode(ch_sv((const char *)p + 1, n - 1), CH_SV("text/html"), &text);
+    char *copy = ch_memdup(ch_buf_str(&text), text.n);
+    if (ch_html_read(chela_module.ops, ch_sv(copy, text.n), &opts, &page, &err) < 0 &&
         !err.message[0])
         abort();
     check(&page.title);
