@@ -94,7 +94,7 @@ rss() { awk '/^VmRSS/ {print $2}' "/proc/$gateway_pid/status"; }
 before=$(rss)
 for fd in 4 5 6 7; do
     eval "exec $fd<>/dev/tcp/127.0.0.1/$port"
-    for _ in {1..1000}; do printf 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'; done >&$fd 2>/dev/null
+    for _ in {1..1000}; do printf 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'; done >&"$fd"
 done
 for _ in {1..50}; do
     call GET /healthz

@@ -16,14 +16,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
 static const char *const parts[] = {
     "\r\n", "\n", "\r", " ", "\t", ":", ": ", ";", ",", "0", "1", "5", "A", "hello", "x=y",
-    "GET / HTTP/1.1\r\n", "POST /x HTTP/1.1\r\n", "HEAD * HTTP/1.0\r\n", "GET http://a/ HTTP/1.1\r\n",
-    "HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.0 304 \r\n", "HTTP/1.9 200\r\n",
-    "Host: a\r\n", "Host: b\r\n", "Content-Length: 5\r\n", "Content-Length: 0\r\n",
-    "Content-Length: +5\r\n", "Content-Length: 99999999999999999999\r\n",
-    "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip\r\n", "Transfer-Encoding : chunked\r\n",
-    "Connection: close\r\n", "Connection: keep-alive, upgrade\r\n", "Upgrade: x\r\n",
-    "X: y\r\n", " folded\r\n", "X\r\n", "5\r\nhello\r\n", "0\r\n\r\n", "0\r\nX: y\r\n\r\n", "5;a=b\r\nhello\r\n",
-    "5 \r\nhello\r\n", "0x5\r\nhello\r\n", "fffffffffffffff\r\n", "00005\r\nhello\r\n", "\r\n\r\n",
+    "GET / HTTP/1.1\r\n", "POST /x HTTP/1.1\r\n", "HEAD * HTTP/1.0\r\n",
+    "GET http://a/ HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.0 304 \r\n", "HTTP/1.9 200\r\n", "Host: a\r\n", "Host: b\r\n",
+    "Content-Length: 5\r\n", "Content-Length: 0\r\n", "Content-Length: +5\r\n",
+    "Content-Length: 99999999999999999999\r\n", "Transfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: gzip\r\n", "Transfer-Encoding : chunked\r\n", "Connection: close\r\n",
+    "Connection: keep-alive, upgrade\r\n", "Upgrade: x\r\n", "X: y\r\n", " folded\r\n", "X\r\n",
+    "5\r\nhello\r\n", "0\r\n\r\n", "0\r\nX: y\r\n\r\n", "5;a=b\r\nhello\r\n", "5 \r\nhello\r\n",
+    "0x5\r\nhello\r\n", "fffffffffffffff\r\n", "00005\r\nhello\r\n", "\r\n\r\n",
 };
 
 static void make(const uint8_t *p, size_t n, struct ch_buf *out) {
