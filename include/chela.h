@@ -7,11 +7,41 @@
  *     chela_agent_tool(agent, "add", "Add two integers.", SCHEMA, add, NULL);
  *     char *answer = chela_ask(agent, "what is 2 + 40?", &err);
  *
- * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
- * run), channel.h, mailbox.h, heartbeat.h, hooks.h, config.h, gateway.h, sandbox.h,
- * models.h, prompt.h, schema.h, select.h, survey.h, wire.h, json.h, choice.h,
- * version.h.
- * Compiles as C11 and C++20. */
+ * This header includes every header that a program needs. The headers in chela/sys/
+ * describe loadable modules; chela/store.h includes one of them. All headers compile as
+ * C11 and as C++17. The macros that fill option structs need C or C++20.
+ *
+ * Rules for all headers:
+ *
+ * - Text is UTF-8 and ends with a NUL byte, unless a length is passed with the text.
+ * - A pointer argument must not be NULL unless the comment allows NULL. `err` may always be
+ *   NULL.
+ * - If a function that creates an object or a text through a parameter (`out`) fails, the
+ *   parameter is NULL afterwards.
+ * - An option struct begins with `size`, and its macro sets the size: CHELA_AGENT_OPTS,
+ *   CHELA_RUN_OPTS. A member that is 0 or NULL has its default. A struct whose size is wrong
+ *   is refused with CHELA_EINVAL.
+ * - No function fails for lack of memory. If memory runs out, the process ends (see struct
+ *   chela_allocator).
+ *
+ * Four facts are stated about every function. A fact that is not in the comment of a
+ * function is in the list "Unless a function says otherwise" above the function. The page
+ * docs/api.md, which is generated from the headers, shows the four facts together.
+ *
+ * - Ownership: who frees the arguments and the result. "Borrowed": the owner does not change.
+ *   "Copied": the caller may change or free the argument after the call.
+ * - Threads. "loop": only the loop thread may call the function. The loop thread is the
+ *   thread that created the runtime or, in a host's loop, the thread that runs the loop.
+ *   "any": every thread may call the function. "any, one at a time": every thread, but two
+ *   threads must not use the same object at once.
+ * - Callbacks. "yes": the function may be called from inside a callback. "no": the function
+ *   refuses, as the comment states. A callback is a function of the program that the library
+ *   calls on the loop thread: on_event, hooks, the functions of a tool, of a channel and of a
+ *   mailbox, on_ready and on_wake. A function that the library calls while it works (log,
+ *   env, load, the fn of a listing) is not a callback in this sense; its own comment states
+ *   its limits.
+ * - Errors: the codes that the function returns or, if the result is a pointer, sets in *err;
+ *   the result is then NULL. "none": the function cannot fail. */
 #ifndef CHELA_H
 #define CHELA_H
 

@@ -1,7 +1,8 @@
 # check.mk -- which tests are run when. Included by the Makefile.
 #
 # `make check` is what a contributor runs. It builds twice: with sanitizers what
-# unit, fuzz, replay and scenario tests link, without them the program for e2e.
+# unit, fuzz, replay and scenario tests link, without them the program for e2e and
+# the callback sweep, whose allocator guards every page.
 # `make check-all` adds what takes longer or needs a real counterpart, `make
 # check-long` what takes hours. T=SUITE... narrows check and check-all to suites
 # as tests/run names them, and builds only what they need.
@@ -12,9 +13,9 @@ SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/t
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
-IN_CHECK := $(or $(T),lint unit fuzz replay scenario e2e)
-IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
-compiled = $(filter unit% fuzz% replay% scenario% sweep%,$(1))
+IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep e2e)
+IN_REST := $(or $(T),sdk $(SERVED) sweep $(E2E_ASAN))
+compiled = $(filter unit% fuzz% replay% scenario%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
@@ -48,7 +49,7 @@ check-now:
 endif
 
 REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter e2e%,$(call served,$(IN_REST)))
-REST_ASAN := $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
+REST_ASAN := $(filter sweep%,$(IN_REST)) $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
 # Where check leaves the search for leaks out (tests/run), the scenarios are searched
 # here and the rest by check-long.
 LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(filter scenario%,$(call compiled,$(IN_CHECK))))
@@ -60,7 +61,7 @@ check-rest-now:
 check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
-	@tests/run -b $(BUILD) -t 4 sweep
+	@SWEEP_ALL=1 tests/run -b $(BUILD) -t 12 sweep
 	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
 	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)

@@ -1,10 +1,15 @@
-/* channel.h -- where a conversation takes place, for the tool `message`.
+/* channel.h -- the channel of a session: where the conversation takes place.
  *
- * A host that carries a session's conversation over a chat service, by mail or
- * on a page of its own says how messages get there: a table of functions, given
- * to the session. While a session has one, an agent with the built-in tool
- * `message` can send, reply and react by itself; without one the model does
- * not see that tool. */
+ * A host that connects a session to a chat service, to mail or to a page of its own gives
+ * the session a channel: a table of functions that deliver messages. In a session with a
+ * channel, an agent with the built-in tool `message` can send, reply and react. Without a
+ * channel the model does not see the tool.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts are copied.
+ *   Threads: loop
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_CHANNEL_H
 #define CHELA_CHANNEL_H
 #include <stddef.h>
@@ -14,77 +19,84 @@
 #include "chela/tool.h"
 CHELA_BEGIN_DECLS
 
-/* What the model wants delivered; borrowed until the function returns. */
+/* A message that the model sends; borrowed until the function returns. */
 struct chela_message {
-    const char *key;        /* idempotency key: the same message again has the same
-                               one, after a retry or a restart; deliver it once */
-    const char *target;     /* whom it is for, in the channel's words; NULL: this
+    const char *key;        /* idempotency key: a repetition after a failure or a restart
+                               has the same key; deliver the message once */
+    const char *target;     /* the receiver, as the channel names it; NULL: this
                                conversation */
-    const char *message_id; /* reply, react: which message; NULL: the one that the
+    const char *message_id; /* reply, react: id of the message; NULL: the message that the
                                run answers */
-    const char *text;       /* send, reply: never empty; NULL for react */
-    const char *emoji;      /* react; NULL otherwise */
-    int more;               /* send: it goes on with what was just sent, as people write
-                               several messages in a row: it answers no other */
+    const char *text;       /* send, reply: never empty; react: NULL */
+    const char *emoji;      /* react; otherwise NULL */
+    int more;               /* send: nonzero: a further part of the message that was just
+                               sent, not a reply to another message */
 };
 
-/* Deliver m and answer the call, as a tool's function does on the loop thread
- * (CHELA_TOOL_ON_LOOP in tool.h): return at once, with a result that tells the
- * model what became of it (the new message's id, say), or chela_call_defer and
- * chela_call_finish later. A failure is an error result; after `network`,
- * `rate_limited`, `timeout` and `unavailable` the call is made again with the
- * same key. A target or id that the channel does not know, or does not let this
- * session reach, is its own to refuse: `not_found`, `permission_denied`. */
+/* Delivers a message and sets the result of the call, like a tool with CHELA_TOOL_ON_LOOP
+ * (tool.h): the function returns at once, with a result for the model such as the id of
+ * the new message, or calls chela_call_defer and later chela_call_finish. A failure is an
+ * error result. After `network`, `rate_limited`, `timeout` and `unavailable` the function
+ * is called again with the same key. The function must refuse a target or id that the
+ * channel does not know (`not_found`) or that this session may not reach
+ * (`permission_denied`). */
 typedef int chela_channel_fn(chela_call *call, const struct chela_message *m, void *user);
 
+/* A channel. */
 struct chela_channel {
     size_t size; /* set by CHELA_CHANNEL */
     const char *name;         /* for the model and for people: "telegram" */
-    const char *conversation; /* this conversation as a target; NULL: it has no name */
-    chela_channel_fn *send, *reply, *react; /* NULL: the channel cannot do that */
-    void *user;
-    int parts; /* send never defers its call: a message may be sent in parts, with pauses */
+    const char *conversation; /* the conversation as a target; NULL: it is no target */
+    chela_channel_fn *send, *reply, *react; /* NULL: the channel does not support it */
+    void *user;               /* for the functions; borrowed */
+    int parts; /* nonzero: a message may be sent in parts, with pauses; `send` then never
+                  defers its call */
 };
 #define CHELA_CHANNEL(...) {.size = sizeof(struct chela_channel), __VA_ARGS__}
 
-/* The channel of the session's runs from now on; copied, but for user. NULL:
- * none. CHELA_EBUSY while a run is in progress or paused. CHELA_EINVAL: it has
- * no name, or can do nothing. */
+/* Set the channel of the session's future runs. channel NULL: none.
+ * Ownership: channel is copied, except user, which is borrowed until the channel is
+ * replaced or the session is closed.
+ * Errors: CHELA_EBUSY: a run is in progress or paused. CHELA_EINVAL: the channel has no name
+ * or no function. */
 CHELA_API int chela_session_channel(chela_session *s, const struct chela_channel *channel,
                                     struct chela_error *err);
 
-/* --- messages that come in ------------------------------------------------- */
+/* --- incoming messages ----------------------------------------------------- */
 
-/* A message that stands beside the one that came: what it quotes, what was said
- * before it. All of it is what people wrote. */
+/* A message that accompanies an incoming one: the message that it quotes, or an earlier
+ * message of the chat. */
 struct chela_beside {
     const char *message_id, *sender, *text; /* the first two may be NULL */
 };
 
-/* What is known about a message that came through a channel; given as `inbound`
- * of chela_run_opts. Everything may be NULL or 0. The history keeps the text with
- * its id and sender before it, "[message_id: om_1] Ann: text"; the rest is shown
- * to the model in the requests of this run alone, at their end. Texts of people
- * cannot pass for any of it: what looks like our marks is broken up in them. */
+/* Facts about a message that arrived through a channel: `inbound` of struct
+ * chela_run_opts. Every member may be NULL or 0. The conversation keeps the text with its
+ * id and sender: "[message_id: om_1] Ann: text". The other facts are at the end of the
+ * requests of this run only. Texts of people cannot imitate these marks: the library
+ * breaks up such parts of the texts. */
 struct chela_inbound {
     size_t size; /* set by CHELA_INBOUND */
-    /* What the channel vouches for. */
+    /* Facts that the channel guarantees. */
     const char *channel, *account; /* "telegram", and which of several */
     const char *chat_type;         /* "direct", "group" */
     const char *chat_id, *thread_id, *message_id, *sender_id;
-    int64_t ts;    /* ms since the epoch */
-    int mentioned; /* the agent was addressed by name */
-    /* What people chose. */
+    int64_t ts;    /* milliseconds since 1970 */
+    int mentioned; /* the message mentions the agent */
+    /* Texts that people chose. */
     const char *sender, *chat; /* names */
     const struct chela_beside *quoted;
-    const struct chela_beside *recent; /* not yet in the session; the newest last */
-    size_t nrecent;                    /* of more than 31 the newest are shown */
-    int answers_us; /* what it quotes is the agent's own; the channel vouches for it */
+    const struct chela_beside *recent; /* not yet in the session; newest last */
+    size_t nrecent;                    /* the model gets the newest 31 */
+    int answers_us; /* `quoted` is a message of the agent; the channel guarantees this */
 };
 #define CHELA_INBOUND(...) {.size = sizeof(struct chela_inbound), __VA_ARGS__}
 
-/* A text as the history keeps it, for chela_run_steer and chela_run_follow_up,
- * which take text alone; yours to chela_free. NULL and err: the size of *in is wrong. */
+/* A text in the form that the conversation keeps, with id and sender: for chela_run_steer
+ * and chela_run_follow_up, which take a text only.
+ * Ownership: the caller frees the result with chela_free.
+ * Threads: any
+ * Errors: CHELA_EINVAL: the size of in is wrong. */
 CHELA_API char *chela_inbound_line(const struct chela_inbound *in, const char *text, size_t len,
                                    struct chela_error *err);
 

@@ -1,81 +1,84 @@
-/* choice.h -- closed sets of values, and their names.
+/* choice.h -- closed sets of values and their names.
  *
- * Options and events use enums where the set of values is closed. Configuration
- * files, the command line and events in JSON use the names. For every type below
- * there are two functions, for instance
+ * An option or event whose set of values is closed has an enum type. Configuration files,
+ * the command line and events in JSON use the names of the values. Every enum of this
+ * header has two functions, for instance
  *
  *     const char *chela_mode_name(enum chela_mode value);
  *     int chela_mode_read(const char *name, enum chela_mode *out, struct chela_error *err);
  *
- * The first returns the name, or "?" for a value that this library does not have.
- * The second writes *out on success; CHELA_EINVAL: err lists the known names. All
- * functions here may be called from any thread and any callback.
+ * chela_mode_name is chela_choice_name, and chela_mode_read is chela_choice_read, for the
+ * set `mode`. A value DEFAULT is 0 and leaves the choice to the library. New values are
+ * added at the end of a set; the number of a value never changes.
  *
- * A value DEFAULT, where there is one, is 0 and leaves the choice to the library.
- * Values are added at the end of a set and never change. */
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; a result is static text.
+ *   Threads: any
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_CHOICE_H
 #define CHELA_CHOICE_H
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
-/* X(enumerator, value, "name") */
+/* The sets follow: X(enumerator, value, "name"). */
 
 /* How an agent works on a task (docs/modes.md). */
 #define CHELA_MODE_VALUES(X)                                                                       \
-    X(CHELA_MODE_DEFAULT, 0, "default")              /* react */                                   \
-    X(CHELA_MODE_REACT, 1, "react")                  /* think, act, and so on */                   \
-    X(CHELA_MODE_PLAN, 2, "plan")                    /* make a plan, carry it out */               \
-    X(CHELA_MODE_ROUTE, 3, "route")              /* choose a skill, an agent or a plan first */    \
-    X(CHELA_MODE_HEARTBEAT, 4, "heartbeat")          /* take part in a chat */
+    X(CHELA_MODE_DEFAULT, 0, "default") /* REACT */                                                \
+    X(CHELA_MODE_REACT, 1, "react") /* the model calls tools until it has an answer */             \
+    X(CHELA_MODE_PLAN, 2, "plan") /* the model makes a plan and carries it out */                  \
+    X(CHELA_MODE_ROUTE, 3, "route") /* a model chooses a skill, an agent or a plan first */        \
+    X(CHELA_MODE_HEARTBEAT, 4, "heartbeat") /* the agent takes part in a chat */
 
-/* What becomes of calls that need consent. */
+/* What happens to a tool call that needs a person's consent. */
 #define CHELA_APPROVE_VALUES(X)                                                                    \
-    X(CHELA_APPROVE_DEFAULT, 0, "default")           /* ask; in a run or policy: as the agent */   \
-    X(CHELA_APPROVE_ASK, 1, "ask")               /* ask the hook `approve`, then pause the run */  \
-    X(CHELA_APPROVE_AUTO, 2, "auto")                 /* make them */                               \
-    X(CHELA_APPROVE_DENY, 3, "deny")                 /* do not make them */
+    X(CHELA_APPROVE_DEFAULT, 0, "default") /* ASK; in a run or policy: the agent's value */        \
+    X(CHELA_APPROVE_ASK, 1, "ask") /* call the hook `approve`, else pause the run */               \
+    X(CHELA_APPROVE_AUTO, 2, "auto") /* run the call */                                            \
+    X(CHELA_APPROVE_DENY, 3, "deny") /* refuse the call */
 
-/* Which tools a request describes. */
+/* Which tools a request to the model describes. */
 #define CHELA_SELECTION_VALUES(X)                                                                  \
-    X(CHELA_SELECTION_DEFAULT, 0, "default")         /* auto */                                    \
-    X(CHELA_SELECTION_AUTO, 1, "auto") /* all up to 20 tools, topk up to 50, two_stage beyond */   \
-    X(CHELA_SELECTION_ALL, 2, "all")                 /* every tool */                              \
-    X(CHELA_SELECTION_TOPK, 3, "topk")               /* those that match the input best */         \
-    X(CHELA_SELECTION_TWO_STAGE, 4, "two_stage")     /* those that the model picks by summary */   \
-    X(CHELA_SELECTION_SEARCH, 5, "search")           /* those that the model searches for */
+    X(CHELA_SELECTION_DEFAULT, 0, "default") /* AUTO */                                            \
+    X(CHELA_SELECTION_AUTO, 1, "auto") /* up to 20 tools: ALL; up to 50: TOPK; else TWO_STAGE */   \
+    X(CHELA_SELECTION_ALL, 2, "all") /* every tool */                                              \
+    X(CHELA_SELECTION_TOPK, 3, "topk") /* the tools that match the input best */                   \
+    X(CHELA_SELECTION_TWO_STAGE, 4, "two_stage") /* tools that the model picks from a list */      \
+    X(CHELA_SELECTION_SEARCH, 5, "search") /* tools that the model finds by searching */
 
-/* How much the generated system prompt says. */
+/* The length of the generated system prompt. */
 #define CHELA_PROMPT_STYLE_VALUES(X)                                                               \
-    X(CHELA_PROMPT_DEFAULT, 0, "default")            /* auto */                                    \
-    X(CHELA_PROMPT_AUTO, 1, "auto")              /* minimal for local models and small contexts */ \
+    X(CHELA_PROMPT_DEFAULT, 0, "default") /* AUTO */                                               \
+    X(CHELA_PROMPT_AUTO, 1, "auto") /* MINIMAL for local models and small contexts */              \
     X(CHELA_PROMPT_FULL, 2, "full")                                                                \
-    X(CHELA_PROMPT_MINIMAL, 3, "minimal")            /* 1,500 characters at most */
+    X(CHELA_PROMPT_MINIMAL, 3, "minimal") /* at most 1,500 characters */
 
-/* What happens when a conversation no longer fits the context. */
+/* What happens when a conversation exceeds the model's context. */
 #define CHELA_COMPACTION_VALUES(X)                                                                 \
-    X(CHELA_COMPACTION_DEFAULT, 0, "default")        /* summary */                                 \
-    X(CHELA_COMPACTION_SUMMARY, 1, "summary")        /* prune results, then a model summarises */  \
-    X(CHELA_COMPACTION_RETAIN, 2, "retain")          /* prune and cut, without a model */          \
-    X(CHELA_COMPACTION_OFF, 3, "off")                /* nothing: such a run fails */
+    X(CHELA_COMPACTION_DEFAULT, 0, "default") /* SUMMARY */                                        \
+    X(CHELA_COMPACTION_SUMMARY, 1, "summary") /* shorten results, then let a model summarise */    \
+    X(CHELA_COMPACTION_RETAIN, 2, "retain") /* shorten and cut, without a model */                 \
+    X(CHELA_COMPACTION_OFF, 3, "off") /* nothing; the run fails */
 
-/* What a model call of its own judges. */
+/* What a separate model call judges (docs/modes.md). */
 #define CHELA_REFLECTION_VALUES(X)                                                                 \
-    X(CHELA_REFLECTION_DEFAULT, 0, "default")        /* the results of plans */                    \
-    X(CHELA_REFLECTION_IMPLICIT, 1, "implicit")      /* nothing */                                 \
-    X(CHELA_REFLECTION_ON_ERROR, 2, "on_error")      /* also results with an error among them */   \
-    X(CHELA_REFLECTION_EXPLICIT, 3, "explicit")      /* also every answer */
+    X(CHELA_REFLECTION_DEFAULT, 0, "default") /* the results of plans */                           \
+    X(CHELA_REFLECTION_IMPLICIT, 1, "implicit") /* nothing */                                      \
+    X(CHELA_REFLECTION_ON_ERROR, 2, "on_error") /* also tool results that include an error */      \
+    X(CHELA_REFLECTION_EXPLICIT, 3, "explicit") /* also every answer */
 
-/* How a model is told the schema of the final answer. */
+/* How a model is told the JSON Schema of the final answer. */
 #define CHELA_OUTPUT_BY_VALUES(X)                                                                  \
-    X(CHELA_OUTPUT_BY_DEFAULT, 0, "default")         /* auto */                                    \
-    X(CHELA_OUTPUT_BY_AUTO, 1, "auto")               /* the best way that the model has */         \
-    X(CHELA_OUTPUT_BY_NATIVE, 2, "native")           /* by the service */                          \
-    X(CHELA_OUTPUT_BY_TOOL, 3, "tool")               /* by a tool that ends the run */             \
-    X(CHELA_OUTPUT_BY_PROMPT, 4, "prompt")           /* by the prompt */
+    X(CHELA_OUTPUT_BY_DEFAULT, 0, "default") /* AUTO */                                            \
+    X(CHELA_OUTPUT_BY_AUTO, 1, "auto") /* the best of these that the model supports */             \
+    X(CHELA_OUTPUT_BY_NATIVE, 2, "native") /* a parameter of the request */                        \
+    X(CHELA_OUTPUT_BY_TOOL, 3, "tool") /* a tool whose call ends the run */                        \
+    X(CHELA_OUTPUT_BY_PROMPT, 4, "prompt") /* a part of the prompt */
 
 /* How much a model reasons before it answers. */
 #define CHELA_REASONING_VALUES(X)                                                                  \
-    X(CHELA_REASONING_DEFAULT, 0, "default")         /* as the service has it */                   \
+    X(CHELA_REASONING_DEFAULT, 0, "default") /* the service's default */                           \
     X(CHELA_REASONING_OFF, 1, "off")                                                               \
     X(CHELA_REASONING_LOW, 2, "low")                                                               \
     X(CHELA_REASONING_MEDIUM, 3, "medium")                                                         \
@@ -83,134 +86,133 @@ CHELA_BEGIN_DECLS
 
 /* How long the service caches the prompt. */
 #define CHELA_CACHE_VALUES(X)                                                                      \
-    X(CHELA_CACHE_SHORT, 0, "5m") /* minutes, as services do by themselves or when asked */        \
+    X(CHELA_CACHE_SHORT, 0, "5m") /* minutes; the default of most services */                      \
     X(CHELA_CACHE_OFF, 1, "off")                                                                   \
-    X(CHELA_CACHE_LONG, 2, "1h") /* an hour, where the service has that; dearer to fill */
+    X(CHELA_CACHE_LONG, 2, "1h") /* one hour, if the service supports it; costs more */
 
-/* What becomes of messages that arrive during a run (chela_session_send). */
+/* What happens to a message that arrives during a run (chela_session_send). */
 #define CHELA_QUEUE_MODE_VALUES(X)                                                                 \
-    X(CHELA_QUEUE_STEER, 0, "steer")                 /* delivered before the next model call */    \
-    X(CHELA_QUEUE_FOLLOW_UP, 1, "follow_up")         /* one by one, when the run would end */      \
-    X(CHELA_QUEUE_COLLECT, 2, "collect")         /* together, as one run, once there is quiet */   \
-    X(CHELA_QUEUE_INTERRUPT, 3, "interrupt")         /* the run is cancelled, another begins */
+    X(CHELA_QUEUE_STEER, 0, "steer") /* delivered before the run's next model call */              \
+    X(CHELA_QUEUE_FOLLOW_UP, 1, "follow_up") /* delivered, one by one, when the run would end */   \
+    X(CHELA_QUEUE_COLLECT, 2, "collect") /* collected; one run handles all after a pause */        \
+    X(CHELA_QUEUE_INTERRUPT, 3, "interrupt") /* cancels the run and starts another */
 
-/* What becomes of a message that the queue has no room for. */
+/* What happens to a message when the queue is full. */
 #define CHELA_OVERFLOW_VALUES(X)                                                                   \
-    X(CHELA_OVERFLOW_REFUSE, 0, "refuse")            /* CHELA_ELIMIT: the sender knows */          \
-    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest")  /* the model is told how many are missing */
+    X(CHELA_OVERFLOW_REFUSE, 0, "refuse") /* chela_session_send fails with CHELA_ELIMIT */         \
+    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told the number */
 
-/* Whether a retry or a restart may run a call again. */
+/* Whether a tool call may run again after a failure or a restart. */
 #define CHELA_EFFECT_VALUES(X)                                                                     \
-    X(CHELA_EFFECT_ONCE, 0, "once")                  /* never run twice (the safe default) */      \
-    X(CHELA_EFFECT_KEYED, 1, "keyed")                /* yes, with the same chela_call_key() */     \
-    X(CHELA_EFFECT_READ, 2, "read")                  /* yes, it changes nothing */
+    X(CHELA_EFFECT_ONCE, 0, "once") /* no: the call may have had an effect */                      \
+    X(CHELA_EFFECT_KEYED, 1, "keyed") /* yes, with the same chela_call_key */                      \
+    X(CHELA_EFFECT_READ, 2, "read") /* yes: the call changes nothing */
 
-/* What a tool needs, or an agent grants. */
+/* The permission that a tool needs, or that an agent grants. */
 #define CHELA_PERMISSION_VALUES(X)                                                                 \
-    X(CHELA_PERM_ADMIN, 0, "admin")                  /* undeclared counts as admin */              \
+    X(CHELA_PERM_ADMIN, 0, "admin") /* also the permission of a tool that declares none */         \
     X(CHELA_PERM_WRITE, 1, "write")                                                                \
     X(CHELA_PERM_READ, 2, "read")
 
-/* The answer of a person, or of a host in their name, to a call that needs
- * consent (chela_session_approve, and the hook `approve`). `reason` is the text
- * that comes with it. */
+/* The answer to a call that needs consent (chela_session_approve, hook `approve`).
+ * `reason` is the text that is passed with the decision. */
 #define CHELA_DECISION_VALUES(X)                                                                   \
     X(CHELA_UNDECIDED, 0, "undecided")                                                             \
-    X(CHELA_DENY, 1, "deny")                         /* not made; the model is told the reason */  \
-    X(CHELA_ALLOW_ONCE, 2, "allow-once")             /* made exactly as it was shown */            \
-    X(CHELA_ALLOW_ALWAYS, 3, "allow-always")         /* and the same call again in this session */ \
-    X(CHELA_EDIT, 4, "edit")                         /* made with `reason` as its arguments */     \
-    X(CHELA_ANSWER, 5, "answer")                     /* not made: `reason` is its result */        \
-    X(CHELA_TAKE_OVER, 6, "take-over")           /* none is made: the run ends with `reason` */
+    X(CHELA_DENY, 1, "deny") /* do not run the call; the model gets `reason` */                    \
+    X(CHELA_ALLOW_ONCE, 2, "allow-once") /* run the call as shown */                               \
+    X(CHELA_ALLOW_ALWAYS, 3, "allow-always") /* also identical calls of this session */            \
+    X(CHELA_EDIT, 4, "edit") /* run the call with `reason` as its arguments */                     \
+    X(CHELA_ANSWER, 5, "answer") /* do not run the call; `reason` is its result */                 \
+    X(CHELA_TAKE_OVER, 6, "take-over") /* end the run with `reason` as its answer */
 
-/* How much of a sandbox a program needs. */
+/* How much of the sandbox a program needs (docs/policy.md). */
 #define CHELA_SANDBOX_MODE_VALUES(X)                                                               \
-    X(CHELA_SANDBOX_DEFAULT, 0, "default")           /* auto */                                    \
-    X(CHELA_SANDBOX_AUTO, 1, "auto") /* the layers that work here; a warning names the others */   \
-    X(CHELA_SANDBOX_REQUIRED, 2, "required")         /* all layers, or the program is not run */   \
-    X(CHELA_SANDBOX_OFF, 3, "off")                   /* none */
+    X(CHELA_SANDBOX_DEFAULT, 0, "default") /* AUTO */                                              \
+    X(CHELA_SANDBOX_AUTO, 1, "auto") /* the layers that work here; a warning names the rest */     \
+    X(CHELA_SANDBOX_REQUIRED, 2, "required") /* all layers; otherwise the program is not run */    \
+    X(CHELA_SANDBOX_OFF, 3, "off") /* no sandbox */
 
-/* The network that a program in the sandbox sees. */
+/* The network of a program in the sandbox. */
 #define CHELA_NETWORK_VALUES(X)                                                                    \
-    X(CHELA_NETWORK_DEFAULT, 0, "default")           /* none */                                    \
+    X(CHELA_NETWORK_DEFAULT, 0, "default") /* NONE */                                              \
     X(CHELA_NETWORK_NONE, 1, "none")                                                               \
-    X(CHELA_NETWORK_HOST, 2, "host")
+    X(CHELA_NETWORK_HOST, 2, "host") /* the network of the machine */
 
-/* How the model of a companion acts. */
+/* How the model acts in mode heartbeat. */
 #define CHELA_PROTOCOL_VALUES(X)                                                                   \
-    X(CHELA_PROTOCOL_DEFAULT, 0, "default")          /* native */                                  \
-    X(CHELA_PROTOCOL_NATIVE, 1, "native")            /* by tool calls */                           \
-    X(CHELA_PROTOCOL_TEXT, 2, "text")                /* by a JSON object, which chela parses */
+    X(CHELA_PROTOCOL_DEFAULT, 0, "default") /* NATIVE */                                           \
+    X(CHELA_PROTOCOL_NATIVE, 1, "native") /* by tool calls */                                      \
+    X(CHELA_PROTOCOL_TEXT, 2, "text") /* by a JSON object in its text */
 
-/* What becomes of lines that arrive during a turn of a companion. */
+/* What happens to chat lines that arrive during a turn in mode heartbeat. */
 #define CHELA_BUSY_VALUES(X)                                                                       \
-    X(CHELA_BUSY_DEFAULT, 0, "default")              /* wait */                                    \
-    X(CHELA_BUSY_WAIT, 1, "wait")                    /* they cause a turn of their own */          \
-    X(CHELA_BUSY_SKIP, 2, "skip")                    /* only those that ask for an answer do */
+    X(CHELA_BUSY_DEFAULT, 0, "default") /* WAIT */                                                 \
+    X(CHELA_BUSY_WAIT, 1, "wait") /* they cause another turn */                                    \
+    X(CHELA_BUSY_SKIP, 2, "skip") /* only lines that ask for an answer cause a turn */
 
 /* Who may write to an agent through a channel. */
 #define CHELA_ACCESS_VALUES(X)                                                                     \
-    X(CHELA_ACCESS_DEFAULT, 0, "default")            /* allowlist */                               \
-    X(CHELA_ACCESS_ALLOWLIST, 1, "allowlist")        /* those that are listed */                   \
-    X(CHELA_ACCESS_OPEN, 2, "open")                  /* everybody */                               \
-    X(CHELA_ACCESS_OFF, 3, "off")                    /* nobody */                                  \
-    X(CHELA_ACCESS_PAIRING, 4, "pairing") /* direct chats: those who were approved (pairing.h) */
+    X(CHELA_ACCESS_DEFAULT, 0, "default") /* ALLOWLIST */                                          \
+    X(CHELA_ACCESS_ALLOWLIST, 1, "allowlist") /* the people or groups in the list */               \
+    X(CHELA_ACCESS_OPEN, 2, "open") /* everybody */                                                \
+    X(CHELA_ACCESS_OFF, 3, "off") /* nobody */                                                     \
+    X(CHELA_ACCESS_PAIRING, 4, "pairing") /* direct chats: people who were approved */
 
-/* Who shares a session in a group chat. */
+/* Which messages of a group chat share a session. */
 #define CHELA_GROUP_SESSION_VALUES(X)                                                              \
-    X(CHELA_GROUP_SESSION_DEFAULT, 0, "default")     /* topic */                                   \
-    X(CHELA_GROUP_SESSION_TOPIC, 1, "topic")         /* all messages of a topic */                 \
-    X(CHELA_GROUP_SESSION_CHAT, 2, "chat")           /* all messages of the chat */                \
-    X(CHELA_GROUP_SESSION_SENDER, 3, "sender")       /* those of one sender */
+    X(CHELA_GROUP_SESSION_DEFAULT, 0, "default") /* TOPIC */                                       \
+    X(CHELA_GROUP_SESSION_TOPIC, 1, "topic") /* all messages of a topic */                         \
+    X(CHELA_GROUP_SESSION_CHAT, 2, "chat") /* all messages of the chat */                          \
+    X(CHELA_GROUP_SESSION_SENDER, 3, "sender") /* all messages of one sender */
 
 /* How events of a chat service arrive. */
 #define CHELA_TRANSPORT_VALUES(X)                                                                  \
-    X(CHELA_TRANSPORT_DEFAULT, 0, "default")         /* webhook */                                 \
-    X(CHELA_TRANSPORT_WEBHOOK, 1, "webhook")         /* the service calls the gateway */           \
-    X(CHELA_TRANSPORT_WEBSOCKET, 2, "websocket")     /* the gateway connects to the service */
+    X(CHELA_TRANSPORT_DEFAULT, 0, "default") /* WEBHOOK */                                         \
+    X(CHELA_TRANSPORT_WEBHOOK, 1, "webhook") /* the service sends requests to the gateway */       \
+    X(CHELA_TRANSPORT_WEBSOCKET, 2, "websocket") /* the gateway connects to the service */
 
-/* What happens to times of a schedule at which no program ran. */
+/* What happens to the times of a schedule that passed while no program ran. */
 #define CHELA_MISSED_VALUES(X)                                                                     \
-    X(CHELA_MISSED_DEFAULT, 0, "default")            /* once */                                    \
-    X(CHELA_MISSED_ONCE, 1, "once")                  /* one run makes up for all */                \
-    X(CHELA_MISSED_SKIP, 2, "skip")                  /* they are skipped */                        \
-    X(CHELA_MISSED_ALL, 3, "all")                    /* one run for each */
+    X(CHELA_MISSED_DEFAULT, 0, "default") /* ONCE */                                               \
+    X(CHELA_MISSED_ONCE, 1, "once") /* one run for all of them */                                  \
+    X(CHELA_MISSED_SKIP, 2, "skip") /* no run */                                                   \
+    X(CHELA_MISSED_ALL, 3, "all") /* one run for each */
 
-/* What a loss of power may take. */
+/* What may be lost when the machine loses power. */
 #define CHELA_DURABILITY_VALUES(X)                                                                 \
-    X(CHELA_DURABILITY_DEFAULT, 0, "default")        /* full */                                    \
-    X(CHELA_DURABILITY_FULL, 1, "full")              /* nothing that was accepted or begun */      \
-    X(CHELA_DURABILITY_TURN, 2, "turn")              /* the run in progress */
+    X(CHELA_DURABILITY_DEFAULT, 0, "default") /* FULL */                                           \
+    X(CHELA_DURABILITY_FULL, 1, "full") /* nothing that was accepted or started */                 \
+    X(CHELA_DURABILITY_TURN, 2, "turn") /* the run in progress */
 
-/* What a session is doing. */
+/* The state of a session. */
 #define CHELA_SESSION_STATUS_VALUES(X)                                                             \
     X(CHELA_SESSION_IDLE, 0, "idle")                                                               \
-    X(CHELA_SESSION_RUNNING, 1, "running")           /* also if the process that ran it is gone */ \
-    X(CHELA_SESSION_PAUSED, 2, "paused")             /* a person or the host has to answer */      \
-    X(CHELA_SESSION_PARKED, 3, "parked")         /* it was resumed too often: needs `insist` */
+    X(CHELA_SESSION_RUNNING, 1, "running") /* also if the process of the run has died */           \
+    X(CHELA_SESSION_PAUSED, 2, "paused") /* the run waits for a person or the host */              \
+    X(CHELA_SESSION_PARKED, 3, "parked") /* resumed too often; `insist` resumes it */
 
-/* How a run ended, or that it did not. */
+/* The state of a run: in progress, or how the run ended. */
 #define CHELA_STATUS_VALUES(X)                                                                     \
     X(CHELA_STATUS_RUNNING, 0, "running")                                                          \
     X(CHELA_STATUS_DONE, 1, "done")                                                                \
-    X(CHELA_STATUS_STOPPED, 2, "stopped")            /* by a limit or the loop guard */            \
+    X(CHELA_STATUS_STOPPED, 2, "stopped") /* at a limit, or by the loop guard */                   \
     X(CHELA_STATUS_ERROR, 3, "error")                                                              \
     X(CHELA_STATUS_CANCELLED, 4, "cancelled")                                                      \
-    X(CHELA_STATUS_PAUSED, 5, "paused")              /* chela_run_resume continues it */
+    X(CHELA_STATUS_PAUSED, 5, "paused") /* chela_run_resume continues the run */
 
-/* Why a run ended; DESIGN.md has the table with the statuses. */
+/* Why a run ended. DESIGN.md lists the status of each reason. */
 #define CHELA_REASON_VALUES(X)                                                                     \
-    X(CHELA_REASON_NONE, 0, "none")                  /* it has not ended */                        \
+    X(CHELA_REASON_NONE, 0, "none") /* the run has not ended */                                    \
     X(CHELA_REASON_COMPLETED, 1, "task_completed")                                                 \
-    X(CHELA_REASON_REFUSED, 2, "refused")            /* by the model */                            \
-    X(CHELA_REASON_LENGTH, 3, "length")              /* the answer reached its limit of tokens */  \
+    X(CHELA_REASON_REFUSED, 2, "refused") /* the model refused to answer */                        \
+    X(CHELA_REASON_LENGTH, 3, "length") /* the answer reached its token limit */                   \
     X(CHELA_REASON_MAX_TURNS, 4, "max_turns_exceeded")                                             \
     X(CHELA_REASON_MAX_TOOL_CALLS, 5, "max_tool_calls_exceeded")                                   \
     X(CHELA_REASON_TOKEN_BUDGET, 6, "token_budget_exceeded")                                       \
     X(CHELA_REASON_COST_BUDGET, 7, "cost_budget_exceeded")                                         \
     X(CHELA_REASON_DEADLINE, 8, "deadline_exceeded")                                               \
-    X(CHELA_REASON_TOO_MANY_ERRORS, 9, "too_many_errors")                                          \
-    X(CHELA_REASON_LOOP, 10, "loop_detected")                                                      \
+    X(CHELA_REASON_TOO_MANY_ERRORS, 9, "too_many_errors") /* in consecutive tool calls */          \
+    X(CHELA_REASON_LOOP, 10, "loop_detected") /* the run repeated itself */                        \
     X(CHELA_REASON_CONTEXT_OVERFLOW, 11, "context_overflow")                                       \
     X(CHELA_REASON_MODEL_ERROR, 12, "model_error")                                                 \
     X(CHELA_REASON_STORE, 13, "store_error")                                                       \
@@ -219,44 +221,44 @@ CHELA_BEGIN_DECLS
     X(CHELA_REASON_APPROVAL, 16, "approval_required")                                              \
     X(CHELA_REASON_CLIENT_TOOL, 17, "client_tool_required")                                        \
     X(CHELA_REASON_HUMAN, 18, "human_required")                                                    \
-    X(CHELA_REASON_INTERRUPTED, 19, "interrupted")   /* by chela_run_leave */
+    X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* by chela_run_leave */
 
-/* The states of a run. */
+/* The states of a run's state machine (event STATE). */
 #define CHELA_STATE_VALUES(X)                                                                      \
-    X(CHELA_STATE_OBSERVE, 0, "OBSERVE")                                                           \
-    X(CHELA_STATE_THINK, 1, "THINK")                 /* a model call */                            \
-    X(CHELA_STATE_ACT, 2, "ACT")                     /* tool calls */                              \
-    X(CHELA_STATE_REFLECT, 3, "REFLECT")                                                           \
-    X(CHELA_STATE_WAITING, 4, "WAITING")             /* for a person or the host */                \
+    X(CHELA_STATE_OBSERVE, 0, "OBSERVE") /* take the next input */                                 \
+    X(CHELA_STATE_THINK, 1, "THINK") /* call the model */                                          \
+    X(CHELA_STATE_ACT, 2, "ACT") /* run tool calls */                                              \
+    X(CHELA_STATE_REFLECT, 3, "REFLECT") /* judge results */                                       \
+    X(CHELA_STATE_WAITING, 4, "WAITING") /* wait for a person or the host */                       \
     X(CHELA_STATE_DONE, 5, "DONE")                                                                 \
     X(CHELA_STATE_ERROR, 6, "ERROR")
 
 /* Why a reply of a model ended. */
 #define CHELA_STOP_VALUES(X)                                                                       \
-    X(CHELA_STOP_NONE, 0, "none")                    /* it has not */                              \
-    X(CHELA_STOP_STOP, 1, "stop")                                                                  \
-    X(CHELA_STOP_LENGTH, 2, "length")                                                              \
-    X(CHELA_STOP_TOOL_USE, 3, "tool_use")                                                          \
+    X(CHELA_STOP_NONE, 0, "none") /* the reply has not ended */                                    \
+    X(CHELA_STOP_STOP, 1, "stop") /* the reply is complete */                                      \
+    X(CHELA_STOP_LENGTH, 2, "length") /* token limit */                                            \
+    X(CHELA_STOP_TOOL_USE, 3, "tool_use") /* the model called tools */                             \
     X(CHELA_STOP_REFUSAL, 4, "refusal")                                                            \
-    X(CHELA_STOP_PAUSE, 5, "pause")                                                                \
+    X(CHELA_STOP_PAUSE, 5, "pause") /* the service asks for another request */                     \
     X(CHELA_STOP_ERROR, 6, "error")                                                                \
     X(CHELA_STOP_CANCELLED, 7, "cancelled")
 
-/* How a conversation was made shorter. */
+/* How a conversation was shortened (event COMPACTION). */
 #define CHELA_COMPACTED_VALUES(X)                                                                  \
-    X(CHELA_COMPACTED_PRUNE, 0, "prune")             /* old results were shortened */              \
-    X(CHELA_COMPACTED_SUMMARY, 1, "summary")         /* by a model */                              \
-    X(CHELA_COMPACTED_RETAIN, 2, "retain")           /* without a model */                         \
-    X(CHELA_COMPACTED_CUT, 3, "cut")                 /* old messages were left out */
+    X(CHELA_COMPACTED_PRUNE, 0, "prune") /* old tool results were shortened */                     \
+    X(CHELA_COMPACTED_SUMMARY, 1, "summary") /* a model summarised old messages */                 \
+    X(CHELA_COMPACTED_RETAIN, 2, "retain") /* shortened without a model */                         \
+    X(CHELA_COMPACTED_CUT, 3, "cut") /* old messages were removed */
 
-/* What follows from a judgement (docs/modes.md). */
+/* The verdict of a reflection (docs/modes.md). */
 #define CHELA_JUDGEMENT_VALUES(X)                                                                  \
     X(CHELA_JUDGEMENT_ACCEPT, 0, "accept")                                                         \
     X(CHELA_JUDGEMENT_RETRY_STEP, 1, "retry_step")                                                 \
     X(CHELA_JUDGEMENT_REPLAN, 2, "replan")                                                         \
-    X(CHELA_JUDGEMENT_ESCALATE, 3, "escalate")       /* a person is asked */
+    X(CHELA_JUDGEMENT_ESCALATE, 3, "escalate") /* ask a person */
 
-/* X(set, value, type, "what it is", values) */
+/* All sets: X(set, value, type, "word for messages", values). */
 #define CHELA_CHOICES(X)                                                                           \
     X(MODE, 0, chela_mode, "mode", CHELA_MODE_VALUES)                                              \
     X(APPROVE, 1, chela_approve, "approve", CHELA_APPROVE_VALUES)                                  \
@@ -295,22 +297,22 @@ CHELA_BEGIN_DECLS
 CHELA_CHOICES(CHELA_CHOICE_ENUM)
 #undef CHELA_CHOICE_ENUM
 
-/* The sets. */
+/* The sets as constants, for chela_choice_name and chela_choice_read. */
 enum chela_choice {
 #define CHELA_CHOICE_SET(set, value, type, noun, values) CHELA_CHOICE_##set = value,
     CHELA_CHOICES(CHELA_CHOICE_SET)
 #undef CHELA_CHOICE_SET
 };
 
-/* The name of a value of a set; "?": there is no such value. */
+/* The name of a value of a set; "?" for a value that this library does not have. */
 CHELA_API const char *chela_choice_name(enum chela_choice set, int value);
 
-/* The value of a name. CHELA_EINVAL: there is no such name, and err lists those of
- * the set. */
+/* Write the value of a name to *out. On failure *out is unchanged.
+ * Errors: CHELA_EINVAL: the set has no such name; the message lists the names. */
 CHELA_API int chela_choice_read(enum chela_choice set, const char *name, int *out,
                                 struct chela_error *err);
 
-/* The same with types: chela_mode_name, chela_mode_read, and so on. */
+/* The same functions with types: chela_mode_name, chela_mode_read, and so on. */
 #define CHELA_CHOICE_FUNCTIONS(set, value, type, noun, values)                                     \
     static inline const char *type##_name(enum type choice) {                                      \
         return chela_choice_name(CHELA_CHOICE_##set, (int)choice);                                 \

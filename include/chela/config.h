@@ -1,7 +1,13 @@
-/* config.h -- chela.yaml: agents, providers, tools from a file.
+/* config.h -- chela.yaml: agents, providers and tools from a file.
  *
- * Order: default < file < environment < flag. Unknown keys are warnings that
- * name the nearest known key; wrong types are errors with file, line, column. */
+ * Precedence: default < file < environment < flag. An unknown key causes a warning that
+ * names the nearest known key. A wrong type is an error with file, line and column.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; results are borrowed from cfg.
+ *   Threads: any, one at a time
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_CONFIG_H
 #define CHELA_CONFIG_H
 #include "chela/gateway.h"
@@ -10,95 +16,142 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_config chela_config;
 
-/* Called for each warning, "FILE:LINE:COLUMN: text". */
+/* Receives warnings, "FILE:LINE:COLUMN: text"; line is borrowed until the function returns.
+ * Called by chela_config_load only. */
 typedef void chela_config_warn_fn(const char *line, void *user);
 
-/* Read a file. Relative paths in it are relative to the file. warn may be
- * NULL. On failure err reads "FILE:LINE:COLUMN: KEY: why" where the contents
- * are wrong. */
+/* Read a file. Paths in the file are relative to the file. warn may be NULL.
+ * Ownership: the caller owns *out and frees it with chela_config_free.
+ * Errors: CHELA_ENOENT: there is no such file. CHELA_EIO: the file cannot be read.
+ * CHELA_ELIMIT: the file is too large. CHELA_ECONFIG: the content is wrong; the message is
+ * "FILE:LINE:COLUMN: KEY: reason". */
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
                                 chela_config **out, struct chela_error *err);
+
+/* Free a configuration. NULL is allowed.
+ * Ownership: cfg and everything that is borrowed from it becomes invalid. */
 CHELA_API void chela_config_free(chela_config *cfg);
 
-/* Register the file's providers with rt. Key files are read now. */
+/* Register the providers, models and prompts of the file with rt. Key files are read now.
+ * Threads: loop
+ * Errors: CHELA_ECONFIG: an entry of the file is wrong. CHELA_ENOENT, CHELA_EIO,
+ * CHELA_ELIMIT: a file that the configuration names cannot be read. CHELA_EINVAL: a price or
+ * context window is wrong. CHELA_EPARSE: a prompt file is wrong. */
 CHELA_API int chela_config_apply(const chela_config *cfg, chela_runtime *rt,
                                  struct chela_error *err);
 
-/* Fill the fields of opts that are not set (NULL, 0) from agent `id` of the
- * file, then from its defaults; `deny` is added to, so that nothing the file
- * forbids comes back. A model that is set keeps its own fallbacks. `tools`
- * becomes all the built-in ones. Borrowed from cfg.
- * id NULL: the first agent, or the defaults alone. CHELA_ENOENT names the
- * known ids. */
+/* Fill the members of opts that are NULL or 0 from agent `id` of the file, then from the
+ * defaults of the file. The tools that the file denies are added to opts->deny. If
+ * opts->model is set, opts->fallbacks is not filled. opts->tools becomes all built-in
+ * tools. id NULL: the first agent or, if there is none, the defaults.
+ * Ownership: the members that are filled are borrowed from cfg.
+ * Errors: CHELA_ENOENT: the file has no such agent; the message lists the ids.
+ * CHELA_ECONFIG: the agent refers to an unknown agent, a value is wrong, or the program is
+ * too old for a restriction in the file. CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
                                  struct chela_agent_opts *opts, struct chela_error *err);
 
-/* Add the file's own tools. Which of them the agent may use is a matter of its
- * options, as it is for all others. */
+/* Add the tools of the file to an agent. The options of the agent decide which of them the
+ * agent may use. id: the agent in the file, as in chela_config_agent.
+ * Threads: loop
+ * Errors: CHELA_ENOENT: the file has no such agent. CHELA_EINVAL, CHELA_EEXIST,
+ * CHELA_ELIMIT: as for chela_agent_add_command; the message names the line. */
 CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                                  struct chela_error *err);
 
-/* The URL of the file's store with its path made absolute; NULL: the file names
- * none. Borrowed from cfg. */
+/* The URL of the store in the file, with an absolute path; NULL: none.
+ * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
-/* The durability that the file wants of the store. */
+
+/* The durability of the store in the file. */
 CHELA_API enum chela_durability chela_config_durability(const chela_config *cfg);
 
-/* The ids of agents that agent `id` may call, in order; NULL past the last. They
- * are to be made and offered to it (chela_agent_delegate). Borrowed from cfg. */
+/* The id of agent number i, from 0, that agent `id` may call; NULL after the last. The
+ * program creates these agents and passes them to chela_agent_delegate.
+ * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i);
-/* Likewise those that it may hand a conversation to (chela_agent_handoff). */
+
+/* The id of agent number i, from 0, that agent `id` may hand a conversation to; NULL after
+ * the last. The program creates these agents and passes them to chela_agent_handoff.
+ * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_takers(const chela_config *cfg, const char *id, size_t i);
 
-/* The ids of its agents, in order; NULL past the last. Borrowed from cfg. */
+/* The id of agent number i of the file, from 0; NULL after the last.
+ * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
 
-/* Fill the fields of opts that are not set from the file's gateway; the token
- * is not there, *token_env (may be NULL) is the variable that holds it. */
+/* Fill the members of opts that are NULL or 0 from the gateway section of the file, except
+ * the token. token_env and drain_ms may be NULL. *token_env becomes the environment variable
+ * that holds the token, and *drain_ms the time for chela_gateway_stop, if the file has
+ * them; otherwise they are unchanged.
+ * Ownership: the members that are filled and *token_env are borrowed from cfg.
+ * Errors: CHELA_EINVAL: the size of opts is wrong. */
 CHELA_API int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                                    const char **token_env, int64_t *drain_ms,
                                    struct chela_error *err);
 
-/* The token that is in the file's gateway.tokenFile, as that is now; *out is NULL
- * if there is no such option. Borrowed from cfg. */
+/* Read the token file of the gateway section now. *out becomes the token; NULL: the file has
+ * no such option.
+ * Ownership: *out is borrowed from cfg.
+ * Errors: CHELA_ENOENT, CHELA_EIO, CHELA_ELIMIT: the token file cannot be read.
+ * CHELA_ECONFIG: its content is not a token. */
 CHELA_API int chela_config_token(const chela_config *cfg, const char **out,
                                  struct chela_error *err);
 
-/* One hook of the gateway, but for its secret: *secret_env is the variable that
- * holds it. CHELA_ENOENT past the last. */
+/* Hook number i of the gateway section, from 0, except its secret. *secret_env becomes the
+ * environment variable that holds the secret.
+ * Ownership: the members of *out and *secret_env are borrowed from cfg.
+ * Errors: CHELA_ENOENT: there is no hook i; err is not set. CHELA_EINVAL: the size of out is
+ * wrong. */
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
                                 const char **secret_env, struct chela_error *err);
 
-/* One run that begins by the clock: a schedule, or an agent that wakes up.
- * CHELA_ENOENT past the last; CHELA_ECONFIG names the place. Borrowed from cfg. */
+/* Schedule number i of the file, from 0: the schedules, then the agents that wake up.
+ * Ownership: the members of *out are borrowed from cfg.
+ * Errors: CHELA_ENOENT: there is no schedule i; err is not set. CHELA_ECONFIG: the schedule
+ * is wrong; the message names the line. CHELA_EINVAL: the size of out is wrong. */
 CHELA_API int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedule *out,
                                     struct chela_error *err);
-/* Is the agent (NULL: the first) to have the tool `schedule`? */
+
+/* Nonzero: the file gives agent `id` (NULL: the first) the tool `schedule`
+ * (chela_schedule_tool). */
 CHELA_API int chela_config_schedule_tool(const chela_config *cfg, const char *id);
 
-/* A chat channel of the gateway, but for its secrets: env says which variables
- * hold them, NULL where there is none, or a file does. CHELA_ENOENT past the last. */
+/* The environment variables that hold the secrets of a channel; NULL: none, or the secret
+ * is in a file. */
 struct chela_channel_env {
     size_t size; /* set by CHELA_CHANNEL_ENV */
     const char *secret, *token, *encrypt_key;
 };
 #define CHELA_CHANNEL_ENV(...) {.size = sizeof(struct chela_channel_env), __VA_ARGS__}
+
+/* Channel number i of the file, from 0, except its secrets.
+ * Ownership: the members of *out and *env are borrowed from cfg.
+ * Errors: CHELA_ENOENT: there is no channel i; err is not set. CHELA_EINVAL: the size of out
+ * or env is wrong. */
 CHELA_API int chela_config_channel(const chela_config *cfg, size_t i,
                                    struct chela_channel_opts *out, struct chela_channel_env *env,
                                    struct chela_error *err);
 
-/* Those of its secrets that are in files, as they are now. Borrowed from cfg. */
+/* Read the secret files of a channel now, and set the secrets in *channel.
+ * Ownership: the members that are set are borrowed from cfg.
+ * Errors: CHELA_ENOENT, CHELA_EIO, CHELA_ELIMIT: a file cannot be read. CHELA_ECONFIG: its
+ * content is not a secret. CHELA_EINVAL: channel has no name, or its size is wrong. */
 CHELA_API int chela_config_channel_secrets(const chela_config *cfg,
                                            struct chela_channel_opts *channel,
                                            struct chela_error *err);
 
-/* Every option that has a value, "agents.list[coder].limits.maxTurns", in the
- * order of the manual: from_file, or the default. What may be secret is not
- * shown. cfg NULL: the defaults. Texts are borrowed for the call. */
+/* Receives an option and its value. from_file is 0 for a default. The texts are borrowed
+ * until the function returns. */
 typedef void chela_config_show_fn(const char *key, const char *value, int from_file, void *user);
+
+/* Call fn with every option that has a value, such as "agents.list[coder].limits.maxTurns",
+ * in the order of docs/configuration.md. Secrets are not shown. cfg NULL: the defaults. */
 CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
 
-/* The JSON Schema of the file, for editors; yours to chela_free. */
+/* The JSON Schema of chela.yaml, for editors.
+ * Ownership: the caller frees the result with chela_free.
+ * Threads: any */
 CHELA_API char *chela_config_schema(void);
 
 CHELA_END_DECLS

@@ -1,8 +1,14 @@
-/* error.h -- one error value for the whole library.
+/* error.h -- the error codes and the error struct of the library.
  *
- * A call that can fail returns 0 or a negative CHELA_E* code and, when given a
- * struct chela_error, says why in one line. The place that detects a failure
- * fills it; callers hand it on unchanged. Secrets never appear in it. */
+ * A function that can fail returns 0 or a negative CHELA_E* code. If the caller passes a
+ * struct chela_error, the function also writes a message of one line. Messages never
+ * contain secrets.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; a result is static text.
+ *   Threads: any
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_ERROR_H
 #define CHELA_ERROR_H
 #include <stddef.h>
@@ -19,7 +25,7 @@
 
 CHELA_BEGIN_DECLS
 
-/* X(name, value, text) */
+/* The error codes: X(name, value, text). The constant is CHELA_ and the name. */
 #define CHELA_ERRORS(X)                                                        \
     X(EINVAL, -1, "invalid argument")                                          \
     X(ELIMIT, -2, "a limit was reached")                                       \
@@ -41,6 +47,7 @@ CHELA_BEGIN_DECLS
     X(EMODULE, -18, "module not available")                                    \
     X(EINTERNAL, -19, "internal error")
 
+/* The codes as constants. */
 enum chela_errcode {
     CHELA_OK = 0,
 #define CHELA_ERROR_ENUM(name, value, text) CHELA_##name = value,
@@ -50,27 +57,29 @@ enum chela_errcode {
 
 #define CHELA_ERROR_MAX 512
 
-/* Zero-initialise it before the first use: `struct chela_error err = {0};` */
+/* The reason for a failure. Initialise the struct with zeros before the first use:
+ * `struct chela_error err = {0};`. The content is valid after a failure only. */
 struct chela_error {
     int code;                      /* 0 or CHELA_E* */
-    int http_status;               /* 0 unless a peer answered */
-    long retry_after_ms;           /* what the peer asked for, 0 if nothing */
-    char message[CHELA_ERROR_MAX]; /* one line, UTF-8, no secret */
+    int http_status;               /* HTTP status of the peer's answer; 0: no answer */
+    long retry_after_ms;           /* delay that the peer asked for; 0: none */
+    char message[CHELA_ERROR_MAX]; /* one line of UTF-8 without secrets */
 };
 
-/* "EINVAL" for CHELA_EINVAL; "OK" for 0; "E?" for an unknown code. */
+/* The name of a code: "EINVAL" for CHELA_EINVAL, "OK" for 0, "E?" for an unknown code. */
 CHELA_API const char *chela_error_name(int code);
 
-/* The table's text for a code. */
+/* The text of a code in the table above; "unknown error" for an unknown code. */
 CHELA_API const char *chela_error_text(int code);
 
-/* Blank out what looks like a key or a bearer token, and every key that this
- * process has used, in place: for texts that others are to see. */
+/* Replace secrets in text by "***", in place: every key that this process has used, and
+ * everything with the form of a key or a bearer token. For texts that other people will
+ * read. */
 CHELA_API void chela_redact(char *text);
 
-/* For messages that guess what was meant: how many letters two names are apart
- * (inserted, dropped, changed, or swapped with a neighbour; case is ignored).
- * Only the first 64 bytes of each count. */
+/* The number of edits between two names: letters that are inserted, removed, changed or
+ * exchanged with a neighbour. Case is ignored. Only the first 64 bytes of each name
+ * count. For messages that suggest the nearest known name. */
 CHELA_API unsigned chela_edits(const char *a, size_t na, const char *b, size_t nb);
 
 CHELA_END_DECLS

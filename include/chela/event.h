@@ -1,11 +1,17 @@
-/* event.h -- everything that happens in a run, in order.
+/* event.h -- the events of a run.
  *
- * One stream of events is the only output of a run: the command line, the
- * gateway and your callback see the same. `seq` starts at 0 and has no gaps;
- * exactly one CHELA_EV_RUN_END is the last event of every run. A run that
- * paused and is resumed later continues its `seq` with another RUN_START. If it
- * was cut off, how much it told is not known: that RUN_START leaps past all
- * numbers it may have used, so that none means two events. */
+ * The events of a run are its only output: the command line, the gateway and the callback
+ * of a program receive the same events in the same order. `seq` starts at 0 and has no
+ * gaps. The last event of every run is CHELA_EV_RUN_END, exactly once. A run that is
+ * resumed begins with another RUN_START and continues its `seq`. If the process died
+ * during the run, the last `seq` is not known; `seq` then continues with a higher number
+ * than the run can have used, so that a number never denotes two events.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call.
+ *   Threads: any
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_EVENT_H
 #define CHELA_EVENT_H
 #include <stdbool.h>
@@ -18,174 +24,184 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_run chela_run;
 
-/* Borrowed text: n bytes at p, UTF-8, not necessarily NUL-terminated. */
+/* Borrowed text: n bytes of UTF-8 at p, not necessarily terminated by NUL. */
 struct chela_str {
     const char *p;
     size_t n;
 };
 
-/* X(enum name, value, "type" on the wire, union member that is set) */
+/* The events: X(name, value, "type" in JSON, union member that is set). */
 #define CHELA_EVENTS(X)                                                                            \
-    X(RUN_START, 0, "run_start", start)                                                            \
-    X(STATE, 1, "state", state)                                                                    \
-    X(TURN_START, 2, "turn_start", turn)                                                           \
-    X(MODEL_REQUEST, 3, "model_request", request)                                                  \
-    X(TEXT_DELTA, 4, "text_delta", delta)                                                          \
-    X(REASONING_DELTA, 5, "reasoning_delta", delta)                                                \
-    X(TOOL_CALL_DELTA, 6, "tool_call_delta", call)                                                 \
-    X(TOOL_CALL, 7, "tool_call", call)                                                             \
-    X(TOOL_START, 8, "tool_start", call)                                                           \
-    X(TOOL_PROGRESS, 9, "tool_progress", note)                                                     \
-    X(TOOL_RESULT, 10, "tool_result", result)                                                      \
-    X(APPROVAL_REQUIRED, 11, "approval_required", approval)                                        \
-    X(CLIENT_TOOL_REQUIRED, 12, "client_tool_required", call)                                      \
-    X(STEERING, 13, "steering", note)                                                              \
-    X(FOLLOW_UP, 14, "follow_up", note)                                                            \
-    X(SYSTEM_EVENT, 15, "system_event", note)                                                      \
-    X(RETRY, 16, "retry", retry)                                                                   \
-    X(FALLBACK, 17, "fallback", fallback)                                                          \
-    X(COMPACTION, 18, "compaction", compaction)                                                    \
-    X(WARNING, 19, "warning", note)                                                                \
-    X(PLAN, 20, "plan", plan)                                                                      \
-    X(REFLECTION, 21, "reflection", reflection)                                                    \
-    X(BEAT, 22, "beat", beat)                                                                      \
-    X(TURN_END, 23, "turn_end", turn)                                                              \
-    X(RUN_END, 24, "run_end", end)                                                                 \
-    X(CHILD, 25, "child", child)                                                                   \
-    X(HANDOFF, 26, "handoff", fallback)
+    X(RUN_START, 0, "run_start", start) /* a run starts, or a paused run continues */              \
+    X(STATE, 1, "state", state) /* the run changes its state */                                    \
+    X(TURN_START, 2, "turn_start", turn) /* a turn: a model call and the calls of its reply */     \
+    X(MODEL_REQUEST, 3, "model_request", request) /* a request is sent to a model */               \
+    X(TEXT_DELTA, 4, "text_delta", delta) /* a piece of the answer */                              \
+    X(REASONING_DELTA, 5, "reasoning_delta", delta) /* a piece of the model's reasoning */         \
+    X(TOOL_CALL_DELTA, 6, "tool_call_delta", call) /* a piece of a tool call */                    \
+    X(TOOL_CALL, 7, "tool_call", call) /* a complete tool call */                                  \
+    X(TOOL_START, 8, "tool_start", call) /* a tool starts */                                       \
+    X(TOOL_PROGRESS, 9, "tool_progress", note) /* a line of progress of a tool */                  \
+    X(TOOL_RESULT, 10, "tool_result", result) /* the result of a call, one for each call */        \
+    X(APPROVAL_REQUIRED, 11, "approval_required", approval) /* a call needs consent */             \
+    X(CLIENT_TOOL_REQUIRED, 12, "client_tool_required", call) /* the host must run a call */       \
+    X(STEERING, 13, "steering", note) /* a message is delivered before the next model call */      \
+    X(FOLLOW_UP, 14, "follow_up", note) /* a message is delivered when the run would end */        \
+    X(SYSTEM_EVENT, 15, "system_event", note) /* the model is told, say, of a process's end */     \
+    X(RETRY, 16, "retry", retry) /* a model call failed and will be repeated */                    \
+    X(FALLBACK, 17, "fallback", fallback) /* a fallback model takes over */                        \
+    X(COMPACTION, 18, "compaction", compaction) /* the conversation was shortened */               \
+    X(WARNING, 19, "warning", note) /* for people: something does not work as configured */        \
+    X(PLAN, 20, "plan", plan) /* the plan, or the status of a step, changed */                     \
+    X(REFLECTION, 21, "reflection", reflection) /* a judgement of results or an answer */          \
+    X(BEAT, 22, "beat", beat) /* mode heartbeat: a model call of a turn starts */                  \
+    X(TURN_END, 23, "turn_end", turn) /* the reply is complete */                                  \
+    X(RUN_END, 24, "run_end", end) /* the run ended or paused; the last event */                   \
+    X(CHILD, 25, "child", child) /* an event of a run that this run called */                      \
+    X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */
 
+/* The types of events as constants. */
 enum chela_event_type {
 #define CHELA_EVENT_ENUM(name, value, text, member) CHELA_EV_##name = value,
     CHELA_EVENTS(CHELA_EVENT_ENUM)
 #undef CHELA_EVENT_ENUM
 };
 
+/* Tokens and cost of model calls. */
 struct chela_usage {
-    int64_t input;  /* tokens sent, cached ones included */
-    int64_t output; /* tokens produced, reasoning included */
-    int64_t cache_read, cache_write, reasoning;
+    int64_t input;  /* tokens sent, including cached tokens */
+    int64_t output; /* tokens received, including reasoning */
+    int64_t cache_read, cache_write, reasoning; /* the parts of the above */
     double cost_usd; /* negative: unknown */
 };
 
+/* An event. The callback must not change it. All pointers are borrowed until the callback
+ * returns. */
 struct chela_event {
     enum chela_event_type type;
-    const char *run; /* run id */
+    const char *run; /* id of the run */
     uint64_t seq;
-    int64_t ts; /* milliseconds since the epoch */
+    int64_t ts; /* milliseconds since 1970, UTC */
     union {
         struct {
             const char *session, *agent, *model;
             enum chela_mode mode;
-            const char *prompt; /* fingerprint of what the model is told: "NAME@VERSION#..." */
+            const char *prompt; /* fingerprint of the system prompt: "NAME@VERSION#..." */
         } start;
         struct {
             enum chela_state from, to;
         } state;
         struct {
-            unsigned turn;               /* from 1 */
+            unsigned turn;               /* number of the turn, from 1 */
             enum chela_stop stop_reason; /* TURN_END only */
-            struct chela_usage usage;
+            struct chela_usage usage;    /* TURN_END only */
         } turn;
         struct {
             unsigned turn;
             const char *model;
-            size_t messages, tools, bytes;
-            const char *role; /* planner, router, ...; NULL: the agent itself */
+            size_t messages, tools, bytes; /* content of the request */
+            const char *role; /* "planner", "router", ...; NULL: the agent itself */
         } request;
         struct {
-            struct chela_str text, so_far;
+            struct chela_str text;   /* the new piece */
+            struct chela_str so_far; /* all pieces of this reply, with the new one */
         } delta;
         struct {
-            unsigned index; /* TOOL_CALL_DELTA: of the call in its reply */
-            struct chela_str id, name, arguments; /* TOOL_CALL_DELTA: a piece */
+            unsigned index; /* TOOL_CALL_DELTA: position of the call in the reply, from 0 */
+            struct chela_str id, name;
+            struct chela_str arguments; /* JSON; TOOL_CALL_DELTA: a piece of it */
         } call;
         struct {
             struct chela_str id, name;
             bool is_error, retryable, truncated;
-            const char *error_type; /* NULL without error */
-            struct chela_str content, details;
-            unsigned attempts; /* 0: it was not run */
+            const char *error_type; /* NULL: no error */
+            struct chela_str content; /* as the model gets it */
+            struct chela_str details; /* JSON for programs; empty: none */
+            unsigned attempts; /* 0: the tool was not run */
             int64_t duration_ms;
         } result;
         struct {
-            struct chela_str approval_id, id, name, arguments;
-            struct chela_str summary; /* for people: all that matters, safe to print */
+            struct chela_str approval_id; /* for chela_session_approve */
+            struct chela_str id, name, arguments; /* of the call */
+            struct chela_str summary; /* for people; complete and safe to print */
             bool can_remember;        /* CHELA_ALLOW_ALWAYS is possible */
         } approval;
         struct {
-            struct chela_str text, id; /* id: TOOL_PROGRESS */
+            struct chela_str text;
+            struct chela_str id; /* TOOL_PROGRESS: id of the call */
         } note;
         struct {
-            unsigned attempt;
-            int64_t delay_ms;
+            unsigned attempt; /* number of the failed attempt, from 1 */
+            int64_t delay_ms; /* until the next attempt */
             struct chela_str reason;
         } retry;
         struct {
-            const char *from, *to; /* models; HANDOFF: agents */
+            const char *from, *to; /* FALLBACK: models; HANDOFF: agents */
             struct chela_str reason;
         } fallback;
         struct {
             enum chela_compacted strategy;
-            size_t tokens_before, tokens_after; /* of the next request, estimated */
+            size_t tokens_before, tokens_after; /* estimate for the next request */
         } compaction;
         struct {
-            /* JSON array of {step_id, description, tool_name, tool_input,
-             * depends_on, status}: pending running done failed. Told whenever
-             * one of them changes. */
+            /* JSON array of {step_id, description, tool_name, tool_input, depends_on,
+             * status}; status is pending, running, done or failed. */
             struct chela_str steps;
         } plan;
         struct {
-            enum chela_judgement action;   /* what is done */
-            enum chela_judgement proposed; /* what the judge would have done */
+            enum chela_judgement action;   /* what the run does */
+            enum chela_judgement proposed; /* what the judge proposed */
             int completeness, correctness, format; /* 1 to 5 */
-            unsigned step;                         /* to do again; 0: none */
-            struct chela_str note; /* what to do differently, or what is wrong */
+            unsigned step;         /* RETRY_STEP: number of the step; 0: none */
+            struct chela_str note; /* what is wrong, or what to do differently */
         } reflection;
         struct {
-            unsigned n;           /* of its turn, from 1 */
-            double willingness;   /* what led to it; negative: nobody asked */
+            unsigned n;         /* number of the model call in its turn, from 1 */
+            double willingness; /* that led to the turn; negative: none was given */
             enum chela_protocol protocol;
         } beat;
         struct {
             enum chela_status status;
             enum chela_reason reason;
             struct chela_str text;  /* the answer */
-            struct chela_str error; /* one line, empty without error */
+            struct chela_str error; /* one line; empty: no error */
             unsigned turns, tool_calls;
             struct chela_usage usage;
-            bool delivered; /* the text is in the conversation already, through the tool
-                               `message`: do not send it once more */
-            /* In a session with a channel, what the model wrote for it and what
-             * was taken out of the text (docs/context.md). */
-            struct chela_str reply_to; /* a message's id, or "current" */
+            bool delivered; /* the tool `message` has sent the text already: do not send
+                               it again */
+            /* Sessions with a channel: directives for the channel that the model wrote,
+             * and that were removed from the text (docs/context.md). */
+            struct chela_str reply_to; /* id of a message, or "current"; empty: none */
             const struct chela_str *media; /* URLs, and paths in the workspace */
             size_t nmedia;
-            bool voice;  /* audio among them is a voice message */
-            bool silent; /* nothing is to be said, and that was meant */
+            bool voice;  /* audio in `media` is a voice message */
+            bool silent; /* the model chose not to answer: send nothing */
         } end;
         struct {
-            /* Something happened in a run that this one called: an agent as a tool
-             * (docs/modes.md). run, seq and ts above are those of that run; as JSON
-             * it is that event, with `parent` and `depth`, and its RUN_START and
-             * RUN_END are child_start and child_end. */
+            /* An event of a run of another agent, which this run called as a tool
+             * (docs/modes.md). `run`, `seq` and `ts` above belong to the other run. In
+             * JSON, the event has the form of `event` with the members `parent` and
+             * `depth`; RUN_START and RUN_END become child_start and child_end. */
             const struct chela_event *event;
-            const char *parent; /* run that called it */
-            const char *agent;  /* that it is a run of */
+            const char *parent; /* id of the run that made the call */
+            const char *agent;  /* the agent of the other run */
             const char *call;   /* id of the call */
-            unsigned depth;     /* 1: called by the run that tells of it */
+            unsigned depth;     /* 1: this run made the call */
         } child;
     };
 };
 
-/* ev is borrowed: valid until the callback returns. Called on the loop thread,
- * never from inside the call that caused it. */
+/* Receives the events of a run. Called on the loop thread, and never from inside the
+ * function that caused the event. ev is borrowed until the callback returns. */
 typedef void chela_event_fn(const struct chela_event *ev, void *user);
 
-/* The name on the wire, "run_start"; "?" for a type that this library does not
- * have. */
+/* The type of an event in JSON: "run_start"; "?" for a type that this library does not
+ * have.
+ * Ownership: the result is static text. */
 CHELA_API const char *chela_event_name(enum chela_event_type type);
 
-/* The event as one line of JSON without a newline; yours to chela_free. */
+/* The event as one line of JSON, without a newline.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_event_json(const struct chela_event *ev);
 
 CHELA_END_DECLS

@@ -1,9 +1,14 @@
-/* gateway.h -- agents behind HTTP.
+/* gateway.h -- agents over HTTP.
  *
- * A gateway serves the agents of a runtime: to programs that speak OpenAI's
- * protocols, to pages that speak the AI SDK's, and to whoever wants sessions
- * and their events. docs/gateway.md describes the routes. It lives in the
- * runtime's loop; calls are for that thread, except where "any thread" is said. */
+ * A gateway serves the agents of a runtime: with OpenAI's protocols, with the AI SDK's
+ * protocol for pages, and as sessions with their events. docs/gateway.md describes the
+ * routes. A gateway lives in the runtime's loop.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts and options are copied.
+ *   Threads: loop
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_GATEWAY_H
 #define CHELA_GATEWAY_H
 #include "chela/schedule.h"
@@ -13,122 +18,159 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_gateway chela_gateway;
 
-/* Somebody else's program that tells an agent of events: POST /hooks/NAME,
- * signed with the secret (docs/gateway.md). */
+/* A webhook: another program sends events to an agent with POST /hooks/NAME, signed with
+ * the secret (docs/gateway.md). */
 struct chela_gateway_hook {
     size_t size;         /* set by CHELA_GATEWAY_HOOK */
     const char *name;    /* required */
-    const char *secret;  /* required: at least 16 bytes */
-    const char *agent;   /* NULL: the first */
-    const char *session; /* NULL: one for each event */
+    const char *secret;  /* required; at least 16 bytes */
+    const char *agent;   /* id of the agent; NULL: the first */
+    const char *session; /* key of the session; NULL: a new session for each event */
 };
 #define CHELA_GATEWAY_HOOK(...) {.size = sizeof(struct chela_gateway_hook), __VA_ARGS__}
 
-/* A chat service that people talk to an agent through: POST /channels/NAME/events
- * takes its callbacks (docs/feishu.md). */
+/* A chat service through which people talk to an agent. The service sends its events to
+ * POST /channels/NAME/events (docs/feishu.md), or the gateway fetches them. */
 struct chela_channel_opts {
     size_t size;             /* set by CHELA_CHANNEL_OPTS */
-    const char *name;        /* "feishu" */
-    const char *agent;       /* NULL: the first */
-    const char *account;     /* the app's id */
-    const char *secret;      /* what we show the service */
-    const char *token;       /* what the service shows us */
-    const char *encrypt_key; /* what its callbacks are encrypted and signed with; NULL: not */
+    const char *name;        /* "feishu", "telegram" */
+    const char *agent;       /* id of the agent; NULL: the first */
+    const char *account;     /* id of the app */
+    const char *secret;      /* authenticates the gateway to the service */
+    const char *token;       /* authenticates the service to the gateway */
+    const char *encrypt_key; /* encrypts and signs events; NULL: no encryption */
     const char *domain;      /* "feishu", "lark" or a URL; NULL: "feishu" */
-    enum chela_access dm_policy, group_policy; /* of direct chats, of group chats */
+    enum chela_access dm_policy, group_policy; /* for direct chats, for group chats */
     const char *const *allow_from; /* ids of people, "*": all; NULL-terminated, may be NULL */
-    const char *const *groups;     /* ids of group chats, likewise */
-    int unasked;               /* in groups: answer what does not mention the app too */
+    const char *const *groups;     /* ids of group chats, in the same form */
+    int unasked;               /* in groups: also answer messages that do not mention the app */
     enum chela_group_session group_session;
-    /* Ids of those who decide about calls that need consent, and change how the
-     * agent works; NULL: nobody, such calls are refused. NULL-terminated. */
+    /* Ids of people who may approve calls and change the agent's settings;
+     * NULL-terminated. NULL: nobody; calls that need consent are refused. */
     const char *const *owners;
     enum chela_transport mode;
-    int streaming;             /* answers are shown while they grow, where the service can */
+    int streaming;             /* show answers while they are written, if the service can */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 
-struct chela_gateway_opts { /* all texts are copied */
+/* A gateway. Texts are copied. */
+struct chela_gateway_opts {
     size_t size; /* set by CHELA_GATEWAY_OPTS */
-    const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free;
-                                   "fd:3": a bound socket that the process was given */
-    const char *token;          /* what callers must show, on loopback too: at least 16
-                                   bytes; without one there is no gateway */
-    const char *const *hosts;   /* names it may be called by beside localhost and IP
-                                   addresses; NULL-terminated, may be NULL */
-    const char *const *origins; /* "https://app.example.com": pages that may call it */
-    chela_agent *const *agents; /* NULL-terminated, at least one: the first is used
-                                   when a caller names none. They stay their owner's; one that
-                                   is closed (chela_agent_close) is served until a reload or
-                                   chela_gateway_close leaves it out */
-    chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
+    const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any free port;
+                                   "fd:3": a bound socket that the process inherited */
+    const char *token;          /* authenticates callers, also on loopback; at least 16
+                                   bytes; required */
+    const char *const *hosts;   /* allowed host names besides localhost and IP addresses;
+                                   NULL-terminated, may be NULL */
+    const char *const *origins; /* pages that may call the gateway, "https://app.example.com";
+                                   NULL-terminated, may be NULL */
+    chela_agent *const *agents; /* NULL-terminated, at least one. The first is used if a
+                                   caller names none. Borrowed: an agent that is closed
+                                   (chela_agent_close) is served until a reload without the
+                                   agent or until chela_gateway_close */
+    chela_store *store;         /* the store of the runtime; borrowed until the gateway is
+                                   closed; NULL: sessions are not stored */
     const struct chela_gateway_hook *const *hooks; /* NULL-terminated; may be NULL */
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
-    const char *tls_cert, *tls_key; /* files in PEM; NULL, both of them: no TLS */
-    int64_t retention_days; /* sessions at rest that were not used for so long are
-                               deleted; 0: none is */
-    /* Runs that begin by the clock; NULL-terminated, may be NULL. Those of the store
-     * are seen to in any case. */
+    const char *tls_cert, *tls_key; /* PEM files; both NULL: no TLS */
+    int64_t retention_days; /* delete idle sessions that were not used for this long; 0:
+                               keep all */
+    /* Scheduled runs; NULL-terminated, may be NULL. Schedules in the store are always
+     * run. */
     const struct chela_schedule *const *schedules;
-    /* chela.yaml, for agents with gateway_tool: after a change there chela_gateway_run
-     * returns 1, to reload it. NULL: there is no such tool. */
+    /* chela.yaml, for agents with gateway_tool. When the tool has changed the file,
+     * chela_gateway_run returns 1, and the program reloads the file. NULL: the tool is not
+     * offered. */
     const char *config_file;
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
-/* Look once at the schedules, those of opts and those of the store, begin what is
- * due and wait until it has ended: for who has a clock of his own. name: begin
- * this one now, whatever it says; NULL: what is due. *n counts what was begun.
- * on_event, which may be NULL, hears all events of the runs. opts: agents, store
- * and schedules matter, nothing is served. Blocking. */
+/* Start the runs that are due, of opts and of the store, and wait until they have ended:
+ * for programs with a clock of their own, such as cron. name: start only this schedule,
+ * now; NULL: all due schedules. *n becomes the number of runs that were started. on_event
+ * (may be NULL) gets the events of the runs. Of opts, agents, store and schedules are used;
+ * nothing is served.
+ * Ownership: arguments are borrowed for the call.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback, or
+ * an earlier run of the schedule still waits. CHELA_ECONFIG: there is no store, or a schedule is
+ * wrong. CHELA_EINVAL: an option is wrong. CHELA_ENOENT: there is no schedule `name`.
+ * CHELA_EIO, CHELA_ENET: the database failed. */
 CHELA_API int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts,
                                  const char *name, chela_event_fn *on_event, void *user, size_t *n,
                                  struct chela_error *err);
 
-/* Listen. On success the caller owns *out and closes it before the runtime.
- * CHELA_ECONFIG: there is no token, or it is too short. */
+/* Open a gateway: listen and serve from now on.
+ * Ownership: the caller owns *out and closes it with chela_gateway_close, before the
+ * runtime. opts is copied; agents and store are borrowed.
+ * Errors: CHELA_ECONFIG: the token is missing or too short, or a hook, schedule or channel
+ * is wrong. CHELA_EINVAL: there is no agent, or the address or an option is wrong.
+ * CHELA_EIO: the address cannot be used. CHELA_ETLS, CHELA_EMODULE: the certificate cannot
+ * be used. CHELA_ELIMIT: an agent has too many tools for `sessions_send`. */
 CHELA_API int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                                 chela_gateway **out, struct chela_error *err);
+
+/* Close a gateway at once. NULL is allowed. Runs in progress stop; with a store they can be
+ * resumed.
+ * Ownership: gw becomes invalid. */
 CHELA_API void chela_gateway_close(chela_gateway *gw);
 
-/* Where it listens, with the port that was chosen; borrowed. */
+/* The address of the gateway, with its port.
+ * Ownership: the result is borrowed from the gateway. */
 CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 
-/* Serve until chela_gateway_stop (0) or chela_gateway_interrupt (1; it can be
- * called again). Not with a host's loop: there the gateway serves whenever the
- * loop runs. */
+/* Serve until chela_gateway_stop (returns 0) or chela_gateway_interrupt (returns 1; the
+ * program may call the function again). In a host's loop the function is not needed: the
+ * gateway serves while the loop runs.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_gateway_run(chela_gateway *gw);
-CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
 
-/* After chela_gateway_run returned 1: an owner wants it to begin anew, by the tool
- * `gateway`. Stop it, close it, start another. */
+/* Let chela_gateway_run return 1.
+ * Ownership: the gateway must be open during the call.
+ * Threads: any */
+CHELA_API void chela_gateway_interrupt(chela_gateway *gw);
+
+/* After chela_gateway_run returned 1: nonzero if an owner asked for a restart with the tool
+ * `gateway`. The program then stops and closes the gateway and opens another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
 
-/* From now on: these agents, this token, these hosts and origins, this certificate,
- * these hooks, schedules and channels, this retention. Runs end with what they began with; a
- * session that rests gets the new agent with its next message. With another token, who
- * follows events by the old one is hung up on. A channel whose options changed takes over
- * at once, and what the old one sends is sent to its end; one that is no longer there takes
- * nothing in, and goes after the last answer. On failure everything stays as it was. */
+/* Replace agents, token, hosts, origins, certificate, hooks, schedules, channels and
+ * retention. Runs in progress keep their agent; an idle session gets the new agent with its
+ * next message. If the token changes, connections with the old token are closed. A channel
+ * with changed options is replaced at once; the old one finishes the messages that it is
+ * sending. A channel that was removed accepts no messages and ends after its last answer.
+ * On failure nothing changes.
+ * Ownership: opts is copied; agents and store are borrowed.
+ * Errors: CHELA_ECONFIG, CHELA_EINVAL, CHELA_ETLS, CHELA_EMODULE, CHELA_ELIMIT: as for
+ * chela_gateway_new. */
 CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
                                    struct chela_error *err);
 
-/* What people should know about its configuration, for GET /readyz: that a new one was
- * refused, and why. NULL: nothing. Copied. */
+/* Set the problem of the configuration that GET /readyz reports, for instance why a new
+ * configuration was refused. why NULL: no problem. */
 CHELA_API void chela_gateway_trouble(chela_gateway *gw, const char *why);
 
-/* Any thread. Take no new requests, let those under way end, within drain_ms;
- * what is not done by then is cut off and can be resumed from the store. A
- * second call cuts off at once. */
+/* Accept no new requests and let the requests in progress end within drain_ms. After that,
+ * or at a second call, the rest is cut off and can be resumed from the store. Then
+ * chela_gateway_run returns 0.
+ * Ownership: the gateway must be open during the call.
+ * Threads: any */
 CHELA_API void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms);
 
-/* How a gateway that runs at this URL is, as a caller finds it: findings as of
- * chela_runtime_survey (chela/survey.h). token may be NULL. Waits for answers, some
- * seconds at most; needs a runtime with a loop of its own. Yours to chela_free. */
+/* Examine the gateway at a URL as a caller would: a JSON array of findings in the form of
+ * chela_runtime_survey (chela/survey.h). token may be NULL. Waits some seconds at most.
+ * Failures are findings. From a callback or in a host's loop no gateway can be examined,
+ * and a finding states so.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token);
 
-/* Whether the account of a chat service is set up as these options need it: the
- * service is asked, and nothing changed. Likewise. NULL and err: the options cannot be read. */
+/* Examine whether the account of a chat service is set up for these options: a JSON array of
+ * findings in the form of chela_runtime_survey. The service is asked, and nothing is
+ * changed. From a callback or in a host's loop no service can be asked, and a finding
+ * states so.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_EINVAL: opts is NULL, or its size is wrong. */
 CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts,
                                      struct chela_error *err);
 

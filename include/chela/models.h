@@ -1,28 +1,43 @@
-/* models.h -- which models there are, and what they can do. Blocking: not with a
- * host's loop (CHELA_ESTATE). */
+/* models.h -- known models and their capabilities.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call.
+ *   Threads: loop
+ *   Callbacks: no: CHELA_EBUSY
+ *   Errors: none */
 #ifndef CHELA_MODELS_H
 #define CHELA_MODELS_H
 #include "chela/session.h"
 CHELA_BEGIN_DECLS
 
-/* {"providers":[{"name","api","base_url","key_env","key","local"}],
- *  "models":[{"provider","model","resolved","context_window","max_output",
- *             "images","price","source"}]}
- * where key says whether a key is at hand, source is "table" or "server", images
- * whether the model takes them, price is
- * {"input","output"} in US dollars for a million tokens, and what is not known
- * is null. With a provider only that one, and its server is asked what it has;
- * CHELA_EAUTH, CHELA_ENET ... if that fails. The text is yours to chela_free. */
+/* The known models:
+ *   {"providers":[{"name","api","base_url","key_env","key","local"}],
+ *    "models":[{"provider","model","resolved","context_window","max_output","images","price",
+ *               "source"}]}
+ * key: whether a key is available. images: whether the model accepts images. price:
+ * {"input","output"} in US dollars per million tokens. source: "table" or "server". Unknown
+ * values are null. provider NULL: all models of the built-in table, without waiting.
+ * Otherwise the server of this provider is asked for its models.
+ * Ownership: the caller frees the result with chela_free.
+ * Callbacks: yes without a provider; with one CHELA_EBUSY
+ * Errors: CHELA_ENOENT: there is no such provider. With a provider: CHELA_ESTATE: the loop
+ * belongs to a host. CHELA_EBUSY: called from a callback. CHELA_EAUTH, CHELA_ECONFIG: the
+ * key or the configuration is wrong. CHELA_EINVAL: the provider has no list of models.
+ * CHELA_ENET, CHELA_ETLS, CHELA_ETIMEOUT, CHELA_EPROTO, CHELA_EPARSE, CHELA_ELIMIT: the
+ * server cannot be asked. */
 CHELA_API char *chela_models_json(chela_runtime *rt, const char *provider,
                                   struct chela_error *err);
 
-/* Ask a model one small thing, with two tools to call, and say what worked:
- *   {"model","resolved","api","base_url","reachable","context_window",
- *    "context_source","stream","tools","parallel","first_ms","total_ms",
- *    "usage":{"input","output"},"error","tools_error"}
- * context_source is "server", "config", "table" or null. If the call fails with
- * tools, it is made once more without. NULL and err only if there is nobody to
- * ask; the text is yours to chela_free. opts may be NULL. */
+/* Send a small request with two tools to a model, and report what works:
+ *   {"model","resolved","api","base_url","reachable","context_window","context_source",
+ *    "stream","tools","parallel","first_ms","total_ms","usage":{"input","output"},"error",
+ *    "tools_error"}
+ * context_source is "server", "config", "table" or null. If the request fails, it is sent
+ * again without tools. Failures of the model are in the report. opts may be NULL.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback.
+ * CHELA_EINVAL, CHELA_ECONFIG, CHELA_EAUTH, CHELA_ENOENT, CHELA_EPERM, CHELA_ELIMIT: the
+ * agent cannot be created (chela_agent_new). */
 CHELA_API char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                                   struct chela_error *err);
 

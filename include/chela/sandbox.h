@@ -1,8 +1,8 @@
 /* sandbox.h -- what the programs that tools start can reach.
  *
- * `exec` and tools that are programs run in a box: see docs/policy.md. The
- * default, with all members 0, is: as much of a box as this machine can make, no network,
- * the workspace writable. */
+ * `exec` and tools that are programs run in a sandbox (docs/policy.md). By default the
+ * sandbox has all layers that this machine supports and no network, and programs may write
+ * to the workspace only. */
 #ifndef CHELA_SANDBOX_H
 #define CHELA_SANDBOX_H
 #include <stddef.h>
@@ -12,31 +12,39 @@
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
-struct chela_sandbox_limits { /* 0: the default; -1: none */
+/* Limits of a program. 0: the default; -1: no limit. */
+struct chela_sandbox_limits {
     size_t size;              /* set by CHELA_SANDBOX_LIMITS */
-    int64_t cpu_ms;           /* of one process: 2 hours */
-    int64_t memory;           /* bytes of data of one process: 4 GB */
-    int64_t file_size;        /* bytes of one file: 4 GB */
-    int64_t files;            /* open in one process: 4096 */
-    int64_t processes;        /* and threads, of one command: 1024 */
+    int64_t cpu_ms;           /* CPU time of a process: 2 hours */
+    int64_t memory;           /* bytes of data of a process: 4 GB */
+    int64_t file_size;        /* bytes of a file: 4 GB */
+    int64_t files;            /* open files of a process: 4096 */
+    int64_t processes;        /* processes and threads of a command: 1024 */
     int64_t tmp;              /* bytes of the private /tmp: 1 GB */
 };
 #define CHELA_SANDBOX_LIMITS(...) {.size = sizeof(struct chela_sandbox_limits), __VA_ARGS__}
 
-struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
+/* A sandbox. Everything is copied. Lists are NULL-terminated. */
+struct chela_sandbox_opts {
     size_t size;            /* set by CHELA_SANDBOX_OPTS */
     enum chela_sandbox_mode mode;
     enum chela_network network;
-    /* What may be written: absolute paths, and "workspace". NULL: the workspace;
-     * a list without that word makes it read-only. */
+    /* Paths that may be written: absolute paths and "workspace". NULL: the workspace. In a
+     * list without "workspace" the workspace is read-only. */
     const char *const *writable;
-    const char *const *readable; /* absolute paths that may be read, beside the system's */
-    /* What stays as it is even where writable, and even if absent: absolute, or
-     * below the workspace. NULL: .git/hooks, .git/config, .env and the like. */
+    const char *const *readable; /* absolute paths that may be read, besides the system's */
+    /* Paths that may not be changed or created, even in a writable directory: absolute or
+     * relative to the workspace. NULL: .env, .ssh and similar files. */
     const char *const *protect;
-    const char *const *protect_more; /* besides those */
+    const char *const *protect_more; /* in addition to `protect` */
     const struct chela_sandbox_limits *limits; /* NULL: the defaults */
-    const char *helper; /* the program chela-sandbox; NULL: where it was installed */
+    const char *helper; /* path of the program chela-sandbox; NULL: the installed one */
+    /* Absolute paths of files from which this program takes commands or permissions, such as
+     * its configuration: read-only for programs; a file tool changes one only if a person
+     * agrees to the very call. */
+    const char *const *ask;
+    /* Absolute paths that neither programs nor file tools may read or write: stores, keys. */
+    const char *const *hide;
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 

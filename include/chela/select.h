@@ -1,10 +1,15 @@
-/* select.h -- which of many tools suit a request, without a model.
+/* select.h -- rank tools by a request, without a model.
  *
- * The ranking that agents use when they have more tools than a request should
- * describe (`selection` in struct chela_toolset_opts), by itself: for trying it
- * out, and for hosts that choose tools themselves. Words are compared, in
- * English and in scripts without spaces; nothing is sent anywhere. An index is
- * used by one thread at a time. */
+ * The ranking that agents use if they have more tools than a request should describe
+ * (`selection` in struct chela_toolset_opts), for tests and for hosts that select tools
+ * themselves. The ranking compares words, in English and in scripts without spaces.
+ * Nothing is sent to a service.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call.
+ *   Threads: any, one at a time
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_SELECT_H
 #define CHELA_SELECT_H
 #include <stddef.h>
@@ -14,18 +19,25 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_tool_index chela_tool_index;
 
-/* json: an array of tool definitions {name, description, parameters} in the
- * spelling of any vendor, an object that holds one ("tools", "functions"), or a
- * definition a line. The text need not live on. CHELA_EPARSE when it is no
- * JSON, CHELA_EINVAL when there is no tool in it. */
+/* Create an index of tools. json is an array of tool definitions {name, description,
+ * parameters} in the form of any vendor, an object with such an array ("tools",
+ * "functions"), or one definition per line.
+ * Ownership: the caller owns *out and frees it with chela_tool_index_free; json is copied.
+ * Errors: CHELA_EPARSE: the text is not JSON. CHELA_EINVAL: the text has no tool.
+ * CHELA_ELIMIT: the text has too many tools. */
 CHELA_API int chela_tool_index_new(const char *json, size_t len, chela_tool_index **out,
                                    struct chela_error *err);
+
+/* Free an index. NULL is allowed.
+ * Ownership: ix becomes invalid. */
 CHELA_API void chela_tool_index_free(chela_tool_index *ix);
+
+/* The number of tools in an index. */
 CHELA_API size_t chela_tool_index_size(const chela_tool_index *ix);
 
-/* The at most k tools that suit the request best, the best first, as a JSON
- * array of {name, score, summary}; yours to chela_free. Tools that have nothing
- * in common with it are left out. */
+/* The tools that match a request best, at most k, best first: a JSON array of {name, score,
+ * summary}. Tools that do not match are omitted.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t len,
                                         size_t k);
 

@@ -1,12 +1,14 @@
-/* session.h -- runtime, agent, session, run.
+/* session.h -- runtimes, agents, sessions and runs.
  *
- * A runtime owns a loop and everything that lives in it. An agent is a
- * definition: model, prompt, tools, limits. A session is a conversation with
- * an agent; it runs one thing at a time. A run is what one input causes, from
- * its first event to its last.
+ * A runtime owns an event loop and everything that lives in the loop. An agent is a
+ * definition: model, prompt, tools, limits. A session is a conversation with an agent. A
+ * run is the work that one input causes; a session has one run at a time.
  *
- * Calls are made on the loop thread (the thread that created the runtime, or
- * the host loop's), except where "any thread" is said. */
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts and options are copied.
+ *   Threads: loop
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_SESSION_H
 #define CHELA_SESSION_H
 #include <stddef.h>
@@ -25,185 +27,223 @@ typedef struct chela_session chela_session;
 
 /* --- runtime -------------------------------------------------------------- */
 
+/* The severity of a log line. TRACE is only logged for the areas in `trace`. */
 enum chela_log_level {
     CHELA_LOG_TRACE = 0,
     CHELA_LOG_INFO = 1,
     CHELA_LOG_WARN = 2,
     CHELA_LOG_ERROR = 3
 };
+
+/* Receives log lines, on any thread, also on several at once. The texts are borrowed until
+ * the function returns. It must not call the library, except functions of error.h. */
 typedef void chela_log_fn(enum chela_log_level level, const char *area, const char *line,
                           void *user);
 
+/* A runtime. */
 struct chela_runtime_opts {
     size_t size; /* set by CHELA_RUNTIME_OPTS */
-    void *uv_loop;                     /* a uv_loop_t to live in; NULL: our own */
-    const char *(*env)(const char *name, void *user); /* NULL: the process's */
-    chela_log_fn *log;                 /* NULL: silent */
-    const char *trace;                 /* areas: "net,run" or "all" */
-    const char *module_path;           /* where libchela-*.so is looked for first */
+    void *uv_loop;                     /* a uv_loop_t of the host; NULL: a loop of its own */
+    /* Returns the value of an environment variable, or NULL. Called on the loop thread;
+     * must not call the library. NULL: the process's environment. */
+    const char *(*env)(const char *name, void *user);
+    chela_log_fn *log;                 /* NULL: no log */
+    const char *trace;                 /* areas to trace: "net,run" or "all"; NULL: none */
+    const char *module_path;           /* searched first for libchela-*.so; may be NULL */
     const char *ca_file;               /* NULL: the system's trust store */
-    unsigned max_threads;              /* for blocking tools; 0: 64 */
-    void *user;                        /* for env and log */
-    /* A file to record the calls of models to, or to play them back from
-     * instead of the network (docs/cassettes.md); at most one of the two. */
+    unsigned max_threads;              /* threads for blocking tools; 0: 64 */
+    void *user;                        /* for env and log; borrowed */
+    /* A file to record model calls to, or a file to replay them from instead of using the
+     * network (docs/cassettes.md). At most one of the two. */
     const char *record, *replay;
 };
 #define CHELA_RUNTIME_OPTS(...) {.size = sizeof(struct chela_runtime_opts), __VA_ARGS__}
 
-/* opts may be NULL. On success the caller owns *out and must close it. */
+/* Create a runtime. opts may be NULL. The calling thread becomes the loop thread unless
+ * the host passes a loop.
+ * Ownership: the caller owns *out and closes it with chela_runtime_close; opts is copied,
+ * except uv_loop and user, which are borrowed while the runtime is open.
+ * Threads: any
+ * Errors: CHELA_EINVAL: an option is wrong. CHELA_EIO: the loop cannot be created, or the
+ * file of `record` cannot be written. CHELA_ENOENT, CHELA_EIO, CHELA_ELIMIT,
+ * CHELA_ECONFIG: the file of `replay` cannot be used. */
 CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out,
                                 struct chela_error *err);
 
-/* Cancel what runs, free everything (agents, sessions and runs included).
- * NULL is a no-op. No event arrives during or after. In a host's loop the last
- * handles are closed by the loop's next iterations. Waits for blocking tools
- * that are still running. Not from inside a callback: there it logs an error and
- * does nothing. */
+/* Cancel all runs and free the runtime with its agents, sessions and runs. NULL is
+ * allowed. No event is sent during or after the call. The call waits for tools that are
+ * running on threads. Close gateways before. In a host's loop, the last handles are closed
+ * by the next iterations of the loop.
+ * Ownership: rt and everything that was created with it becomes invalid, except stores.
+ * Callbacks: no: the function logs an error and does nothing. */
 CHELA_API void chela_runtime_close(chela_runtime *rt);
 
-/* Work until no run is in progress. Not with a host's loop (CHELA_ESTATE). */
+/* Work until no run is in progress and no message waits to be started, accepted or sent. A
+ * message in the outbox (chela/mailbox.h) whose channel has no send function waits until
+ * chela_outbox_channel names one: the call does not return before, and another thread cannot
+ * end it. Use chela_runtime_poll if the channel is named later.
+ * Callbacks: no: CHELA_EBUSY, or 0 if nothing is in progress.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_runtime_run(chela_runtime *rt);
-/* One pass without waiting. */
+
+/* Do the work that is ready, without waiting. Returns 0.
+ * Callbacks: no: the function does nothing. */
 CHELA_API int chela_runtime_poll(chela_runtime *rt);
 
-/* A server that is not built in, or fields of one that is. */
+/* A model service: a new one, or changes to a built-in one. */
 struct chela_provider_opts {
-    size_t size;
-    const char *name;     /* what users type before the slash */
-    const char *api;      /* "anthropic", "openai", "gemini", "bedrock"; NULL: keep */
-    const char *base_url; /* NULL: keep */
+    size_t size; /* set by CHELA_PROVIDER_OPTS */
+    const char *name;     /* the part of a model's name before the slash */
+    const char *api;      /* "anthropic", "openai", "gemini", "bedrock"; NULL: unchanged */
+    const char *base_url; /* NULL: unchanged */
     const char *api_key;  /* NULL: from api_key_env */
-    const char *api_key_env;
+    const char *api_key_env; /* environment variable that holds the key */
     const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
-    const char *extra_body;     /* JSON object merged into each request */
-    const char *quirks;         /* comma list; "-name" takes one away */
+    const char *extra_body;     /* JSON object that is merged into each request */
+    const char *quirks;         /* comma-separated list; "-name" removes a quirk */
 };
 #define CHELA_PROVIDER_OPTS(...) {.size = sizeof(struct chela_provider_opts), __VA_ARGS__}
+
+/* Add or change a provider. Applies to agents that are created afterwards.
+ * Errors: CHELA_EINVAL: the name is missing. CHELA_ECONFIG: the api, a quirk, a header or
+ * extra_body is wrong. */
 CHELA_API int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
                                      struct chela_error *err);
 
-/* What a model costs, in US dollars for a million tokens, where the built-in
- * list does not know it or knows it otherwise. Without a price the cost of a
- * run is unknown. Holds for agents made from now on; copied. */
+/* The price of a model in US dollars per million tokens. */
 struct chela_price {
-    size_t size;
+    size_t size; /* set by CHELA_PRICE */
     double input, output;
     const double *cache_read, *cache_write; /* NULL: as input */
 };
 #define CHELA_PRICE(...) {.size = sizeof(struct chela_price), __VA_ARGS__}
+
+/* Set the price of a model that the built-in list lacks, or change it. Without a price the
+ * cost of a run is unknown. Applies to agents that are created afterwards.
+ * Errors: CHELA_EINVAL: provider or model is missing, or a price is negative. */
 CHELA_API int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
                                   const struct chela_price *price, struct chela_error *err);
 
-/* How many tokens of context a model has, where the built-in list does not know
- * it or a server gives it less: results of tools are cut to suit it. At least
- * 1. Holds for agents made from now on. */
+/* Set the context window of a model that the built-in list lacks, or change it. Applies to
+ * agents that are created afterwards.
+ * Errors: CHELA_EINVAL: provider or model is missing, or tokens is less than 1. */
 CHELA_API int chela_runtime_context_window(chela_runtime *rt, const char *provider,
                                            const char *model, int64_t tokens,
                                            struct chela_error *err);
 
-/* The model to use when nobody chose one: the first key found in the
- * environment, a local server, else "scripted/demo". Borrowed; *why says how
- * it was found. */
+/* Add quirks to one model, in addition to those of its provider: a comma-separated list as
+ * in chela_provider_opts, such as "reasons" for an Azure deployment of a reasoning model
+ * under a name of its own. Applies to agents that are created afterwards.
+ * Errors: CHELA_EINVAL: the provider or the model is missing. CHELA_ECONFIG: a quirk is
+ * unknown. */
+CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider,
+                                         const char *model, const char *quirks,
+                                         struct chela_error *err);
+
+/* The model that is used if none is chosen: of the first provider with a key in the
+ * environment, else of a local server, else "scripted/demo". The first call may wait for a
+ * local server; from a callback or in a host's loop no server is asked. *why (may be NULL)
+ * becomes the reason for the choice.
+ * Ownership: the result and *why are borrowed from the runtime. */
 CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
 
 /* --- agent ---------------------------------------------------------------- */
 
-/* How far a run may go. 0: the default; -1: no limit. */
+/* The limits of a run. 0: the default; -1: no limit. */
 struct chela_limits {
     size_t size;                    /* set by CHELA_LIMITS */
     int64_t max_turns;              /* model calls in a run: 25 */
     int64_t max_tool_calls;         /* 200 */
     int64_t max_consecutive_errors; /* 3 */
-    int64_t token_budget;           /* input + output of a run: none */
+    int64_t token_budget;           /* input and output tokens of a run: no limit */
     int64_t timeout_ms;             /* of a run: 30 minutes */
-    double cost_budget_usd;         /* none */
-    /* At a limit of turns, calls or errors, or in a loop, the model is asked to
-     * sum up, once and without tools: one model call more than the limit. */
+    double cost_budget_usd;         /* no limit */
+    /* Nonzero: at a limit of turns, tool calls or errors, and in a loop, the model is
+     * asked once more, without tools, for a summary. */
     int sum_up;
 };
 #define CHELA_LIMITS(...) {.size = sizeof(struct chela_limits), __VA_ARGS__}
 
-/* When a run repeats itself: at this many repetitions the model is told, half as
- * many later the run ends. 0: the default; -1: never. */
+/* The detection of loops. After this many repetitions the model is warned; after half as
+ * many more the run ends with the reason LOOP. 0: the default; -1: no detection. */
 struct chela_loop_guard {
     size_t size;           /* set by CHELA_LOOP_GUARD */
     int64_t repeats;       /* the same call with the same result: 5 */
-    int64_t cycles;        /* the same two or more calls in turn: 3 */
+    int64_t cycles;        /* the same sequence of two or more calls: 3 */
     int64_t texts;         /* the same text without a new call: 3 */
     int64_t polls;         /* calls that ask for progress and find none: 12 */
     int64_t unknown_tools; /* calls of tools that do not exist: 3 */
 };
 #define CHELA_LOOP_GUARD(...) {.size = sizeof(struct chela_loop_guard), __VA_ARGS__}
 
-/* What becomes of messages that come while a run is in progress
- * (chela_session_send). */
+/* The queue of messages that arrive during a run (chela_session_send). */
 struct chela_queue_opts {
     size_t size; /* set by CHELA_QUEUE_OPTS */
     enum chela_queue_mode mode;
     enum chela_overflow overflow;
-    unsigned cap;        /* messages that may wait; 0: 20 */
-    int64_t debounce_ms; /* COLLECT: how long is quiet; 0: one second */
+    unsigned cap;        /* maximum number of waiting messages; 0: 20 */
+    int64_t debounce_ms; /* COLLECT: pause that ends the collection; 0: one second */
 };
 #define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
 
-/* Bounds for people who write through a channel. Every policy whose channel and
- * senders match a run (`channel` and `sender` of chela_run_opts) applies, and can
- * only restrict what the agent may do: a tool must be allowed by all of them, and
- * the lowest permission and the strictest `approve` count. Strings are copied. */
+/* Limits for people who write through a channel. A policy applies to a run if its channel
+ * and senders match `channel` and `sender` of struct chela_run_opts. Policies only restrict
+ * an agent: a tool must be allowed by the agent and by every policy that applies, and the
+ * lowest permission and the strictest `approve` count. */
 struct chela_policy {
     size_t size;         /* set by CHELA_POLICY */
     const char *id;      /* for messages */
-    const char *channel; /* a channel's name or, with * and ?, several; required */
-    /* Ids of people that the policy applies to, as the channel gives them, * and ?
-     * allowed; NULL: everybody. And of people that it does not apply to. An id
-     * means nothing without its channel: with either list, channel must be one
-     * name. NULL-terminated. */
+    const char *channel; /* name of a channel, or a pattern with * and ?; required */
+    /* senders: ids of the people that the policy applies to, as the channel gives them;
+     * patterns with * and ? are allowed; NULL: everybody. except: ids of people that the
+     * policy does not apply to. Ids belong to one channel: with either list, `channel`
+     * must not be a pattern. NULL-terminated. */
     const char *const *senders, *const *except;
-    const char *allow, *deny;         /* as those of an agent */
-    enum chela_permission permission; /* likewise */
+    const char *allow, *deny;         /* tools, as in struct chela_agent_opts */
+    enum chela_permission permission; /* as in struct chela_agent_opts */
     enum chela_approve approve; /* with DENY, remembered approvals do not count */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
 
-/* How the model's service is called. */
+/* How requests are sent to the model's service. */
 struct chela_request_opts {
     size_t size;                /* set by CHELA_REQUEST_OPTS */
     const double *top_p;        /* NULL: the model's default */
-    int64_t top_k;              /* 0: the model's default; only where the service has it */
-    const int64_t *seed;        /* NULL: none; only where the service has it */
+    int64_t top_k;              /* 0: the model's default; ignored by some services */
+    const int64_t *seed;        /* NULL: none; ignored by some services */
     const char *const *stop;    /* texts that end a reply; NULL-terminated */
-    enum chela_cache cache;     /* of the prompt, by the service */
-    int strict;                 /* hold the model to the tools' schemas, where possible */
-    int no_stream;              /* ask for whole replies */
+    enum chela_cache cache;     /* prompt cache of the service */
+    int strict;                 /* let the service enforce the schemas of tools, if it can */
+    int no_stream;              /* request complete replies */
     enum chela_output_by output_by; /* how the model is told `output_schema` */
-    int64_t idle_timeout_ms;    /* silence of a stream; 0: 120 s */
+    int64_t idle_timeout_ms;    /* longest silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
     int max_retries;            /* of a failed model call; 0: 2; -1: none */
 };
 #define CHELA_REQUEST_OPTS(...) {.size = sizeof(struct chela_request_opts), __VA_ARGS__}
 
-/* What the system prompt holds (docs/context.md). */
+/* The content of the system prompt (docs/context.md). */
 struct chela_prompt_opts {
     size_t size; /* set by CHELA_PROMPT_OPTS */
-    /* With `system` of the agent, that text takes the place of the generated
-     * instructions; skills, project files, channel and rules follow it. */
+    /* The length of the generated instructions. `system` of the agent replaces them;
+     * skills, project files, channel and rules follow in both cases. */
     enum chela_prompt_style style;
-    /* Which of the workspace's skills (skills/NAME/SKILL.md, or below .agents) are
-     * described to the model: names and globs; NULL: all, "": none. None is if the
-     * agent has no tool `read`. */
+    /* Skills of the workspace that the model is told about (skills/NAME/SKILL.md, also
+     * below .agents): names and globs; NULL: all, "": none. An agent without the tool
+     * `read` has no skills. */
     const char *skills;
-    /* Files of the workspace that the prompt holds, NULL-terminated; NULL:
-     * AGENTS.md, SOUL.md, TOOLS.md, USER.md and MEMORY.md, where they exist. Only
-     * for an agent that has the tool `read`. */
+    /* Files of the workspace that the prompt contains, NULL-terminated; NULL: AGENTS.md,
+     * SOUL.md, TOOLS.md, USER.md and MEMORY.md, if they exist. Only for agents with the
+     * tool `read`. */
     const char *const *project_files;
-    size_t project_file_max, project_files_max; /* bytes of one, of all; 0: 20 KB, 60 KB */
-    /* Rules of the agent's own, NULL-terminated: the first seven are in the system
-     * prompt; of the others, those that match the input are sent with it. */
+    size_t project_file_max, project_files_max; /* bytes of one file, of all; 0: 20 KB, 60 KB */
+    /* Rules of the agent, NULL-terminated. The system prompt contains the first seven. Of
+     * the others, those that match an input are sent with the input. */
     const char *const *rules;
-    const char *reminder; /* sent at the end of every request; NULL: nothing */
-    const char *docs;     /* where the model can read about its work: a path or URL */
-    /* Per cent of the model's context for the system prompt, and those that are
-     * kept free for the answer; 0: 25, 15. */
+    const char *reminder; /* text at the end of every request; NULL: none */
+    const char *docs;     /* documentation for the model: a path or URL; may be NULL */
+    /* Percentage of the context for the system prompt, and percentage that is reserved for
+     * the answer; 0: 25, 15. */
     unsigned system_share, output_share;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
@@ -211,42 +251,42 @@ struct chela_prompt_opts {
 /* How tools are described to the model and run. */
 struct chela_toolset_opts {
     size_t size; /* set by CHELA_TOOLSET_OPTS */
-    /* Which tools a request describes. During a session tools are added, never
-     * removed. */
+    /* Which tools a request describes. During a session, tools are added to the
+     * description and never removed. */
     enum chela_selection selection;
-    unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
-    /* "provider/model" of a service that speaks OpenAI's protocol: topk then also
-     * compares meanings, and auto uses it for more than 50 tools; so do notes and
-     * past turns where memory is enabled (docs/memory.md). NULL: words alone. If
-     * the service fails, a WARNING says so, and words decide. */
+    unsigned selection_size; /* TOPK: tools that one input adds; 0: 10 */
+    /* An embedding model, "provider/model", of a service with OpenAI's protocol. TOPK then
+     * also compares meanings, and AUTO uses TOPK for more than 50 tools; the search in
+     * notes and past turns (docs/memory.md) also compares meanings. NULL: words only. If
+     * the service fails, an event WARNING is sent and words are compared. */
     const char *embedding;
-    unsigned parallel; /* tool calls at once; 0: 8 */
-    /* Settings of tools that reach outside, NULL-terminated: "key=value", with the
-     * keys of docs/tools.md ("databases.default=sqlite:./data.db"). Without their
-     * settings query_database, web_search and send_email are not offered. */
+    unsigned parallel; /* tool calls at the same time; 0: 8 */
+    /* Settings of built-in tools, NULL-terminated: "key=value" with the keys of
+     * docs/tools.md, for instance "databases.default=sqlite:./data.db". query_database,
+     * web_search and send_email are only offered with their settings. */
     const char *const *settings;
 };
 #define CHELA_TOOLSET_OPTS(...) {.size = sizeof(struct chela_toolset_opts), __VA_ARGS__}
 
-/* Which calls need consent, beyond `approve` of the agent. */
+/* Which calls need consent. `approve` of the agent states what happens to them. */
 struct chela_approval_opts {
     size_t size; /* set by CHELA_APPROVAL_OPTS */
-    /* Tools whose calls need consent or do not, where that differs from the default
-     * (tools that are risky or flagged confirm, exec, send_email need it):
-     * "exec=ask,group:net=deny,my_*=auto". */
+    /* Tools whose calls need consent (ask), do not need it (auto) or are refused (deny):
+     * "exec=ask,group:net=deny,my_*=auto". By default exec, send_email and tools with the
+     * flags RISKY or CONFIRM need consent. */
     const char *tools;
-    /* Calls that need no consent although their tool does, NULL-terminated:
+    /* Calls that do not need consent although their tool does, NULL-terminated:
      * "exec: git status", "web_fetch: url=https://docs.example.com/\*". */
     const char *const *calls;
     const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
 };
 #define CHELA_APPROVAL_OPTS(...) {.size = sizeof(struct chela_approval_opts), __VA_ARGS__}
 
-/* What happens when the conversation no longer fits the model's context. */
+/* What happens when a conversation exceeds the model's context. */
 struct chela_compaction_opts {
     size_t size; /* set by CHELA_COMPACTION_OPTS */
     enum chela_compaction mode;
-    const char *model; /* that summarises: "provider/model"; NULL: the run's own */
+    const char *model; /* writes the summary: "provider/model"; NULL: the run's model */
 };
 #define CHELA_COMPACTION_OPTS(...) {.size = sizeof(struct chela_compaction_opts), __VA_ARGS__}
 
@@ -254,61 +294,60 @@ struct chela_compaction_opts {
 struct chela_planning_opts {
     size_t size; /* set by CHELA_PLANNING_OPTS */
     enum chela_reflection reflection;
-    const char *reflect_tools; /* judge results of these tools, too: names and globs */
-    int review_plan; /* modes plan and route: a person must agree to each plan */
-    /* Models of the roles, "provider/model"; NULL: the agent's own. */
+    const char *reflect_tools; /* also judge results of these tools: names and globs */
+    int review_plan; /* modes plan and route: a person must approve each plan */
+    /* The models of the roles, "provider/model"; NULL: the agent's model. */
     const char *router, *planner, *executor, *reflector;
 };
 #define CHELA_PLANNING_OPTS(...) {.size = sizeof(struct chela_planning_opts), __VA_ARGS__}
 
-/* Bounds of the agents that an agent calls (chela_agent_delegate). */
+/* Limits for agents that this agent calls (chela_agent_delegate). */
 struct chela_team_opts {
     size_t size;           /* set by CHELA_TEAM_OPTS */
-    unsigned max_depth;    /* how deep they may call one another, 1 to 8; 0: 3 */
-    unsigned max_children; /* how many one run may call; 0: 16 */
+    unsigned max_depth;    /* depth of nested calls, 1 to 8; 0: 3 */
+    unsigned max_children; /* calls of agents in one run; 0: 16 */
 };
 #define CHELA_TEAM_OPTS(...) {.size = sizeof(struct chela_team_opts), __VA_ARGS__}
 
-/* What an agent may do when a gateway serves it. */
+/* What an agent may do in a gateway. */
 struct chela_agent_gateway_opts {
     size_t size; /* set by CHELA_AGENT_GATEWAY_OPTS */
-    /* Sessions that it may write to with the tool `sessions_send`, keys and globs;
-     * NULL: none. */
+    /* Sessions that the tool `sessions_send` may write to: keys and globs; NULL: none. */
     const char *send_to;
-    int chat_actions; /* offer chat_react and the like in the chats of channels */
-    int gateway_tool; /* offer `gateway`, to owners of a channel alone */
+    int chat_actions; /* offer chat_react and similar tools in chats */
+    int gateway_tool; /* offer the tool `gateway`, to owners of a channel only */
 };
 #define CHELA_AGENT_GATEWAY_OPTS(...) {.size = sizeof(struct chela_agent_gateway_opts), __VA_ARGS__}
 
-/* Everything that an agent is made from. All of it is copied, the groups below
- * too. 0 and NULL: the default; a group that is NULL has its defaults. */
+/* An agent. Everything is copied, including the groups. A group that is NULL has its
+ * defaults. */
 struct chela_agent_opts {
     size_t size;                  /* set by CHELA_AGENT_OPTS */
     const char *id;               /* NULL: "main" */
     const char *model;            /* "provider/model"; NULL: chela_default_model */
-    const char *const *fallbacks; /* tried in turn when model fails; NULL-terminated */
-    const char *base_url;         /* instead of the provider's */
-    const char *api_key;          /* instead of the environment's */
-    const char *api_key_env;      /* name of another variable */
-    const char *system;           /* instructions; NULL: a short default */
+    const char *const *fallbacks; /* tried in order if model fails; NULL-terminated */
+    const char *base_url;         /* replaces the provider's URL */
+    const char *api_key;          /* replaces the key of the environment */
+    const char *api_key_env;      /* another environment variable that holds the key */
+    const char *system;           /* instructions; NULL: generated instructions */
     const char *workspace;        /* directory of the file tools; NULL: the current one */
-    const char *tools;            /* built-ins to add: names, globs, groups ("read,ls",
-                                     "group:files"); NULL: none */
-    const char *allow;            /* tools to offer, of any kind; NULL: all, "": none */
-    const char *deny;             /* tools never to offer, of any kind; wins over allow */
-    enum chela_permission permission; /* offer no tool that needs more; 0: admin */
-    const char *tool_choice;      /* auto any none NAME */
-    enum chela_approve approve;   /* what becomes of calls that need consent */
+    const char *tools;            /* built-in tools to add: names, globs, groups
+                                     ("read,ls", "group:files"); NULL: none */
+    const char *allow;            /* tools to offer, of every kind; NULL: all, "": none */
+    const char *deny;             /* tools never to offer, of every kind; overrides allow */
+    enum chela_permission permission; /* offer only tools that need no more than this */
+    const char *tool_choice;      /* "auto", "any", "none" or the name of a tool */
+    enum chela_approve approve;   /* what happens to calls that need consent */
     enum chela_mode mode;
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;    /* of a reply; 0: the model's default */
     const double *temperature;    /* NULL: the model's default */
-    /* JSON Schema of the final answer: the text of RUN_END is then JSON that
-     * matches it. An answer that does not match is requested once more; then the
-     * run fails. */
+    /* JSON Schema of the final answer. The text of RUN_END is then JSON that matches the
+     * schema. If an answer does not match, the model is asked once more; then the run
+     * fails. */
     const char *output_schema;
-    /* What it is for, in a sentence: shown to agents that may call it
-     * (chela_agent_delegate); NULL: the first sentence of `system`. */
+    /* The purpose of the agent in one sentence, for agents that may call this one
+     * (chela_agent_delegate). NULL: the first sentence of `system`. */
     const char *description;
     const struct chela_limits *limits;
     const struct chela_loop_guard *loop_guard;
@@ -316,8 +355,8 @@ struct chela_agent_opts {
     const struct chela_prompt_opts *prompt;
     const struct chela_toolset_opts *toolset;
     const struct chela_approval_opts *approvals;
-    const struct chela_sandbox_opts *sandbox; /* of the programs that tools start */
-    const struct chela_queue_opts *queue;     /* of its sessions */
+    const struct chela_sandbox_opts *sandbox; /* for programs that tools start */
+    const struct chela_queue_opts *queue;     /* of the agent's sessions */
     const struct chela_compaction_opts *compaction;
     const struct chela_planning_opts *planning;
     const struct chela_team_opts *team;
@@ -326,281 +365,399 @@ struct chela_agent_opts {
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
-/* Make an agent. On success the caller owns *out and closes it with
- * chela_agent_close, or leaves that to chela_runtime_close. On failure *out is
- * NULL. opts may be NULL. */
+/* Create an agent. opts may be NULL.
+ * Ownership: the caller owns *out and closes it with chela_agent_close, or leaves that to
+ * chela_runtime_close; opts is copied.
+ * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model or
+ * provider is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
+ * workspace cannot be used. CHELA_ELIMIT: too many fallbacks, files, rules, policies or
+ * settings. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
 
-/* Give the agent back; NULL is a no-op. The session of chela_ask is closed. From
- * now on no session can be opened with the agent, and no other agent can call it
- * or hand a conversation to it. Sessions that are open go on; the agent is freed
- * once the last of them is closed and no gateway serves the agent any more. May be
- * called from any callback on the loop thread. */
+/* Close an agent. NULL is allowed. The session of chela_ask is closed. No new session can
+ * be opened with the agent, and no other agent can call it or hand a conversation to it.
+ * Open sessions continue.
+ * Ownership: agent becomes invalid for the caller. The library frees the agent after its
+ * last session is closed and no gateway serves it. */
 CHELA_API void chela_agent_close(chela_agent *agent);
 
-/* Another agent as a tool: the model gives it a task, it works on its own, with
- * its own model, tools and workspace, and what it answers is the result. Its run
- * is one of a session of its own, whose key begins with that of the caller's. It
- * shares the caller's limits, budgets and bounds; what it asks of people is asked
- * in the caller's session (APPROVAL_REQUIRED, CLIENT_TOOL_REQUIRED); what it does
- * is told as CHILD. Cancelling the caller cancels it. */
+/* An agent as a tool of another agent. */
 struct chela_delegate_opts {
-    size_t size;
-    const char *name;        /* of the tool; NULL: the agent's id */
-    const char *description; /* NULL: the agent's */
+    size_t size;             /* set by CHELA_DELEGATE_OPTS */
+    const char *name;        /* of the tool; NULL: the id of the agent that is called */
+    const char *description; /* of the tool; NULL: the description of that agent */
 };
 #define CHELA_DELEGATE_OPTS(...) {.size = sizeof(struct chela_delegate_opts), __VA_ARGS__}
-/* opts may be NULL. Both agents are of one runtime. */
+
+/* Add agent `to` as a tool of `agent`. The model passes a task; `to` works on the task
+ * with its own model, tools and workspace, and its answer is the result of the call. Its
+ * run belongs to a session of its own, whose key begins with the key of the caller's
+ * session. The run shares the limits, budgets and policies of the caller. Its questions
+ * appear in the caller's session (APPROVAL_REQUIRED, CLIENT_TOOL_REQUIRED), its events as
+ * CHILD. Cancelling the caller cancels the run. opts may be NULL.
+ * Ownership: both agents are borrowed; opts is copied.
+ * Errors: CHELA_EINVAL: the agents belong to different runtimes, or the name is wrong.
+ * CHELA_EEXIST: the agent has a tool of this name. CHELA_ELIMIT: the agent has too many
+ * tools. */
 CHELA_API int chela_agent_delegate(chela_agent *agent, chela_agent *to,
                                    const struct chela_delegate_opts *opts,
                                    struct chela_error *err);
 
-/* Another agent that may take a conversation over: the tool `handoff` names it,
- * and from the next model call on the session is that agent's (HANDOFF), also when
- * it is opened again. May be called for several. */
+/* Allow `agent` to hand a conversation to `to` with the tool `handoff`. From the next model
+ * call on, `to` works in the session (event HANDOFF), also after the session is opened
+ * again. May be called for several agents, and while the agent has a run: the tool is
+ * offered from the run's next model call on.
+ * Ownership: both agents are borrowed.
+ * Errors: CHELA_EINVAL: the agents belong to different runtimes. CHELA_EEXIST: the agent
+ * has another tool `handoff`. CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_agent_handoff(chela_agent *agent, chela_agent *to, struct chela_error *err);
 
-/* A program as a tool: JSON arguments on stdin, the result on stdout. */
+/* A program as a tool: it reads the arguments as JSON from standard input and writes the
+ * result to standard output. */
 struct chela_command_opts {
-    size_t size;
+    size_t size;                        /* set by CHELA_COMMAND_OPTS */
     const struct chela_tool_opts *tool; /* required; fn and user are not used */
     const char *const *argv;            /* NULL-terminated; argv[0] is the program */
     const char *cwd;                    /* NULL: the workspace */
 };
 #define CHELA_COMMAND_OPTS(...) {.size = sizeof(struct chela_command_opts), __VA_ARGS__}
+
+/* Add a program as a tool.
+ * Errors: CHELA_EINVAL: an option is wrong. CHELA_EEXIST: the agent has a tool of this
+ * name. CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,
                                       struct chela_error *err);
 
-/* Replace `allow`, `deny` and `permission` of the agent; copied. Holds from the
- * next model call on. */
+/* Replace `allow`, `deny` and `permission` of the agent, from the next model call on.
+ * allow and deny may be NULL, as in struct chela_agent_opts.
+ * Errors: CHELA_EINVAL: a group of tools or the permission is unknown. */
 CHELA_API int chela_agent_policy(chela_agent *agent, const char *allow, const char *deny,
                                  enum chela_permission permission, struct chela_error *err);
 
-/* The tools it may use as a JSON array of {name, description, summary, schema,
- * effect, permission}; yours to chela_free. */
+/* The tools that the agent may use: a JSON array of {name, description, summary, schema,
+ * effect, permission}.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_tools_json(const chela_agent *agent);
-/* The same for a run with this channel and sender, which may be NULL. */
+
+/* The tools that the agent may use in a run with this channel and sender; both may be
+ * NULL. The form is that of chela_agent_tools_json.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_tools_for_json(const chela_agent *agent, const char *channel,
                                            const char *sender);
-/* The policies that fit such a run: {"policies":["id",...],"approve":"ask"}, with
- * what asking comes to; yours to chela_free. */
+
+/* The policies that apply to a run with this channel and sender; both may be NULL:
+ * {"policies":["id",...],"approve":"ask"}. "approve" is the value that results from the
+ * agent and the policies.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *channel,
                                           const char *sender);
 
-/* The skills that were found, as a JSON array of {name, description, version,
- * location, file, used, told, user_invocable, problem}: location is the file as
- * the model is told it, told says whether it is, problem why a skill is not used,
- * else it is null; yours to chela_free. */
+/* The skills of the workspace: a JSON array of {name, description, version, location, file,
+ * used, told, user_invocable, problem}. location is the path that the model is given. told:
+ * the prompt mentions the skill. problem: the reason why the skill is not used, or null.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
 
-/* A prompt as a run takes it: one that begins with "/skill NAME" calls that skill
- * of the workspace by hand and becomes its instructions and the words that
- * follow; any other is copied. Blocking; yours to chela_free. NULL and err:
- * CHELA_ENOENT for a skill that is not there, or not for people. */
+/* Expand a prompt that begins with "/skill NAME" to the instructions of the skill and the
+ * rest of the prompt. Any other prompt is copied. Reads a file.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_EINVAL: the name of the skill is missing. CHELA_ENOENT: the workspace has no
+ * such skill, people may not call the skill, or its file cannot be read. */
 CHELA_API char *chela_agent_expand(const chela_agent *agent, const char *text, size_t len,
                                    struct chela_error *err);
 
-/* Run one tool through the whole path, blocking. The result object
- * {id,name,is_error,error_type,retryable,content,details,truncated,duration_ms}
- * is yours to chela_free; NULL and err when it could not even be tried. */
+/* Run a tool as a run would, with validation, policy and sandbox, and wait for the result:
+ * {id, name, is_error, error_type, retryable, content, details, truncated, duration_ms}.
+ * The call counts as approved. arguments is a JSON object; NULL or "": no arguments.
+ * Ownership: the caller frees the result with chela_free.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE: the loop belongs to a host, or the host runs the tool. CHELA_EBUSY:
+ * called from a callback. Failures of the tool are in the result. */
 CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, const char *arguments,
                                       struct chela_error *err);
 
 /* --- session -------------------------------------------------------------- */
 
-/* key NULL: a fresh one. CHELA_EEXIST if this runtime has that key open. */
+/* Open a session. key NULL: a new random key. With a store (chela/store.h) the session is
+ * read from the store, which takes a moment. Runs can be started before: they wait, and
+ * end with the reason STORE if the session cannot be read.
+ * Ownership: the caller owns *out and closes it with chela_session_close, or leaves that
+ * to chela_runtime_close; key is copied.
+ * Errors: CHELA_EEXIST: the runtime has a session with this key open. CHELA_ESTATE: the
+ * agent is closed. */
 CHELA_API int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                                 struct chela_error *err);
-CHELA_API void chela_session_close(chela_session *s); /* cancels its run */
 
-/* With a store (chela/store.h) a session is read when it is made, which takes a
- * moment. Runs can be started at once: they wait for it, and end with
- * store_error if it cannot be read (in use elsewhere, damaged). */
+/* Close a session and cancel its run. NULL is allowed. No event of the run follows.
+ * Ownership: s becomes invalid. Handles of runs stay valid until chela_run_free. */
+CHELA_API void chela_session_close(chela_session *s);
+
+/* Called when a session with a store has been read or cannot be read; err is NULL on
+ * success. Called on the loop thread. err is borrowed until the function returns. */
 typedef void chela_ready_fn(chela_session *s, const struct chela_error *err, void *user);
+
+/* Set the function that is called when the session has been read. fn may be NULL: none.
+ * fn is not called for a session without a store, or after the session was read.
+ * Ownership: user is borrowed until the session is closed. */
 CHELA_API void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user);
-/* Block until it was read. Not with a host's loop, unless it was. */
+
+/* Wait until the session has been read.
+ * Callbacks: no: CHELA_EBUSY, unless the session has been read.
+ * Errors: CHELA_ESTATE: the loop belongs to a host and the session is not read yet.
+ * CHELA_EBUSY: called from a callback, or another process uses the session. CHELA_EPARSE:
+ * the stored session is damaged. CHELA_EIO, CHELA_ENET, CHELA_EPERM, CHELA_ELIMIT: the
+ * store failed. */
 CHELA_API int chela_session_wait(chela_session *s, struct chela_error *err);
-/* For all but IDLE chela_run_resume goes on. */
+
+/* The state of the session. chela_run_resume continues a session in any state but IDLE. */
 CHELA_API enum chela_session_status chela_session_status(const chela_session *s);
+
+/* The key of the session.
+ * Ownership: the result is borrowed from the session. */
 CHELA_API const char *chela_session_key(const chela_session *s);
-/* What the model said last, "" if nothing; yours to chela_free. */
+
+/* The text of the model's last message; "" if there is none.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_session_last_text(const chela_session *s);
-/* The conversation as a JSON array of neutral messages; yours to chela_free. */
+
+/* The conversation: a JSON array of messages in chela's own format.
+ * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_session_messages_json(const chela_session *s);
 
 /* --- run ------------------------------------------------------------------ */
 
+/* Where the input of a run comes from. */
 enum chela_input_kind {
-    CHELA_INPUT_USER = 0,
-    CHELA_INPUT_EVENT = 1,
-    CHELA_INPUT_TIMER = 2,
-    CHELA_INPUT_WEBHOOK = 3
+    CHELA_INPUT_USER = 0,   /* a person */
+    CHELA_INPUT_EVENT = 1,  /* an event in the session, such as the end of a process */
+    CHELA_INPUT_TIMER = 2,  /* a schedule */
+    CHELA_INPUT_WEBHOOK = 3 /* another program */
 };
 
-/* An image (PNG, JPEG, GIF, WebP) or a PDF: either bytes or a URL, which may be
- * data:TYPE;base64,... or is fetched by the model's service. */
+/* An image (PNG, JPEG, GIF, WebP) or a PDF: bytes, or a URL. The model's service fetches
+ * the URL, unless it has the form data:TYPE;base64,... */
 struct chela_media {
     const void *data;
     size_t len;
-    const char *url;        /* instead of data; NULL: data */
-    const char *media_type; /* NULL: told by the bytes */
+    const char *url;        /* used instead of data; NULL: data is used */
+    const char *media_type; /* NULL: derived from the bytes */
     const char *name;       /* for messages and titles; may be NULL */
 };
 
 struct chela_inbound;
 
+/* A run. Texts are copied. */
 struct chela_run_opts {
     size_t size; /* set by CHELA_RUN_OPTS */
     chela_event_fn *on_event; /* may be NULL */
-    void *user;               /* handed to on_event */
+    void *user;               /* for on_event; borrowed until RUN_END */
     enum chela_input_kind kind;
-    /* On whose behalf: bounds within those of the agent, for this run. Copied. */
+    /* Restrictions for this run, within those of the agent. */
     const char *allow, *deny;
     enum chela_permission permission;
     enum chela_approve approve;
-    /* Nonzero: what was shown of a reply can be taken back, so a call that
-     * failed in the middle may be made again; a RETRY or FALLBACK event says
-     * so, and the reply begins anew. */
+    /* Nonzero: the program can take back a reply that it has shown. A model call that
+     * failed in the middle of a reply is then repeated; an event RETRY or FALLBACK
+     * announces that the reply starts again. */
     int may_redo;
-    int insist;          /* chela_run_resume: also a run that was parked */
-    /* Shown to the model beside the text; copied. CHELA_EINVAL and CHELA_ELIMIT
-     * for what no service takes. */
+    int insist;          /* chela_run_resume: also resume a session that is PARKED */
+    /* Images and documents for the model, with the text. CHELA_EINVAL, CHELA_ELIMIT: no
+     * service accepts them. */
     const struct chela_media *media;
     size_t nmedia;
-    /* Who wrote, for the agent's policies: the channel's name, NULL: that of the
-     * session's channel (chela_session_channel), and the id that the channel itself
-     * gives the sender, never a name that people choose. Copied and stored with the
-     * input: a run that is resumed has the bounds that it began with. */
+    /* The sender of the input, for the agent's policies. channel: name of the channel;
+     * NULL: the session's channel (chela_session_channel). sender: the id that the channel
+     * assigns to the sender, never a name that the sender chose. Stored with the input: a
+     * resumed run has the restrictions that it began with. */
     const char *channel, *sender;
-    /* The message came through a channel, and this is known about it
-     * (chela/channel.h); copied. NULL: the text is all there is. */
+    /* Facts about a message that arrived through a channel (chela/channel.h); NULL: there
+     * is only the text. */
     const struct chela_inbound *inbound;
     const char *prompt; /* fingerprint to record (chela/prompt.h); NULL: the agent's own */
-    /* For channels (mailbox.h), in sessions that are kept; copied. event_id: of
-     * the accepted event that this is. answer_to: where the answer goes, in the
-     * words of the session's channel; NULL: nowhere. */
+    /* For channels (mailbox.h), in sessions with a store. event_id: id of the accepted
+     * event that this input is. answer_to: address of the answer, as the session's channel
+     * understands it; NULL: the answer is not sent. */
     const char *event_id, *answer_to;
-    /* If this is all that the run has to say in the end, it leaves nothing in the
-     * conversation: later requests are as if it had never been. Copied; NULL: it
-     * stays. */
+    /* If the answer of the run is this text, input and answer are removed from the
+     * conversation. NULL: they stay. */
     const char *drop_if;
-    const struct chela_urge *urge; /* mode heartbeat: what led to it; NULL: nobody asked */
+    const struct chela_urge *urge; /* mode heartbeat: the decision that led to the run;
+                                      NULL: none */
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 
-/* Start; text is copied. Exactly one RUN_END event follows unless the session
- * or runtime is closed first. CHELA_EBUSY while a run is in progress: steer it
- * or queue a follow-up. CHELA_ESTATE while one is paused: answer its calls.
- * out may be NULL; otherwise the caller owns *out and frees it, any time. */
+/* Start a run. text is the input. opts and out may be NULL. Exactly one RUN_END follows,
+ * unless the session or the runtime is closed before.
+ * Ownership: text and opts are copied, opts->user is borrowed until RUN_END. The caller
+ * owns the handle *out and frees it with chela_run_free, at any time.
+ * Errors: CHELA_EBUSY: a run is in progress; use chela_run_steer, chela_run_follow_up or
+ * chela_session_send. CHELA_ESTATE: a run is paused, or the session is not ready for
+ * event_id or answer_to. CHELA_EEXIST: the session has the event event_id already.
+ * CHELA_EINVAL: an option is wrong. CHELA_ELIMIT: the input, an image or the session is
+ * too large. */
 CHELA_API int chela_run_start(chela_session *s, const char *text, size_t len,
                               const struct chela_run_opts *opts, chela_run **out,
                               struct chela_error *err);
 
-/* A run that does nothing but condense the conversation, as far as it goes: all
- * but the last messages, with a summary that keeps above all what concerns
- * `focus` (may be NULL). A COMPACTION event tells what came of it; without one
- * there was nothing to condense. Errors as chela_run_start; CHELA_ESTATE also
- * while an earlier run is unfinished. */
+/* Start a run that shortens the conversation: a summary replaces all but the last messages.
+ * focus (may be NULL) names what the summary must preserve. An event COMPACTION reports the
+ * result; without the event there was nothing to shorten. opts and out may be NULL.
+ * Ownership: as for chela_run_start.
+ * Errors: CHELA_EBUSY: a run is in progress. CHELA_ESTATE: a run is unfinished.
+ * CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_session_compact(chela_session *s, const char *focus,
                                     const struct chela_run_opts *opts, chela_run **out,
                                     struct chela_error *err);
 
-/* Something happened that the model should know of: a background process that
- * `exec` started has ended. A run in progress is told before its next model
- * call (SYSTEM_EVENT). Without one it waits for the next run, and fn is called,
- * on the loop thread, never from inside another call: a host that wants the
- * model to hear of it now calls chela_run_wake, there or later. */
+/* Called when something happened in a session without a run, such as the end of a process
+ * that `exec` started in the background. The next run is told. Called on the loop thread,
+ * never from inside another function. */
 typedef void chela_wake_fn(chela_session *s, void *user);
+
+/* Set the function that is called when something happened. fn may be NULL: none. A host
+ * that wants the model to react at once calls chela_run_wake, in fn or later. A run in
+ * progress is told before its next model call (event SYSTEM_EVENT), without fn.
+ * Ownership: user is borrowed until the session is closed. */
 CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user);
-/* As chela_run_start, with what happened meanwhile as its input. CHELA_ENOENT:
- * nothing did. */
+
+/* Start a run whose input is what happened (chela_session_on_wake). opts and out may be
+ * NULL.
+ * Ownership: as for chela_run_start.
+ * Errors: CHELA_ENOENT: nothing happened. Others as for chela_run_start: CHELA_EBUSY,
+ * CHELA_ESTATE, CHELA_EEXIST, CHELA_EINVAL, CHELA_ELIMIT. */
 CHELA_API int chela_run_wake(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                              struct chela_error *err);
 
-/* A message for a run in progress: delivered before its next model call; tool
- * calls of the current batch not yet started are skipped. CHELA_ESTATE when
- * the run has ended, CHELA_ELIMIT when too many wait. The run keeps its bounds:
- * where senders differ in theirs, use chela_session_send. */
+/* Send a message to a run in progress. The message is delivered before the next model call;
+ * tool calls of the current reply that have not started are skipped. The run keeps its
+ * restrictions: if senders have different ones, use chela_session_send.
+ * Errors: CHELA_ESTATE: the run has ended. CHELA_ELIMIT: the message is too large, or too
+ * many messages wait. */
 CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
-/* A message that waits until the run would end, and then goes on with it. */
+
+/* Send a message that is delivered when the run would end; the run then continues.
+ * Errors: CHELA_ESTATE: the run has ended. CHELA_ELIMIT: the message is too large, or too
+ * many messages wait. */
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
-/* Messages that come as they please: begin a run, or, while one is in progress,
- * do with them what the agent or chela_session_queue chose; while one is paused they wait. A
- * message whose bounds are not those of the run never joins it: it begins one of its own, later. */
+/* Set how chela_session_send treats messages that arrive during a run; the default is
+ * `queue` of the agent.
+ * Errors: CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_session_queue(chela_session *s, const struct chela_queue_opts *opts,
                                   struct chela_error *err);
-/* opts: of the run that begins with it; may be NULL. text is copied; NULL:
- * nothing new, but what waits since an earlier process begins (CHELA_ENOENT:
- * nothing does). */
+
+/* Send a message to a session in any state. Without a run the message starts one. During a
+ * run the queue decides (chela_session_queue). While a run is paused the message waits. A
+ * message whose restrictions differ from those of the run in progress never joins that run;
+ * it starts a run of its own later. opts (may be NULL) is for the run that the message
+ * starts. text NULL: send nothing, but start with the messages that wait since an earlier
+ * process.
+ * Ownership: text and opts are copied, opts->user is borrowed until the session is closed
+ * or the function is called again.
+ * Errors: CHELA_ELIMIT: the message is too large, or too many messages wait. CHELA_ENOENT:
+ * text is NULL and no message waits. Others as for chela_run_start: CHELA_EINVAL,
+ * CHELA_ESTATE, CHELA_EEXIST. */
 CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
                                  const struct chela_run_opts *opts, struct chela_error *err);
 
-/* Any thread, as long as the caller holds the run and the runtime is open; a
- * second call and a call after the end do nothing. The run ends with status
- * "cancelled"; its history stays valid. reason may be NULL. */
+/* Cancel a run. NULL is allowed; a second call and a call after the end do nothing. The run
+ * ends with the status CANCELLED, and its conversation stays valid. reason may be NULL.
+ * Ownership: reason is copied. The caller must hold the handle, and the runtime must be
+ * open, during the call.
+ * Threads: any */
 CHELA_API void chela_cancel(chela_run *run, const char *reason);
 
-/* Stop at once and leave the rest for later, from any thread like chela_cancel: a
- * program that has to end does this. Tools under way are killed, nothing more is
- * stored, and the run ends with status "paused", reason "interrupted". Its session
- * can be resumed once it is opened again, by this process or another. Without a
- * store there is no later: then it cancels. */
+/* Stop a run at once and leave the rest for later: for a program that must end. NULL is
+ * allowed. Running tools are killed, nothing more is stored, and the run ends with the
+ * status PAUSED and the reason INTERRUPTED. This process or another resumes the session
+ * after opening it again. Without a store the function cancels the run.
+ * Ownership: the caller must hold the handle, and the runtime must be open, during the call.
+ * Threads: any */
 CHELA_API void chela_run_leave(chela_run *run);
 
-/* Give the handle back; NULL is a no-op. The run itself goes on. */
+/* Free the handle of a run. NULL is allowed. The run continues.
+ * Ownership: run becomes invalid for the caller. */
 CHELA_API void chela_run_free(chela_run *run);
 
-/* Answer a call that the run handed to the host (CLIENT_TOOL_REQUIRED).
- * CHELA_ENOENT: no such call waits. CHELA_EEXIST: answered before. */
+/* Set the result of a call that the host runs (event CLIENT_TOOL_REQUIRED).
+ * Errors: CHELA_ENOENT: no such call waits. CHELA_EEXIST: the call has a result already. */
 CHELA_API int chela_session_answer(chela_session *s, const char *call_id, const char *content,
                                    size_t len, int is_error, struct chela_error *err);
-/* Decide about a call that needs consent (APPROVAL_REQUIRED); reason, which may
- * be NULL, is what the model is told about a denial, or what the decision says it
- * is. CHELA_EINVAL: arguments that do not fit. CHELA_ENOENT: nobody asked
- * with that id. CHELA_EEXIST: decided before. CHELA_EPERM: it cannot be allowed
- * always, ask for once. */
+
+/* Decide about a call that needs consent (event APPROVAL_REQUIRED). enum chela_decision
+ * states the meaning of reason, which may be NULL where a decision does not need it.
+ * Errors: CHELA_EINVAL: there is no such decision, reason is missing, or the arguments do
+ * not match the schema. CHELA_ENOENT: no call with this id waits. CHELA_EEXIST: the call
+ * was decided before. CHELA_EPERM: ALLOW_ALWAYS is not possible for this call. */
 CHELA_API int chela_session_approve(chela_session *s, const char *approval_id,
                                     enum chela_decision decision, const char *reason,
                                     struct chela_error *err);
-/* A person ends the run with words of their own, which become its answer: at any
- * step, also of one that is paused or was just resumed. What was under way is
- * dropped. CHELA_ESTATE: it has ended. */
+
+/* End a run with a text of a person as its answer: in any state, also paused. The work in
+ * progress is dropped.
+ * Errors: CHELA_ESTATE: the run has ended. CHELA_EINVAL: the text is empty. CHELA_ELIMIT:
+ * the text is too large. */
 CHELA_API int chela_run_take_over(chela_run *run, const char *text, size_t len);
-/* Go on with a paused run once its calls are answered and decided about
- * (CHELA_ESTATE before); or with one that an earlier process left unfinished:
- * what changes nothing is done again, what may have taken effect is not, and
- * calls that still need consent are asked about again. CHELA_ESTATE: there is
- * none, or it is parked and opts->insist is not set. */
+
+/* Continue a paused run after its calls are answered and decided, or continue a run that an
+ * earlier process left unfinished: calls without an effect are repeated, calls that may
+ * have had an effect are not, and calls that need consent are asked about again. opts and
+ * out may be NULL.
+ * Ownership: as for chela_run_start.
+ * Errors: CHELA_ESTATE: there is nothing to continue, calls still wait, or the session is
+ * PARKED and opts->insist is 0. CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *opts,
                                chela_run **out, struct chela_error *err);
 
-/* Block until the run has ended or paused. Not with a host's loop. */
+/* Wait until the run has ended or paused.
+ * Callbacks: no: CHELA_EBUSY, unless the run has ended.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_run_wait(chela_run *run);
-/* As in RUN_END; CHELA_STATUS_RUNNING and CHELA_REASON_NONE before. */
+
+/* The status and the reason of a run, as in RUN_END; RUNNING and NONE before. A run whose
+ * session was closed is CANCELLED. */
 CHELA_API enum chela_status chela_run_status(const chela_run *run);
 CHELA_API enum chela_reason chela_run_reason(const chela_run *run);
-/* NULL while it runs; else as in RUN_END, valid as long as the handle. */
+
+/* The answer and the error of a run, as in RUN_END; NULL before. The error is "" if there
+ * is none.
+ * Ownership: the result is borrowed from the handle, until chela_run_free or
+ * chela_run_resume. */
 CHELA_API const char *chela_run_text(const chela_run *run);
-CHELA_API const char *chela_run_error(const chela_run *run); /* "" without error */
+CHELA_API const char *chela_run_error(const chela_run *run);
 
 /* --- convenience ---------------------------------------------------------- */
 
-/* One question, one answer, in the agent's own session (which remembers).
- * Blocking. NULL and err when the run did not end well. Yours to chela_free.
- * If chela_agent_tool failed before, nothing is asked: NULL and err, once, with
- * the reason for that failure. */
+/* Ask a question and wait for the answer, in a session of the agent that all calls share.
+ * If chela_agent_tool failed before, the next call fails once with the reason. If agent is
+ * NULL and *err has a code, *err stays: it states why the agent could not be created.
+ * Ownership: the caller frees the result with chela_free.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_EINVAL: agent is NULL. CHELA_ESTATE: the loop belongs to a host, the agent
+ * is closed, or the run paused. CHELA_EBUSY: called from a callback. CHELA_ELIMIT: the run
+ * stopped at a limit, or the input is too large. CHELA_ECANCELED: the run was cancelled.
+ * CHELA_EMODEL: the run failed. CHELA_EEXIST: chela_agent_tool failed with it before. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
+
+/* Free a text that the library returned. NULL is allowed.
+ * Ownership: p becomes invalid.
+ * Threads: any */
 CHELA_API void chela_free(void *p);
 
-/* Replace malloc for the whole process, once, before anything else. */
+/* The functions that replace malloc, realloc and free. They are called on any thread and
+ * must not call the library. */
 struct chela_allocator {
     void *(*malloc)(size_t n);
     void *(*realloc)(void *p, size_t n);
     void (*free)(void *p);
     void (*out_of_memory)(size_t wanted); /* must not return; NULL: abort */
 };
+
+/* Replace malloc for the whole process, once, before anything else.
+ * Ownership: a is copied.
+ * Threads: any, before every other call
+ * Callbacks: no: the library has allocated memory by then. */
 CHELA_API void chela_set_allocator(const struct chela_allocator *a);
 
 CHELA_END_DECLS

@@ -1,9 +1,21 @@
-/* store.h -- where sessions are kept.
+/* store.h -- stores: databases of sessions.
  *
- * A store holds sessions as journals (chela/sys/store.h has the details). Give
- * one to a runtime, and its sessions survive: after any crash opening a session
- * under its key again continues it. The other calls here are for looking after
- * a store; they block, and come from any thread. */
+ * A store holds sessions as journals (chela/sys/store.h). A runtime with a store keeps its
+ * sessions: after a crash, opening a session with the same key continues the session. The
+ * other functions of this header inspect and maintain a store. They wait for the
+ * database. A lock protects a store, so that threads may use one store at the same time.
+ *
+ * A function that the library calls for each entry of a listing (fn, line) runs while the
+ * lock is held: it must return soon, must not call functions of this header with the same
+ * store, and must not wait for a session or a run. If it returns a value other than 0, the
+ * listing ends.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; entries are borrowed until fn returns.
+ *   Threads: any
+ *   Callbacks: yes
+ *   Errors: CHELA_EIO, CHELA_ENET, CHELA_EBUSY, CHELA_EPERM, CHELA_EPARSE, CHELA_ELIMIT: the
+ *   database failed (struct chela_store_ops) */
 #ifndef CHELA_STORE_H
 #define CHELA_STORE_H
 #include "chela/session.h"
@@ -12,100 +24,158 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_store chela_store;
 
+/* A store. */
 struct chela_store_opts {
-    size_t size;
-    const char *module_path; /* where libchela-store-*.so is looked for first */
-    int read_only;           /* nothing is created or changed */
+    size_t size;             /* set by CHELA_STORE_OPTS */
+    const char *module_path; /* searched first for libchela-store-*.so; may be NULL */
+    int read_only;           /* create and change nothing */
 };
 #define CHELA_STORE_OPTS(...) {.size = sizeof(struct chela_store_opts), __VA_ARGS__}
 
-/* "memory:" (gone with the handle), "sqlite:PATH", "postgres://HOST/DATABASE" or
- * "redis://HOST". opts may be NULL. */
+/* Open a store: "memory:" (its content ends with the handle), "sqlite:PATH",
+ * "postgres://HOST/DATABASE" or "redis://HOST". opts may be NULL.
+ * Ownership: the caller owns *out and closes it with chela_store_close; url and opts are
+ * copied.
+ * Errors: also CHELA_EINVAL: the URL is wrong. CHELA_EMODULE: the module of the database is
+ * missing. CHELA_ENOENT: there is no database, and read_only is set. CHELA_EAUTH: the
+ * database refuses the user. CHELA_EPROTO: the database belongs to a newer version, or is
+ * not a store. */
 CHELA_API int chela_store_open(const char *url, const struct chela_store_opts *opts,
                                chela_store **out, struct chela_error *err);
-/* Give the handle back; a runtime that uses the store keeps it. NULL: no-op. */
+
+/* Close a store. NULL is allowed. A runtime with the store keeps the store open.
+ * Ownership: store becomes invalid for the caller.
+ * Errors: none */
 CHELA_API void chela_store_close(chela_store *store);
-/* NULL, or a line about a promise that this store cannot keep. */
+
+/* A line about a promise that this store cannot keep, for people; NULL if there is none.
+ * Ownership: the result is borrowed from the store.
+ * Errors: none */
 CHELA_API const char *chela_store_note(const chela_store *store);
 
-/* Keep the sessions that rt opens from now on. The death of the process takes
- * nothing that was accepted or begun; durability says what a loss of power may
- * take. CHELA_EEXIST: rt has a store. */
+/* Keep the sessions that rt opens from now on in the store. If only the process dies,
+ * nothing that was accepted or started is lost; durability states what may be lost when
+ * the machine loses power.
+ * Ownership: rt keeps the store open; the caller may close its handle.
+ * Threads: loop
+ * Errors: CHELA_EEXIST: rt has a store. CHELA_EINVAL: there is no such durability. */
 CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store,
                                   enum chela_durability durability, struct chela_error *err);
 
-/* The newest first. */
+/* List sessions, newest first. filter may be NULL: all.
+ * Errors: also CHELA_EINVAL: the size of filter is wrong. */
 CHELA_API int chela_store_list(chela_store *store, const struct chela_store_filter *filter,
                                chela_store_session_fn *fn, void *user, struct chela_error *err);
+
+/* Call fn with one session.
+ * Errors: also CHELA_ENOENT: there is no such session. */
 CHELA_API int chela_store_session(chela_store *store, const char *key, chela_store_session_fn *fn,
                                   void *user, struct chela_error *err);
-/* The records from `from` on; their checksums are looked at (CHELA_EPARSE). */
+
+/* Call fn with the records of a session, beginning with number `from` (0: the first).
+ * Checksums are verified.
+ * Errors: also CHELA_ENOENT: there is no such session. CHELA_EPARSE: a record is missing
+ * or was changed. */
 CHELA_API int chela_store_records(chela_store *store, const char *key, uint64_t from,
                                   chela_store_record_fn *fn, void *user, struct chela_error *err);
-CHELA_API const char *chela_store_record_name(uint32_t type); /* "message" */
 
+/* The name of a type of records: "message".
+ * Ownership: the result is static text.
+ * Errors: none */
+CHELA_API const char *chela_store_record_name(uint32_t type);
+
+/* Set the title of a session. A title that is too long is cut.
+ * Errors: also CHELA_ENOENT: there is no such session. */
 CHELA_API int chela_store_title(chela_store *store, const char *key, const char *title,
                                 struct chela_error *err);
-/* With the sessions of agents that were called in it. CHELA_EBUSY: somebody is at
- * work in it. */
+
+/* Delete a session and the sessions of agents that were called in it.
+ * Errors: also CHELA_ENOENT: there is no such session. CHELA_EBUSY: the session is in use. */
 CHELA_API int chela_store_delete(chela_store *store, const char *key, struct chela_error *err);
-/* Delete what was last changed before then (ms, wall clock) and is not in use;
- * *n (may be NULL) counts them. */
+
+/* Delete the sessions that were last changed before a time (milliseconds since 1970) and
+ * are not in use. *n (may be NULL) becomes their number. */
 CHELA_API int chela_store_prune(chela_store *store, int64_t before, size_t *n,
                                 struct chela_error *err);
+
+/* Search for words in all sessions, or in session `key` only. limit: maximum number of
+ * hits. fn may use the store. */
 CHELA_API int chela_store_search(chela_store *store, const char *text, const char *key,
                                  size_t limit, chela_store_hit_fn *fn, void *user,
                                  struct chela_error *err);
 
-/* Events that were accepted and not settled, or messages that were not sent;
- * the oldest first. fn must not call the store. For mailbox.h. */
+/* Call fn with the events that were accepted and not settled, with the messages that were
+ * not sent, or with the notes; oldest first. For mailbox.h. */
 CHELA_API int chela_store_items(chela_store *store, enum chela_store_box box,
                                 chela_store_item_fn *fn, void *user, struct chela_error *err);
 
-/* As JSON objects; yours to chela_free. The last has everything: {"key",...,
- * "waiting":[{"approval_id","id","name","arguments","summary"}],
- * "transcript":[messages]}. */
+/* An entry of chela_store_list or chela_store_search as a JSON object.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: none */
 CHELA_API char *chela_store_session_json(const struct chela_store_session *s);
 CHELA_API char *chela_store_hit_json(const struct chela_store_hit *h);
+
+/* A session as a JSON object: {"key",..., "waiting":[{"approval_id","id","name","arguments",
+ * "summary"}], "transcript":[messages]}.
+ * Ownership: the caller frees *out with chela_free.
+ * Errors: also CHELA_ENOENT: there is no such session. */
 CHELA_API int chela_store_show(chela_store *store, const char *key, char **out,
                                struct chela_error *err);
 
-/* A new session `to` with all of `from` up to the end of turn `turn` (negative:
- * all; 0: before the first model call). Turns are counted over the session. */
+/* Copy session `from` to a new session `to`, up to the end of turn `turn`. Turns are
+ * counted over the whole session. turn negative: the whole session; 0: up to the first
+ * model call.
+ * Errors: also CHELA_ENOENT: there is no such session or turn. CHELA_EEXIST: session `to`
+ * exists. CHELA_EINVAL: a key is wrong. */
 CHELA_API int chela_store_fork(chela_store *store, const char *from, int64_t turn, const char *to,
                                struct chela_error *err);
 
-/* The same up to the model call of turn `turn`, from 1: what it is asked is
- * there, what it said is not, so that chela_run_resume asks again. */
+/* Copy session `from` to a new session `to`, up to the model call of turn `turn`, from 1.
+ * The copy contains the input of the call and not its reply: chela_run_resume makes the
+ * call again.
+ * Errors: also CHELA_ENOENT: there is no such session or turn. CHELA_EEXIST: session `to`
+ * exists. CHELA_EINVAL: a key is wrong, or turn is less than 1. */
 CHELA_API int chela_store_fork_before(chela_store *store, const char *from, int64_t turn,
                                       const char *to, struct chela_error *err);
 
-/* Drive a session's journal through the machine again, with what the models
- * said and the tools gave then, and the limits of this agent. fn is told each
- * decision, what the model was asked with and what this agent would ask with,
- * and each result that has no place any more. Nothing is called. */
+/* A decision of a run, as recorded and as the agent would decide now. */
 struct chela_replay_step {
     uint64_t seq;           /* of the record that holds the decision */
     unsigned turn;          /* of its run */
     const char *then, *now; /* for people: state, reason, counters */
-    int same;
+    int same;               /* nonzero: the decisions agree */
 };
+/* Receives the steps of chela_replay; step is borrowed until the function returns. */
 typedef void chela_replay_fn(const struct chela_replay_step *step, void *user);
+
+/* Replay the journal of a session: repeat the decisions of its runs with the recorded
+ * replies and results, and with the limits of this agent. fn gets each decision, the
+ * parameters of each model call then and now, and each result that has no place any more.
+ * No model and no tool is called.
+ * Threads: loop
+ * Errors: also CHELA_ENOENT: there is no such session. CHELA_ESTATE: the agent is closed. */
 CHELA_API int chela_replay(chela_agent *agent, chela_store *store, const char *key,
                            chela_replay_fn *fn, void *user, struct chela_error *err);
 
-/* One JSON object a line: the session, then its records. */
+/* Write a session as lines of JSON: the session, then its records. If `line` returns a
+ * negative code, the export ends with the code.
+ * Errors: also CHELA_ENOENT: there is no such session. */
 CHELA_API int chela_store_export(chela_store *store, const char *key,
                                  int (*line)(const char *p, size_t n, void *user), void *user,
                                  struct chela_error *err);
-/* What chela_store_export wrote. key NULL: its own. CHELA_EEXIST. *out (may be
- * NULL): the key, yours to chela_free. */
+
+/* Create a session from the text that chela_store_export wrote. key NULL: the key in the
+ * text. *out (may be NULL) becomes the key.
+ * Ownership: the caller frees *out with chela_free.
+ * Errors: also CHELA_EEXIST: the session exists. CHELA_EPARSE: the text is wrong; the
+ * message names the line. CHELA_EINVAL: the key is wrong. */
 CHELA_API int chela_store_import(chela_store *store, const char *text, size_t n, const char *key,
                                  char **out, struct chela_error *err);
 
-/* The session of an agent that another one called has a key of this form:
- * CALLER~AGENT-DIGITS. How much of key is that of the conversation it began in:
- * all of it, if nobody called. */
+/* The length of the part of a session's key that names the conversation. The session of an
+ * agent that another agent called has the key CALLER~AGENT-DIGITS; the conversation is the
+ * session of the first caller.
+ * Errors: none */
 CHELA_API size_t chela_session_root(const char *key);
 
 CHELA_END_DECLS

@@ -1,9 +1,14 @@
-/* tool.h -- giving the model something to do.
+/* tool.h -- tools: C functions that the model can call.
  *
- * A tool has a name, a description and a JSON Schema for its arguments (these
- * three are the interface the model sees), and a C function. The function
- * reads its arguments, does the work and sets one result; whatever goes wrong
- * becomes a result the model can act on, never an exception of the run. */
+ * A tool has a name, a description and a JSON Schema of its arguments, which the model
+ * sees, and a C function. The function reads its arguments, works, and sets one result.
+ * A failure becomes a result that the model can react to; it does not end the run.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts are copied.
+ *   Threads: loop
+ *   Callbacks: yes
+ *   Errors: none */
 #ifndef CHELA_TOOL_H
 #define CHELA_TOOL_H
 #include <stdbool.h>
@@ -17,100 +22,134 @@ CHELA_BEGIN_DECLS
 typedef struct chela_agent chela_agent;
 typedef struct chela_call chela_call; /* one call in progress */
 
-/* The tool's function. Runs on a thread of its own, so it may block; with
- * CHELA_TOOL_ON_LOOP it runs on the loop thread and must return at once.
- * Returns 0 once a result is set (none set: the result is empty text), or a
- * negative CHELA_E* code, which becomes an error result unless one is set.
- * Arguments and call are valid until it returns. */
+/* The function of a tool. It runs on a thread of its own and may block. With
+ * CHELA_TOOL_ON_LOOP it runs on the loop thread and must return at once. The function
+ * returns 0 after it has set a result; without a result the model gets an empty text. It
+ * may also return a negative CHELA_E* code, which becomes an error result unless a result
+ * is set. `call` and the texts of its arguments are valid until the function returns or,
+ * after chela_call_defer, until chela_call_finish. */
 typedef int chela_tool_fn(chela_call *call, void *user);
 
+/* Properties of a tool. */
 enum chela_tool_flags {
-    CHELA_TOOL_ON_LOOP = 1,    /* quick, or finishes later: see chela_call_defer */
-    CHELA_TOOL_SEQUENTIAL = 2, /* never beside another call of the same reply */
-    CHELA_TOOL_CLIENT = 4,     /* the host runs it: the run pauses with
-                                  client_tool_required; fn is NULL */
-    CHELA_TOOL_HUMAN = 128,    /* with CLIENT: only a person can answer, and the run
-                                  pauses with human_required */
-    CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
-    CHELA_TOOL_RISKY = 16,     /* runs code from elsewhere: asked about and in the sandbox, as
-                                  exec is. For programs (chela_agent_add_command) alone: a C
-                                  function that is flagged so is refused */
-    CHELA_TOOL_CONFIRM = 32,   /* a person must agree to each call, unless the
-                                  agent's rules say otherwise */
-    CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows: arguments that do
-                                  not fit it are good if `check` finds nothing wrong
-                                  with them; others are held to the schema */
+    CHELA_TOOL_ON_LOOP = 1,    /* fn runs on the loop thread; see chela_call_defer */
+    CHELA_TOOL_SEQUENTIAL = 2, /* fn does not run while another call of the reply runs */
+    CHELA_TOOL_CLIENT = 4,     /* the host runs the call: the run pauses with the reason
+                                  CLIENT_TOOL, and fn must be NULL */
+    CHELA_TOOL_HUMAN = 128,    /* with CLIENT: only a person can answer; the run pauses
+                                  with the reason HUMAN */
+    CHELA_TOOL_TERMINATES = 8, /* the run ends after a call that succeeded */
+    CHELA_TOOL_RISKY = 16,     /* runs code of unknown origin: needs consent and runs in the
+                                  sandbox, as `exec` does. Only for programs
+                                  (chela_agent_add_command) */
+    CHELA_TOOL_CONFIRM = 32,   /* every call needs a person's consent, unless a rule of
+                                  the agent states otherwise */
+    CHELA_TOOL_FORGIVING = 64  /* accepts more than its schema describes: arguments that do
+                                  not match the schema are valid if `check` accepts them */
 };
 
-/* How a call uses something that others may use too. */
+/* How a call uses a resource (chela_call_uses). */
 enum chela_use {
-    CHELA_USE_SHARED = 0, /* beside others that do the same */
-    CHELA_USE_ALONE = 1       /* it changes it: nobody else meanwhile */
+    CHELA_USE_SHARED = 0, /* other calls may use the resource, shared, at the same time */
+    CHELA_USE_ALONE = 1   /* no other call may use the resource at the same time */
 };
 
+/* A tool. */
 struct chela_tool_opts {
     size_t size; /* set by CHELA_TOOL_OPTS */
-    const char *name;        /* [a-zA-Z0-9_-]{1,64}, unique per agent; copied */
-    const char *description; /* what it does, limits, how it fails; copied */
+    const char *name;        /* 1 to 64 of a-z A-Z 0-9 _ -; unique in the agent; copied */
+    const char *description; /* for the model: purpose, limits, failures; copied */
     const char *schema;      /* JSON Schema of an object; NULL: no arguments; copied */
     chela_tool_fn *fn;
-    void *user;
+    void *user;              /* for the functions; borrowed until `release` is called */
     enum chela_effect effect;
     enum chela_permission permission;
     unsigned flags;          /* enum chela_tool_flags */
     int64_t timeout_ms;      /* 0: 30 s; -1: none */
-    /* Optional: the tool's own rules, beyond what a schema can say. Called on
-     * the loop thread before anybody is asked to approve the call, so it must
-     * return at once. Refuse by setting an error result. */
+    /* Optional: rules that a schema cannot express. Called on the loop thread, before a
+     * person is asked for consent; must return at once. Refuses the call by setting an
+     * error result. */
     chela_tool_fn *check;
-    /* Optional: the tool is gone and no call of it runs any more, so user is
-     * not needed; any thread. Not called for a tool that was refused. */
+    /* Optional: called once when the tool is removed and its last call has ended; `user`
+     * is not used afterwards. Called on any thread. Not called if adding the tool
+     * failed. */
     void (*release)(void *user);
-    /* A call that failed for a passing reason (timeout, rate_limited, network,
-     * unavailable) is made again, within timeout_ms, if its effect is keyed or
-     * read; the model sees one result. 0: at most 2 times; -1: never. */
+    /* Repetitions of a call that failed with timeout, rate_limited, network or
+     * unavailable, within timeout_ms, if the effect is KEYED or READ. The model gets one
+     * result. 0: at most 2 repetitions; -1: none. */
     int max_retries;
-    /* Optional: what a call works on, named by chela_call_uses. Called on the
-     * loop thread once the arguments are settled. Calls of one reply that use
-     * the same thing, one of them alone, run in the order of the reply. */
+    /* Optional: names the resources that a call uses, by chela_call_uses. Called on the
+     * loop thread before the call runs. Calls of one reply that use the same resource run
+     * in order if one of them uses it alone. */
     void (*resources)(chela_call *call, void *user);
 };
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
-/* Add a tool with the defaults above. A name already taken is refused
- * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). The reason
- * for a failure is in chela_agent_last_error, and the next chela_ask fails with
- * that reason, so that a program which ignores the code here finds out. */
+/* Add a tool that is a C function, with the defaults of struct chela_tool_opts. If the
+ * call fails, the reason is in chela_agent_last_error, and the next chela_ask fails with
+ * the same reason: a program that ignores the code finds out there.
+ * Ownership: texts are copied; user is borrowed while the tool is in use.
+ * Errors: CHELA_EINVAL: agent or fn is NULL, or the name or schema is wrong. CHELA_EEXIST:
+ * the agent has a tool of this name. CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_agent_tool(chela_agent *agent, const char *name, const char *description,
                                const char *schema, chela_tool_fn *fn, void *user);
+
+/* Add a tool with options.
+ * Ownership: texts are copied; opts->user is borrowed until opts->release is called.
+ * Errors: CHELA_EINVAL: an option is wrong. CHELA_EEXIST: the agent has a tool of this
+ * name. CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_opts *opts,
                                    struct chela_error *err);
-/* Why chela_agent_tool failed for this agent the last time; code 0: it never did.
- * Borrowed, valid until the next call of chela_agent_tool or until the agent is
- * freed. */
+
+/* The reason for the last failure of chela_agent_tool; code 0: no call has failed.
+ * Ownership: the result is borrowed from the agent, until the next call of
+ * chela_agent_tool. */
 CHELA_API const struct chela_error *chela_agent_last_error(const chela_agent *agent);
 
-/* Calls in progress end normally. CHELA_ENOENT if there is none. */
+/* Remove a tool. Calls in progress end normally.
+ * Errors: CHELA_ENOENT: the agent has no tool of this name. */
 CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name,
                                       struct chela_error *err);
 
-/* --- inside a tool ------------------------------------------------------- */
+/* --- inside a tool -------------------------------------------------------
+ *
+ * The functions below work on a call in progress. The thread that runs the function of
+ * the tool calls them. After chela_call_defer, any thread may call them until
+ * chela_call_finish, one thread at a time.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts are copied.
+ *   Threads: any, one at a time
+ *   Callbacks: yes
+ *   Errors: none */
 
+/* The id, name and arguments of the call, as the model wrote them. Arguments are JSON.
+ * Ownership: the result is borrowed from the call. */
 CHELA_API const char *chela_call_id(const chela_call *call);
 CHELA_API const char *chela_call_name(const chela_call *call);
-CHELA_API const char *chela_call_arguments(const chela_call *call); /* JSON text */
-/* Stable over retries and restarts: pass it on as an idempotency key. */
-CHELA_API const char *chela_call_key(const chela_call *call);
-CHELA_API const char *chela_call_workspace(const chela_call *call); /* absolute path */
+CHELA_API const char *chela_call_arguments(const chela_call *call);
 
-/* Only inside `resources`: this call uses key, a path of names ("files/src"),
- * and all that is below it. Paths of the workspace are below "files". */
+/* The idempotency key of the call: the same for every repetition of the call, also after a
+ * restart, and different for every other call.
+ * Ownership: the result is borrowed from the call. */
+CHELA_API const char *chela_call_key(const chela_call *call);
+
+/* The absolute path of the agent's workspace.
+ * Ownership: the result is borrowed from the call. */
+CHELA_API const char *chela_call_workspace(const chela_call *call);
+
+/* State that the call uses a resource. key is a path of names ("files/src") and includes
+ * everything below it. Paths of the workspace are below "files".
+ * Threads: loop
+ * Callbacks: only inside `resources` of the tool. */
 CHELA_API void chela_call_uses(chela_call *call, const char *key, enum chela_use use);
 
-/* Typed arguments. Return 0, or CHELA_EINVAL after setting an error result
- * that names the argument, so that a tool can `return` it straight on. The
- * _opt forms leave *out alone when the argument is absent or null. Strings are
- * NUL-terminated and borrowed from the call. */
+/* Read an argument of a given type. On failure the function sets an error result that
+ * names the argument; the tool can return the code. null counts as a missing argument.
+ * The _opt functions leave *out unchanged and return 0 if the argument is missing. Strings
+ * end with NUL; a string that contains a NUL byte is refused.
+ * Ownership: strings are borrowed from the call.
+ * Errors: CHELA_EINVAL: the argument is missing or has another type. */
 CHELA_API int chela_arg_int(chela_call *call, const char *name, int64_t *out);
 CHELA_API int chela_arg_double(chela_call *call, const char *name, double *out);
 CHELA_API int chela_arg_bool(chela_call *call, const char *name, bool *out);
@@ -119,40 +158,61 @@ CHELA_API int chela_arg_int_opt(chela_call *call, const char *name, int64_t *out
 CHELA_API int chela_arg_double_opt(chela_call *call, const char *name, double *out);
 CHELA_API int chela_arg_bool_opt(chela_call *call, const char *name, bool *out);
 CHELA_API int chela_arg_string_opt(chela_call *call, const char *name, const char **out);
-/* Any argument as JSON text; NULL when absent. */
+
+/* An argument of any type as JSON; NULL if the argument is missing.
+ * Ownership: the result is borrowed from the call. */
 CHELA_API const char *chela_arg_json(chela_call *call, const char *name);
 
-/* The result. Text is appended, so several calls build one result. */
+/* Append text to the result. Several calls build one result. */
 CHELA_API void chela_result_text(chela_call *call, const char *text, size_t len);
 CHELA_API void chela_result_printf(chela_call *call, const char *fmt, ...) CHELA_PRINTF(2, 3);
-/* An image, audio or document beside the text; data is base64-encoded here. */
+
+/* Add an image, audio or a document to the result. data is the plain bytes; the library
+ * encodes them. */
 CHELA_API void chela_result_media(chela_call *call, const char *media_type, const void *data,
                                   size_t len);
-/* For programs, not for the model: a JSON value delivered with the event. */
+
+/* Add a JSON value for programs, which the model does not see: `details` of the event
+ * TOOL_RESULT. */
 CHELA_API void chela_result_details(chela_call *call, const char *json);
-/* Replace the result by an error. type: one of timeout rate_limited network
- * invalid_arguments not_found permission_denied unavailable cancelled
- * internal. Returns CHELA_OK: the tool has answered. */
+
+/* Replace the result by an error. type is one of timeout, rate_limited, network,
+ * invalid_arguments, not_found, permission_denied, unavailable, cancelled, internal.
+ * Returns CHELA_OK, so that a tool can return the result of this function. */
 CHELA_API int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
-/* With such an error: how long the other side asked to be left alone. */
+
+/* With an error that permits a repetition: the delay before the repetition that
+ * the other side asked for. */
 CHELA_API void chela_result_retry_after(chela_call *call, int64_t ms);
 
-/* True once the run was cancelled or the call timed out: stop early. */
+/* True after the run was cancelled or the call timed out: the function should return
+ * soon. Its result is dropped.
+ * Threads: any */
 CHELA_API bool chela_call_cancelled(const chela_call *call);
-/* One line of progress for people watching; any thread. Lines that come faster
- * than they can be shown are dropped. */
+
+/* Send a line of progress to people who watch (event TOOL_PROGRESS). Lines that arrive
+ * faster than they can be shown are dropped.
+ * Threads: any */
 CHELA_API void chela_call_progress(chela_call *call, const char *text);
 
-/* Only with CHELA_TOOL_ON_LOOP: keep the call open after fn returns; finish it
- * later with chela_call_finish, from any thread, exactly once. */
+/* With CHELA_TOOL_ON_LOOP: keep the call open after the function returns. The program
+ * calls chela_call_finish later, exactly once. Without the flag the function does nothing.
+ * Threads: loop
+ * Callbacks: only inside the function of the tool. */
 CHELA_API void chela_call_defer(chela_call *call);
-/* What to do when a deferred call is cancelled or its time is up: fn is called
- * on the loop thread, once, and should see to it that chela_call_finish is
- * called soon, if it does not do so itself. Not called once the call is
- * finished. Set it on the loop thread; NULL takes it back. */
+
+/* Set the function that is called when a deferred call is cancelled or times out: on the
+ * loop thread, at most once, and not after chela_call_finish. fn must ensure that
+ * chela_call_finish is called soon. fn may be NULL: none.
+ * Ownership: user is borrowed until the call is finished.
+ * Threads: loop */
 CHELA_API void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user),
                                     void *user);
+
+/* Finish a deferred call with the result that is set. The call must not be used
+ * afterwards.
+ * Threads: any */
 CHELA_API void chela_call_finish(chela_call *call);
 
 CHELA_END_DECLS

@@ -90,6 +90,7 @@ struct ch_conf_model {
     struct ch_conf_item item;
     int64_t context_window;
     const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
+    const char *quirks;
 };
 
 struct ch_conf_provider {

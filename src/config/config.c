@@ -6,6 +6,7 @@
 #include "chela/config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent/handle/agent_options.h"
 #include "base/choice.h"
@@ -31,6 +32,7 @@ static char *directory_of(const char *file) {
 int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, chela_config **out,
                       struct chela_error *err) {
     CH_BUF_AUTO text = {0};
+    *out = NULL;
     int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
     if (rc < 0)
         return rc;
@@ -111,6 +113,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
 static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                             chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
+    if (rc == 0 && m->quirks)
+        rc = chela_runtime_model_quirks(rt, p->item.name, m->item.name, m->quirks, err);
     if (rc < 0 || !m->context_window)
         return rc;
     return chela_runtime_context_window(rt, p->item.name, m->item.name, m->context_window, err);
@@ -265,6 +269,34 @@ static const char *const *own_file(const chela_config *cfg) {
     return list;
 }
 
+/* Files with keys, and the store: an agent neither reads nor writes them. */
+static const char *const *private_files(const chela_config *cfg) {
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    const struct ch_conf *c = &cfg->conf;
+    const char *const keys[] = {c->gateway.token_file,       c->gateway.tls_key,
+                                c->feishu.secret_file,       c->feishu.token_file,
+                                c->feishu.encrypt_key_file,  c->telegram.token_file};
+    size_t most = c->providers.n + CH_LEN(keys) + CH_LEN(parts), n = 0;
+    const char **list = ch_arena_zalloc(cfg->arena, (most + 1) * sizeof(*list));
+    const struct ch_conf_provider *providers = c->providers.items;
+    for (size_t i = 0; i < c->providers.n; i++)
+        if (providers[i].key_file)
+            list[n++] = providers[i].key_file;
+    for (size_t i = 0; i < CH_LEN(keys); i++)
+        if (keys[i])
+            list[n++] = keys[i];
+    const char *store = chela_config_store(cfg);
+    for (size_t i = 0; store && strncmp(store, "sqlite:", 7) == 0 && i < CH_LEN(parts); i++)
+        list[n++] = ch_arena_printf(cfg->arena, "%s%s", store + 7, parts[i]);
+    for (size_t i = 0; i < n; i++) {
+        char *here = list[i][0] == '/' ? NULL : getcwd(NULL, 0);
+        if (here)
+            list[i] = ch_arena_printf(cfg->arena, "%s/%s", here, list[i]);
+        free(here);
+    }
+    return list;
+}
+
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
@@ -279,7 +311,8 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,
-                                                       .protect_more = own_file(cfg),
+                                                       .ask = own_file(cfg),
+                                                       .hide = private_files(cfg),
                                                        .limits = l);
     return o;
 }

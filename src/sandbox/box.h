@@ -58,6 +58,8 @@ struct ch_box {
     struct ch_paths writable, readable; /* absolute */
     struct ch_paths protect;            /* absolute or below the workspace; "name?": only if
                                            it exists */
+    struct ch_paths hide;               /* absolute: neither readable nor writable */
+    struct ch_paths repositories;       /* absolute: .git directories, and .git files */
     struct ch_box_limits limits;
     char **options; /* options as given, for the copy of this program inside */
     int noptions;

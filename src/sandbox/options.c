@@ -37,6 +37,8 @@ static const struct option {
     {"writable", PATH, AT(writable)},
     {"readable", PATH, AT(readable)},
     {"protect", PATH, AT(protect)},
+    {"hide", PATH, AT(hide)},
+    {"repository", PATH, AT(repositories)},
     {"limit-cpu", NUMBER, AT(limits.cpu_s)},
     {"limit-data", NUMBER, AT(limits.data)},
     {"limit-file", NUMBER, AT(limits.file_size)},

@@ -93,6 +93,17 @@ static void add_resolver(struct ch_box_view *view) {
         ch_view_add(view, CH_STEP_RO, real, real);
 }
 
+bool ch_view_covers(const struct ch_box_view *view, const char *path) {
+    for (size_t i = 0; i < view->n; i++) {
+        const struct ch_view_step *s = &view->steps[i];
+        size_t n = strlen(s->dst);
+        if ((s->kind == CH_STEP_RO || s->kind == CH_STEP_RW) && strncmp(path, s->dst, n) == 0 &&
+            (path[n] == '/' || !path[n]))
+            return true;
+    }
+    return false;
+}
+
 /* Shorter paths first, so that no mount covers an earlier one inside it. */
 static int by_length(const void *a, const void *b) {
     size_t x = strlen(((const struct ch_view_step *)a)->dst),

@@ -39,6 +39,9 @@ void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *s
 /* The RO or RW step for dst, or NULL. */
 struct ch_view_step *ch_view_find(const struct ch_box_view *view, const char *dst);
 
+/* True if the host's path is visible in the box. */
+bool ch_view_covers(const struct ch_box_view *view, const char *path);
+
 /* Build the view: the system read-only; a private /tmp, /dev and /proc; the
  * workspace and other writable paths. The steps for protected paths and the
  * seal follow later. */

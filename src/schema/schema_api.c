@@ -34,6 +34,7 @@ int chela_schema_new(const char *json, size_t len, const struct chela_schema_opt
                      chela_schema **out, struct chela_error *err) {
     struct chela_schema_opts given;
     struct ch_schema *program;
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_schema_opts, &given, opts, err);
     if (rc < 0)
         return rc;
@@ -145,6 +146,8 @@ char *chela_schema_clean(const char *json, size_t len, const char *vendor, char 
     struct ch_buf losses = {0};
     const struct ch_json *v;
     enum ch_clean target;
+    if (notes)
+        *notes = NULL;
     if (!ch_clean_find(ch_sv_str(vendor), &target)) {
         ch_fail(err, CHELA_EINVAL, "unknown vendor '%s': gemini, gemini-json, openai-strict, "
                 "anthropic-strict",

@@ -341,8 +341,8 @@ int chela_store_import(chela_store *s, const char *text, size_t n, const char *k
         rc = ch_fail(c.err, CHELA_EPARSE, "the input is empty");
     if (rc == 0)
         rc = portable_put(s, &c, c.err);
-    if (rc == 0 && out)
-        *out = ch_strdup(c.key);
+    if (out)
+        *out = rc == 0 ? ch_strdup(c.key) : NULL;
     copy_release(&c);
     return rc;
 }

@@ -145,7 +145,6 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
     ch_jw_end(&s.w, ']');
     ch_jw_end(&s.w, '}');
     ch_journal_replay_free(s.past);
-    if (rc == 0)
-        *out = ch_buf_take(&text);
+    *out = rc == 0 ? ch_buf_take(&text) : NULL;
     return rc;
 }

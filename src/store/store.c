@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "base/checksum.h"
@@ -60,6 +61,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
+    *out = NULL;
     int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
     if (rc == 0)
         rc = find_ops(url, opts.module_path, &ops, &target, to);
@@ -104,6 +106,8 @@ int chela_runtime_store(chela_runtime *rt, chela_store *store, enum chela_durabi
         return rc;
     if (rt->journal)
         return ch_fail(err, CHELA_EEXIST, "this runtime already has a store");
+    if (strncmp(store->url, "sqlite:", 7) == 0)
+        ch_runtime_hide_database(rt, store->url + 7);
     rt->journal = ch_writer_new(rt->loop, store);
     rt->journal->gate = turn ? CH_SYNC_COMMIT : CH_SYNC_DISK;
     rt->journal->end = turn ? CH_SYNC_DISK : CH_SYNC_TOLD;

@@ -17,7 +17,7 @@ scripts_are_sound() {
 docs_are_well_formed() {
     local page
     for page in README*.md docs/*.md; do
-        case $page in docs/reference.md) continue ;; esac
+        case $page in docs/reference.md | docs/api.md) continue ;; esac
         tests/support/docs/extract "$page" || return
     done
 }
@@ -41,6 +41,7 @@ check "layers" tools/check_layers
 check "rooms, by what the object files call" tools/check_calls "$BUILD"
 check "style" tools/check_style
 check "public headers compile alone" tools/check_headers
+check "docs/api.md states every function of the headers (else: make man)" tools/check_api
 check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
 check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 260

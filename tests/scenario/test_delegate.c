@@ -56,6 +56,8 @@ struct office {
     char approval[64], asked[64]; /* what was asked for last: its id, its call's */
     unsigned childs, asks, stamps, hooked;
     bool approve_at_once, close_at_child, cancel_at_child;
+    bool ended; /* the last event was RUN_END */
+    chela_run *child; /* borrowed: that paused */
 };
 
 static int stamp(chela_call *call, void *user) {
@@ -71,6 +73,9 @@ static void copy(char out[64], struct chela_str s) {
 
 static void on_event(const struct chela_event *ev, void *user) {
     struct office *o = user;
+    if (ev->type == CHELA_EV_CHILD && o->ended)
+        fail_msg("%s of a child after RUN_END", chela_event_name(ev->child.event->type));
+    o->ended = ev->type == CHELA_EV_RUN_END;
     if (ev->type == CHELA_EV_CHILD) {
         o->childs++;
         bool begins = ev->child.event->type == CHELA_EV_TURN_START;
@@ -272,11 +277,44 @@ static void test_cancel(void **state) {
     open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);
-    while (chela_run_reason(o.run) && chela_run_reason(o.run) != CHELA_REASON_CANCELLED)
-        chela_runtime_poll(o.rt); /* until it is heard */
-    chela_run_wait(o.run);
+    chela_runtime_run(o.rt);
     assert_int_equal(chela_run_reason(o.run), CHELA_REASON_CANCELLED);
     close_office(&o);
+}
+
+static void cancel_child(chela_run *child) {
+    chela_cancel(child, "enough");
+}
+
+static void take_over_child(chela_run *child) {
+    assert_int_equal(chela_run_take_over(child, "by hand", 7), 0);
+}
+
+static void on_run_end(chela_run *run, const struct chela_event *end, void *user) {
+    struct office *o = user;
+    if (end->end.status == CHELA_STATUS_PAUSED)
+        o->child = run;
+}
+
+/* A child is interrupted while its parent is paused. The child says nothing until the parent
+ * is resumed, which needs no decision about the child's call any more. */
+static void test_child_of_paused_parent(void **state) {
+    (void)state;
+    static void (*const ways[])(chela_run *) = {cancel_child, take_over_child};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct office o;
+        struct chela_hooks hooks = CHELA_HOOKS(.run_end = on_run_end, .user = &o);
+        open_office(&o, CHELA_TOOL_CONFIRM, delegating);
+        chela_agent_hooks(o.clerk, &hooks, NULL);
+        play(&o, "once", "approval_required");
+        ways[i](o.child);
+        for (int turns = 0; turns < 10; turns++)
+            chela_runtime_poll(o.rt);
+        assert_int_equal(chela_session_status(o.session), CHELA_SESSION_PAUSED);
+        go_on(&o, "task_completed");
+        assert_int_equal(o.stamps, 0);
+        close_office(&o);
+    }
 }
 
 static void test_leaving(void **state) {
@@ -320,7 +358,7 @@ int main(void) {
         BOTH_WAYS(test_results),   cmocka_unit_test(test_not_offered), BOTH_WAYS(test_consent),
         BOTH_WAYS(test_consent_at_once), BOTH_WAYS(test_hook),     BOTH_WAYS(test_edit),
         BOTH_WAYS(test_client_tool),     BOTH_WAYS(test_cancel),   BOTH_WAYS(test_leaving),
-        BOTH_WAYS(test_take_over),
+        BOTH_WAYS(test_take_over),       cmocka_unit_test(test_child_of_paused_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,12 +29,12 @@ static struct {
 } peer;
 
 static void on_send(chela_runtime *rt, const struct chela_outbound *m, void *user) {
-    const char *turn = strrchr(m->key, ':');
     (void)user;
-    ch_buf_addf(&peer.got, "%s=%s ", turn ? turn + 1 : m->key, m->text);
     peer.attempts = m->attempts;
     if (!peer.silent)
         assert_int_equal(chela_outbox_receipt(rt, m->key, peer.says, "as told", 0, NULL), 0);
+    const char *turn = strrchr(m->key, ':'); /* m is valid after its receipt too */
+    ch_buf_addf(&peer.got, "%s=%s ", turn ? turn + 1 : m->key, m->text);
 }
 
 static int no_call(chela_call *call, const struct chela_message *m, void *user) {

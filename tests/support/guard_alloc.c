@@ -5,6 +5,7 @@
  * its first byte says how many there are. */
 #include "support/guard_alloc.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,16 +30,24 @@
 #endif
 
 #define REGION ((size_t)1 << 36)
+/* Linux gives a process 65,530 mappings, and pages that differ in their protection from
+ * their neighbours are a mapping of their own. */
+#define MOST_GUARDED 56000
 
 struct header {
     size_t n, bytes; /* asked for; made accessible */
 };
 
-static atomic_size_t live, made, used;
+static atomic_size_t live, made, used, inside; /* inside: allocations in the region so far */
 static atomic_bool plain = !GUARD_PAGES;
 static bool guarded_ends;
 static char *region;
 static size_t page;
+
+/* One byte for each page of the region: freed, and still accessible. */
+static char *open_pages;
+static bool protects = true;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these two */
 
 static void die(const char *why) {
     fprintf(stderr, "guard_alloc: %s\n", why);
@@ -61,17 +70,52 @@ static void *guarded(size_t n) {
     return p;
 }
 
+static void protect(size_t first, size_t pages) {
+    if (mprotect(region + first * page, pages * page, PROT_NONE) < 0)
+        die("mprotect failed");
+}
+
 static void unguard(void *p) {
     struct header *h = (struct header *)p - 1;
-    char *start = (char *)((uintptr_t)h & ~(uintptr_t)(page - 1));
-    if (mprotect(start, h->bytes, PROT_NONE) < 0)
-        die("mprotect failed");
+    size_t first = (size_t)((char *)h - region) / page, pages = h->bytes / page;
+    pthread_mutex_lock(&lock);
+    if (open_pages[first])
+        die("freed twice");
+    if (protects)
+        protect(first, pages);
+    else
+        memset(open_pages + first, 1, pages);
+    pthread_mutex_unlock(&lock);
+}
+
+static void protect_open_pages(void) {
+    size_t n = atomic_load(&used) / page;
+    for (size_t i = 0, from; i < n; i++) {
+        for (from = i; i < n && open_pages[i]; i++)
+            open_pages[i] = 0;
+        if (i > from)
+            protect(from, i - from);
+    }
+}
+
+void guard_frees(bool on) {
+    if (!GUARD_PAGES)
+        return;
+    pthread_mutex_lock(&lock);
+    bool before = protects;
+    protects = on;
+    if (on && !before)
+        protect_open_pages();
+    pthread_mutex_unlock(&lock);
 }
 
 static void *guard_malloc(size_t n) {
     atomic_fetch_add(&live, 1);
     atomic_fetch_add(&made, 1);
-    return atomic_load(&plain) ? malloc(n ? n : 1) : guarded(n);
+    if (atomic_load(&plain) ||
+        atomic_fetch_add(&inside, 1) >= MOST_GUARDED / (guarded_ends ? 2 : 1))
+        return malloc(n ? n : 1);
+    return guarded(n);
 }
 
 static bool is_guarded(const void *p) {
@@ -107,7 +151,8 @@ void guard_install(bool ends) {
     page = (size_t)sysconf(_SC_PAGESIZE);
     if (GUARD_PAGES) {
         region = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAPPING, -1, 0);
-        if (region == MAP_FAILED)
+        open_pages = mmap(NULL, REGION / page, PROT_READ | PROT_WRITE, MAPPING, -1, 0);
+        if (region == MAP_FAILED || open_pages == MAP_FAILED)
             die("no room for the region");
     }
     chela_set_allocator(
@@ -130,7 +175,9 @@ void guard_drop(void) {
     size_t n = atomic_load(&used);
     if (!GUARD_PAGES || n == 0)
         return;
-    if (mmap(region, n, PROT_READ | PROT_WRITE, MAPPING | MAP_FIXED, -1, 0) == MAP_FAILED)
-        die("mmap failed");
+    if (mprotect(region, n, PROT_READ | PROT_WRITE) < 0)
+        die("mprotect failed");
+    memset(open_pages, 0, n / page);
     atomic_store(&used, 0);
+    atomic_store(&inside, 0);
 }

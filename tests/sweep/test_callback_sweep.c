@@ -36,19 +36,26 @@
 #define EVENT_TYPES (0 CHELA_EVENTS(ONE))
 #define WORKERS 2 /* processes at once */
 #define MOST_WORKERS 12
-#define CASE_SECONDS 6  /* a case takes milliseconds; the machine may be busy */
+#define CASE_SECONDS 10 /* a case takes milliseconds; the machine may be busy */
 #define MOST_DEATHS 8   /* of one row in one mode: then its other sites are not played; a
                            process that took too long counts for three */
+#define SHARED_PARTS 8  /* cases for the rows that share one, if all sites are played: more
+                           would be allocated in one case than can be guarded */
 #define PROBLEMS 64
 #define TEXT 400
 
-/* A row is played at one site in three of each, another third for each, so that it
- * is played at all sites of a mode. With SWEEP_ALL in the environment it is played at
- * all sites of all three, and the ends of allocations are guarded. */
+/* What make check plays is a sample. A row has cases at one site in SAMPLE of a mode, for
+ * each number of `cases`; which sites differs from row to row, from mode to mode and from
+ * store to store. A row that is called at each site of one case has that case with one of
+ * the three stores. Rows that share a case are called at one site in three, pure ones at one in
+ * SAMPLE. With SWEEP_ALL
+ * in the environment every row is played at every site with every store, and the ends of
+ * allocations are guarded. */
+#define SAMPLE 15
 static const struct store {
     const char *name;
-    unsigned stride, phase;
-} stores[] = {{"none", 3, 0}, {"memory", 3, 1}, {"sqlite", 3, 2}};
+    unsigned number, cases, first; /* cases: of SAMPLE, beginning with the first */
+} stores[] = {{"none", 0, 2, 0}, {"memory", 1, 1, 2}, {"sqlite", 2, 1, 3}};
 
 /* What a process of the sweep tells the test, which outlives it. */
 struct progress {
@@ -57,7 +64,7 @@ struct progress {
     unsigned lacks[SWEEP_SITES]; /* rows with one of these flags cannot be called there */
     unsigned site; /* index of the one that is played */
     char row[128], at[96]; /* the last call */
-    unsigned calls; /* of functions, so far */
+    unsigned calls, cases; /* so far */
     unsigned nproblems;
     struct problem {
         char row[128], at[96], text[TEXT];
@@ -72,7 +79,7 @@ struct worker {
     struct progress *progress; /* shared memory */
     const struct sweep_row *row;
     bool shared;
-    unsigned serial; /* of the row */
+    unsigned serial; /* of the row, or of the part of the shared rows */
     unsigned from, deaths;
     FILE *err;
 };
@@ -108,7 +115,7 @@ static char *build_dir(void) {
     if (n <= 0)
         abort();
     path[n] = '\0';
-    char *tests = strstr(path, "/tests/scenario/");
+    char *tests = strstr(path, "/tests/sweep/");
     if (!tests)
         abort();
     *tests = '\0';
@@ -117,11 +124,18 @@ static char *build_dir(void) {
 
 /* --- inside a process -------------------------------------------------------------- */
 
+/* Instead of the C library's, for SQLite: what is played here need not outlive the machine. */
+__attribute__((visibility("default"))) int fdatasync(int fd) {
+    (void)fd;
+    return 0;
+}
+
 static struct {
     struct progress *progress;
     const struct sweep_row *row;
     const struct store *store;
     bool shared;
+    unsigned part;   /* of the shared rows */
     unsigned target; /* site of the case */
     bool played[SWEEP_SITES]; /* of this case */
     pthread_mutex_t lock;
@@ -140,17 +154,18 @@ void sweep_problem(const char *fmt, ...) {
     va_end(ap);
 }
 
-#define ON_LOOP 128 /* as a flag of a row: neither SWEEP_ANY_THREAD nor SWEEP_IN_CALL */
+#define ON_LOOP 512 /* as a flag of a row: neither pure, SWEEP_ANY_THREAD nor SWEEP_IN_CALL */
 
 static unsigned lacks(const struct sweep *cx) {
     return (cx->call ? 0 : SWEEP_IN_CALL) | (cx->event ? 0 : SWEEP_IN_EVENT) |
            (cx->owner->store ? 0 : SWEEP_STORED) |
-           (cx->napprovals || cx->ncalls ? 0 : SWEEP_ASKED) | (cx->on_thread ? ON_LOOP : 0);
+           (cx->napprovals || cx->ncalls ? 0 : SWEEP_ASKED) |
+           (cx->outbound ? 0 : SWEEP_SENDING) | (cx->on_thread ? ON_LOOP : 0);
 }
 
 static bool fits(const struct sweep_row *row, unsigned missing) {
     unsigned needs = row->flags;
-    if (!(needs & (SWEEP_ANY_THREAD | SWEEP_IN_CALL)))
+    if (!(needs & (SWEEP_ANY_THREAD | SWEEP_IN_CALL)) && (needs & SWEEP_PURE) != SWEEP_PURE)
         needs |= ON_LOOP;
     return row->fn && !(needs & missing);
 }
@@ -171,6 +186,7 @@ static void call(struct sweep *cx, const struct sweep_row *row, const char *site
     snprintf(here.progress->at, sizeof(here.progress->at), "%s", site);
     if (row->flags & SWEEP_ROUND)
         here.progress->site = site_of(site);
+    guard_frees(true);
     row->fn(cx);
     here.progress->calls++;
 }
@@ -198,9 +214,25 @@ static void note_site(struct sweep *cx, const char *site) {
     pthread_mutex_unlock(&here.lock);
 }
 
-static bool due(unsigned i) {
-    unsigned stride = getenv("SWEEP_ALL") || sweep.site ? 1 : here.store->stride;
-    return i % stride == here.store->phase % stride;
+static bool everything(void) {
+    return getenv("SWEEP_ALL") || sweep.row || sweep.site;
+}
+
+/* The same for a row that shares its case. */
+static bool due_shared(const struct sweep_row *row, unsigned number, unsigned site) {
+    unsigned one_in = (row->flags & SWEEP_PURE) == SWEEP_PURE ? SAMPLE : 3;
+    if (everything())
+        return number % SHARED_PARTS == here.part;
+    return (number + site) % one_in == here.store->number;
+}
+
+static bool due(const struct sweep_mode *mode, unsigned row, unsigned site) {
+    unsigned turn = row + site + (unsigned)(mode - sweep_modes);
+    if (here.row->flags & SWEEP_SENDING) /* few sites fit */
+        return true;
+    if (here.row->flags & SWEEP_ROUND || mode->only)
+        return everything() || turn % 3 == here.store->number;
+    return everything() || turn % SAMPLE - here.store->first < here.store->cases;
 }
 
 static void call_here(struct sweep *cx, const char *site) {
@@ -214,11 +246,10 @@ static void call_here(struct sweep *cx, const char *site) {
             call(cx, here.row, site);
         return;
     }
-    if (!due(i))
-        return;
     EACH_ROW(row) {
         bool again = row > tables[t_]->rows && row[-1].fn == row->fn;
-        if (row->flags & SWEEP_SHARED && selected(sweep.row, row->name) && (!again || sweep.row))
+        if (row->flags & SWEEP_SHARED && selected(sweep.row, row->name) &&
+            (!again || sweep.row) && due_shared(row, (unsigned)(row - tables[t_]->rows), i))
             call(cx, row, site);
     }
     snprintf(here.progress->row, sizeof(here.progress->row), "after all that share a case");
@@ -231,6 +262,8 @@ static void play(const struct sweep_mode *mode, const char *store_url, unsigned 
                         .store_url = store_url, .serial = serial,
                         .at = here.row || here.shared ? call_here : note_site};
     memset(here.played, 0, sizeof(here.played));
+    here.progress->cases++;
+    guard_frees(!here.row); /* until its call, a case does what the recording did */
     alarm(here.shared ? 10 * CASE_SECONDS : CASE_SECONDS);
     sweep_play(&cx);
     alarm(0);
@@ -262,7 +295,7 @@ static void leave_cmocka(void (*handler)(int)) {
 /* The library remembers secrets, to blank them out in messages, and what sandbox
  * the machine can make, for the whole process. Neither is a leak of the case that
  * comes first. */
-static void warm_up(bool all) {
+static void warm_up(void) {
     struct chela_error err = {0};
     chela_runtime *rt = NULL;
     chela_agent *agents[2] = {NULL};
@@ -273,8 +306,7 @@ static void warm_up(bool all) {
     if (chela_runtime_new(NULL, &rt, &err) == 0 &&
         chela_agent_new(rt, &opts, &agents[0], &err) == 0)
         chela_gateway_new(rt, &serve, &gw, &err);
-    if (all)
-        chela_free(chela_runtime_survey(rt, NULL));
+    chela_free(chela_runtime_survey(rt, NULL));
     chela_gateway_close(gw);
     chela_runtime_close(rt);
 }
@@ -290,10 +322,8 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
     here.progress = w->progress;
     here.row = w->row;
     here.shared = w->shared;
+    here.part = w->serial;
     here.store = store;
-    guard_install(getenv("SWEEP_ALL") != NULL);
-    guard_pages(false);
-    warm_up(w->shared);
     const char *given = strcmp(store->name, "none") == 0 ? NULL : url;
     if (!w->row || w->shared) {
         w->progress->site = w->from;
@@ -301,15 +331,12 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
         w->progress->site = SWEEP_SITES;
         _exit(0);
     }
-    for (unsigned i = w->from; i < w->progress->nsites; i++) {
-        w->progress->site = i;
-        here.target = i;
-        if (w->row->flags & SWEEP_ROUND) {
-            play(mode, given, i);
-            break;
-        }
-        if (selected(sweep.site, w->progress->sites[i]) && fits(w->row, w->progress->lacks[i]) &&
-            due(i + w->serial))
+    bool round = w->row->flags & SWEEP_ROUND;
+    for (unsigned i = w->from; i < (round ? w->from + 1 : w->progress->nsites); i++) {
+        w->progress->site = here.target = i;
+        if (round ? due(mode, w->serial, 0)
+                  : selected(sweep.site, w->progress->sites[i]) &&
+                        fits(w->row, w->progress->lacks[i]) && due(mode, w->serial, i))
             play(mode, given, i);
     }
     w->progress->site = SWEEP_SITES;
@@ -345,7 +372,7 @@ static void finding(const char *row, const char *site, const char *text, const c
 }
 
 static void launch(struct worker *w, const struct sweep_mode *mode, const struct store *store) {
-    w->progress->nproblems = w->progress->calls = 0;
+    w->progress->nproblems = w->progress->calls = w->progress->cases = 0;
     w->progress->site = 0;
     snprintf(w->progress->row, sizeof(w->progress->row), "no call");
     w->progress->at[0] = '\0';
@@ -367,6 +394,15 @@ static void last_words(struct worker *w, char *out, size_t max) {
     out[n] = '\0';
 }
 
+static void remove_database(pid_t pid) {
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[300];
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%d.db%s", sweep.dir, (int)pid, ends[i]);
+        unlink(path);
+    }
+}
+
 /* The process has ended: note what it found. Is there more to play? */
 static bool collect(struct worker *w, int status) {
     struct progress *p = w->progress;
@@ -374,8 +410,10 @@ static bool collect(struct worker *w, int status) {
     bool died = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
     last_words(w, words, sizeof(words));
     fclose(w->err);
+    remove_database(w->pid);
     w->pid = 0;
     sweep.calls += p->calls;
+    sweep.cases += p->cases;
     for (unsigned i = 0; i < p->nproblems; i++)
         finding(p->problems[i].row, p->problems[i].at, p->problems[i].text, "");
     for (size_t i = 0; i < EVENT_TYPES; i++)
@@ -489,7 +527,8 @@ static void test_mode(void **state) {
         for (unsigned i = 0; i < record.progress->nsites; i++)
             print_message("site %s\n", record.progress->sites[i]);
     if (!sweep.nfindings) {
-        run_worker(&shared, plan->mode, plan->store);
+        for (; shared.serial < (everything() ? SHARED_PARTS : 1); shared.serial++)
+            run_worker(&shared, plan->mode, plan->store);
         sweep_rows(plan->mode, plan->store);
     }
     report();
@@ -541,7 +580,7 @@ static void test_a_use_after_free_is_seen(void **state) {
         int quiet = open("/dev/null", O_WRONLY);
         dup2(quiet, 2);
         leave_cmocka(SIG_DFL);
-        guard_install(true);
+        guard_pages(true);
         char *text = chela_json_get("{\"a\":\"text\"}", 12, "/a", NULL);
         chela_free(text);
         (void)*(volatile char *)text;
@@ -559,7 +598,7 @@ static void test_every_event_is_a_site(void **state) {
         if (!sweep.seen[i] && ++missing)
             print_error("no mode passes through %s\n", chela_event_name(i));
     assert_int_equal(missing, 0);
-    print_message("# %u calls\n", sweep.calls);
+    print_message("# %u calls in %u cases\n", sweep.calls, sweep.cases);
 }
 
 /* --- set-up ------------------------------------------------------------------------------ */
@@ -578,6 +617,9 @@ static int open_sweep(void **state) {
     if (!mkdtemp(sweep.dir))
         return -1;
     sweep_files(sweep.dir);
+    guard_install(getenv("SWEEP_ALL") != NULL);
+    guard_pages(false);
+    warm_up();
     for (size_t i = 0; i < MOST_WORKERS; i++) {
         sweep.slots[i] = mmap(NULL, sizeof(struct progress), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -612,6 +654,10 @@ int main(int argc, char **argv) {
             tests[n] = (struct CMUnitTest){names[n], test_mode, NULL, NULL, &plans[n]};
             n++;
         }
+    if (!n) {
+        fprintf(stderr, "no such mode or store\n");
+        return 2;
+    }
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_every_function_has_a_row);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_a_use_after_free_is_seen);
     if (!sweep.mode)

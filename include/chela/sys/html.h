@@ -1,8 +1,8 @@
-/* html.h -- the vtable of an HTML module: a document becomes events.
+/* html.h -- the vtable of an HTML module: a parser that reports events.
  *
- * The module knows how HTML is written, with all that real pages get wrong;
- * what the elements mean is up to whoever listens. It keeps no tree, so memory
- * does not grow with the document. Any thread, several at once. */
+ * The module parses HTML with the errors of real pages; it does not know the meaning of
+ * elements. It keeps no tree, so that memory does not grow with the document. The
+ * functions are called on any thread, also on several at once. */
 #ifndef CHELA_SYS_HTML_H
 #define CHELA_SYS_HTML_H
 #include <stddef.h>
@@ -10,23 +10,24 @@
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
-/* Names are in lower case, texts UTF-8; all are borrowed until the function
- * returns. Every element that is opened is closed, in order, also those whose
- * end tag is missing or that have none; except after a stop. */
+/* The events of a document. Names are in lower case, texts are UTF-8; all are borrowed until
+ * the function returns. Every element that is opened is closed, in order, even if its end
+ * tag is missing, unless `stop` ended the parse. */
 struct chela_html_events {
     /* attributes: name, value, name, value, ..., NULL; a value may be NULL. */
     void (*open)(const char *tag, const char *const *attributes, void *user);
     void (*close)(const char *tag, void *user);
     void (*text)(const char *text, size_t n, void *user);
-    /* Asked often, at least once every few kilobytes: non-zero ends the parse. */
+    /* Called at least once every few kilobytes: a result other than 0 ends the parse. */
     int (*stop)(void *user);
 };
 
+/* The functions of the module. */
 struct chela_html_ops {
     const char *name; /* "libxml2" */
 
-    /* html is UTF-8, whatever it says about itself. 0 when it was read to its
-     * end, CHELA_ECANCELED when `stop` ended it. */
+    /* Parse a document. html is UTF-8, even if the document declares another encoding.
+     * CHELA_ECANCELED: `stop` ended the parse. */
     int (*parse)(const char *html, size_t n, const struct chela_html_events *events, void *user,
                  struct chela_error *err);
 };

@@ -1,8 +1,8 @@
-/* mail.h -- the vtable of a mail module: one message handed to a server.
+/* mail.h -- the vtable of a mail module: sends one message to a server.
  *
- * Headers are encoded and addresses are checked before the module gets them. The
- * module puts headers and parts together as MIME, encodes the parts, and speaks
- * SMTP. Blocking; any thread, several at once. */
+ * The library encodes headers and checks addresses before it calls the module. The module
+ * composes headers and parts to a MIME message, encodes the parts, and speaks SMTP. The
+ * functions block. They are called on any thread, also on several at once. */
 #ifndef CHELA_SYS_MAIL_H
 #define CHELA_SYS_MAIL_H
 #include <stddef.h>
@@ -11,43 +11,49 @@
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
+/* A part of a message. */
 struct chela_mail_part {
     const char *type;        /* "text/plain; charset=utf-8" */
     const char *disposition; /* "attachment; filename*=UTF-8''a.pdf"; NULL: none */
-    const char *encoding;    /* to send it in: "7bit", which data allows, or "base64" */
+    const char *encoding;    /* "7bit", if data permits it, or "base64" */
     const char *data;
     size_t length;
 };
 
+/* A message. */
 struct chela_mail {
     size_t size;                 /* of this struct */
     const char *server;          /* "smtps://host:465", "smtp://host:587" */
-    const char *user, *password; /* NULL: do not log in */
+    const char *user, *password; /* NULL: no login */
     const char *ca_file;         /* NULL: the system's trust store */
-    int plain;                   /* non-zero: go on without TLS where it is not offered */
-    const char *helo;            /* what to call ourselves */
-    const char *from;            /* bare addresses */
+    int plain;                   /* nonzero: continue without TLS if the server has none */
+    const char *helo;            /* name of this machine */
+    const char *from;            /* addresses without names, also in `to` */
     const char *const *to;       /* NULL-terminated */
-    const char *const *headers;          /* "Name: value", folded, without MIME's; ended by NULL */
+    const char *const *headers;          /* "Name: value", folded, without those of MIME;
+                                            NULL-terminated */
     const struct chela_mail_part *parts; /* the text, then the files */
     size_t nparts;
     int64_t timeout_ms;
-    int (*stop)(void *user); /* asked now and then: non-zero gives up */
+    int (*stop)(void *user); /* called repeatedly: a result other than 0 gives up */
     void *user_data;         /* for stop */
 };
 
+/* What happened to a message. */
 struct chela_mail_outcome {
-    int unknown;   /* non-zero: it failed after all was sent; it may have arrived */
+    int unknown;   /* nonzero: the failure came after everything was sent; the message may
+                      have arrived */
     int64_t bytes; /* of the message, as sent */
 };
 
+/* The functions of the module. */
 struct chela_mail_ops {
     const char *name; /* "curl" */
 
-    /* 0 once the server has taken the message for all recipients; if it refuses
-     * one of them, it gets none. CHELA_EAUTH, CHELA_ETLS, CHELA_ENET,
-     * CHELA_ETIMEOUT, CHELA_ECANCELED; CHELA_EPERM: the server said no, for good;
-     * CHELA_EBUSY: for now. */
+    /* Send a message. Returns 0 after the server has accepted the message for all
+     * recipients; if the server refuses a recipient, nobody gets the message. CHELA_EAUTH,
+     * CHELA_ETLS, CHELA_ENET, CHELA_ETIMEOUT, CHELA_ECANCELED. CHELA_EPERM: the server
+     * refuses the message. CHELA_EBUSY: the server refuses it temporarily. */
     int (*send)(const struct chela_mail *mail, struct chela_mail_outcome *out,
                 struct chela_error *err);
 };

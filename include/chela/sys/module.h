@@ -1,12 +1,11 @@
-/* module.h -- how parts of chela are loaded on use.
+/* module.h -- loadable modules.
  *
- * libchela stays light; what only some users need lives in a shared object
- * `libchela-NAME.so` that is opened the first time it is wanted: from the
- * directories of CHELA_MODULE_PATH's value (handed over by the program), then
- * the directory libchela itself was loaded from, then its `chela/` folder.
- * A module exports one symbol, `chela_module`, of this type. The vtable it
- * points to is described in the header of its kind (chela/sys/tls.h, ...).
- * Third parties extend chela in the same way. */
+ * Parts of chela that only some programs need are shared objects, libchela-NAME.so. The
+ * library opens a module when the module is needed first. It looks in the directories of
+ * `module_path`, then in the directory of libchela, then in its subdirectory chela/. A
+ * module exports one symbol, `chela_module`, of type struct chela_module. The header of
+ * its kind describes the functions of the module: chela/sys/tls.h and so on. Other authors
+ * can write modules in the same way. */
 #ifndef CHELA_SYS_MODULE_H
 #define CHELA_SYS_MODULE_H
 #include <stdint.h>
@@ -14,15 +13,16 @@
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
-/* Raised when the meaning of a vtable changes; a module built for another
- * value is refused with a message that names both. */
+/* The version of the module interface. It is increased when a vtable changes. A module that
+ * was built for another version is refused with a message that names both versions. */
 #define CHELA_MODULE_ABI 5
 
+/* A module. */
 struct chela_module {
     uint32_t abi;     /* CHELA_MODULE_ABI */
     const char *name; /* "tls" */
-    const char *kind; /* "tls": which vtable `ops` is */
-    const void *ops;  /* static const; lives as long as the process */
+    const char *kind; /* "tls": the type of the vtable */
+    const void *ops;  /* the vtable; constant, valid until the process ends */
 };
 
 CHELA_END_DECLS

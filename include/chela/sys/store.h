@@ -1,29 +1,28 @@
 /* store.h -- the vtable of a store: sessions and their journals in a database.
  *
- * A store keeps, for every session, one row (what a list shows, who may write)
- * and a journal: records that are only ever appended. Beside them an inbox of
- * events that were accepted from outside, unique by their id, and an outbox of
- * what is to be sent, each under its idempotency key, and notes: small texts
- * under a name, such as schedules. What the records mean is
- * no business of the store: data is UTF-8 text without NUL, type and sum are
- * numbers to be given back.
+ * A store keeps a row and a journal for every session. The row is what a list shows, and
+ * names the writer. The journal consists of records that are only appended. A store also
+ * keeps an inbox of events that were accepted from outside, unique by their id; an outbox
+ * of messages to send, each under its idempotency key; and notes: small texts under a name,
+ * such as schedules. A store does not interpret records: data is UTF-8 without NUL, type
+ * and sum are numbers.
  *
- * What a store promises, and what tests/unit/store/conformance.c tests:
+ * The promises of a store, which tests/unit/store/conformance.c tests:
  *
- *   1. `commit` is one transaction: after a crash at any point all of it is
- *      there or nothing. When it returned 0 it survives the death of this
- *      process; with `sync` also that of the machine. On failure nothing of it
- *      is there, or (CHELA_ENET alone) it is unknown: the caller reads again.
- *   2. Transactions take effect in the order of the calls.
- *   3. A change that its guard forbids (a lease that was lost, an id that is
- *      there already) fails alone: its rc says so, the others take effect.
- *   4. A session has one writer. `open_session` hands out a token, higher each
- *      time; changes with another token than the newest are refused with
- *      CHELA_EPERM, also after the lease expired and nobody took it.
- *   5. Records come back byte for byte, in the order of seq.
- *   6. Nothing is altered by a call that only reads.
+ * - `commit` is one transaction: after a crash at any point it has taken effect completely
+ *   or not at all. A commit that returned 0 survives the death of this process and, with
+ *   `sync`, a loss of power. A commit that failed has not taken effect, or (CHELA_ENET only)
+ *   the effect is unknown: the caller reads again.
+ * - Transactions take effect in the order of the calls.
+ * - A change that its guard forbids (the lease was lost, the id exists) fails alone: its rc
+ *   states the reason, and the other changes take effect.
+ * - A session has one writer. `open_session` returns a token, which is higher each time.
+ *   Changes with another token than the newest are refused with CHELA_EPERM, even after the
+ *   lease has expired and nobody has taken it.
+ * - Records are returned byte for byte, in the order of seq.
+ * - A function that only reads changes nothing.
  *
- * Calls block. They come from any thread, one at a time for each database. */
+ * The functions block. They are called on any thread, one at a time for each database. */
 #ifndef CHELA_SYS_STORE_H
 #define CHELA_SYS_STORE_H
 #include <stddef.h>
@@ -32,191 +31,203 @@
 #include "chela/error.h"
 CHELA_BEGIN_DECLS
 
-/* The layout of the data, stored with it. A store that is older is brought up
- * to date when it is opened; a newer one is refused (CHELA_EPROTO). */
+/* The version of the layout, which is stored with the data. `open` converts an older layout
+ * and refuses a newer one (CHELA_EPROTO). */
 #define CHELA_STORE_VERSION 2
 
 struct chela_store_db; /* one open database; the module's own */
 
+/* A record of a journal. */
 struct chela_store_record {
-    uint64_t seq;     /* 1, 2, 3 ... in its session */
-    int64_t ts;       /* ms, wall clock */
-    uint32_t type;    /* as in agent/journal/journal.h */
-    uint32_t sum;     /* checksum, made and checked by the caller */
-    const char *data; /* n bytes; not necessarily NUL-terminated */
+    uint64_t seq;     /* number in its session: 1, 2, 3 ... */
+    int64_t ts;       /* milliseconds since 1970 */
+    uint32_t type;    /* chela_store_record_name */
+    uint32_t sum;     /* checksum, which the caller computes and verifies */
+    const char *data; /* n bytes; not necessarily terminated by NUL */
     size_t n;
 };
 
-/* A session as a list shows it. Texts are "" when there is none; they are
- * borrowed until the function they are handed to returns. */
+/* A session in a list. Texts are borrowed until fn returns; "": none. */
 struct chela_store_session {
     const char *key, *agent, *title;
-    const char *status;      /* idle running paused parked */
-    const char *parent;      /* the session it was forked from */
-    int64_t created, updated; /* ms, wall clock */
-    uint64_t last;           /* seq of the newest record, 0: none */
-    uint64_t window;         /* seq of the first record that is still needed to go on */
+    const char *status;      /* "idle", "running", "paused", "parked" */
+    const char *parent;      /* the session that this one was copied from */
+    int64_t created, updated; /* milliseconds since 1970 */
+    uint64_t last;           /* seq of the newest record; 0: none */
+    uint64_t window;         /* seq of the first record that is needed to continue */
     uint64_t turns, messages;
-    const char *owner;       /* of the lease; "" when nobody holds one */
+    const char *owner;       /* of the lease; "": nobody */
     uint64_t token;          /* of the newest lease */
-    int64_t until;           /* ms, wall clock: when the lease ends unless renewed */
+    int64_t until;           /* end of the lease, in milliseconds since 1970 */
 };
 
-/* What APPEND changes in the session's row. */
+/* The changes of APPEND to the row of a session. */
 struct chela_store_head {
-    const char *status, *title; /* NULL: keep */
-    uint64_t window;            /* 0: keep */
-    uint64_t turns, messages;   /* added to what is there */
+    const char *status, *title; /* NULL: unchanged */
+    uint64_t window;            /* 0: unchanged */
+    uint64_t turns, messages;   /* added to the values in the row */
 };
 
+/* The kinds of changes. The comments name the members of struct chela_store_change that a
+ * kind uses. */
 enum chela_store_change_kind {
-    /* key, token, records, head, now: records[0].seq must be the row's last + 1
-     * (CHELA_ESTATE otherwise), `updated` becomes now. */
+    /* key, token, records, head, now: append records. records[0].seq must be the row's last
+     * + 1 (otherwise CHELA_ESTATE). `updated` becomes now. */
     CHELA_STORE_APPEND = 0,
-    CHELA_STORE_RENEW = 1,   /* key, token, until: the lease lasts until then */
-    CHELA_STORE_RELEASE = 2, /* key, token: nobody holds the lease any more */
-    /* key, agent (data), parent (id), now: a new session without a lease, token
-     * 0. CHELA_EEXIST. With token 0, APPEND writes to a session that nobody has
-     * opened yet: for imports and forks, in the same transaction. */
+    CHELA_STORE_RENEW = 1,   /* key, token, until: extend the lease */
+    CHELA_STORE_RELEASE = 2, /* key, token: end the lease */
+    /* key, agent (data), parent (id), now: create a session without a lease, with token 0.
+     * CHELA_EEXIST. With token 0, APPEND writes to a session that nobody has opened: for
+     * imports and copies, in the same transaction. */
     CHELA_STORE_CREATE = 3,
-    CHELA_STORE_TITLE = 4,  /* key, data: its title; no lease is needed */
-    CHELA_STORE_DELETE = 5, /* key: the session with its records, its inbox and outbox
-                           rows and its notes; CHELA_EBUSY while a lease lasts (now) */
-    /* id, key, data, now: an event from outside. CHELA_EEXIST: it was accepted
-     * before, whatever became of it. */
+    CHELA_STORE_TITLE = 4,  /* key, data: set the title; needs no lease */
+    CHELA_STORE_DELETE = 5, /* key, now: delete the session with its records, inbox and outbox
+                               rows and notes; CHELA_EBUSY: a lease is valid */
+    /* id, key, data, now: accept an event. CHELA_EEXIST: the event was accepted before, even
+     * if it was settled. */
     CHELA_STORE_ACCEPT = 6,
-    CHELA_STORE_SETTLE = 7, /* id: the event was dealt with; CHELA_ENOENT */
-    /* id, key, data, now: to be sent under this idempotency key. CHELA_EEXIST. */
+    CHELA_STORE_SETTLE = 7, /* id: the event was handled; CHELA_ENOENT */
+    /* id, key, data, now: a message to send under this idempotency key. CHELA_EEXIST. */
     CHELA_STORE_INTENT = 8,
-    /* id, state, data, now: what became of it. CHELA_ENOENT: no such intent;
-     * CHELA_EEXIST: it has a receipt that says "sent". */
+    /* id, state, data, now: the outcome of sending a message. CHELA_ENOENT: there is no such
+     * message. CHELA_EEXIST: the message has a receipt "sent". */
     CHELA_STORE_RECEIPT = 9,
-    /* id, key ("": of no session), data, now: a note; another of this name is
-     * replaced, or with token 1 stays (CHELA_EEXIST). */
+    /* id, key ("": no session), data, now: write a note. An existing note is replaced or,
+     * with token 1, kept (CHELA_EEXIST). */
     CHELA_STORE_NOTE = 10,
-    CHELA_STORE_FORGET = 11, /* id: the note is gone; CHELA_ENOENT */
-    /* until: some of the events that were settled and the messages that were sent,
-     * of those that came before then, are gone. CHELA_ENOENT: there is none. */
+    CHELA_STORE_FORGET = 11, /* id: delete a note; CHELA_ENOENT */
+    /* until: delete some of the events that were settled and messages that were sent before
+     * this time. CHELA_ENOENT: there are none. */
     CHELA_STORE_EXPIRE = 12,
 };
 
+/* A change. */
 struct chela_store_change {
     enum chela_store_change_kind kind;
-    int rc; /* out: 0, or why this change alone had no effect */
+    int rc; /* out: 0, or why this change had no effect */
     const char *key;
     uint64_t token;
     int64_t until, now;
     const struct chela_store_record *records;
     size_t nrecords;
     struct chela_store_head head;
-    const char *id, *state; /* state: sent failed uncertain */
+    const char *id, *state; /* state: "sent", "failed", "uncertain" */
     const char *data;       /* n bytes */
     size_t n;
 };
 
-/* Who wants to write to a session. */
+/* A request for the lease of a session. */
 struct chela_store_claim {
     const char *key, *agent;
-    const char *owner; /* says who it is, for others to judge */
+    const char *owner; /* identifies the writer to others */
     int64_t now, until;
-    uint64_t steal;    /* the token of a lease whose holder is known to be dead; 0: none */
-    int create;        /* make the session if there is none; else CHELA_ENOENT */
-    int judge;         /* a lease that has expired is CHELA_EBUSY too: the caller knows better
-                          than a clock, and comes back with `steal` */
+    uint64_t steal;    /* token of a lease whose holder is known to be dead; 0: none */
+    int create;        /* nonzero: create a session that does not exist; 0: CHELA_ENOENT */
+    int judge;         /* nonzero: a lease that has expired is CHELA_EBUSY, too; the caller
+                          examines the holder and calls again with `steal` */
 };
 
 /* An event of the inbox, a message of the outbox, or a note. */
 struct chela_store_item {
     const char *id, *key;
-    const char *state; /* inbox: new; outbox: intent sent failed uncertain; notes: "" */
+    const char *state; /* inbox: "new"; outbox: "intent", "sent", "failed", "uncertain";
+                          notes: "" */
     const char *data;
     size_t n;
-    const char *receipt; /* outbox; "" without */
+    const char *receipt; /* outbox: text of the last receipt; "": none */
     int64_t ts;
-    uint64_t attempts; /* outbox: receipts so far */
+    uint64_t attempts; /* outbox: number of receipts */
 };
 
-enum chela_store_box { CHELA_STORE_INBOX = 0, CHELA_STORE_OUTBOX = 1, CHELA_STORE_NOTES = 2 };
+/* The collections of items. */
+enum chela_store_box {
+    CHELA_STORE_INBOX = 0,
+    CHELA_STORE_OUTBOX = 1,
+    CHELA_STORE_NOTES = 2
+};
 
+/* Selects sessions of a list. */
 struct chela_store_filter {
     size_t size;        /* set by CHELA_STORE_FILTER */
     const char *prefix; /* of keys; NULL: all */
     const char *status; /* NULL: any */
-    int64_t before;     /* updated before then; 0: any time */
-    size_t limit;       /* 0: all; the newest are given first */
+    int64_t before;     /* last change before this time; 0: any time */
+    size_t limit;       /* maximum number; 0: all */
 };
 #define CHELA_STORE_FILTER(...) {.size = sizeof(struct chela_store_filter), __VA_ARGS__}
 
+/* A search. */
 struct chela_store_query {
-    const char *text;  /* words to be found */
-    const char *key;   /* in this session alone; NULL: in all */
-    size_t limit;
-    /* The text of a record that can be searched, "" if there is none: appended
-     * by calling add(p, n, to). */
+    const char *text;  /* words */
+    const char *key;   /* search in this session only; NULL: in all */
+    size_t limit;      /* maximum number of hits */
+    /* Passes the searchable text of a record to add(p, n, to), in pieces. */
     void (*text_of)(const struct chela_store_record *r,
                     void (*add)(const char *p, size_t n, void *to), void *to);
 };
 
+/* A hit of a search. */
 struct chela_store_hit {
     const char *key, *title;
     uint64_t seq;
     int64_t ts;
-    const char *excerpt; /* with the match between \x01 and \x02 */
-    uint64_t turn;       /* left 0 by a backend: chela_store_search counts */
+    const char *excerpt; /* the match is between \x01 and \x02 */
+    uint64_t turn;       /* set by chela_store_search; 0 in a module */
 };
 
-/* Each returns non-zero to stop the walk, which then ends with 0. */
+/* Receive entries. A result other than 0 ends the listing, which then returns 0. */
 typedef int chela_store_record_fn(const struct chela_store_record *r, void *user);
 typedef int chela_store_session_fn(const struct chela_store_session *s, void *user);
 typedef int chela_store_item_fn(const struct chela_store_item *i, void *user);
 typedef int chela_store_hit_fn(const struct chela_store_hit *h, void *user);
 
+/* Properties of a store. */
 enum chela_store_flags {
-    CHELA_STORE_INSTANT = 1, /* no call ever waits: needs no thread */
-    CHELA_STORE_LAZY = 2,    /* the death of its server may take what was committed
-                                without `sync`: what somebody is told is synced */
-    CHELA_STORE_SHARED = 4,  /* a server: programs on several machines may use it */
+    CHELA_STORE_INSTANT = 1, /* no function waits: the library needs no thread */
+    CHELA_STORE_LAZY = 2,    /* the death of the server may lose commits without `sync`: the
+                                library uses `sync` before it reports anything */
+    CHELA_STORE_SHARED = 4,  /* a server: programs on several machines can use the store */
 };
 
+/* The functions of the module. */
 struct chela_store_ops {
     const char *name; /* "sqlite" */
     unsigned flags;   /* enum chela_store_flags */
 
-    /* target: what follows "sqlite:", or a whole URL. read_only: a caller that
-     * will only read; nothing is created. Errors name what was opened.
-     * CHELA_ENOENT, CHELA_EPERM (cannot be written), CHELA_EPROTO (newer, or no
-     * store of ours), CHELA_EPARSE (damaged), CHELA_EBUSY, CHELA_EIO,
-     * CHELA_ENET, CHELA_EAUTH. *note, if set, is a line that its user should
-     * read (it lives as long as the database): a promise that does not hold. */
+    /* Open a database. target: the text after "sqlite:", or a URL. read_only: the caller
+     * only reads; nothing is created. Messages name the database. CHELA_ENOENT, CHELA_EPERM
+     * (not writable), CHELA_EPROTO (newer, or not a store), CHELA_EPARSE (damaged),
+     * CHELA_EBUSY, CHELA_EIO, CHELA_ENET, CHELA_EAUTH. *note, if set, is a line for people
+     * about a promise that this database cannot keep; valid until `close`. */
     int (*open)(const char *target, int read_only, struct chela_store_db **out, const char **note,
                 struct chela_error *err);
     void (*close)(struct chela_store_db *db);
 
-    /* One transaction; see the promises. Returns 0 when it was made durable,
-     * whatever the changes' own rc say. CHELA_ELIMIT: no room left (the disk);
-     * CHELA_EIO, CHELA_EBUSY, CHELA_EPERM, CHELA_EPARSE, CHELA_ENET. */
+    /* Make one transaction; see the promises. Returns 0 if the transaction is durable, also
+     * if changes have failed alone (rc). CHELA_ELIMIT: the disk is full. CHELA_EIO,
+     * CHELA_EBUSY, CHELA_EPERM, CHELA_EPARSE, CHELA_ENET. */
     int (*commit)(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                   struct chela_error *err);
 
-    /* Take the lease: free, expired (unless `judge`), or of `steal`. The row is handed to fn with
-     * the new token. CHELA_EBUSY: somebody holds it, and fn was given the row
-     * that says who. */
+    /* Take the lease of a session: one that is free, has expired (unless `judge`), or has the
+     * token `steal`. fn gets the row with the new token. CHELA_EBUSY: another writer holds
+     * the lease, and fn gets the row that names the writer. */
     int (*open_session)(struct chela_store_db *db, const struct chela_store_claim *claim,
                         chela_store_session_fn *fn, void *user, struct chela_error *err);
 
-    /* The row; CHELA_ENOENT. */
+    /* Pass the row of a session to fn. CHELA_ENOENT. */
     int (*session)(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
                    void *user, struct chela_error *err);
     int (*list)(struct chela_store_db *db, const struct chela_store_filter *filter,
                 chela_store_session_fn *fn, void *user, struct chela_error *err);
-    /* Records with seq >= from. */
+    /* Pass the records with seq >= from to fn. */
     int (*records)(struct chela_store_db *db, const char *key, uint64_t from,
                    chela_store_record_fn *fn, void *user, struct chela_error *err);
-    /* Inbox: what was not settled; outbox: what was not sent. The oldest first.
-     * Notes: all, by id. */
+    /* Pass items to fn. Inbox: the events that were not settled; outbox: the messages that
+     * were not sent; oldest first. Notes: all, by id. */
     int (*items)(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                  void *user, struct chela_error *err);
-    /* Optional: NULL, and the caller looks through all records. */
+    /* Optional; NULL: the library searches all records. */
     int (*search)(struct chela_store_db *db, const struct chela_store_query *q,
                   chela_store_hit_fn *fn, void *user, struct chela_error *err);
 };

@@ -6,10 +6,10 @@
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
 
-#define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */
-#define UNSURE_PERCENT 8  /* what a guess may be off */
-#define SURE_PERCENT 3    /* once it was put right */
-#define PER_TOOL 8        /* what protocols put around one */
+#define REPLY_MOST 32000  /* most tokens that are kept free for a reply without a limit */
+#define UNSURE_PERCENT 8  /* margin of a guess */
+#define SURE_PERCENT 3    /* margin of a guess that was corrected */
+#define PER_TOOL 8        /* tokens that protocols add per tool */
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
@@ -35,8 +35,8 @@ static uint64_t hash_of(const struct ch_model_request *req) {
     return h;
 }
 
-/* Counting takes ten times as long as hashing, and conversations with the same
- * agent mostly begin alike: so the agent that they are all made from remembers. */
+/* Counting takes ten times as long as hashing, and most sessions of an agent have the same
+ * head. So the root agent remembers the count of the last head. */
 static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     uint64_t hash = hash_of(req);
@@ -52,10 +52,11 @@ static size_t guess(const chela_run *run) {
     return s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
-void ch_context_budget_head(chela_run *run, const struct ch_model_request *req) {
+/* Guesses the part of the request that is the same in every turn. */
+static void measure_head(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
     c->guessed = 0;
-    if (c->gauged != run->target) { /* another model counts otherwise */
+    if (c->gauged != run->target) { /* other models count differently */
         c->gauged = run->target;
         c->gauge = (struct ch_gauge){0};
         c->ceiling = 0;
@@ -66,9 +67,11 @@ void ch_context_budget_head(chela_run *run, const struct ch_model_request *req) 
     }
 }
 
-size_t ch_context_budget_measure(chela_run *run, const struct ch_model_request *req) {
+/* Guesses the whole request for run->target; returns the tokens that the service is
+ * expected to count. */
+static size_t measure(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
-    ch_context_budget_head(run, req);
+    measure_head(run, req);
     c->note = ch_tokens(req->note);
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
@@ -79,7 +82,7 @@ size_t ch_context_budget_tokens(const chela_run *run) {
     return ch_gauge_expect(&run->session->budget.gauge, guess(run));
 }
 
-/* What it refused counts for the model that refused it. */
+/* The context window, or the size of a request that this model refused if that is smaller. */
 static size_t window_of(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
     size_t window = (size_t)ch_target_window(run->target);
@@ -109,7 +112,8 @@ struct ch_context_room ch_context_budget_room(const chela_run *run) {
     return b;
 }
 
-/* What is far from any guess counts something else. */
+/* Corrects the guess by the service's count. A count that is far off the guess counts
+ * something else and is ignored. */
 void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
     struct ch_context_budget *c = &run->session->budget;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
@@ -120,17 +124,45 @@ void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
 
 void ch_context_budget_overflowed(chela_run *run) {
     struct ch_context_budget *c = &run->session->budget;
-    if (!c->guessed) /* it was so small that nobody counted */
+    if (!c->guessed) /* the request was too small to be counted */
         c->guessed = guess(run);
     size_t tokens = ch_gauge_expect(&c->gauge, c->guessed);
     if (tokens && (!c->ceiling || tokens < c->ceiling))
         c->ceiling = tokens;
 }
 
-bool ch_context_budget_is_cold(const chela_run *run) {
+/* The service has forgotten what it read, so a rewrite of the history costs nothing
+ * more. */
+static bool is_cold(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
     bool lasts = run->session->agent->cache == CH_CACHE_LONG;
     return c->warm && context_budget_now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
+}
+
+/* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
+ * counting, which would take most of the time that small sessions spend here. */
+static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+}
+
+enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
+                                          size_t *tokens) {
+    if (is_nearly_empty(run, req)) {
+        measure_head(run, req);
+        return CH_CONTEXT_FITS;
+    }
+    *tokens = measure(run, req);
+    struct ch_context_room b = ch_context_budget_room(run);
+    if (!b.window || run->session->agent->compact_mode == CH_COMPACTION_OFF)
+        return CH_CONTEXT_FITS;
+    if (*tokens > b.request)
+        return CH_CONTEXT_TOO_LARGE;
+    return *tokens < b.window * 3 / 10 || !is_cold(run) ? CH_CONTEXT_FITS : CH_CONTEXT_COLD;
 }
 
 void ch_context_budget_rewritten(chela_session *s) {

@@ -5,7 +5,6 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
-#include "base/opts.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,14 +12,13 @@
 
 #include "agent/handle/run_origin.h"
 #include "prompt/directive.h"
-#include "prompt/envelope.h"
 #include "tool/process/path.h"
 
 struct ch_reply_directives {
-    struct ch_directives d;  /* of the last reply that had text */
-    bool before;             /* that is an earlier one */
+    struct ch_directives d;  /* directives of the last reply with text */
+    bool before;             /* `d` is of an earlier reply */
     struct ch_arena arena;
-    struct chela_str *media; /* in it: what the answer attaches */
+    struct chela_str *media; /* in the arena: attachments of the answer */
     size_t nmedia;
 };
 
@@ -28,7 +26,7 @@ static bool heeds(const chela_run *run) {
     return run->session->channel.name != NULL;
 }
 
-static struct ch_reply_directives *reply_directives_said_of(chela_run *run) {
+static struct ch_reply_directives *directives_of(chela_run *run) {
     if (!run->directives)
         run->directives = ch_alloc(sizeof(*run->directives));
     return run->directives;
@@ -39,7 +37,7 @@ void ch_reply_directives_begin(chela_run *run) {
         run->directives->before = true;
 }
 
-/* What an earlier reply said holds until this one says something. */
+/* Directives of an earlier reply hold until this reply has text. */
 static void begin_anew(struct ch_reply_directives *s) {
     if (s->before)
         ch_directives_clear(&s->d);
@@ -49,7 +47,7 @@ static void begin_anew(struct ch_reply_directives *s) {
 bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev) {
     if (!heeds(run))
         return true;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_feed(d, ch_unstr(ev->delta.text));
@@ -64,8 +62,8 @@ static bool is_url(struct ch_sv s) {
     return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");
 }
 
-/* A regular file beneath the workspace, whatever links lead to it; NULL, or why
- * not. rel: its path there. */
+/* Why a file cannot be attached; NULL: it can. It must be a regular file in the workspace
+ * after links are resolved. rel: its path there. */
 static const char *why_not(const chela_agent *a, const char *path, struct ch_buf *rel) {
     struct stat st;
     int fd = ch_path_open(a->workspace, path, 0);
@@ -108,7 +106,7 @@ static void attach_all(chela_run *run) {
 void ch_reply_directives_end(chela_run *run) {
     if (!heeds(run))
         return;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_end(d);
@@ -143,28 +141,4 @@ void ch_reply_directives_release(chela_run *run) {
     ch_directives_release(&s->d);
     ch_arena_release(&s->arena);
     ch_free(s);
-}
-
-/* --- what it answers -------------------------------------------------------------------- */
-
-void ch_message_origin_set(struct ch_message_origin *origin, const chela_session *s,
-                           const struct chela_inbound *given) {
-    CH_BUF_AUTO blocks = {0};
-    struct chela_inbound in;
-    ch_message_origin_release(origin);
-    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
-        return;
-    ch_envelope_blocks(&in, s->key, &blocks);
-    origin->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
-    origin->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
-}
-
-char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
-                         struct chela_error *err) {
-    struct ch_buf out = {0};
-    struct chela_inbound in;
-    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
-        return NULL;
-    ch_envelope_line(&in, ch_sv(text, len), &out);
-    return ch_buf_take(&out);
 }

@@ -4,15 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, text);
-}
-
-void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
-    ch_buf_add_sv(&run->text, text);
-}
-
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

@@ -1,10 +1,17 @@
-/* run_outcome.h -- what a run ends with: its answer so far, and its error. */
+/* run_outcome.h -- the answer and the error text that a run ends with. */
 #ifndef CH_AGENT_RUN_OUTCOME_H
 #define CH_AGENT_RUN_OUTCOME_H
 #include "agent/handle/run.h"
 
-void ch_run_outcome_text(chela_run *run, struct ch_sv text); /* in the place of the answer so far */
-void ch_run_outcome_add(chela_run *run, struct ch_sv text);  /* to the answer so far */
+/* Replace the answer so far. */
+static inline void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
+    ch_buf_clear(&run->text);
+    ch_buf_add_sv(&run->text, text);
+}
+/* Append to the answer so far. */
+static inline void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
+    ch_buf_add_sv(&run->text, text);
+}
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 
 #endif

@@ -1,10 +1,10 @@
-/* inbox.c -- events from outside, each dealt with once; see chela/mailbox.h.
+/* inbox.c -- events from outside, each processed once; see chela/mailbox.h.
  *
- * Two places know of an event. The store's inbox has it from the moment that
- * its sender may forget it; the journal of its session from the moment that it
- * was sent in there. It leaves the inbox only after the second, so that a crash
- * in between loses nothing, and a session knows the ids of the newest events in
- * its journal, so that one which is then dealt with again is recognised. */
+ * An event is in two places. The store's inbox has it from the moment that it is
+ * acknowledged to its sender. The journal of the session has it from the moment that a run
+ * or queue takes it. It leaves the inbox only after the journal record is committed, so a
+ * crash in between loses nothing. A session remembers the ids of the newest events in its
+ * journal, so an event that is delivered again is recognised. */
 
 #include "agent/journal/inbox.h"
 
@@ -19,7 +19,7 @@
 
 /* --- settling ------------------------------------------------------------------------ */
 
-struct noted { /* in the journal, perhaps not safe yet */
+struct noted { /* an event in the journal that may not be committed yet */
     struct ch_link link;
     uint64_t seq;
     char *event;

@@ -37,20 +37,22 @@ struct letter {
     struct ch_link link;
     struct ch_outbox *box;
     enum letter_state state;
-    int64_t due;             /* RESTING: on the loop's clock */
-    const void *by;          /* SENDING: the user of who sends it */
+    int64_t due;             /* RESTING: until then, on the loop's clock */
+    const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
-    chela_accepted_fn *stored; /* may be NULL */
+    bool lent; /* to the send function, which has not returned */
+    bool gone; /* dropped meanwhile: freed when the send function returns */
+    chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;
 };
 
 struct channel {
     struct channel *next;
     char *name;
-    chela_send_fn *send; /* NULL: nobody */
+    chela_send_fn *send; /* NULL: no channel of this name is open */
     void *user;
-    ch_sent_fn *sent; /* who wants to know what was; NULL */
+    ch_sent_fn *sent; /* called for every sent message; NULL: none */
     void *sent_user;
 };
 
@@ -61,7 +63,7 @@ struct ch_outbox {
     struct channel *channels;
     struct ch_task task;
     struct ch_timer timer;
-    bool held; /* the runtime is kept from being idle */
+    bool held; /* counted by ch_runtime_busy */
 };
 
 static void pump(struct ch_task *task);
@@ -76,7 +78,7 @@ static struct ch_outbox *outbox(chela_runtime *rt) {
     return rt->outbox = box;
 }
 
-/* While something waits to be sent the runtime has work. */
+/* Keeps the runtime busy while messages wait. */
 static void outbox_hold(struct ch_outbox *box) {
     bool held = box->n > 0;
 
@@ -124,14 +126,20 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
     return l;
 }
 
+static void free_letter(struct letter *l) {
+    ch_arena_release(&l->arena);
+    ch_free(l);
+}
+
 static void drop_letter(struct letter *l) {
     struct ch_outbox *box = l->box;
 
     ch_list_del(&l->link);
     box->n--;
     outbox_hold(box);
-    ch_arena_release(&l->arena);
-    ch_free(l);
+    l->gone = true;
+    if (!l->lent)
+        free_letter(l);
 }
 
 static struct letter *find_letter(const struct ch_outbox *box, const char *key) {
@@ -212,7 +220,7 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
         fn(rc, err, fn_user);
 }
 
-/* l NULL: it is only stored. */
+/* Stores a message. l NULL: this process does not send it. */
 static void store_letter(chela_runtime *rt, const struct chela_outbound *m, struct letter *l) {
     struct ch_journal *j = rt->journal;
     CH_BUF_AUTO data = {0};
@@ -275,8 +283,8 @@ static struct letter *next_ready(const struct ch_outbox *box, const struct chann
     return NULL;
 }
 
-/* What the channel does in its callback may change the list: begin anew after
- * each. */
+/* Sends what is ready. A channel's callback may change the list, so the search starts again
+ * after each message. */
 static void pump(struct ch_task *task) {
     struct ch_outbox *box = CH_CONTAINER(task, struct ch_outbox, task);
     const struct channel *c = NULL;
@@ -284,7 +292,11 @@ static void pump(struct ch_task *task) {
     for (struct letter *l; (l = next_ready(box, &c));) {
         l->state = SENDING;
         l->by = c->user;
+        l->lent = true;
         c->send(box->rt, &l->m, c->user);
+        l->lent = false;
+        if (l->gone) /* the receipt came inside the call */
+            free_letter(l);
     }
 }
 
@@ -333,6 +345,8 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
+    if (what < CHELA_RECEIPT_SENT || what > CHELA_RECEIPT_REFUSED)
+        return ch_fail(err, CHELA_EINVAL, "there is no receipt %d", (int)what);
     if (!l || l->state != SENDING)
         return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
@@ -348,7 +362,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_ERROR, "outbox", "%s is not sent: %s", key, note ? note : "it was refused");
     drop_letter(l);
-    wake(rt->outbox); /* the next of its session */
+    wake(rt->outbox); /* wakes the next message of the session */
     return 0;
 }
 
@@ -536,7 +550,8 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     const char **media = ch_arena_alloc(&arena, (end->end.nmedia + 1) * sizeof(*media));
     for (size_t i = 0; i < end->end.nmedia; i++)
         media[i] = ch_arena_str(&arena, ch_unstr(end->end.media[i]));
-    /* The same turn gives the same key in every life; a fork gives another. */
+    /* The key is the same for the same turn in every process; a fork of the session has
+     * another key. */
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,

@@ -23,12 +23,12 @@
 #include "model/message/message_json.h"
 
 struct ch_run_record {
-    uint64_t stored_events; /* m.seq as it was last stored */
-    uint64_t start_seq;     /* of the record that the run began with; 0: none of this process */
-    unsigned recoveries;    /* times that it was taken up since the last reply, or one below */
-    enum ch_replay_status told; /* the status that lists show */
+    uint64_t stored_events; /* m.seq in the last stored record */
+    uint64_t start_seq; /* position of the INBOUND record of the run; 0: another process wrote it */
+    unsigned recoveries;    /* recoveries since the last reply of the run or a child */
+    enum ch_replay_status told; /* status in the session's head */
     struct ch_run_counters counters;
-    struct { /* by the embedding model, not yet in the journal */
+    struct { /* usage of the embedding model that is not stored yet */
         unsigned calls;
         int64_t tokens;
         char *model; /* owned */
@@ -177,7 +177,7 @@ void ch_run_journal_free(chela_session *s) {
 
 /* --- records ------------------------------------------------------------------------ */
 
-/* A record of this run is begun; the caller writes its members. */
+/* Begins a record of the run; the caller writes the members. */
 static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run *run) {
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
@@ -203,7 +203,7 @@ static enum ch_sync run_journal_gate(const chela_run *run) {
     return run->session->agent->rt->journal->gate;
 }
 
-/* The first line of the first message, for lists. */
+/* Sets the session's title, which lists show, to the first line of the first message. */
 static void set_title(chela_run *run, const struct ch_msg *m) {
     struct ch_run_journal *k = run->session->journal;
     struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
@@ -222,8 +222,8 @@ static void run_journal_count(chela_run *run, unsigned messages, unsigned turns)
                &(struct chela_store_head){.messages = messages, .turns = turns});
 }
 
-/* A message that comes in. One that is in the inbox is safe there, so that it
- * need not wait for the disk once more. */
+/* Ends an INBOUND record. An event of the inbox is stored there, so it need not be synced
+ * to disk again. */
 static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
                             const struct ch_inbound_origin *from) {
     if (from->event)
@@ -260,7 +260,7 @@ uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const ch
         &(struct ch_inbound_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
                                     ch_run_origin_of_message(run)});
     return ch_run_journal_state(run, CH_REPLAY_RUNNING,
-                                CH_SYNC_COMMIT); /* in the same transaction */
+                                CH_SYNC_COMMIT); /* in the transaction of the records */
 }
 
 uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
@@ -363,7 +363,7 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
     ch_jw_end(w, '}');
 }
 
-/* With what the machine was told about it, so that it can be told again. */
+/* Stores the reply with the machine's input, so that the input can be repeated. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
                           bool person) {
     struct ch_run_journal *k = ch_run_journal_of(run);
@@ -678,8 +678,8 @@ static uint64_t older(uint64_t a, uint64_t b) {
     return !a ? b : !b ? a : CH_MIN(a, b);
 }
 
-/* Reading begins with what says on whose behalf the run works, or with what
- * waits, whichever came first; 0: neither. */
+/* The first record that a reader needs: the one with the run's principal or the oldest
+ * waiting message, whichever is older; 0: none. */
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
@@ -687,7 +687,7 @@ static uint64_t first_needed(const chela_run *run) {
                  older(seq, run->session->journal->ops->oldest(run->session)));
 }
 
-/* What the records that need not be read any more would have told as well. */
+/* Writes what the records before `keep` would have told: approvals and event ids. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
     const struct ch_seen *seen = &s->journal->seen;
@@ -714,7 +714,7 @@ void ch_run_journal_dropped(chela_run *run) {
     if (!k)
         return;
     struct ch_jw w = run_journal_begin(k, run);
-    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* with the end of the run */
+    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* synced with the end of the run */
 }
 
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how) {
@@ -723,7 +723,8 @@ void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrit
 
     if (!k)
         return;
-    bool known = run->record->start_seq || run->m.by_hand; /* else another process began it */
+    bool known = run->record->start_seq || run->m.by_hand; /* otherwise another process began the
+                                                              run */
     uint64_t needed = first_needed(run);
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "strategy", how->strategy);

@@ -1,10 +1,10 @@
-/* seen.h -- ids of events that a session has had. */
+/* seen.h -- ids of the newest inbox events that are in a session's journal. */
 #ifndef CH_AGENT_SEEN_H
 #define CH_AGENT_SEEN_H
 #include "base/limits.h"
 #include "base/sv.h"
 
-/* The newest events from outside that are in the journal. */
+/* A ring of ids. */
 struct ch_seen {
     char *ids[CH_LIMIT_SEEN]; /* owned */
     size_t next;

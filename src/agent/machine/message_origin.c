@@ -2,6 +2,8 @@
 #include "agent/machine/message_origin.h"
 
 #include "base/mem.h"
+#include "base/opts.h"
+#include "prompt/envelope.h"
 
 struct ch_message_origin ch_message_origin_copy(const struct ch_message_origin *origin) {
     if (!origin)
@@ -21,4 +23,26 @@ void ch_message_origin_move(struct ch_message_origin *to, struct ch_message_orig
     ch_message_origin_release(to);
     *to = *from;
     *from = (struct ch_message_origin){0};
+}
+
+void ch_message_origin_set(struct ch_message_origin *origin, const char *session_key,
+                           const struct chela_inbound *given) {
+    CH_BUF_AUTO blocks = {0};
+    struct chela_inbound in;
+    ch_message_origin_release(origin);
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
+        return;
+    ch_envelope_blocks(&in, session_key, &blocks);
+    origin->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
+    origin->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
+}
+
+char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
+                         struct chela_error *err) {
+    struct ch_buf out = {0};
+    struct chela_inbound in;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
+        return NULL;
+    ch_envelope_line(&in, ch_sv(text, len), &out);
+    return ch_buf_take(&out);
 }

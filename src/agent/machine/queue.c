@@ -1,4 +1,4 @@
-/* queue.c -- messages that wait for their moment in a run. */
+/* queue.c -- see queue.h. */
 #include "agent/machine/queue.h"
 
 #include "agent/machine/media.h"
@@ -8,11 +8,11 @@
 
 struct note {
     struct ch_link link;
-    struct ch_msg *msg; /* owned: its first block is the text */
+    struct ch_msg *msg; /* owned: the first block is the text */
     uint64_t seq;
     struct ch_principal principal;
     bool stays;
-    char *to; /* owned; NULL */
+    char *to; /* owned: address of the answer; NULL: none */
     struct ch_message_origin origin;
 };
 

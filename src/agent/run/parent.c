@@ -13,8 +13,8 @@
 
 /* --- limits ------------------------------------------------------------------------ */
 
-/* What a run may reach in all: its own limit, and what those above were told that
- * it used, with what is left to them. Negative: no limit. */
+/* The limit of a child's counter: its own limit, or what it has used so far (told) plus
+ * what the parent has left. Negative: no limit. */
 static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
     if (above < 0)
         return own;
@@ -116,12 +116,11 @@ struct ch_spent ch_parent_spent_below(const chela_run *run) {
 /* --- progress ---------------------------------------------------------------------- */
 
 void ch_parent_moved_on(chela_run *run) {
-    ch_run_journal_recovered(run, 0);
-    while ((run = ch_parent_of(run))) {
+    for (; run; run = ch_parent_of(run)) {
         if (!ch_run_journal_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
         ch_run_journal_recovered(run, 0);
-        ch_run_journal_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
+        ch_run_journal_acting(run, CH_SYNC_COMMIT); /* its next record may be far off */
     }
 }
 
@@ -138,7 +137,7 @@ static size_t index_of(const struct ch_child_run *c) {
     return ch_msg_call_index(c->run->reply, c->call->block);
 }
 
-/* Somebody decided before the run above went on. */
+/* A decision that was made before the parent was resumed. */
 static bool recall_decision(const chela_run *above, struct chela_approval *a) {
     const struct ch_replay_below *b =
         above->past ? ch_journal_replay_asked(above->past, ch_unstr(a->approval_id)) : NULL;
@@ -155,7 +154,7 @@ static void settle_above(const chela_run *run, const struct chela_approval *a) {
         ch_run_journal_answered(r->session, id, a->decision, a->reason);
 }
 
-/* A step of a plan has the hooks of its plan's agent: they were asked. */
+/* A plan's step has the same hooks as its parent, so they were asked already. */
 static bool hooks_asked(const struct ch_child_run *c) {
     return c->session->agent->base == c->run->session->agent;
 }
@@ -199,6 +198,8 @@ void ch_parent_left(chela_run *run, const struct ch_block *call) {
 
 struct ch_batch_waits ch_run_waits(const chela_run *run) {
     struct ch_batch_waits all = {0};
+    if (ch_run_stops(run)) /* an interrupted run ends without answers */
+        return all;
     if (run->batch)
         all = ch_batch_waits(run->batch);
     for (CH_LIST_EACH(k, &run->children)) {

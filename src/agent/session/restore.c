@@ -11,7 +11,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 
-/* What waited outside of any run does so again. */
+/* Queues messages again that waited outside of any run. */
 static void recall_waiting(chela_session *s, const struct ch_journal_replay *past) {
     for (CH_LIST_EACH(k, &past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
@@ -37,6 +37,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     s->revision = 0;
     s->journal->past = past;
     s->journal->last = past->m;
+    s->handed = ch_json_get_str(past->saved, "agent").n > 0;
     ch_features_load(s, past->saved);
     s->journal->titled = s->transcript.n > 0;
     recall_waiting(s, past);
@@ -44,7 +45,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
         return;
     struct ch_msg *results =
         ch_journal_replay_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
+    if (results) /* the run ended without results, or another program wrote the journal */
         ch_transcript_add(&s->transcript, results);
     ch_run_journal_forget(s);
 }
@@ -72,7 +73,7 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
     ch_features_save(run, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);
-    return ch_parent_spent_below(run);
+    return ch_list_empty(&run->children) ? (struct ch_spent){0} : ch_parent_spent_below(run);
 }
 
 void ch_restore_open(chela_session *s) {

@@ -193,7 +193,7 @@ void ch_reference_write(FILE *out, ch_commands all) {
     fputs("# Reference\n\n"
           "`make man` generates this page from the program's tables. "
           "[configuration.md](configuration.md) lists the keys of\n`chela.yaml`, "
-          "[limits.md](limits.md) the limits, and the [headers](../include/chela) the library's "
+          "[limits.md](limits.md) the limits, and [api.md](api.md) the library's "
           "functions.\n\n"
           "## Commands\n\n"
           "Long flags accept `--flag value` and `--flag=value`. Every command has `--help`.\n",

@@ -331,6 +331,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
 static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
                         chela_gateway **out, struct chela_error *err) {
     struct chela_gateway_opts opts;
+    *out = NULL;
     int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
     if (rc < 0)
         return rc;

@@ -5,6 +5,7 @@
  * another gateway accepted and did not begin are begun as well. */
 #include "agent/handle/lookup.h"
 #include "base/error.h"
+#include "base/opts.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
@@ -42,10 +43,13 @@ static void schedule_run_on_begun(int rc, const struct chela_error *err, size_t 
 int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *name,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
     struct schedule_pass p = {0};
+    struct chela_gateway_opts own;
     int rc = ch_loop_may_run(rt->loop, err);
+    if (rc == 0)
+        rc = CH_OPTS_NEED(chela_gateway_opts, &own, opts, err);
     if (rc < 0)
         return rc;
-    if (!rt->journal || !opts->store)
+    if (!rt->journal || !own.store)
         return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
     rc = ch_gateway_open_headless(rt, opts, &p.gw, err);
     if (rc < 0)
@@ -61,7 +65,7 @@ int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts,
     if (rc < 0)
         return ch_fail(err, rc, "the loop ended: %s", chela_error_text(rc));
     *n = p.n;
-    if (p.rc < 0)
+    if (p.rc < 0 && err)
         *err = p.err;
     return p.rc;
 }

@@ -3,6 +3,7 @@
 
 #include "base/base64.h"
 #include "json/json.h"
+#include "model/catalog/claude.h"
 
 const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {
     struct ch_sv query = ch_sv_str(base_url);
@@ -93,6 +94,46 @@ void ch_encode_undo(struct ch_buf *out, size_t mark) {
     out->n = mark;
     if (out->p)
         out->p[mark] = '\0';
+}
+
+/* --- who wrote a message */
+
+static bool claude_is_known(struct ch_sv model) {
+    return ch_claude_parse(model).family != CH_CLAUDE_NOT;
+}
+
+const struct ch_model_names ch_claude_names = {ch_claude_same, claude_is_known, true};
+
+static bool encode_is_known(const struct ch_model_names *names, struct ch_sv model) {
+    return !names->is_known || names->is_known(model);
+}
+
+static struct ch_sv asked_provider(const struct ch_msg *m) {
+    struct ch_sv rest = m->asked;
+    return ch_sv_split(&rest, '/');
+}
+
+bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                      const struct ch_model_names *names) {
+    if (!m->api || strcmp(m->api, api) != 0)
+        return false;
+    if (!m->asked.n || ch_sv_eq(asked_provider(m), ch_sv_str(req->endpoint->provider)))
+        return true;
+    return names->portable && encode_is_known(names, m->model) &&
+           encode_is_known(names, req->model);
+}
+
+bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                     const struct ch_model_names *names) {
+    if (!ch_encode_is_own(req, m, api, names))
+        return false;
+    struct ch_sv model = m->asked, provider = ch_sv_split(&model, '/');
+    if (m->asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
+        ch_sv_eq(model, req->model))
+        return true;
+    if (m->asked.n && !(encode_is_known(names, m->model) && encode_is_known(names, req->model)))
+        return false;
+    return names->same(m->model, req->model);
 }
 
 /* --- documents and parts that cannot be sent */

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/special_writes.h"
 #include "tool/result/display.h"
 #include "tool/process/executable.h"
 #include "json/writer.h"
@@ -156,6 +157,9 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
         call->tool->plan(call, &out->plan);
         approval_binding_resolve(call, out);
     }
+    out->kind = ch_special_writes(call, &out->writes);
+    if (out->kind == CH_KIND_EXECUTED)
+        out->obstacle = "a file that another program executes";
     if (call->tool->show)
         out->shown = approval_binding_show(call);
     approval_binding_write_arguments(&call->arena, call->args, &arguments);
@@ -167,6 +171,8 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
         add_program(&h, &call->arena, out);
     if (out->shown)
         approval_binding_add(&h, ch_sv_str(out->shown));
+    if (out->writes)
+        approval_binding_add(&h, ch_sv_str(out->writes));
     ch_sha256_end(&h, out->digest);
 }
 
@@ -205,6 +211,8 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
     approval_binding_write_arguments(&call->arena, call->args, &arguments);
     ch_buf_addf(out, "%s: ", call->tool->name);
     show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments));
+    if (b->writes)
+        show_cut(out, ch_sv_str(b->writes));
     approval_binding_show_line(out, "program", b->program);
     approval_binding_show_line(out, "directory", b->cwd);
     if (command)

@@ -9,6 +9,7 @@
 #define CH_TOOL_APPROVAL_BINDING_H
 #include "base/sha256.h"
 #include "tool/call/plan.h"
+#include "tool/process/file_kind.h"
 #include "tool/registry/registry.h"
 #include "tool/process/shell_words.h"
 
@@ -23,6 +24,9 @@ struct ch_bound { /* texts live in the call's arena */
      * uses ..."; static */
     const char *obstacle;
     const char *shown; /* the tool's own text about the call; NULL: none */
+    /* the most delicate file that the call writes, and a text about all of them (NULL: none) */
+    enum ch_file_kind kind;
+    const char *writes;
 };
 
 /* The call's arguments must have been read. */

@@ -224,9 +224,9 @@ static void batch_refuse(struct ch_batch *b, chela_call *call) {
                       "made. Answer with what you have.");
 }
 
-/* Suspended work counts as started. */
+/* Suspended work counts as started, and so does work that left a question behind. */
 static bool is_unstarted(const chela_call *call) {
-    if (call->suspended)
+    if (call->suspended || call->aftermath)
         return false;
     return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;

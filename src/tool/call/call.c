@@ -20,6 +20,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/call/aftermath.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
@@ -65,6 +66,18 @@ static const char *make_key(chela_call *call, size_t index) {
     return ch_arena_str(&call->arena, ch_buf_sv(&key));
 }
 
+/* A tool may run longer than its owner lives, so the lists are copied. */
+static struct ch_path_guard call_make_guard(chela_call *call) {
+    const struct ch_sandbox_policy *policy = call->env->sandbox;
+
+    return (struct ch_path_guard){
+        .workspace = call->workspace,
+        .protect = ch_sandbox_protect_list(&call->arena, policy),
+        .ask = policy ? ch_sandbox_copy_list(&call->arena, policy->ask) : NULL,
+        .hide = policy ? ch_sandbox_copy_list(&call->arena, policy->hide) : NULL,
+    };
+}
+
 static void on_finish_post(struct ch_post *p) {
     ch_call_worked(CH_CONTAINER(p, chela_call, finish_post));
 }
@@ -83,7 +96,7 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->arguments = ch_arena_sv(&call->arena, block->text);
     call->workspace = ch_arena_str(&call->arena, ch_sv_str(env->workspace));
     call->session = ch_arena_str(&call->arena, ch_sv_str(env->session));
-    call->protect = ch_sandbox_protect_list(&call->arena, env->sandbox);
+    call->guard = call_make_guard(call);
     call->key = make_key(call, index);
     ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);
     call->answer.shape = env->shape;
@@ -293,7 +306,8 @@ static enum step call_read_arguments(chela_call *call) {
 static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
     struct ch_outcome o = {0};
 
-    if (!(call->tool->flags & CHELA_TOOL_FORGIVING))
+    if (!(call->tool->flags & CHELA_TOOL_FORGIVING) ||
+        ch_contract_found_unknown(call->tool->contract))
         return false;
     int rc = call->tool->check(call, call->tool->user);
     if (call->answer.error_type)
@@ -309,8 +323,18 @@ static enum step fit_schema(chela_call *call) {
 
     if (!call->tool->contract)
         return STEP_ON;
-    switch (ch_contract_check(call->tool->contract, &call->arena, &call->args, &call->arguments,
-                              &words)) {
+    const struct ch_json *args = call->args;
+    struct ch_sv arguments = call->arguments;
+    enum ch_fit fit =
+        ch_contract_check(call->tool->contract, &call->arena, &args, &arguments, &words);
+    if (call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check) {
+        if (!ch_contract_found_unknown(call->tool->contract))
+            return STEP_ON; /* the tool itself validates the parameters that it knows */
+    } else {
+        call->args = args;
+        call->arguments = arguments;
+    }
+    switch (fit) {
     case CH_FITS:
         return STEP_ON;
     case CH_FITS_CORRECTED:
@@ -479,8 +503,17 @@ static bool call_try_again(chela_call *call) {
 
 /* The result is ready: use it, unless the outcome was already set. */
 static void call_settle(chela_call *call) {
-    if (call->env && call->state == CH_CALL_RUNNING && !call_try_again(call))
+    if (!call->env || call->state != CH_CALL_RUNNING || call_try_again(call)) {
+        ch_call_unref(call);
+        return;
+    }
+    call->duration_ms = call_now(call) - call->started_ms;
+    if (ch_aftermath_asks(call)) {
+        ch_timer_stop(call->env->loop, &call->timer);
+        call->env->rested(call);
+    } else {
         call_decide(call, &call->made);
+    }
     ch_call_unref(call);
 }
 

@@ -17,11 +17,13 @@
 #include "tool/call/approval.h"
 #include "tool/call/batch.h"
 #include "tool/registry/policy.h"
+#include "tool/process/path.h"
 #include "tool/registry/registry.h"
 #include "tool/result/result.h"
 #include "tool/call/resource_locks.h"
 #include "json/json.h"
 
+struct ch_aftermath;
 struct ch_jobs;
 struct ch_program;
 struct ch_sandbox_policy;
@@ -80,7 +82,7 @@ struct chela_call {
     /* set before the tool is started */
     struct ch_arena arena; /* owned by the tool's side once the tool runs */
     const char *id, *name, *key, *workspace, *session;
-    const char *const *protect; /* paths that tools must not write; see sandbox_policy.h */
+    struct ch_path_guard guard; /* files that tools must not read or write; see path.h */
     struct ch_sv arguments;     /* JSON text, NUL-terminated */
     unsigned flags;             /* CH_F_* of the model's arguments */
     const struct ch_json *args; /* an object */
@@ -95,6 +97,8 @@ struct chela_call {
     bool hook_asked, invalid_asked; /* set when asked, because stages can run again */
     /* in the arena: what the approval covers; NULL: no approval needed */
     struct ch_bound *bound;
+    /* in the arena: a question after the work (aftermath.h); NULL: none */
+    struct ch_aftermath *aftermath;
     /* a person edited the arguments, and thereby approved the call */
     bool edited;
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */

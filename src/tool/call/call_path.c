@@ -12,9 +12,9 @@
 
 int ch_call_path_place(const chela_call *call, const char *given, enum ch_making what, bool create,
                   struct ch_place *out) {
-    const struct ch_path_guard guard = {
-        .protect = call->protect, .workspace = call->workspace, .what = what};
+    struct ch_path_guard guard = call->guard;
 
+    guard.what = what;
     return ch_path_place(call->workspace, &guard, given, create, out);
 }
 
@@ -32,6 +32,9 @@ static const struct reason reasons[] = {
     {EACCES, "permission_denied", "permission denied"},
     {EPERM, "permission_denied", "permission denied"},
     {EROFS, "permission_denied", "it is protected (or the file system is read-only)"},
+    {CH_PATH_EASK, "permission_denied",
+     "other programs execute or obey this file, and a person has to agree to the change"},
+    {CH_PATH_EHIDDEN, "permission_denied", "it is hidden: it holds keys or chela's own records"},
     {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
     {EINVAL, "invalid_arguments", "it is not a regular file"},
     {EFBIG, "invalid_arguments", "the file is too large"},

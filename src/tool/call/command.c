@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/command.h"
+#include "tool/call/aftermath.h"
 #include "tool/call/call.h"
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
@@ -131,12 +132,19 @@ static void command_on_done(const struct ch_program_result *r, void *user) {
     const struct ch_child_result *child = r->child;
 
     call->program = NULL;
+    ch_aftermath_set(call, r->held);
     if (r->error)
         chela_result_error(call, r->error_type, "%s", r->error);
     else if (child->exit_code != 0 || child->signal || flooded(child))
         command_set_failure(call, child);
     else
         ch_answer_text(&call->answer, child->out);
+    if (r->held && !call->answer.error_type) {
+        CH_BUF_AUTO note = {0};
+        ch_buf_addc(&note, '\n');
+        ch_held_text(r->held, call->workspace, &note);
+        ch_answer_text(&call->answer, ch_buf_sv(&note));
+    }
     ch_answer_conclude(&call->answer, 0, &call->made);
     ch_call_worked(call);
 }

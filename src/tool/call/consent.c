@@ -9,6 +9,8 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "tool/call/aftermath.h"
+#include "tool/call/special_writes.h"
 #include "tool/registry/argument_validation.h"
 
 static void deny(chela_call *call, const char *why) {
@@ -21,26 +23,56 @@ static void deny(chela_call *call, const char *why) {
 
 /* --- is approval needed? ----------------------------------------------------- */
 
+/* A rule or an earlier approval covers the call. Files that other programs execute need a
+ * question about the very call. */
+static bool is_vouched_for(const chela_call *call) {
+    const struct ch_call_env *env = call->env;
+    const struct ch_bound *b = call->bound;
+
+    if (b->kind == CH_KIND_EXECUTED)
+        return false;
+    return (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO) ||
+           ch_approvals_vouch(env->approvals, call, b) || ch_memory_has(env->memory, b->digest);
+}
+
+static void deny_unasked(chela_call *call) {
+    CH_BUF_AUTO why = {0};
+
+    ch_buf_add_str(&why, "This call needs a person's consent and nobody can be asked here, so it "
+                         "was not made. Do without it, or say what you would need.");
+    if (call->bound->writes)
+        ch_buf_add_str(&why, call->bound->writes);
+    deny(call, ch_buf_str(&why));
+}
+
+/* Let the call write the files that the person, or a rule, saw. */
+static void permit_writes(chela_call *call) {
+    call->guard.allowed = CH_MIN(call->bound->kind, CH_KIND_EXECUTED);
+}
+
 bool ch_consent_given(chela_call *call) {
     const struct ch_call_env *env = call->env;
     enum ch_consent level = ch_approvals_level(env->approvals, call->tool);
+    const char *writes;
+    enum ch_file_kind kind;
 
     if (level == CH_CONSENT_DENY) {
         deny(call, "The rules here deny this tool, so the call was not made. Do without it.");
         return false;
     }
-    if (level == CH_CONSENT_AUTO || env->ask_means == CH_CONSENT_AUTO)
+    kind = ch_special_writes(call, &writes);
+    if (kind == CH_KIND_PLAIN && (level == CH_CONSENT_AUTO || env->ask_means == CH_CONSENT_AUTO))
         return true;
     call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));
     ch_bind(call, call->bound);
-    if (call->edited || ch_approvals_vouch(env->approvals, call, call->bound) ||
-        ch_memory_has(env->memory, call->bound->digest))
+    if (call->edited || is_vouched_for(call)) {
+        permit_writes(call);
         return true;
-    if (env->ask_means == CH_CONSENT_ASK)
-        call->state = CH_CALL_ASKING;
+    }
+    if (env->ask_means == CH_CONSENT_DENY || !env->ask)
+        deny_unasked(call);
     else
-        deny(call, "This call needs a person's consent and nobody can be asked here, so it was "
-                   "not made. Do without it, or say what you would need.");
+        call->state = CH_CALL_ASKING;
     return false;
 }
 
@@ -73,38 +105,48 @@ static const char *consent_make_id(struct ch_arena *arena) {
 }
 
 /* Reduce the wanted decision to a possible one: "always" may be unavailable. */
-static enum chela_decision possible(const chela_call *call, enum chela_decision wanted) {
-    return wanted == CHELA_ALLOW_ALWAYS && call->bound->obstacle ? CHELA_ALLOW_ONCE : wanted;
+static enum chela_decision possible(const char *obstacle, enum chela_decision wanted) {
+    return wanted == CHELA_ALLOW_ALWAYS && obstacle ? CHELA_ALLOW_ONCE : wanted;
 }
 
 /* True if the same request was made before a restart. */
-static bool consent_is_known(const chela_call *call) {
-    return call->known_id &&
-           memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
+static bool consent_is_known(const chela_call *call, const unsigned char *digest) {
+    return call->known_id && memcmp(call->known_digest, digest, CH_SHA256_SIZE) == 0;
 }
 
-void ch_call_ask(chela_call *call) {
-    CH_BUF_AUTO summary = {0};
+void ch_consent_ask(chela_call *call, struct ch_sv summary, const char *obstacle,
+                    const unsigned char digest[CH_SHA256_SIZE]) {
     char *reason = NULL;
 
-    ch_bind(call, call->bound); /* earlier calls may have changed files */
-    ch_bound_show(call, call->bound, &summary);
-    call->approval_id = consent_is_known(call) ? call->known_id : consent_make_id(&call->arena);
+    call->approval_id =
+        consent_is_known(call, digest) ? call->known_id : consent_make_id(&call->arena);
     if (!call->env->ask)
         return;
     struct ch_ask ask = {.approval_id = call->approval_id,
                          .arguments = call->arguments,
-                         .summary = ch_buf_sv(&summary),
-                         .obstacle = call->bound->obstacle,
-                         .digest = call->bound->digest};
+                         .summary = summary,
+                         .obstacle = obstacle,
+                         .digest = digest};
     ch_call_ref(call); /* the host may close the batch in its callback */
     enum chela_decision decision = call->env->ask(call, &ask, &reason);
     struct chela_error err = {0};
     if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING &&
-        ch_call_consent(call, possible(call, decision), reason, &err) < 0)
+        ch_call_consent(call, possible(obstacle, decision), reason, &err) < 0)
         deny(call, err.message);
     ch_call_unref(call);
     ch_free(reason);
+}
+
+void ch_call_ask(chela_call *call) {
+    CH_BUF_AUTO summary = {0};
+
+    if (call->aftermath) {
+        ch_aftermath_ask(call);
+        return;
+    }
+    ch_bind(call, call->bound); /* earlier calls may have changed files */
+    ch_bound_show(call, call->bound, &summary);
+    ch_consent_ask(call, ch_buf_sv(&summary), call->bound->obstacle, call->bound->digest);
 }
 
 static void deny_by_person(chela_call *call, const char *reason) {
@@ -123,10 +165,10 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
     CH_BUF_AUTO words = {0};
     const struct ch_json *v;
     struct ch_sv text = ch_sv_str(arguments);
+    struct chela_error why = {0};
 
-    int rc = ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, err);
-    if (rc < 0)
-        return rc;
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, &why) < 0)
+        return ch_fail(err, CHELA_EINVAL, "the arguments are not JSON: %s", why.message);
     if (v->type != CH_JSON_OBJECT)
         return ch_fail(err, CHELA_EINVAL, "the arguments of a call are a JSON object");
     if (!t || !t->contract || (t->flags & CHELA_TOOL_FORGIVING) ||
@@ -163,6 +205,10 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
                     struct chela_error *err) {
     const struct ch_bound *b = call->bound;
 
+    if (call->aftermath) {
+        ch_aftermath_answer(call, decision);
+        return 0;
+    }
     if (decision == CHELA_EDIT)
         return consent_edit(call, reason ? reason : "", err);
     if (decision == CHELA_ANSWER) {
@@ -183,6 +229,7 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
                        b->obstacle);
     if (decision == CHELA_ALLOW_ALWAYS && call->env->memory)
         ch_memory_add(call->env->memory, b->digest);
+    permit_writes(call);
     call->state = CH_CALL_NEW; /* continue after this stage */
     return 0;
 }

@@ -18,6 +18,11 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
  * or ENDED; otherwise it stays ASKING until ch_call_consent. */
 void ch_call_ask(chela_call *call);
 
+/* Ask the host, with the call's approval id or a new one; as ch_call_ask, whose last part
+ * this is. */
+void ch_consent_ask(chela_call *call, struct ch_sv summary, const char *obstacle,
+                    const unsigned char digest[CH_SHA256_SIZE]);
+
 /* Apply a decision. Errors change nothing: CHELA_EPERM: "always" is not possible for this
  * call; CHELA_EINVAL: the replaced arguments do not fit the tool's schema. */
 int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,

@@ -169,6 +169,15 @@ static void jobs_tell_end(struct ch_jobs *jobs, struct ch_job *job) {
     jobs->telling = false;
 }
 
+/* A job ends after its call, so nobody is asked: the log tells of files set aside. */
+static void log_held(struct ch_job *job, const struct ch_held_list *held) {
+    CH_BUF_AUTO text = {0};
+
+    ch_held_text(held, "", &text);
+    if (text.n)
+        jobs_on_output(1, ch_buf_sv(&text), job);
+}
+
 static void jobs_on_done(const struct ch_program_result *r, void *user) {
     struct ch_job *job = user;
     struct ch_jobs *jobs = job->jobs;
@@ -179,6 +188,7 @@ static void jobs_on_done(const struct ch_program_result *r, void *user) {
     job->exit_code = r->child ? r->child->exit_code : -1;
     job->signal = r->child ? r->child->signal : 0;
     job->error = r->error ? ch_strdup(r->error) : NULL;
+    log_held(job, r->held);
     tell_watches(job);
     jobs_tell_end(jobs, job);
     if (jobs->closed)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -116,9 +117,11 @@ struct walk {
     unsigned links;
     bool make;                 /* create missing directories */
     const struct ch_path_guard *guard; /* NULL: no protection */
+    bool in_repository;        /* a directory on the way is Git's own */
     struct ch_buf at;          /* path of the last directory below the root, without links */
     struct ch_buf todo;        /* rest of the path */
     char *leaf;                /* owned; final name in the last directory */
+    char *missing;             /* owned; first directory that does not exist; NULL: none */
     bool leaf_is_dir;          /* the path ends with a slash or dot: must be a directory */
 };
 
@@ -147,17 +150,92 @@ static int path_follow(struct walk *w, const char *name) {
     return 0;
 }
 
-/* True if this name in the current directory, or the not yet existing path below it, is
- * protected. */
-static bool is_protected(const struct walk *w, const char *name) {
+/* The path of an open file, according to the kernel; false: unknown, or deleted. */
+static bool path_of_descriptor(int fd, struct ch_buf *out) {
+    char link[64], path[PATH_MAX];
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path));
+    if (n <= 0 || (size_t)n >= sizeof(path))
+        return false;
+    ch_buf_add(out, path, (size_t)n);
+    return true;
+}
+
+/* True if path is an entry of the list or lies below one, or is another name of one. */
+static bool is_listed(const char *const *list, const char *path, const struct stat *st) {
+    struct stat other;
+
+    for (; list && *list; list++) {
+        size_t n = strlen(*list);
+        if (strncmp(path, *list, n) == 0 && (path[n] == '/' || !path[n]))
+            return true;
+        if (st && stat(*list, &other) == 0 && other.st_dev == st->st_dev &&
+            other.st_ino == st->st_ino)
+            return true;
+    }
+    return false;
+}
+
+bool ch_path_is_listed(const char *const *list, int fd) {
+    CH_BUF_AUTO path = {0};
+    struct stat st;
+
+    if (!list || !*list)
+        return false;
+    path_of_descriptor(fd, &path);
+    return is_listed(list, ch_buf_str(&path), fstat(fd, &st) == 0 ? &st : NULL);
+}
+
+/* The same for this name in the current directory of the walk, or for the not yet existing
+ * path below it. */
+static bool leaf_is_listed(const struct walk *w, const char *const *list, const char *name) {
+    CH_BUF_AUTO given = {0}, path = {0};
+    struct stat st;
+
+    if (!list || !*list || !path_of_descriptor(top(w), &given))
+        return false;
+    bool there = fstatat(top(w), name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    ch_buf_addf(&given, "/%s/%s", name, ch_buf_str(&w->todo));
+    ch_buf_addc(&path, '/');
+    return tidy(&path, ch_buf_sv(&given)) && is_listed(list, ch_buf_str(&path), there ? &st : NULL);
+}
+
+/* Kind of the file `rel`, whose name in the current directory of the walk is `name`. */
+static enum ch_file_kind judge_kind(const struct walk *w, const char *rel, const char *name,
+                                    const char **why) {
+    enum ch_file_kind kind = ch_file_kind(rel, why);
+
+    if (w->in_repository || ch_file_is_repository(top(w), name)) {
+        *why = "it belongs to a Git repository, or would make one";
+        return CH_KIND_REPOSITORY;
+    }
+    if (kind < CH_KIND_EXECUTED && leaf_is_listed(w, w->guard->ask, name)) {
+        *why = "chela executes it, or takes its configuration from it";
+        return CH_KIND_EXECUTED;
+    }
+    return kind;
+}
+
+/* Whether this name in the current directory, or the not yet existing path below it, may be
+ * written: 0 or -errno. */
+static int may_write(const struct walk *w, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
     const struct ch_path_guard *g = w->guard;
+    const char *why;
 
     if (!g)
-        return false;
+        return 0;
     ch_buf_addf(&given, "%s/%s/%s", ch_buf_str(&w->at), name, ch_buf_str(&w->todo));
-    return !tidy(&path, ch_buf_sv(&given)) ||
-           ch_sandbox_protects(g->protect, g->workspace, ch_buf_str(&path), g->what);
+    if (!tidy(&path, ch_buf_sv(&given)) ||
+        ch_sandbox_protects(g->protect, g->workspace, ch_buf_str(&path), g->what))
+        return -EROFS;
+    if (leaf_is_listed(w, g->hide, name))
+        return -CH_PATH_EHIDDEN;
+    enum ch_file_kind kind = judge_kind(w, ch_buf_str(&path), name, &why);
+    if (kind == CH_KIND_REPOSITORY)
+        return -EROFS;
+    return kind > g->allowed ? -CH_PATH_EASK : 0;
 }
 
 static int path_enter(struct walk *w, const char *name) {
@@ -167,14 +245,19 @@ static int path_enter(struct walk *w, const char *name) {
         return -ENAMETOOLONG;
     int fd = openat(top(w), name, flags);
     if (fd < 0 && errno == ENOENT && w->make) {
-        if (is_protected(w, name))
-            return -EROFS;
+        int rc = may_write(w, name);
+        if (rc < 0)
+            return rc;
         if (mkdirat(top(w), name, 0777) < 0 && errno != EEXIST)
             return -errno;
         fd = openat(top(w), name, flags);
     }
-    if (fd < 0)
-        return -errno;
+    if (fd < 0) {
+        int error = errno;
+        w->missing = error == ENOENT ? ch_strdup(name) : NULL;
+        return -error;
+    }
+    w->in_repository |= w->guard && ch_file_is_repository(top(w), NULL);
     w->dirs[w->n++] = fd;
     ch_buf_addf(&w->at, "%s%s", w->at.n ? "/" : "", name);
     return 0;
@@ -266,6 +349,7 @@ static void walk_free(struct walk *w) {
     ch_buf_release(&w->todo);
     ch_buf_release(&w->at);
     ch_free(w->leaf);
+    ch_free(w->missing);
     ch_free(w);
 }
 
@@ -324,6 +408,48 @@ int ch_path_open(const char *workspace, const char *given, int flags) {
     return fd;
 }
 
+int ch_path_open_shown(const struct ch_path_guard *guard, const char *given, int flags) {
+    int fd = ch_path_open(guard->workspace, given, flags);
+
+    if (fd < 0 || !ch_path_is_listed(guard->hide, fd))
+        return fd;
+    close(fd);
+    return -CH_PATH_EHIDDEN;
+}
+
+/* The walk ends at the first directory that does not exist; the rest of the path is taken
+ * as it is. */
+static int locate(struct walk *w, int root, const char *rel, struct ch_buf *out,
+                  enum ch_file_kind *kind, const char **why) {
+    CH_BUF_AUTO path = {0};
+    int rc = path_walk(w, root, rel);
+
+    if (rc < 0 && !(rc == -ENOENT && w->missing))
+        return rc;
+    const char *name = w->missing ? w->missing : w->leaf;
+    ch_buf_addf(&path, "%s/%s/%s", ch_buf_str(&w->at), name, ch_buf_str(&w->todo));
+    if (!tidy(out, ch_buf_sv(&path)))
+        return -EXDEV;
+    *kind = judge_kind(w, ch_buf_str(out), name, why);
+    return 0;
+}
+
+int ch_path_locate(const struct ch_path_guard *guard, const char *given, struct ch_buf *rel,
+                   enum ch_file_kind *kind, const char **why) {
+    CH_BUF_AUTO inside = {0};
+    int rc = ch_path_inside(guard->workspace, given, &inside);
+    int root = rc < 0 ? rc : open_workspace(guard->workspace);
+
+    if (root < 0)
+        return root;
+    struct walk *w = ch_alloc(sizeof(*w));
+    w->guard = guard;
+    rc = locate(w, root, ch_buf_str(&inside), rel, kind, why);
+    close(root);
+    walk_free(w);
+    return rc;
+}
+
 void ch_place_release(struct ch_place *p) {
     if (p->dir >= 0)
         close(p->dir);
@@ -348,8 +474,8 @@ int ch_path_place(const char *workspace, const struct ch_path_guard *guard, cons
     close(root);
     if (rc == 0 && w->leaf_is_dir)
         rc = -EISDIR;
-    if (rc == 0 && is_protected(w, w->leaf))
-        rc = -EROFS;
+    if (rc == 0)
+        rc = may_write(w, w->leaf);
     if (rc == 0) {
         out->dir = w->dirs[--w->n];
         out->leaf = CH_TAKE(w->leaf);

@@ -1,8 +1,11 @@
 /* program.c -- see program.h.
  *
- *       PREPARING --on a thread--> RUNNING --child.c--> over: done
- *            \--stopped, refused----------------------> over: done
+ *       PREPARING --on a thread--> RUNNING --child.c--> CHECKING --on a thread--> over: done
+ *            \--stopped, refused-----------------------------------------------> over: done
  *            \--closed--> ABANDONED --the thread is done--> freed
+ *
+ * CHECKING looks for repositories that the program made (repositories.h), also if the
+ * program was stopped or closed.
  *
  * Files readable by the operator's own programs: a tool given as [python3,
  * /srv/tools/weather.py] needs its script and the files beside it. So each absolute path in
@@ -19,10 +22,11 @@
 #include "base/error.h"
 #include "tool/process/path.h"
 
-enum state { PREPARING, RUNNING, ABANDONED, OVER };
+enum state { PREPARING, RUNNING, CHECKING, ABANDONED, OVER };
 
 struct ch_program {
     struct ch_loop *loop;
+    struct ch_workers *workers;
     struct ch_arena arena; /* used by the thread while PREPARING */
     struct ch_program_opts opts;
     const char *home; /* this user's home; NULL: unknown */
@@ -36,6 +40,11 @@ struct ch_program {
 
     /* results of the thread */
     struct ch_sandboxed box;
+    const char **tops; /* writable directories, resolved; NULL: none is searched */
+    struct ch_repositories before;
+    struct timespec since;
+    struct ch_held_list held;
+    struct ch_child_result child_result; /* while CHECKING; texts in the arena */
     const char *cwd; /* absolute, all links resolved */
     const char *error_type;
     struct chela_error err;
@@ -138,16 +147,45 @@ static const char *const *files_of(struct ch_program *p) {
     return list;
 }
 
+static void add_top(struct ch_program *p, size_t *n, const char *path) {
+    char *real = realpath(path, NULL);
+
+    if (real && strcmp(real, "/") != 0)
+        p->tops[(*n)++] = ch_arena_str(&p->arena, ch_sv_str(real));
+    free(real);
+}
+
+/* The directories that the program can write, and the repositories in them. */
+static void find_repositories(struct ch_program *p) {
+    const struct ch_sandbox_policy *policy = p->opts.policy;
+    size_t n = 0;
+
+    if (policy->mode == CH_SANDBOX_OFF)
+        return;
+    while (policy->writable && policy->writable[n])
+        n++;
+    p->tops = ch_arena_zalloc(&p->arena, (n + 2) * sizeof(*p->tops));
+    n = 0;
+    if (!policy->workspace_read_only)
+        add_top(p, &n, p->opts.workspace);
+    for (size_t i = 0; policy->writable && policy->writable[i]; i++)
+        add_top(p, &n, policy->writable[i]);
+    clock_gettime(CLOCK_REALTIME_COARSE, &p->since);
+    ch_repositories_find(&p->arena, p->tops, &p->before);
+}
+
 static void program_prepare(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
 
     if (find_cwd(p) < 0)
         return;
+    find_repositories(p);
     struct ch_sandbox_command cmd = {
         .argv = p->opts.argv,
         .cwd = p->cwd,
         .workspace = p->opts.workspace,
         .readable = files_of(p),
+        .repositories = p->before.paths,
         .tty = p->opts.tty,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
@@ -166,12 +204,48 @@ static void program_finish(struct ch_program *p, struct ch_program_result *r) {
     p->state = OVER;
     r->boxed = p->box.boxed;
     r->degraded = p->box.degraded;
+    r->held = p->held.n || p->held.cut ? &p->held : NULL;
     p->done(r, p->user);
     program_destroy(p);
 }
 
 static void program_fail(struct ch_program *p, const char *type, const char *why) {
     program_finish(p, &(struct ch_program_result){.error_type = type, .error = why});
+}
+
+/* --- after the program, on the worker thread */
+
+static void program_check(struct ch_work *w) {
+    struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
+
+    ch_repositories_hold(&p->arena, (const char *const *)p->tops, &p->before, &p->since, &p->held);
+}
+
+static void program_on_checked(struct ch_work *w) {
+    struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
+    const struct ch_child_result *child = &p->child_result;
+    struct ch_program_result r = {.child = child};
+
+    if (p->state == ABANDONED) {
+        program_destroy(p);
+        return;
+    }
+    if (p->box.boxed && !child->stopped && !child->timed_out)
+        ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
+    program_finish(p, &r);
+}
+
+/* The pool is shut down: what the program made must not stay unseen. */
+static void on_check_dropped(struct ch_work *w) {
+    program_check(w);
+    program_destroy(CH_CONTAINER(w, struct ch_program, work));
+}
+
+static void start_check(struct ch_program *p) {
+    p->state = p->state == ABANDONED ? ABANDONED : CHECKING;
+    p->work = (struct ch_work){
+        .run = program_check, .done = program_on_checked, .dropped = on_check_dropped};
+    ch_work_submit(p->workers, &p->work);
 }
 
 static void on_child_done(const struct ch_child_result *child, const struct chela_error *err,
@@ -184,9 +258,15 @@ static void on_child_done(const struct ch_child_result *child, const struct chel
         program_fail(p, err->code == CHELA_ENOENT ? "not_found" : "unavailable", err->message);
         return;
     }
-    if (p->box.boxed && !child->stopped && !child->timed_out)
-        ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
-    program_finish(p, &r);
+    if (!p->tops) {
+        program_finish(p, &r);
+        return;
+    }
+    p->child_result = *child;
+    p->child_result.out = ch_arena_sv(&p->arena, child->out);
+    p->child_result.err = ch_arena_sv(&p->arena, child->err);
+    p->child_result.report = ch_arena_sv(&p->arena, child->report);
+    start_check(p);
 }
 
 static void on_child_output(int stream, struct ch_sv data, void *user) {
@@ -254,6 +334,7 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     struct ch_program *p = ch_alloc(sizeof(*p));
 
     p->loop = loop;
+    p->workers = workers;
     p->on_output = on_output;
     p->done = done;
     p->user = user;
@@ -291,10 +372,15 @@ void ch_program_stop(struct ch_program *p) {
 void ch_program_close(struct ch_program *p) {
     if (!p || p->state == OVER)
         return;
-    if (p->state == PREPARING) {
+    if (p->state == PREPARING || p->state == CHECKING) {
         p->state = ABANDONED;
         return;
     }
     ch_child_close(p->child);
-    program_destroy(p);
+    if (!p->tops) {
+        program_destroy(p);
+        return;
+    }
+    p->state = ABANDONED;
+    start_check(p);
 }

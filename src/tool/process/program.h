@@ -7,6 +7,7 @@
 #define CH_TOOL_PROGRAM_H
 #include "io/child.h"
 #include "io/worker.h"
+#include "tool/process/repositories.h"
 #include "tool/process/sandbox_policy.h"
 
 struct ch_program;
@@ -35,6 +36,8 @@ struct ch_program_result {
     /* Why the program did not run, or its sandbox failed; NULL otherwise. */
     const char *error_type, *error;
     bool boxed, degraded; /* ran in a sandbox; some needed layer was missing */
+    /* Parts of repositories that the program made, set aside; NULL: none. Paths are absolute. */
+    const struct ch_held_list *held;
 };
 
 /* Called exactly once, on the loop thread, never from inside ch_program_start. The program

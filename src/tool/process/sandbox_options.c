@@ -124,6 +124,10 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
         rc = check_protected(o.protect, err);
     if (rc == 0)
         rc = check_protected(o.protect_more, err);
+    if (rc == 0)
+        rc = check_paths("ask", o.ask, err);
+    if (rc == 0)
+        rc = check_paths("hide", o.hide, err);
     if (rc < 0)
         return rc;
     p.readable = o.readable;
@@ -138,5 +142,9 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
         .tmp = sandbox_options_limit(l.tmp),
     };
     *out = ch_sandbox_copy(a, &p);
+    for (const char *const *path = o.ask; path && *path; path++)
+        ch_sandbox_add_ask(a, *out, *path);
+    for (const char *const *path = o.hide; path && *path; path++)
+        ch_sandbox_add_hide(a, *out, *path);
     return 0;
 }

@@ -20,12 +20,18 @@
  * chela's configuration, keys. The second half matters if the workspace is a home
  * directory. */
 const char *const ch_sandbox_protected[] = {
-    ".git/hooks", ".git/config",    "chela.yaml", ".env",     ".ssh",           ".bashrc?",
-    ".profile?",  ".bash_profile?", ".zshrc?",    ".aws?",    ".gnupg?",        ".netrc?",
-    ".npmrc?",    ".gitconfig?",    ".kube?",     ".docker?", ".config/chela?", NULL,
+    "chela.yaml", ".env",    ".ssh",    ".bashrc?", ".profile?",    ".bash_profile?", ".zshrc?",
+    ".aws?",      ".gnupg?", ".netrc?", ".npmrc?",  ".gitconfig?",  ".kube?",         ".docker?",
+    ".config/chela?", NULL,
 };
 
-static const char *const *sandbox_policy_copy_list(struct ch_arena *a, const char *const *list) {
+/* The part that holds keys, which no question makes writable. The rest has a kind that
+ * needs approval (file_kind.h). */
+static const char *const refused[] = {
+    ".env", ".ssh", ".aws?", ".gnupg?", ".netrc?", ".kube?", ".docker?", NULL,
+};
+
+const char *const *ch_sandbox_copy_list(struct ch_arena *a, const char *const *list) {
     size_t n = 0;
 
     if (!list)
@@ -45,11 +51,50 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     if (!p)
         return copy;
     *copy = *p;
-    copy->writable = sandbox_policy_copy_list(a, p->writable);
-    copy->readable = sandbox_policy_copy_list(a, p->readable);
-    copy->protect = sandbox_policy_copy_list(a, p->protect);
+    copy->writable = ch_sandbox_copy_list(a, p->writable);
+    copy->readable = ch_sandbox_copy_list(a, p->readable);
+    copy->protect = ch_sandbox_copy_list(a, p->protect);
+    copy->ask = ch_sandbox_copy_list(a, p->ask);
+    copy->hide = ch_sandbox_copy_list(a, p->hide);
     copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
     return copy;
+}
+
+/* The path without links. The file need not exist if its directory does. */
+static const char *resolve(struct ch_arena *a, const char *path) {
+    const char *slash = strrchr(path, '/'), *found = path;
+    char *real = realpath(path, NULL);
+    char *dir = NULL;
+
+    if (!real && slash)
+        dir = realpath(ch_arena_str(a, ch_sv(path, (size_t)(slash - path))), NULL);
+    if (real)
+        found = ch_arena_str(a, ch_sv_str(real));
+    else if (dir)
+        found = ch_arena_printf(a, "%s%s", dir, slash);
+    free(real);
+    free(dir);
+    return found;
+}
+
+static void add_path(struct ch_arena *a, const char *const **list, const char *path) {
+    size_t n = 0;
+
+    while (*list && (*list)[n])
+        n++;
+    const char **longer = ch_arena_zalloc(a, (n + 2) * sizeof(*longer));
+    if (n)
+        memcpy(longer, *list, n * sizeof(*longer));
+    longer[n] = resolve(a, path);
+    *list = longer;
+}
+
+void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    add_path(a, &p->ask, path);
+}
+
+void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    add_path(a, &p->hide, path);
 }
 
 static const char *const *protected_by(const struct ch_sandbox_policy *policy) {
@@ -62,7 +107,7 @@ static bool is_in(struct ch_sv path, struct ch_sv top) {
 }
 
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
-    return p && p->protect ? sandbox_policy_copy_list(a, p->protect) : ch_sandbox_protected;
+    return p && p->protect ? ch_sandbox_copy_list(a, p->protect) : refused;
 }
 
 /* "name?" protects a path only if the path exists. */
@@ -180,6 +225,9 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "readable", policy->readable, true);
     sandbox_policy_add_paths(w, "readable", cmd->readable, true);
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
+    sandbox_policy_add_paths(w, "protect", policy->ask, true);
+    sandbox_policy_add_paths(w, "hide", policy->hide, true);
+    sandbox_policy_add_paths(w, "repository", cmd->repositories, true);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)

@@ -38,14 +38,22 @@ struct ch_sandbox_policy {
     /* Read-only even where writable, and even if absent: absolute, or below the workspace;
      * "name?" applies only if the path exists. NULL: ch_sandbox_protected. */
     const char *const *protect;
+    /* Absolute: read-only for programs; a file tool writes one only if a person agrees. */
+    const char *const *ask;
+    /* Absolute: programs and file tools neither read nor write these. */
+    const char *const *hide;
     struct ch_sandbox_limits limits;
     const char *helper; /* path of chela-sandbox; NULL: the installed one */
 };
 
 extern const char *const ch_sandbox_protected[];
 
-/* The paths that the policy (NULL: the default) protects: static, or in the arena. */
+/* The paths that file tools never write under this policy (NULL: the default): static, or
+ * in the arena. Other paths of ch_sandbox_protected have a kind (file_kind.h) that decides. */
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p);
+
+/* A copy of a list of texts in the arena; NULL for NULL. */
+const char *const *ch_sandbox_copy_list(struct ch_arena *a, const char *const *list);
 
 /* For tools that write outside of the sandbox: true if path must not be created or changed.
  * path is below the workspace, normalized, without links. Forbidden are a protected path,
@@ -56,6 +64,11 @@ bool ch_sandbox_protects(const char *const *protect, const char *workspace, cons
 
 /* Copy a policy into the arena; NULL gives the default policy. */
 struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p);
+
+/* Add a path to the list p->ask or p->hide: absolute; the file need not exist. The arena must
+ * live as long as the policy. Calls that have started do not see the change. */
+void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
+void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 
 /* Check the host's options (may be NULL) and convert them to a policy in the arena. */
 struct chela_sandbox_opts;
@@ -78,6 +91,7 @@ struct ch_sandbox_command {
     const char *cwd;             /* absolute path inside the sandbox */
     const char *workspace;       /* absolute; "/": no workspace is writable */
     const char *const *readable; /* additional paths for this command; may be NULL */
+    const char *const *repositories; /* as in repositories.h; may be NULL */
     bool tty;
 };
 

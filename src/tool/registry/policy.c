@@ -93,9 +93,11 @@ static int check_list(const char *list, struct chela_error *err) {
 
 int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
                    enum chela_permission permission, struct chela_error *err) {
-    int rc = check_list(allow, err);
+    int rc = ch_choice_check(CHELA_CHOICE_PERMISSION, permission, err);
 
     *p = (struct ch_policy){.permission = permission};
+    if (rc == 0)
+        rc = check_list(allow, err);
     if (rc == 0)
         rc = check_list(deny, err);
     if (rc < 0)

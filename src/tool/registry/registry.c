@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -114,7 +115,8 @@ static int registry_read_opts(const struct chela_tool_opts *opts, struct chela_t
     if (!registry_name_ok(out->name))
         return ch_fail(err, CHELA_EINVAL, "bad tool name \"%.80s\": use 1 to %d of a-z A-Z 0-9 _ -",
                        out->name ? out->name : "", NAME_MAX_CHARS);
-    return 0;
+    rc = ch_choice_check(CHELA_CHOICE_EFFECT, out->effect, err);
+    return rc < 0 ? rc : ch_choice_check(CHELA_CHOICE_PERMISSION, out->permission, err);
 }
 
 static int check_runner(const struct chela_tool_opts *o, const struct ch_tool_ops *ops,
@@ -155,8 +157,9 @@ static int read_contract(const struct chela_tool_opts *o, char **schema,
     int rc = registry_read_schema(o->schema, o->name, &text, err);
     if (rc < 0)
         return rc;
-    if (o->check || !(o->flags & CHELA_TOOL_FORGIVING))
-        rc = ch_contract_new(ch_sv_str(text), contract, &why);
+    bool closed = o->flags & CH_TOOL_CLOSED;
+    if (o->check || closed || !(o->flags & CHELA_TOOL_FORGIVING))
+        rc = ch_contract_new(ch_sv_str(text), closed, contract, &why);
     if (rc < 0)
         return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);
     *schema = CH_TAKE(text);

@@ -891,7 +891,8 @@ static void test_providers(void **state) {
                     "    headers: {X-Team: 'red team', X-Other: ''}\n"
                     "    extraBody: {top_k: 5, nested: {a: [1.50]}}\n"
                     "    quirks: {max_tokens: true, no_stream_usage: false}\n"
-                    "    models: [{id: qwen, contextWindow: 32768}]\n"
+                    "    models: [{id: qwen, contextWindow: 32768, quirks: {reasons: true, "
+                    "max_tokens: false}}]\n"
                     "  anthropic: {apiKeyEnv: OTHER_KEY}\n"
                     "  openai:\n");
     write_file(f.other, "  secret-key-123\n\n");
@@ -910,8 +911,8 @@ static void test_providers(void **state) {
     assert_true(ch_sv_is(mine->headers[0].name, "X-Team"));
     assert_true(ch_sv_is(mine->headers[0].value, "red team"));
     assert_string_equal(mine->extra_body, "\"top_k\":5,\"nested\":{\"a\":[1.50]}");
-    assert_int_equal(mine->quirks_on, CH_Q_MAX_TOKENS);
-    assert_int_equal(mine->quirks_off, CH_Q_NO_STREAM_USAGE);
+    assert_int_equal(mine->quirks.on, CH_Q_MAX_TOKENS);
+    assert_int_equal(mine->quirks.off, CH_Q_NO_STREAM_USAGE);
     assert_non_null(provider(rt, "anthropic"));
     assert_string_equal(provider(rt, "anthropic")->api_key_env, "OTHER_KEY");
     assert_null(provider(rt, "anthropic")->api);
@@ -919,6 +920,12 @@ static void test_providers(void **state) {
     chela_agent *agent;
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
     assert_int_equal(ch_target_window(agent->targets[0]), 32768);
+    unsigned quirks = agent->targets[0]->ep.quirks;
+    assert_true(quirks & CH_Q_REASONS && !(quirks & CH_Q_MAX_TOKENS));
+    const struct chela_agent_opts other = CHELA_AGENT_OPTS(.model = "my-llm/other");
+    assert_int_equal(chela_agent_new(rt, &other, &agent, &err), 0);
+    quirks = agent->targets[0]->ep.quirks;
+    assert_true(!(quirks & CH_Q_REASONS) && quirks & CH_Q_MAX_TOKENS);
     chela_runtime_close(rt);
     chela_config_free(cfg);
     remove_folder(&f);

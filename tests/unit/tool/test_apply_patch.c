@@ -204,11 +204,10 @@ static int meddle(chela_call *call, void *user) {
     struct staged *s = user;
     struct ch_stage stage = {.call = call};
     struct stat st[3];
-    const char *workspace = chela_call_workspace(call);
     static const char *const names[] = {"a", "b", "c"};
 
     for (int i = 0; i < 3; i++)
-        close(ch_file_open(workspace, names[i], &st[i]));
+        close(ch_file_open(call, names[i], &st[i]));
     assert_int_equal(ch_stage_write(&stage, "x/y/z", NULL, NULL, CH_SV("new\n")), 0);
     assert_int_equal(ch_stage_write(&stage, "a", &st[0], &st[0], CH_SV("changed\n")), 0);
     assert_int_equal(ch_stage_remove(&stage, "c", &st[2]), 0);
@@ -254,7 +253,7 @@ static int fail_at(chela_call *call, void *user) {
     struct stat st;
 
     for (size_t i = 0; i < CH_LEN(names); i++) {
-        close(ch_file_open(chela_call_workspace(call), names[i], &st));
+        close(ch_file_open(call, names[i], &st));
         int rc = i % 2 ? ch_stage_remove(&stage, names[i], &st)
                        : ch_stage_write(&stage, names[i], &st, &st, CH_SV("new"));
         assert_int_equal(rc, 0);

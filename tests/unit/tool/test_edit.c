@@ -241,7 +241,7 @@ static int edit_late(chela_call *call, void *user) {
     struct ch_place place;
     struct stat st;
 
-    int fd = ch_file_open(chela_call_workspace(call), "f", &st);
+    int fd = ch_file_open(call, "f", &st);
     assert_true(fd >= 0);
     close(fd);
     kit_put(k, "f", "theirs\n");

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,12 +22,14 @@ static void open_kit(struct kit *k) {
     kit_init(k);
     policy = (struct ch_sandbox_policy){0};
     k->opts.sandbox = &policy;
+    k->opts.ask_means = CH_CONSENT_DENY; /* nobody is there to ask */
     assert_int_equal(ch_builtin_add_with(&k->registry, NULL, "group:files", NULL, NULL), 0);
 }
 
 static void expect(struct kit *k, const char *what, bool refused) {
     bool was = k->is_error && strcmp(k->error_type, "permission_denied") == 0 &&
-               strstr(k->content, "it is protected");
+               (strstr(k->content, "it is protected") || strstr(k->content, "it is hidden") ||
+                strstr(k->content, "needs a person's consent"));
 
     if (was != refused || (!refused && k->is_error))
         fail_msg("%s: %s", what, k->content);
@@ -77,11 +80,38 @@ static const struct {
     {"to-git/hooks/deep/er", true},
     {"to-env", true},
     {"a/b/up/.env", true},
-    {".git/HEAD", false},
+    {".git/HEAD", true},
+    {".git/commondir", true},
+    {".git/modules/lib/config", true},
+    {"deep/er/.git/config", true},
+    {"deep/.git", true}, /* as in a worktree or a submodule */
+    {".GIT/config", true},
+    {"sub/.Git/hooks/x", true},
+    {".git./config", true},
+    {".git /config", true},
+    {"git~1/config", true},
+    {".git::$INDEX_ALLOCATION/config", true},
+    {".g\\u200cit/config", true},
+    {".envrc", true},
+    {"sub/.envrc", true},
+    {".vscode/tasks.json", true},
+    {"sub/.VSCODE/settings.json", true},
+    {".bashrc", true},
+    {".npmrc", true},
+    {"AGENTS.md", true},
+    {"sub/agents.md", true},
+    {"skills/x/SKILL.md", true},
+    {"skills/x/run.py", true},
+    {"src/skills/run.py", false},
+    {".vscode-notes", false},
+    {".github/workflows/ci.yml", false},
+    {"package.json", false},
+    {"Makefile", false},
+    {"HEAD", false},
+    {"refs/heads/x", false},
     {".environment", false},
     {"sub/.env", false},
     {".gitignore", false},
-    {".npmrc", false}, /* only if it is there */
     {"chela.yaml.example", false},
 };
 
@@ -199,11 +229,251 @@ static void test_own_list(void **state) {
     kit_free(&k);
 }
 
+/* A directory that Git would take for a repository cannot be completed file by file, in any
+ * order, nor be changed once it is there. */
+static void test_bare_repository(void **state) {
+    static const char *const whole[][4] = {
+        {"b/objects/x", "b/refs/x", "b/config", "b/HEAD"},
+        {"b/HEAD", "b/config", "b/objects/x", "b/refs/x"},
+        {"b/refs/x", "b/HEAD", "b/config", "b/objects/x"},
+        {"b/HEAD", "b/config", "b/x", "b/commondir"},
+        {"b/commondir", "b/x", "b/config", "b/head"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(whole); i++) {
+        struct kit k;
+        open_kit(&k);
+        for (size_t j = 0; j < CH_LEN(whole[i]); j++) {
+            write_file(&k, whole[i][j]);
+            expect(&k, whole[i][j], j == CH_LEN(whole[i]) - 1);
+        }
+        kit_free(&k);
+    }
+    struct kit k;
+    open_kit(&k);
+    kit_mkdir(&k, "r.git");
+    kit_mkdir(&k, "r.git/objects");
+    kit_mkdir(&k, "r.git/refs");
+    kit_put(&k, "r.git/HEAD", "ref: refs/heads/main\n");
+    kit_link(&k, "r.git", "to-r");
+    write_file(&k, "r.git/config");
+    expect(&k, "config", true);
+    write_file(&k, "r.git/hooks/post-checkout");
+    expect(&k, "hooks", true);
+    write_file(&k, "to-r/refs/heads/evil");
+    expect(&k, "through a link", true);
+    kit_free(&k);
+}
+
+/* --- files that are hidden */
+
+static void test_hidden(void **state) {
+    struct kit k;
+    static const struct {
+        const char *tool, *arguments;
+    } calls[] = {
+        {"read", "{\"file_path\":\"chela.db\"}"},
+        {"read", "{\"file_path\":\"to-db\"}"},
+        {"read", "{\"file_path\":\"hard\"}"},
+        {"read", "{\"file_path\":\"keys/api\"}"},
+        {"grep", "{\"pattern\":\"s3cret\",\"path\":\"chela.db\"}"},
+        {"write", "{\"file_path\":\"chela.db\",\"content\":\"\"}"},
+        {"write", "{\"file_path\":\"chela.db-wal\",\"content\":\"\"}"},
+        {"write", "{\"file_path\":\"to-db\",\"content\":\"\"}"},
+        {"write", "{\"file_path\":\"keys/new\",\"content\":\"\"}"},
+        {"edit", "{\"file_path\":\"chela.db\","
+                 "\"edits\":[{\"old_text\":\"s3cret\",\"new_text\":\"x\"}]}"},
+        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Delete File: chela.db\\n"
+                        "*** End Patch\"}"},
+        {"apply_patch", "{\"input\":\"*** Begin Patch\\n*** Update File: chela.db\\n"
+                        "*** Move to: y\\n@@\\n-s3cret\\n+x\\n*** End Patch\"}"},
+    };
+
+    (void)state;
+    open_kit(&k);
+    kit_put(&k, "chela.db", "s3cret\n");
+    kit_mkdir(&k, "keys");
+    kit_put(&k, "keys/api", "s3cret\n");
+    kit_put(&k, "other", "nothing\n");
+    kit_link(&k, "chela.db", "to-db");
+    CH_AUTOFREE char *db = kit_path(&k, "chela.db"), *wal = kit_path(&k, "chela.db-wal"),
+                     *keys = kit_path(&k, "keys"), *hard = kit_path(&k, "hard");
+    const char *const list[] = {db, wal, keys, NULL};
+    policy.hide = list;
+    assert_int_equal(link(db, hard), 0);
+    for (size_t i = 0; i < CH_LEN(calls); i++) {
+        kit_call(&k, calls[i].tool, calls[i].arguments);
+        expect(&k, calls[i].arguments, true);
+        CH_AUTOFREE char *now = kit_get(&k, "chela.db");
+        assert_string_equal(now, "s3cret\n");
+    }
+    kit_call(&k, "grep", "{\"pattern\":\"s3cret\"}");
+    assert_null(strstr(k.content, "chela.db:"));
+    assert_null(strstr(k.content, "keys/api:"));
+    kit_call(&k, "read", "{\"file_path\":\"other\"}");
+    assert_false(k.is_error);
+    kit_free(&k);
+}
+
+/* --- files that need a question */
+
+static int asked;
+static enum chela_decision answer;
+static char summary[4000];
+static const char *obstacle;
+
+static enum chela_decision on_ask(const struct ch_block *call, const struct ch_ask *ask,
+                                  char **reason, void *user) {
+    (void)call, (void)reason, (void)user;
+    asked++;
+    snprintf(summary, sizeof(summary), "%.*s", (int)ask->summary.n, ask->summary.p);
+    obstacle = ask->obstacle;
+    return answer;
+}
+
+static void open_asking(struct kit *k, enum ch_consent means, struct ch_memory *memory) {
+    open_kit(k);
+    k->ops.ask = on_ask;
+    k->opts.ask_means = means;
+    k->opts.memory = memory;
+    asked = 0;
+    answer = CHELA_DENY;
+}
+
+static void test_asked(void **state) {
+    struct ch_memory memory = {0};
+    struct kit k;
+
+    (void)state;
+    open_asking(&k, CH_CONSENT_ASK, &memory);
+    write_file(&k, "plain");
+    assert_int_equal(asked, 0);
+    write_file(&k, "sub/.envrc");
+    assert_int_equal(asked, 1);
+    assert_true(k.is_error);
+    assert_non_null(strstr(summary, "writes sub/.envrc: direnv"));
+    assert_non_null(obstacle);
+    assert_null(kit_get(&k, "sub/.envrc"));
+    answer = CHELA_ALLOW_ONCE;
+    kit_link(&k, "deep/.bashrc", "notes"); /* the question shows where the link leads */
+    kit_mkdir(&k, "deep");
+    write_file(&k, "notes");
+    assert_int_equal(asked, 2);
+    assert_false(k.is_error);
+    assert_non_null(strstr(summary, "writes deep/.bashrc: a shell"));
+    answer = CHELA_ALLOW_ALWAYS; /* such a file is asked about each time */
+    write_file(&k, ".envrc");
+    write_file(&k, ".envrc");
+    assert_int_equal(asked, 4);
+    write_file(&k, "AGENTS.md"); /* instructions can be remembered */
+    write_file(&k, "AGENTS.md");
+    assert_int_equal(asked, 5);
+    assert_false(k.is_error);
+    kit_free(&k);
+    ch_memory_release(&memory);
+}
+
+/* Who lets everything run has allowed new instructions, but not what others execute. */
+static void test_asked_in_auto(void **state) {
+    struct kit k;
+
+    (void)state;
+    open_asking(&k, CH_CONSENT_AUTO, NULL);
+    write_file(&k, "AGENTS.md");
+    assert_false(k.is_error);
+    assert_int_equal(asked, 0);
+    write_file(&k, ".vscode/tasks.json");
+    assert_int_equal(asked, 1);
+    assert_true(k.is_error);
+    patch(&k, "*** Add File: %\\n+evil\\n*** Add File: x\\n+y\\n", ".idea/workspace.xml");
+    assert_int_equal(asked, 2);
+    assert_true(k.is_error);
+    kit_free(&k);
+}
+
+/* A rule of the user allows instructions; no rule allows what others execute. */
+static void test_asked_and_rules(void **state) {
+    static const char *const rules[] = {"write: file_path=AGENTS.md content=*",
+                                        "write: file_path=.envrc content=*", NULL};
+    struct ch_approvals *approvals;
+    struct kit k;
+
+    (void)state;
+    open_asking(&k, CH_CONSENT_ASK, NULL);
+    assert_int_equal(ch_approvals_new(NULL, rules, &approvals, NULL), 0);
+    k.opts.approvals = approvals;
+    write_file(&k, "AGENTS.md");
+    assert_int_equal(asked, 0);
+    assert_false(k.is_error);
+    write_file(&k, ".envrc");
+    assert_int_equal(asked, 1);
+    assert_true(k.is_error);
+    kit_free(&k);
+    ch_approvals_free(approvals);
+}
+
+/* The configuration and programs of tools, wherever they are and whatever they are called. */
+static void test_asked_about_own_files(void **state) {
+    struct kit k;
+
+    (void)state;
+    open_asking(&k, CH_CONSENT_AUTO, NULL);
+    kit_put(&k, "agent.conf", "mine\n");
+    CH_AUTOFREE char *own = kit_path(&k, "agent.conf"), *program = kit_path(&k, "bin/weather"),
+                     *hard = kit_path(&k, "hard");
+    const char *const list[] = {own, program, NULL};
+    policy.ask = list;
+    write_file(&k, "agent.conf");
+    assert_int_equal(asked, 1);
+    write_file(&k, "bin/weather");
+    assert_int_equal(asked, 2);
+    assert_int_equal(link(own, hard), 0);
+    edit_file(&k, "hard");
+    assert_int_equal(asked, 3);
+    assert_true(k.is_error);
+    kit_free(&k);
+}
+
+/* Between the question and the write a link may come to lead elsewhere. */
+static enum chela_decision redirect(const struct ch_block *call, const struct ch_ask *ask,
+                                    char **reason, void *user) {
+    struct kit *k = user;
+    CH_AUTOFREE char *link = kit_path(k, "notes");
+
+    (void)call, (void)ask, (void)reason;
+    asked++;
+    unlink(link);
+    kit_link(k, ".bashrc", "notes");
+    return CHELA_ALLOW_ONCE;
+}
+
+static void test_redirected(void **state) {
+    struct kit k;
+
+    (void)state;
+    open_asking(&k, CH_CONSENT_ASK, NULL);
+    k.ops.ask = redirect;
+    kit_link(&k, ".envrc", "notes");
+    write_file(&k, "notes");
+    assert_int_equal(asked, 1);
+    assert_true(k.is_error);
+    assert_null(kit_get(&k, ".bashrc"));
+    kit_free(&k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_present),
         cmocka_unit_test(test_own_list),
+        cmocka_unit_test(test_bare_repository),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_asked_in_auto),
+        cmocka_unit_test(test_asked_and_rules),
+        cmocka_unit_test(test_asked_about_own_files),
+        cmocka_unit_test(test_redirected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

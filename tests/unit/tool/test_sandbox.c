@@ -207,8 +207,193 @@ static void check_planted(const char *command, bool existing) {
         fail_msg("%s: took what was there", command);
     CH_AUTOFREE char *git = kit_path(&w.k, ".git"), *env = kit_path(&w.k, ".env");
     struct stat st;
-    if (!existing && (lstat(git, &st) == 0 || lstat(env, &st) == 0))
+    if (!existing && lstat(env, &st) == 0)
         fail_msg("%s: left something behind", command);
+    if (!existing) { /* a repository without commands may have been made */
+        CH_AUTOFREE char *away = kit_path(&w.k, "../XXXXXX");
+        assert_non_null(mkdtemp(away));
+        CH_BUF_AUTO to = {0};
+        ch_buf_addf(&to, "%s/git", away);
+        rename(git, ch_buf_str(&to));
+    }
+}
+
+/* --- repositories ----------------------------------------------------------------- */
+
+struct made {
+    const char *command;
+    const char *held; /* a file that was set aside; NULL: none */
+    const char *gone; /* a file that must not be there; NULL: none */
+};
+
+/* Repositories that a command makes. */
+static const struct made made[] = {
+    {"git init -q a", NULL, NULL},
+    {"git init -q a; git -C a config user.name me; git -C a remote add o https://x/y", NULL, NULL},
+    {"git init -q a; git -C a config core.fsmonitor evil", "a/.git/config.held", "a/.git/config"},
+    {"git init -q a; git -C a config alias.st '!evil'", "a/.git/config.held", "a/.git/config"},
+    {"git init -q a; printf '[core]\\n\\thooksPath = /x' >> a/.git/config", "a/.git/config.held",
+     NULL},
+    {"git init -q a; printf '[include]\\n\\tpath = ../x\\n' >> a/.git/config",
+     "a/.git/config.held", NULL},
+    {"git init -q a; printf '[core] fsmonitor = evil\\n' >> a/.git/config", "a/.git/config.held",
+     NULL},
+    {"git init -q a; printf '[remote \"o\"]\\n\\turl = ext::evil\\n' >> a/.git/config",
+     "a/.git/config.held", NULL},
+    {"git init -q a; printf '[remote \"o\"]\\n\\tuploadpack = evil\\n' >> a/.git/config",
+     "a/.git/config.held", NULL},
+    {"git init -q a; printf '[user]\\n name = x\\\\\\n\\n[core]\\n pager=evil\\n' >> a/.git/config",
+     "a/.git/config.held", NULL},
+    {"git init -q a; cd a/.git; mv config c; ln -s c config", "a/.git/config.held", NULL},
+    {"git init -q a; cp -p /bin/true a/.git/hooks/post-checkout", "a/.git/hooks.held",
+     "a/.git/hooks"},
+    {"git init -q a; rm -r a/.git/hooks; ln -s ../../x a/.git/hooks", "a/.git/hooks.held", NULL},
+    {"mkdir -p a/.GIT/hooks; echo x > a/.GIT/hooks/pre-push", "a/.GIT/hooks.held", NULL},
+    {"git init -q --bare a; git -C a config core.fsmonitor evil", "a/config.held", "a/config"},
+    {"mkdir -p a/b; cd a/b; mkdir objects refs; echo ref: refs/heads/x > HEAD; "
+     "echo '[core]fsmonitor=x' > config",
+     "a/b/config.held", "a/b/config"},
+    {"mkdir a; echo gitdir: /elsewhere > a/.git", "a/.git.held", "a/.git"},
+    {"mkdir a; ln -s /elsewhere a/.git", "a/.git.held", "a/.git"},
+    {"mkdir -p a/r/objects/x; cd a/r/objects/x; mkdir objects refs; echo ref: refs/heads/x > HEAD; "
+     "echo '[core]fsmonitor=x' > config; echo gitdir: r/objects/x > ../../../.git",
+     "a/r/objects/x/config.held", "a/r/objects/x/config"},
+    {"git init -q a; mkdir -p a/.git/modules/m; cd a/.git/modules/m; mkdir objects refs; "
+     "echo ref: refs/heads/x > HEAD; echo '[core]fsmonitor=x' > config",
+     "a/.git/modules/m/config.held", "a/.git/modules/m/config"},
+    {"git init -q a; echo ../../evil > a/.git/commondir", "a/.git/commondir.held",
+     "a/.git/commondir"},
+    {"git init -q a; printf '[core]\\n\\tfsmonitor=x\\n' > a/.git/config.worktree",
+     "a/.git/config.worktree.held", "a/.git/config.worktree"},
+    {"mkdir -p a/node_modules/p; git init -q a/node_modules/p; "
+     "git -C a/node_modules/p config core.sshCommand evil",
+     "a/node_modules/p/.git/config.held", "a/node_modules/p/.git/config"},
+    {"git init -q a; git -C a config core.fsmonitor evil; kill -9 $$", "a/.git/config.held",
+     "a/.git/config"},
+};
+
+static bool there(const char *path) {
+    CH_AUTOFREE char *full = kit_path(&w.k, path);
+    struct stat st;
+
+    return lstat(full, &st) == 0;
+}
+
+static void move_away(const char *path) {
+    CH_AUTOFREE char *from = kit_path(&w.k, path), *away = kit_path(&w.k, "../XXXXXX");
+    CH_BUF_AUTO to = {0};
+
+    assert_non_null(mkdtemp(away));
+    ch_buf_addf(&to, "%s/x", away);
+    assert_int_equal(rename(from, ch_buf_str(&to)), 0);
+}
+
+static void test_made(enum box_machine machine) {
+    world_open(machine);
+    for (size_t i = 0; i < CH_LEN(made); i++) {
+        const struct made *m = &made[i];
+        world_run(m->command, "");
+        bool told = strstr(w.k.content, "was set aside as") != NULL;
+        if (told != (m->held != NULL) || (m->held && !there(m->held)) ||
+            (m->gone && there(m->gone)))
+            fail_msg("%s: %s: %s", box_machine_names[machine], m->command, w.k.content);
+        move_away("a");
+    }
+    world_close();
+}
+
+/* What Git executes of a repository that is there, in every form. */
+static const char *const exploit[] = {
+    "echo x > %s/config",
+    "echo x > %s/config.worktree",
+    "echo ../x > %s/commondir",
+    "rm -f %s/commondir; echo ../x > %s/commondir",
+    "mv %s/commondir %s/c; echo ../x > %s/commondir",
+    "echo x > %s/hooks/post-checkout",
+    "mkdir -p %s/hooks; cp /bin/true %s/hooks/post-checkout",
+    "rm -rf %s/hooks; ln -s ../x %s/hooks",
+    "mv %s %s.old; cp -a %s.old %s; echo x > %s/config",
+    "ln -sf /tmp/x %s/config",
+    "git config --file %s/config core.fsmonitor evil",
+    "python3 -c \"open('%s/config','a').write('x')\"",
+    "exec 3<> %s/config && echo x >&3",
+    "truncate -s0 %s/config",
+    "cp -a %s q && mount --bind q %s; echo x > %s/config",
+};
+
+static void fill_in(const char *format, const char *path, struct ch_buf *out) {
+    for (const char *p = format; *p; p++)
+        if (p[0] == '%' && p[1] == 's') {
+            ch_buf_add_str(out, path);
+            p++;
+        } else {
+            ch_buf_addc(out, *p);
+        }
+}
+
+static void check_repository(const char *git, const char *command) {
+    static const char *const absent[] = {"config.worktree", "commondir", "hooks/post-checkout",
+                                         "hooks"};
+    CH_BUF_AUTO path = {0};
+
+    ch_buf_addf(&path, "%s/config", git);
+    if (!holds(ch_buf_str(&path), "[core]") || holds(ch_buf_str(&path), "x"))
+        fail_msg("%s: changed %s", command, ch_buf_str(&path));
+    for (size_t i = 0; i < CH_LEN(absent); i++) {
+        ch_buf_clear(&path);
+        ch_buf_addf(&path, "%s/%s", git, absent[i]);
+        if (there(ch_buf_str(&path)))
+            fail_msg("%s: made %s", command, ch_buf_str(&path));
+    }
+}
+
+static void make_repository(const char *git) {
+    static const char *const dirs[] = {"", "/objects", "/refs"};
+    CH_BUF_AUTO path = {0};
+
+    for (size_t i = 0; i < CH_LEN(dirs); i++) {
+        ch_buf_clear(&path);
+        ch_buf_addf(&path, "%s%s", git, dirs[i]);
+        kit_mkdir(&w.k, ch_buf_str(&path));
+    }
+    ch_buf_clear(&path);
+    ch_buf_addf(&path, "%s/config", git);
+    kit_put(&w.k, ch_buf_str(&path), "[core]\n\tbare = false\n");
+    ch_buf_clear(&path);
+    ch_buf_addf(&path, "%s/HEAD", git);
+    kit_put(&w.k, ch_buf_str(&path), "ref: refs/heads/main\n");
+}
+
+static void test_repositories(enum box_machine machine) {
+    static const char *const places[] = {".git", "deep/er/.git", ".git/modules/a/b", "bare"};
+
+    world_open(machine);
+    kit_mkdir(&w.k, "deep");
+    kit_mkdir(&w.k, "deep/er");
+    make_repository(".git");
+    kit_mkdir(&w.k, ".git/modules");
+    kit_mkdir(&w.k, ".git/modules/a");
+    for (size_t i = 1; i < CH_LEN(places); i++)
+        make_repository(places[i]);
+    kit_mkdir(&w.k, "tree");
+    kit_put(&w.k, "tree/.git", "gitdir: ../.git/modules/a/b\n");
+    for (size_t i = 0; w.boxed && i < CH_LEN(places); i++)
+        for (size_t j = 0; j < CH_LEN(exploit); j++) {
+            CH_BUF_AUTO command = {0};
+            fill_in(exploit[j], places[i], &command);
+            world_run(ch_buf_str(&command), "");
+            check_repository(places[i], ch_buf_str(&command));
+        }
+    if (w.boxed) {
+        world_run("echo gitdir: ../x > tree/.git; rm -f tree/.git; mv tree t", "");
+        assert_true(holds("tree/.git", "modules/a/b"));
+        world_run("git add deep; "
+                  "git -c user.name=a -c user.email=a@b commit --allow-empty -qm x && "
+                  "git log --oneline && git status --short && echo fine",
+                  "");
+        assert_non_null(strstr(w.k.content, "fine"));
+    }
+    world_close();
 }
 
 static void test_protected(enum box_machine machine) {
@@ -388,12 +573,15 @@ static void test_foreign_workspace(void **state) {
 ON_ALL(test_modes)
 ON_ALL(test_attacks)
 ON_ALL(test_protected)
+ON_ALL(test_made)
+ON_ALL(test_repositories)
 ON_ALL(test_policy)
 ON_ALL(test_commands)
 
 static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
+        TESTS_OF(test_made),   TESTS_OF(test_repositories),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */

@@ -212,8 +212,8 @@ struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
     const char *prefix; /* prefix of the message kind, until the first text */
-    struct ch_sv model; /* the requested model */
-    bool own;           /* made by this API: vendor-specific blocks may be sent back */
+    bool own;           /* made by this service: its own blocks may be sent back */
+    bool wrote;         /* made by this model: reasoning may be sent back */
     size_t blocks;
 };
 
@@ -279,7 +279,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
 
 /* Reasoning is sent back only to the model that wrote it. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!x->own || !b->extra.n || !ch_claude_same(x->m->model, x->model))
+    if (!x->wrote || !b->extra.n)
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? "redacted_thinking" : "thinking");
@@ -369,8 +369,8 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
     struct writing x = {.w = ch_jw(out),
                         .m = m,
                         .prefix = ch_msg_kind_prefix(m->kind),
-                        .model = req->model,
-                        .own = m->api && strcmp(m->api, "anthropic") == 0};
+                        .own = ch_encode_is_own(req, m, "anthropic", &ch_claude_names),
+                        .wrote = ch_encode_wrote(req, m, "anthropic", &ch_claude_names)};
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", assistant ? "assistant" : "user");
     ch_jw_key(&x.w, "content");

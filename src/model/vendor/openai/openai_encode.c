@@ -36,7 +36,8 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF;
-    if (openai_encode_is_plain(req) && !ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) ? !ch_gpt_request_reasons(req)
+                                    : openai_encode_has_quirk(req, CH_Q_NO_REASONING))
         return;
     const char *least = openai_encode_is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
     const char *effort = off ? least : efforts[req->effort];
@@ -166,7 +167,7 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                    openai_encode_has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens"
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
-    if (openai_encode_is_plain(req) && ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) && ch_gpt_request_reasons(req))
         return; /* temperature and stop are not supported */
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
@@ -368,7 +369,8 @@ static void openai_encode_results(const struct ch_model_request *req, const stru
 
 /* True if the requested model wrote this reply. */
 static bool openai_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m) {
-    return m->api && strcmp(m->api, "openai") == 0 && ch_gpt_same(m->model, req->model);
+    static const struct ch_model_names names = {.same = ch_gpt_same};
+    return ch_encode_wrote(req, m, "openai", &names);
 }
 
 static const struct ch_block *find_reasoning(const struct ch_msg *m) {

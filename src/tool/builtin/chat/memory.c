@@ -162,7 +162,7 @@ static size_t chat_memory_add_lines(struct ch_buf *file, struct ch_sv text) {
 }
 
 static int read_old(chela_call *call, const char *path, struct stat *st, struct ch_buf *out) {
-    int fd = ch_file_open(call->workspace, path, st);
+    int fd = ch_file_open(call, path, st);
     if (fd == -ENOENT)
         return 0;
     if (fd < 0)

@@ -197,7 +197,7 @@ static int read_files(struct job *j) {
 
     for (size_t i = 0; i < j->nfiles; i++) {
         struct stat st;
-        int fd = ch_file_open(chela_call_workspace(j->call), j->paths[i], &st);
+        int fd = ch_file_open(j->call, j->paths[i], &st);
         int rc = fd < 0 ? fd : ch_file_read(j->call, fd, left, &j->data[i]);
         if (fd >= 0)
             close(fd);

@@ -105,7 +105,7 @@ static int apply_patch_refuse(struct job *j, const char *path, const char *why) 
 }
 
 static int apply_patch_load(struct job *j, struct slot *s, const char *verb) {
-    int fd = ch_file_open(chela_call_workspace(j->call), s->path, &s->st);
+    int fd = ch_file_open(j->call, s->path, &s->st);
 
     if (fd == -ENOENT)
         return 0;

@@ -96,7 +96,7 @@ int ch_edit_check(chela_call *call, void *user) {
 
 static int files_edit_load(chela_call *call, const char *path, struct ch_buf *file,
                            struct stat *st) {
-    int fd = ch_file_open(chela_call_workspace(call), path, st);
+    int fd = ch_file_open(call, path, st);
 
     if (fd < 0)
         return fd;

@@ -58,8 +58,8 @@ int ch_file_check(chela_call *call, void *user) {
     return 0;
 }
 
-int ch_file_open(const char *workspace, const char *path, struct stat *st) {
-    int fd = ch_path_open(workspace, path, 0);
+int ch_file_open(const chela_call *call, const char *path, struct stat *st) {
+    int fd = ch_path_open_shown(&call->guard, path, 0);
     int error = 0;
 
     if (fd < 0)

@@ -16,7 +16,7 @@ int ch_file_arg(chela_call *call, const char **path);
 int ch_file_check(chela_call *call, void *user);
 
 /* Open a regular file for reading; *st is filled. A descriptor or -errno. */
-int ch_file_open(const char *workspace, const char *path, struct stat *st);
+int ch_file_open(const chela_call *call, const char *path, struct stat *st);
 
 /* Append the contents of fd. Returns 0, -EFBIG past max bytes, -ECANCELED, or -errno. */
 int ch_file_read(const chela_call *call, int fd, size_t max, struct ch_buf *out);

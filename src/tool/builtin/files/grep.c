@@ -366,7 +366,12 @@ static int look_below(struct search *s, struct ch_walk *w) {
     while (!s->full && (rc = ch_walk_next(w, &e)) > 0) {
         if (!grep_is_wanted(s->q, &e))
             continue;
-        rc = look_at_file(s, e.path, openat(e.dir, e.name, flags));
+        int fd = openat(e.dir, e.name, flags);
+        if (fd >= 0 && ch_path_is_listed(s->call->guard.hide, fd)) {
+            close(fd);
+            continue;
+        }
+        rc = look_at_file(s, e.path, fd);
         if (rc < 0)
             return rc;
     }
@@ -419,7 +424,7 @@ static int grep_look(struct search *s) {
         rc = look_below(s, w);
     } else if (rc == -ENOTDIR) { /* a file, or a path that cannot be opened */
         CH_BUF_AUTO rel = {0};
-        int fd = ch_path_open(chela_call_workspace(s->call), s->q->path, 0);
+        int fd = ch_path_open_shown(&s->call->guard, s->q->path, 0);
         ch_path_inside(chela_call_workspace(s->call), s->q->path, &rel);
         rc = fd < 0 ? fd : look_at_file(s, ch_buf_sv(&rel), fd);
     }

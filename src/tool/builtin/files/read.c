@@ -273,7 +273,7 @@ int ch_read_run(chela_call *call, void *user) {
         rc = files_read_range(call, &r);
     if (rc < 0)
         return rc;
-    int fd = ch_file_open(chela_call_workspace(call), path, &st);
+    int fd = ch_file_open(call, path, &st);
     if (fd == -EISDIR)
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot read %s: it is a directory; use ls.", path);

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "tool/builtin/shell/exec_request.h"
+#include "tool/call/aftermath.h"
 #include "tool/call/call.h"
 #include "tool/result/head_tail.h"
 #include "tool/process/jobs.h"
@@ -129,6 +130,7 @@ static void exec_set_details(struct exec *x, const struct ch_program_result *r,
 static void exec_set_failure(struct exec *x, const struct ch_program_result *r) {
     CH_BUF_AUTO text = {0}, clean = {0}, cut = {0};
 
+    ch_held_text(r->held, x->call->workspace, &text);
     ch_ends_text(&x->output, &text);
     ch_text_clean(&clean, ch_buf_sv(&text));
     exec_add_cut(&cut, ch_buf_sv(&clean), ch_room_of(x->call->answer.shape.window));
@@ -139,6 +141,7 @@ static void set_success(struct exec *x, const struct ch_program_result *r) {
     CH_BUF_AUTO text = {.max = 3 * CH_LIMIT_OUTPUT_END};
 
     ch_buf_addf(&text, "[exit code 0, %.1f s]\n", (double)(exec_now(x) - x->started_ms) / 1000);
+    ch_held_text(r->held, x->call->workspace, &text);
     if (x->output.total == 0)
         ch_buf_add_str(&text, "(no output)");
     ch_ends_text(&x->output, &text);
@@ -152,6 +155,7 @@ static void exec_on_done(const struct ch_program_result *r, void *user) {
     const struct ch_child_result *c = r->child;
 
     x->program = NULL;
+    ch_aftermath_set(x->call, r->held);
     if (r->error)
         chela_result_error(x->call, r->error_type, "%s", r->error);
     else if (c->timed_out)

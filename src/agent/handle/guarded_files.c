@@ -1,0 +1,59 @@
+/* guarded_files.c -- see guarded_files.h. */
+#include "agent/handle/guarded_files.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/handle/runtime.h"
+#include "base/buf.h"
+#include "tool/process/sandbox_policy.h"
+
+void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    CH_BUF_AUTO full = {0};
+    size_t n = 0;
+    ch_buf_addf(&full, "%s%s%s", here ? here : "", here ? "/" : "", path);
+    free(here);
+    while (rt->hidden && rt->hidden[n])
+        n++;
+    rt->hidden = ch_realloc(rt->hidden, (n + 2) * sizeof(*rt->hidden));
+    rt->hidden[n] = ch_buf_take(&full);
+    rt->hidden[n + 1] = NULL;
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (a->sandbox)
+            ch_sandbox_add_hide(&a->arena, a->sandbox, rt->hidden[n]);
+    }
+}
+
+void ch_runtime_hide_database(chela_runtime *rt, const char *path) {
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < CH_LEN(parts); i++) {
+        CH_BUF_AUTO file = {0};
+        ch_buf_addf(&file, "%s%s", path, parts[i]);
+        ch_runtime_hide_file(rt, ch_buf_str(&file));
+    }
+}
+
+void ch_runtime_release_hidden(chela_runtime *rt) {
+    for (size_t i = 0; rt->hidden && rt->hidden[i]; i++)
+        ch_free(rt->hidden[i]);
+    ch_free(rt->hidden);
+    rt->hidden = NULL;
+}
+
+void ch_agent_hide_files(chela_agent *a) {
+    for (char **path = a->rt->hidden; path && *path; path++)
+        ch_sandbox_add_hide(&a->arena, a->sandbox, *path);
+}
+
+void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd) {
+    for (size_t i = 0; argv[i]; i++) {
+        CH_BUF_AUTO path = {0};
+        ch_buf_addf(&path, "%s/%s", *argv[i] == '/' ? "" : cwd ? cwd : a->workspace, argv[i]);
+        bool named = strchr(argv[i], '/') != NULL;
+        if (!named && (i == 0 || access(ch_buf_str(&path), F_OK) < 0))
+            continue; /* found in PATH, or no file */
+        ch_sandbox_add_ask(&a->arena, a->sandbox, ch_buf_str(&path));
+    }
+}

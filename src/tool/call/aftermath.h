@@ -1,0 +1,21 @@
+/* aftermath.h -- a question about files that the program of a call left behind.
+ *
+ * The files were set aside when the program had ended (process/repositories.h). The call
+ * has done its work and waits with its result: a yes puts the files back, anything else
+ * leaves them where they are. If nobody can be asked, the result alone tells of them. */
+#ifndef CH_TOOL_AFTERMATH_H
+#define CH_TOOL_AFTERMATH_H
+#include "tool/call/call.h"
+#include "tool/process/repositories.h"
+
+/* For the tool's side, before ch_call_worked: remember what was set aside. held may be NULL. */
+void ch_aftermath_set(chela_call *call, const struct ch_held_list *held);
+
+/* True if a person has to be asked now; the call is ASKING then. */
+bool ch_aftermath_asks(chela_call *call);
+
+/* The question, and the answer. The call ends with the result of its work. */
+void ch_aftermath_ask(chela_call *call);
+void ch_aftermath_answer(chela_call *call, enum chela_decision decision);
+
+#endif

@@ -1,0 +1,507 @@
+/* repositories.c -- see repositories.h.
+ *
+ * Directories are visited breadth first, so that a limit cuts off the deepest. Directories
+ * that hold thousands of packages come last. */
+#include "tool/process/repositories.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "tool/process/file_kind.h"
+#include "tool/result/display.h"
+
+#define FILE_MAX_BYTES (64 * CH_KB)
+
+/* --- the search ------------------------------------------------------------------ */
+
+struct place {
+    struct place *next;
+    const char *path;
+    bool in_repository; /* of Git itself: objects and the like are skipped */
+};
+
+struct queue {
+    struct place *first, **last;
+};
+
+struct search {
+    struct ch_arena *arena;
+    struct ch_repositories *out;
+    size_t cap;
+    size_t directories, repositories; /* how many more may be visited, recorded */
+    const char *const *tops;
+    struct queue soon, late;
+};
+
+static void queue_init(struct queue *q) {
+    *q = (struct queue){.last = &q->first};
+}
+
+static struct place *queue_take(struct queue *q) {
+    struct place *p = q->first;
+
+    if (p && !(q->first = p->next))
+        q->last = &q->first;
+    return p;
+}
+
+static void queue_add(struct search *s, struct queue *q, const char *path, bool in_repository) {
+    struct place *p = CH_ARENA_NEW(s->arena, struct place);
+
+    p->path = path;
+    p->in_repository = in_repository;
+    *q->last = p;
+    q->last = &p->next;
+}
+
+static int by_path(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The list must be complete, and therefore sorted. */
+static bool repositories_has(const struct ch_repositories *r, const char *path) {
+    return r->n && bsearch(&path, r->paths, r->n, sizeof(*r->paths), by_path);
+}
+
+/* A repository may be recorded twice. */
+static void record(struct search *s, const char *path) {
+    struct ch_repositories *r = s->out;
+
+    if (s->repositories == 0) {
+        r->cut = true;
+        return;
+    }
+    s->repositories--;
+    if (r->n + 1 >= s->cap) {
+        const char **more = ch_arena_zalloc(s->arena, 2 * (s->cap + 8) * sizeof(*more));
+        if (r->n)
+            memcpy(more, r->paths, r->n * sizeof(*more));
+        s->cap = 2 * (s->cap + 8);
+        r->paths = more;
+    }
+    r->paths[r->n++] = path;
+    r->paths[r->n] = NULL;
+}
+
+static bool is_one_of(const char *name, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(name, *list) == 0)
+            return true;
+    return false;
+}
+
+/* Contents of a small regular file; false: there is none. Links are not followed. */
+static bool read_small(int dir, const char *name, struct ch_buf *out) {
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    ssize_t n = -1;
+
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        char *at = ch_buf_reserve(out, FILE_MAX_BYTES + 1);
+        n = at ? read(fd, at, FILE_MAX_BYTES + 1) : -1;
+        ch_buf_commit(out, n > 0 ? (size_t)n : 0);
+    }
+    close(fd);
+    return n >= 0;
+}
+
+static bool is_below_any(const char *path, const char *const *tops) {
+    for (; *tops; tops++) {
+        size_t n = strlen(*tops);
+        if (strncmp(path, *tops, n) == 0 && (path[n] == '/' || !path[n]))
+            return true;
+    }
+    return false;
+}
+
+/* Record the place that a .git file or a commondir file names, wherever it hides. */
+static void follow(struct search *s, const char *dir, int fd, const char *name) {
+    CH_BUF_AUTO text = {0}, path = {0};
+    char real[PATH_MAX];
+
+    if (!read_small(fd, name, &text))
+        ch_buf_add_str(&text, name); /* perhaps a link */
+    struct ch_sv target = ch_buf_sv(&text);
+    if (ch_sv_starts(target, "gitdir:"))
+        target = ch_sv(target.p + 7, target.n - 7);
+    target = ch_sv_trim(target);
+    if (!target.n || memchr(target.p, '\0', target.n))
+        return;
+    if (target.p[0] != '/')
+        ch_buf_addf(&path, "%s/", dir);
+    ch_buf_add_sv(&path, target);
+    if (realpath(ch_buf_str(&path), real) && is_below_any(real, s->tops))
+        record(s, ch_arena_str(s->arena, ch_sv_str(real)));
+}
+
+static void visit_directory(struct search *s, const struct place *p, const char *name) {
+    static const char *const data[] = {"objects", "refs", "logs", "lfs", "hooks", "info", NULL};
+    static const char *const large[] = {"node_modules", ".venv",  "venv",   "site-packages",
+                                        "target",       "vendor", ".cache", NULL};
+    const char *path = ch_arena_printf(s->arena, "%s/%s", p->path, name);
+
+    if (ch_file_is_dot_git(name)) {
+        record(s, path);
+        queue_add(s, &s->soon, path, true);
+    } else if (!p->in_repository || !is_one_of(name, data)) {
+        queue_add(s, is_one_of(name, large) ? &s->late : &s->soon, path, p->in_repository);
+    }
+}
+
+static bool repositories_is_dir(int dir, const struct dirent *e) {
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN)
+        return e->d_type == DT_DIR;
+    return fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void visit(struct search *s, struct place *p) {
+    int fd = open(p->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    if (ch_file_is_repository(fd, NULL)) {
+        record(s, p->path);
+        follow(s, p->path, fd, "commondir");
+        p->in_repository = true;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (repositories_is_dir(fd, e)) {
+            visit_directory(s, p, e->d_name);
+        } else if (ch_file_is_dot_git(e->d_name)) {
+            record(s, ch_arena_printf(s->arena, "%s/%s", p->path, e->d_name));
+            follow(s, p->path, fd, e->d_name);
+        }
+    }
+    closedir(d);
+}
+
+static void search(struct ch_arena *arena, const char *const *tops, size_t directories,
+                   size_t repositories, struct ch_repositories *out) {
+    static const char *none[] = {NULL};
+    struct search s = {.arena = arena,
+                       .out = out,
+                       .directories = directories,
+                       .repositories = repositories,
+                       .tops = tops};
+
+    *out = (struct ch_repositories){.paths = none};
+    queue_init(&s.soon);
+    queue_init(&s.late);
+    for (; *tops; tops++)
+        queue_add(&s, &s.soon, *tops, false);
+    for (struct place *p; (p = queue_take(&s.soon)) || (p = queue_take(&s.late));) {
+        if (s.directories-- == 0) {
+            out->cut = true;
+            break;
+        }
+        visit(&s, p);
+    }
+    if (out->n)
+        qsort(out->paths, out->n, sizeof(*out->paths), by_path);
+}
+
+void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
+                          struct ch_repositories *out) {
+    search(arena, tops, CH_LIMIT_SCAN_BEFORE, CH_LIMIT_REPOSITORIES, out);
+}
+
+/* --- configuration ------------------------------------------------------------------ */
+
+/* Settings that make Git run nothing and read no other file. A section with a dot at its end
+ * has a name of its own: [remote "origin"]. */
+static const struct {
+    const char *section, *keys; /* separated by blanks */
+} plain[] = {
+    {"core", "repositoryformatversion filemode bare logallrefupdates ignorecase symlinks "
+             "precomposeunicode autocrlf eol safecrlf abbrev quotepath compression longpaths "
+             "protecthfs protectntfs trustctime checkstat sharedrepository commentchar"},
+    {"user", "name email useconfigonly"},
+    {"author", "name email"},
+    {"committer", "name email"},
+    {"init", "defaultbranch"},
+    {"extensions", "objectformat refstorage worktreeconfig partialclone compatobjectformat"},
+    {"remote.", "url fetch push pushurl tagopt prune mirror promisor partialclonefilter"},
+    {"branch.", "remote merge rebase description pushremote"},
+    {"submodule.", "url active branch"},
+    {"submodule", "active recurse"},
+    {"push", "default autosetupremote followtags"},
+    {"pull", "rebase ff"},
+    {"fetch", "prune"},
+    {"merge", "ff conflictstyle"},
+    {"rebase", "autostash autosquash"},
+    {"status", "short branch showuntrackedfiles"},
+    {"color", "ui"},
+    {"gc", "auto autodetach"},
+    {"advice", "detachedhead"},
+    {"index", "version"},
+    {"feature", "manyfiles"},
+};
+
+static bool is_plain_key(struct ch_sv section, struct ch_sv key) {
+    for (size_t i = 0; i < CH_LEN(plain); i++) {
+        struct ch_sv rest = ch_sv_str(plain[i].keys);
+        if (!ch_sv_eq_nocase(section, ch_sv_str(plain[i].section)))
+            continue;
+        while (rest.n)
+            if (ch_sv_eq_nocase(ch_sv_split(&rest, ' '), key))
+                return true;
+    }
+    return false;
+}
+
+/* "[core]" or "[remote \"x\"]": the section, with a dot if it has a name; p NULL: neither. */
+static struct ch_sv read_section(struct ch_sv line, char out[32]) {
+    struct ch_sv inner = ch_sv(line.p + 1, line.n - 2);
+    struct ch_sv word = ch_sv_split(&inner, ' ');
+    bool named = inner.p != NULL;
+
+    inner = ch_sv_trim(inner);
+    if (word.n > 30 || memchr(word.p, '.', word.n) || line.p[line.n - 1] != ']')
+        return ch_sv(NULL, 0);
+    if (named && (inner.n < 2 || inner.p[0] != '"' || inner.p[inner.n - 1] != '"' ||
+                  memchr(inner.p + 1, '"', inner.n - 2) || memchr(inner.p, '\\', inner.n) ||
+                  memchr(inner.p, ']', inner.n)))
+        return ch_sv(NULL, 0);
+    int n = snprintf(out, 32, "%.*s%s", CH_SV_FMT(word), named ? "." : "");
+    return ch_sv(out, (size_t)n);
+}
+
+/* A value that is a word of text; a transport helper ("ext::sh -c ...") or an option is not. */
+static bool is_plain_value(struct ch_sv value) {
+    value = ch_sv_trim(value);
+    return !(value.n && (value.p[0] == '-' || value.p[value.n - 1] == '\\')) &&
+           !(value.n && memchr(value.p, '"', value.n)) && !ch_sv_contains_nocase(value, "::");
+}
+
+bool ch_git_config_is_plain(struct ch_sv text, struct ch_buf *why) {
+    char buffer[32];
+    struct ch_sv section = ch_sv(NULL, 0);
+
+    ch_buf_add_str(why, "unusual text");
+    if (text.n > FILE_MAX_BYTES || (text.n && memchr(text.p, '\0', text.n)))
+        return false;
+    while (text.n) {
+        struct ch_sv value = ch_sv_trim(ch_sv_split(&text, '\n'));
+        if (!value.n || value.p[0] == '#' || value.p[0] == ';')
+            continue;
+        if (value.p[0] == '[') {
+            section = read_section(value, buffer);
+            if (!section.p)
+                return false;
+            continue;
+        }
+        struct ch_sv key = ch_sv_trim(ch_sv_split(&value, '='));
+        if (section.p && is_plain_key(section, key) && is_plain_value(value))
+            continue;
+        ch_buf_clear(why);
+        ch_buf_addf(why, "%.*s%s%.*s", CH_SV_FMT(section),
+                    section.n && section.p[section.n - 1] == '.' ? "" : ".",
+                    (int)CH_MIN(key.n, (size_t)60), key.p);
+        return false;
+    }
+    ch_buf_clear(why);
+    return true;
+}
+
+/* --- setting aside --------------------------------------------------------------------- */
+
+struct holder {
+    struct ch_arena *arena;
+    struct ch_held_list *out;
+    const struct ch_repositories *before, *now;
+};
+
+static void hold(struct holder *h, int dir, const char *path, const char *name, const char *why) {
+    const char *to = NULL;
+    int rc = -1;
+
+    for (int i = 0; i < 100 && rc < 0; i++) {
+        to = i ? ch_arena_printf(h->arena, "%s.held%d", name, i)
+               : ch_arena_printf(h->arena, "%s.held", name);
+        rc = renameat2(dir, name, dir, to, RENAME_NOREPLACE);
+        if (rc < 0 && errno == EINVAL) /* this file system does not support the flag */
+            rc = faccessat(dir, to, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ? renameat(dir, name, dir, to)
+                                                                   : -1;
+        else if (rc < 0 && errno != EEXIST)
+            return;
+    }
+    struct ch_held_list *l = h->out;
+    if (l->n == l->cap) {
+        struct ch_held *more = ch_arena_alloc(h->arena, 2 * (l->cap + 4) * sizeof(*more));
+        if (l->n)
+            memcpy(more, l->v, l->n * sizeof(*more));
+        l->cap = 2 * (l->cap + 4);
+        l->v = more;
+    }
+    l->v[l->n++] = (struct ch_held){.dir = path, .name = ch_arena_str(h->arena, ch_sv_str(name)),
+                                    .now = to, .why = ch_arena_str(h->arena, ch_sv_str(why))};
+}
+
+static bool repositories_there(int dir, const char *name) {
+    return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void judge_config(struct holder *h, int dir, const char *path, const char *name) {
+    CH_BUF_AUTO text = {0}, why = {0};
+
+    if (!repositories_there(dir, name))
+        return;
+    if (!read_small(dir, name, &text))
+        hold(h, dir, path, name, "no regular file");
+    else if (!ch_git_config_is_plain(ch_buf_sv(&text), &why))
+        hold(h, dir, path, name, ch_buf_str(&why));
+}
+
+static bool is_sample(const char *name) {
+    size_t n = strlen(name);
+
+    return n > 7 && strcmp(name + n - 7, ".sample") == 0;
+}
+
+static void judge_hooks(struct holder *h, int dir, const char *path) {
+    int fd = openat(dir, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    CH_BUF_AUTO why = {0};
+
+    if (!d && fd >= 0)
+        close(fd);
+    if (!d && repositories_there(dir, "hooks"))
+        ch_buf_add_str(&why, "hooks that cannot be read");
+    for (struct dirent *e; d && !why.n && (e = readdir(d));)
+        if (e->d_name[0] != '.' && !is_sample(e->d_name))
+            ch_buf_addf(&why, "hooks/%s", e->d_name);
+    if (d)
+        closedir(d);
+    if (why.n)
+        hold(h, dir, path, "hooks", ch_buf_str(&why));
+}
+
+/* A file that names another directory is fine if the directory is a known repository; that
+ * one is judged for itself. */
+static void judge_reference(struct holder *h, int dir, const char *path, const char *name) {
+    CH_BUF_AUTO text = {0}, target = {0};
+    char real[PATH_MAX];
+
+    if (!repositories_there(dir, name))
+        return;
+    if (read_small(dir, name, &text)) {
+        struct ch_sv to = ch_buf_sv(&text);
+        if (ch_sv_starts(to, "gitdir:"))
+            to = ch_sv(to.p + 7, to.n - 7);
+        to = ch_sv_trim(to);
+        if (to.n && to.p[0] != '/')
+            ch_buf_addf(&target, "%s/", path);
+        ch_buf_add_sv(&target, to);
+        if (to.n && !memchr(to.p, '\0', to.n) && realpath(ch_buf_str(&target), real) &&
+            (repositories_has(h->before, real) || repositories_has(h->now, real)))
+            return;
+    }
+    hold(h, dir, path, name, "it names a directory that is not a repository here");
+}
+
+static void judge_directory(struct holder *h, const char *path) {
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dir < 0)
+        return;
+    judge_config(h, dir, path, "config");
+    judge_config(h, dir, path, "config.worktree");
+    judge_reference(h, dir, path, "commondir");
+    judge_hooks(h, dir, path);
+    close(dir);
+}
+
+static void judge_file(struct holder *h, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *dir = ch_arena_str(h->arena, ch_sv(path, (size_t)(slash - path)));
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    judge_reference(h, fd, dir, slash + 1);
+    close(fd);
+}
+
+/* True if a file of the repository changed at or after this time. The kernel sets the time
+ * of a change, and a program cannot set it back. */
+static bool changed_since(const char *path, const struct timespec *since) {
+    static const char *const parts[] = {"", "/config", "/config.worktree", "/commondir", "/hooks"};
+    struct stat st;
+
+    for (size_t i = 0; i < CH_LEN(parts); i++) {
+        CH_BUF_AUTO file = {0};
+        ch_buf_addf(&file, "%s%s", path, parts[i]);
+        if (lstat(ch_buf_str(&file), &st) == 0 &&
+            (st.st_ctim.tv_sec > since->tv_sec ||
+             (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec)))
+            return true;
+    }
+    return false;
+}
+
+void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
+                          const struct ch_repositories *before, const struct timespec *since,
+                          struct ch_held_list *out) {
+    struct ch_repositories now;
+    struct holder h = {.arena = arena, .out = out, .before = before, .now = &now};
+    struct stat st;
+
+    *out = (struct ch_held_list){0};
+    search(arena, tops, CH_LIMIT_SCAN_AFTER, SIZE_MAX, &now);
+    out->cut = now.cut;
+    for (size_t i = 0; i < now.n; i++) {
+        if (repositories_has(before, now.paths[i]) ||
+            (before->cut && !changed_since(now.paths[i], since)))
+            continue;
+        if (lstat(now.paths[i], &st) == 0 && S_ISDIR(st.st_mode))
+            judge_directory(&h, now.paths[i]);
+        else
+            judge_file(&h, now.paths[i]);
+    }
+}
+
+int ch_held_restore(const struct ch_held *h) {
+    int dir = open(h->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = dir < 0 ? -errno : 0;
+
+    if (rc == 0 && renameat2(dir, h->now, dir, h->name, RENAME_NOREPLACE) < 0)
+        rc = -errno;
+    if (dir >= 0)
+        close(dir);
+    return rc;
+}
+
+void ch_held_text(const struct ch_held_list *list, const char *workspace, struct ch_buf *out) {
+    size_t n = strlen(workspace);
+
+    for (size_t i = 0; list && i < list->n; i++) {
+        const struct ch_held *h = &list->v[i];
+        bool inside = strncmp(h->dir, workspace, n) == 0 && h->dir[n] == '/';
+        ch_buf_add_str(out, "[");
+        ch_display_add(out, ch_sv_str(inside ? h->dir + n + 1 : h->dir), CH_DISPLAY_LINE);
+        ch_buf_addf(out, "/%s was set aside as %s: Git would run commands from it (", h->name,
+                    h->now);
+        ch_display_add(out, ch_sv_str(h->why), CH_DISPLAY_LINE);
+        ch_buf_add_str(out, ")]\n");
+    }
+    if (list && list->cut)
+        ch_buf_addf(out, "[not all directories were searched for new repositories: at most %d]\n",
+                    CH_LIMIT_SCAN_AFTER);
+}

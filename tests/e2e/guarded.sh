@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Files that must not be written, read or planted: through the whole program, with a
+# scripted model that tries. tests/unit/tool/test_protected.c and test_sandbox.c try more.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+# The model makes one call and ends.
+attempt() { # TOOL ARGUMENTS [FLAG...]
+    local tool=$1 arguments=$2
+    shift 2
+    jq -nc --arg t "$tool" --argjson a "$arguments" '{rules: [
+        {when: {user: "^go$", after: "none"}, call: {tool: $t, args: $a}}, {say: "done"}]}' >"$tmp/rules.yaml"
+    chela run --model "scripted/$tmp/rules.yaml" --output jsonl "$@" go
+}
+write() { # PATH [FLAG...]
+    local path=$1
+    shift
+    attempt write "$(jq -nc --arg p "$path" '{file_path: $p, content: "evil"}')" "$@"
+}
+execute() { # COMMAND [FLAG...]
+    local command=$1
+    shift
+    attempt exec "$(jq -nc --arg c "$command" '{command: $c}')" --approve auto "$@"
+}
+
+# --- the four writes that made the user's own `git status` run a command
+git -C "$space" init -q
+for path in .git/commondir .git/objects/x/config .git/modules/m/config sub/.git/config .GIT/config .git/HEAD; do
+    write "$path" --approve auto
+    holds "$path is refused" '[.[] | select(.type == "tool_result")][0] | .is_error and (.content | test("protected"))'
+    check "$path: not there" sh -c "! grep -qr evil '$space/.git' '$space/sub' 2>/dev/null"
+done
+printf '[core]\n\tfsmonitor = touch %s/pwned\n' "$tmp" >"$tmp/config"
+execute "cp /dev/stdin .git/config; printf '../evil' > .git/commondir; mkdir -p evil/objects evil/refs; cp .git/HEAD evil;
+    printf '[core]\n\tfsmonitor = touch $tmp/pwned\n' > evil/config"
+git -C "$space" status >/dev/null 2>&1
+git -C "$space/evil" status >/dev/null 2>&1
+check "git status of the user runs nothing" test ! -e "$tmp/pwned"
+execute "touch f; git add f; git -c user.name=a -c user.email=a@b commit -qm x; git log --oneline"
+holds "git commit works in the sandbox" '[.[] | select(.type == "tool_result")][0].is_error == false'
+
+# --- a repository that a command makes
+execute "git init -q made; git -C made config core.fsmonitor 'touch $tmp/pwned'" --output jsonl
+exits "a repository with commands: the run pauses" 5
+holds "a repository with commands: asked about" '[.[] | select(.type == "approval_required")] | length == 1 and (.[0].summary | test("made/.git/config was set aside"))'
+git -C "$space/made" status >/dev/null 2>&1
+check "a repository with commands: disarmed until then" test ! -e "$tmp/pwned"
+execute "git init -q plain; git -C plain config user.name me"
+exits "a repository without commands is not asked about" 0
+
+# --- files that others execute
+for path in .envrc sub/.envrc .vscode/tasks.json .idea/workspace.xml .bashrc .npmrc chela.yaml .husky/pre-commit; do
+    write "$path"
+    check "$path: not written where nobody can be asked" test ! -e "$space/$path"
+    holds "$path: why" '[.[] | select(.type == "tool_result")][0] | .error_type == "permission_denied" and (.content | test("writes .*: "))'
+    write "$path" --approve ask
+    exits "$path: asked about" 5
+    write "$path" --approve auto
+    exits "$path: asked about in auto, too" 5
+    check "$path: not written before the answer" test ! -e "$space/$path"
+done
+write AGENTS.md
+check "AGENTS.md: not written where nobody can be asked" test ! -e "$space/AGENTS.md"
+write skills/x/SKILL.md --approve ask
+exits "a skill: asked about" 5
+write AGENTS.md --approve auto
+exits "AGENTS.md: written where the user allowed everything" 0
+for path in src/main.c package.json Makefile .github/workflows/ci.yml .gitignore README.md .editorconfig; do
+    write "$path"
+    check "$path: ordinary work is not asked about" test -e "$space/$path"
+done
+
+# --- the program of a tool, and the configuration under another name
+mkdir "$space/bin"
+printf '#!/bin/sh\necho fine\n' >"$space/bin/weather"
+chmod +x "$space/bin/weather"
+cat >"$space/agent.yaml" <<'YAML'
+tools: { custom: [ { name: weather, description: w, parameters: { type: object }, command: [./bin/weather] } ] }
+YAML
+for path in bin/weather agent.yaml; do
+    write "$path" --config agent.yaml --approve ask
+    exits "$path: asked about" 5
+    execute "echo evil > $path; rm -f $path; mv $path x; mv bin b" --config agent.yaml
+    check "$path: exec cannot change it" sh -c "! grep -q evil '$space/$path'"
+done
+
+# --- hidden: the store, keys, cassettes
+printf 'sk-SECRETKEY\n' >"$space/api.key"
+cat >"$space/agent.yaml" <<'YAML'
+providers: { x: { api: openai, baseUrl: "http://127.0.0.1:1/v1", apiKeyFile: api.key } }
+store: sqlite:./agent.db
+YAML
+for path in agent.db agent.db-wal agent.db-shm agent.db-journal api.key; do
+    attempt read "$(jq -nc --arg p "$path" '{file_path: $p}')" --config agent.yaml
+    holds "read $path" '[.[] | select(.type == "tool_result")][0] | .is_error and (.content | test("hidden|no such file"))'
+    write "$path" --config agent.yaml
+    holds "write $path" '[.[] | select(.type == "tool_result")][0] | .is_error and (.content | test("hidden"))'
+    execute "cat $path; ln $path l; cp $path c; echo evil > $path; rm -f $path; mv $path m" --config agent.yaml
+    check "exec: $path is not read" sh -c "! grep -q 'SECRETKEY\|SQLite format' '$out' '$space/c' '$space/l' 2>/dev/null"
+    check "exec: $path is not written" sh -c "! grep -qx evil '$space/$path'"
+    rm -f "$space/c" "$space/l"
+done
+chela sessions list --config agent.yaml
+exits "the store is whole" 0
+attempt grep '{"pattern":"SECRETKEY"}' --config agent.yaml
+check "grep does not find the key" sh -c "! grep -q 'sk-SECRETKEY' '$out'"
+tap_done
