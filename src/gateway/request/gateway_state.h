@@ -9,6 +9,7 @@
 
 #include "agent/handle/session.h"
 #include "chela/gateway.h"
+#include "gateway/request/attempts.h"
 #include "gateway/request/auth.h"
 
 struct ch_delivery_kind;
@@ -58,6 +59,7 @@ struct chela_gateway {
                                       struct ch_sv data);
     const struct ch_delivery_kind *const *delivery_kinds; /* NULL-terminated: delivery.h */
     /* request/request.c */
+    struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
     /* lane/ */

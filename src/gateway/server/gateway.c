@@ -430,6 +430,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_health_state_free(gw->health_state);
     ch_orphans_free(gw->orphans);
     ch_auth_release(&gw->auth);
+    ch_attempts_release(&gw->attempts);
     free_instance(g);
 }
 
