@@ -444,8 +444,8 @@ static void store_writer_free_job(struct job *job) {
 
 /* A closed log whose lease is kept for its messages. */
 static bool is_kept_for_mail(const struct ch_log *log) {
-    return !log->handler && log->state == OPEN && !log->busy && ch_pending_is_empty(&log->pending) &&
-           log->owed > 0 && !log->w->shutting;
+    return !log->handler && log->state == OPEN && !log->busy && log->owed > 0 &&
+           ch_pending_is_empty(&log->pending) && !log->w->shutting;
 }
 
 /* Whether the log needs a transaction. A closed log must release its lease,
