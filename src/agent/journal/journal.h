@@ -58,6 +58,9 @@
  *               {"run"}
  *   ROLE        a role was asked (role.h): {"run","turn","role","model","usage",
  *               "answer"}; no part of the transcript. answer: cut if it is long
+ *   ATTACHED    the answer names a file to be sent: {"run","turn","path","call",
+ *               ["refused"]}; call: the tool whose permission decides; refused:
+ *               why the file is not sent. No part of the transcript
  *
  * A reader ignores members it does not know, and types above the last. */
 #ifndef CH_AGENT_JOURNAL_H
@@ -80,7 +83,8 @@
     X(OUTBOUND, "outbound")    \
     X(RECEIPT, "receipt")      \
     X(DROPPED, "dropped")      \
-    X(ROLE, "role")
+    X(ROLE, "role")            \
+    X(ATTACHED, "attached")
 
 enum ch_record_type {
     CH_REC_NONE, /* so that 0 is no type */
