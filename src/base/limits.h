@@ -100,7 +100,8 @@
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
-#define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply */
+#define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */
+#define CH_LIMIT_CALLS_READ 2000          /* tool calls of one reply, made or not */
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */
 #define CH_LIMIT_CALL_ID 256              /* bytes of a call's id */
 #define CH_LIMIT_SCRIPT_RULES 4096        /* rules of one scripted model */
