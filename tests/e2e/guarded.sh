@@ -94,7 +94,10 @@ s.settimeout(60)
 try: s.accept(); print("REACHED", flush=True)
 except TimeoutError: pass' "$space/agent.sock" >"$tmp/listener" &
 listener=$!
-for _ in {1..100}; do grep -q ready "$tmp/listener" && break || sleep 0.05; done
+for _ in {1..100}; do
+    grep -q ready "$tmp/listener" && break
+    sleep 0.05
+done
 execute "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"agent.sock\"); s.send(b\"x\")'"
 kill $listener
 wait $listener 2>/dev/null
