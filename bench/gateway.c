@@ -170,7 +170,8 @@ static void start_gateway(const char *model, const char *more) {
         if (fd < 0 || chdir(b.dir) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
             die(b.dir);
         setenv("CHELA_TOKEN", TOKEN, 1);
-        execl(b.program, "chela", "serve", "--listen", "127.0.0.1:0", (char *)NULL);
+        execl(b.program, "chela", "serve", "--config", "chela.yaml", "--listen", "127.0.0.1:0",
+              (char *)NULL);
         die(b.program);
     }
     for (int i = 0; i < 2000 && !(b.port = find_port(log)); i++)

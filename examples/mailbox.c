@@ -69,12 +69,12 @@ static int say(chela_call *call, const struct chela_message *m, void *user) {
 
 /* --- in */
 
-/* Into the conversation; what it has already is recognised by its id. */
+/* Into the conversation. The event leaves the inbox when the conversation has it. */
 static void take_in(struct bot *bot, const char *id, const char *text, size_t n) {
     struct chela_error err = {0};
     struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = id, .answer_to = "whoever asked");
     int rc = chela_session_send(bot->chat, text, n, &opts, &err);
-    if (rc < 0 && rc != CHELA_EEXIST)
+    if (rc < 0)
         complain(bot, id, &err);
 }
 

@@ -66,6 +66,7 @@
 #include "chela/survey.h"
 #include "chela/store.h"
 #include "chela/tool.h"
+#include "chela/trust.h"
 #include "chela/version.h"
 #include "chela/wire.h"
 

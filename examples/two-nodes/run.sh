@@ -19,7 +19,7 @@ end() {
 trap end EXIT
 trap 'exit 0' INT TERM
 for port in 8787 8788; do
-    chela serve --store "$store" --listen "127.0.0.1:$port" "$@" &
+    chela serve --config chela.yaml --store "$store" --listen "127.0.0.1:$port" "$@" &
     pids="$pids $!"
     echo "process $! is http://127.0.0.1:$port"
 done

@@ -1,7 +1,8 @@
 /* config.h -- chela.yaml: agents, providers and tools from a file.
  *
- * Precedence: default < file < environment < flag. An unknown key causes a warning that
- * names the nearest known key. A wrong type is an error with file, line and column.
+ * Precedence: default < file < environment < flag. An unknown key is an error in sections
+ * that decide who may do what or which agent answers, and a warning elsewhere; both name the
+ * nearest known key. A wrong type is an error. Errors have file, line and column.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call; results are borrowed from cfg.
@@ -17,7 +18,7 @@ CHELA_BEGIN_DECLS
 typedef struct chela_config chela_config;
 
 /* Receives warnings, "FILE:LINE:COLUMN: text"; line is borrowed until the function returns.
- * Called by chela_config_load only. */
+ * Called by chela_config_load and chela_config_open only. */
 typedef void chela_config_warn_fn(const char *line, void *user);
 
 /* Read a file. Paths in the file are relative to the file. warn may be NULL.
@@ -26,6 +27,22 @@ typedef void chela_config_warn_fn(const char *line, void *user);
  * CHELA_ELIMIT: the file is too large. CHELA_ECONFIG: the content is wrong; the message is
  * "FILE:LINE:COLUMN: KEY: reason". */
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
+                                chela_config **out, struct chela_error *err);
+
+/* Options for reading a file. */
+struct chela_config_opts {
+    size_t size; /* set by CHELA_CONFIG_OPTS */
+    chela_config_warn_fn *warn, *complain; /* receive each warning and each error; may be NULL */
+    void *user;
+    int strict; /* every unknown key is an error */
+};
+#define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
+
+/* Read a file with options, which may be NULL. The whole file is checked: err names the first
+ * error and the number of the others, and complain receives all of them.
+ * Ownership: the caller owns *out and frees it with chela_config_free.
+ * Errors: as for chela_config_load. CHELA_EINVAL: the size of opts is wrong. */
+CHELA_API int chela_config_open(const char *path, const struct chela_config_opts *opts,
                                 chela_config **out, struct chela_error *err);
 
 /* Free a configuration. NULL is allowed.
@@ -148,6 +165,28 @@ typedef void chela_config_show_fn(const char *key, const char *value, int from_f
 /* Call fn with every option that has a value, such as "agents.list[coder].limits.maxTurns",
  * in the order of docs/configuration.md. Secrets are not shown. cfg NULL: the defaults. */
 CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
+
+/* Receives an option that decides anything. kind is one of "behavior", "limit", "model",
+ * "file", "schedule", "server", "endpoint", "sandbox", "permission", "key" and "command". The
+ * texts are borrowed until the function returns. */
+typedef void chela_config_claim_fn(const char *kind, const char *key, const char *value,
+                                   void *user);
+
+/* Call fn with every option of the file that decides anything: all options but names, texts
+ * for the model and the versions of prompts. The kinds come in the order above. Secrets are
+ * replaced and long values are cut. A file that came with a directory must not be used before
+ * the user agreed to these options; see chela/trust.h. */
+CHELA_API void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user);
+
+/* Remove the options of a file that is not trusted, except names, texts for the model, versions
+ * of prompts, and limits below those of `own`. For all other options `own`, the user's own
+ * file, holds; NULL: the defaults hold. Skills of the workspace are not offered.
+ * Ownership: own belongs to cfg after the call. */
+CHELA_API void chela_config_restrict(chela_config *cfg, chela_config *own);
+
+/* Whether both files give the same rights: nonzero if they differ at most in options that an
+ * owner may change with the tool `gateway`. */
+CHELA_API int chela_config_same_rights(const chela_config *a, const chela_config *b);
 
 /* The JSON Schema of chela.yaml, for editors.
  * Ownership: the caller frees the result with chela_free.

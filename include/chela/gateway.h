@@ -106,7 +106,7 @@ CHELA_API int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_o
  * Errors: CHELA_ECONFIG: the token is missing or too short, or a hook, schedule or channel
  * is wrong. CHELA_EINVAL: there is no agent, or the address or an option is wrong.
  * CHELA_EIO: the address cannot be used. CHELA_ETLS, CHELA_EMODULE: the certificate cannot
- * be used. */
+ * be used. CHELA_ELIMIT: an agent has too many tools for `sessions_send`. */
 CHELA_API int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                                 chela_gateway **out, struct chela_error *err);
 
@@ -135,6 +135,10 @@ CHELA_API void chela_gateway_interrupt(chela_gateway *gw);
  * `gateway`. The program then stops and closes the gateway and opens another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
 
+/* After chela_gateway_run returned 1: nonzero if an owner changed the configuration file with
+ * the tool `gateway` since the last call. */
+CHELA_API int chela_gateway_patched(chela_gateway *gw);
+
 /* Replace agents, token, hosts, origins, certificate, hooks, schedules, channels and
  * retention. Runs in progress keep their agent; an idle session gets the new agent with its
  * next message. If the token changes, connections with the old token are closed. A channel
@@ -142,7 +146,8 @@ CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
  * sending. A channel that was removed accepts no messages and ends after its last answer.
  * On failure nothing changes.
  * Ownership: opts is copied; agents and store are borrowed.
- * Errors: CHELA_ECONFIG, CHELA_EINVAL, CHELA_ETLS, CHELA_EMODULE: as for chela_gateway_new. */
+ * Errors: CHELA_ECONFIG, CHELA_EINVAL, CHELA_ETLS, CHELA_EMODULE, CHELA_ELIMIT: as for
+ * chela_gateway_new. */
 CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
                                    struct chela_error *err);
 

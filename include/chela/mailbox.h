@@ -2,7 +2,8 @@
  *
  *   Inbox   chela_inbox_accept stores an event under its id; then the channel acknowledges
  *           the event to the sender. The channel sends the event into a session with the
- *           same id (event_id of struct chela_run_opts), which settles the event.
+ *           same id (event_id of struct chela_run_opts), which settles the event in the
+ *           transaction of its record.
  *   Outbox  With answer_to of struct chela_run_opts, the answer of a run is stored together
  *           with the end of the run, under a key of its own. Then the channel sends the
  *           answer and reports the outcome with chela_outbox_receipt. chela_outbox_put does
@@ -10,9 +11,11 @@
  *
  * After a crash, chela_store_items lists the events that were not settled and the messages
  * without a receipt. The channel handles each event as if it had just been accepted, and
- * passes each message to chela_outbox_recall, which sends it again under its key. A session
- * recognises an event that it already has by the id. Thus every event is handled once, and
- * every message is sent at least once; the receiver recognises a repetition by the key.
+ * passes each message to chela_outbox_recall, which sends it again under its key. An
+ * event that its session already has is no longer in the inbox: the store refuses a record
+ * that would take it up again, and the run ends with store_error. Thus every event is handled
+ * once, and every message is sent at least once; the receiver recognises a repetition by the
+ * key.
  *
  * The functions need a runtime with a store. They do not wait for the database and do not
  * call back before they return.

@@ -36,8 +36,8 @@ CHELA_API char *chela_models_json(chela_runtime *rt, const char *provider,
  * again without tools. Failures of the model are in the report. opts may be NULL.
  * Ownership: the caller frees the result with chela_free.
  * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback.
- * CHELA_EINVAL, CHELA_ECONFIG, CHELA_EAUTH, CHELA_ENOENT, CHELA_EPERM: the agent cannot be
- * created (chela_agent_new). */
+ * CHELA_EINVAL, CHELA_ECONFIG, CHELA_EAUTH, CHELA_ENOENT, CHELA_EPERM, CHELA_ELIMIT: the
+ * agent cannot be created (chela_agent_new). */
 CHELA_API char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                                   struct chela_error *err);
 

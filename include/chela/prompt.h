@@ -100,7 +100,8 @@ struct chela_prompt_test_opts {
  * Ownership: the caller frees the result with chela_free.
  * Callbacks: no: CHELA_EBUSY
  * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback.
- * CHELA_ENOENT: there is no such prompt, or it has no cases. CHELA_EINVAL, CHELA_EPARSE: the
+ * CHELA_ENOENT: there is no such prompt, or it has no cases. CHELA_EIO: the file of the
+ * cases cannot be read. CHELA_EINVAL, CHELA_EPARSE: the
  * cases or an option are wrong. CHELA_ELIMIT: too many cases or runs. CHELA_ECONFIG,
  * CHELA_EAUTH: the agent cannot be created. */
 CHELA_API char *chela_prompt_test(chela_runtime *rt, const struct chela_prompt_test_opts *opts,

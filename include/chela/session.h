@@ -78,8 +78,11 @@ CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_run
  * Callbacks: no: the function logs an error and does nothing. */
 CHELA_API void chela_runtime_close(chela_runtime *rt);
 
-/* Work until no run is in progress.
- * Callbacks: no: CHELA_EBUSY.
+/* Work until no run is in progress and no message waits to be started, accepted or sent. A
+ * message in the outbox (chela/mailbox.h) whose channel has no send function waits until
+ * chela_outbox_channel names one: the call does not return before, and another thread cannot
+ * end it. Use chela_runtime_poll if the channel is named later.
+ * Callbacks: no: CHELA_EBUSY, or 0 if nothing is in progress.
  * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_runtime_run(chela_runtime *rt);
 
@@ -127,6 +130,15 @@ CHELA_API int chela_runtime_price(chela_runtime *rt, const char *provider, const
 CHELA_API int chela_runtime_context_window(chela_runtime *rt, const char *provider,
                                            const char *model, int64_t tokens,
                                            struct chela_error *err);
+
+/* Add quirks to one model, in addition to those of its provider: a comma-separated list as
+ * in chela_provider_opts, such as "reasons" for an Azure deployment of a reasoning model
+ * under a name of its own. Applies to agents that are created afterwards.
+ * Errors: CHELA_EINVAL: the provider or the model is missing. CHELA_ECONFIG: a quirk is
+ * unknown. */
+CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider,
+                                         const char *model, const char *quirks,
+                                         struct chela_error *err);
 
 /* The model that is used if none is chosen: of the first provider with a key in the
  * environment, else of a local server, else "scripted/demo". The first call may wait for a
@@ -359,7 +371,7 @@ struct chela_agent_opts {
  * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model or
  * provider is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
  * workspace cannot be used. CHELA_ELIMIT: too many fallbacks, files, rules, policies or
- * settings. CHELA_EMODULE: a module that a tool needs is missing. */
+ * settings. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
 
@@ -394,7 +406,8 @@ CHELA_API int chela_agent_delegate(chela_agent *agent, chela_agent *to,
 
 /* Allow `agent` to hand a conversation to `to` with the tool `handoff`. From the next model
  * call on, `to` works in the session (event HANDOFF), also after the session is opened
- * again. May be called for several agents.
+ * again. May be called for several agents, and while the agent has a run: the tool is
+ * offered from the run's next model call on.
  * Ownership: both agents are borrowed.
  * Errors: CHELA_EINVAL: the agents belong to different runtimes. CHELA_EEXIST: the agent
  * has another tool `handoff`. CHELA_ELIMIT: the agent has too many tools. */
@@ -612,7 +625,7 @@ CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *
  * NULL.
  * Ownership: as for chela_run_start.
  * Errors: CHELA_ENOENT: nothing happened. Others as for chela_run_start: CHELA_EBUSY,
- * CHELA_ESTATE, CHELA_EINVAL, CHELA_ELIMIT. */
+ * CHELA_ESTATE, CHELA_EEXIST, CHELA_EINVAL, CHELA_ELIMIT. */
 CHELA_API int chela_run_wake(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                              struct chela_error *err);
 

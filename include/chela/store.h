@@ -6,8 +6,9 @@
  * database. A lock protects a store, so that threads may use one store at the same time.
  *
  * A function that the library calls for each entry of a listing (fn, line) runs while the
- * lock is held: it must return soon and must not use the same store. If it returns a value
- * other than 0, the listing ends.
+ * lock is held: it must return soon, must not call functions of this header with the same
+ * store, and must not wait for a session or a run. If it returns a value other than 0, the
+ * listing ends.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call; entries are borrowed until fn returns.

@@ -24,7 +24,7 @@ CHELA_API char *chela_wire_decode(const char *api, int status, const char *conte
  * request that would be sent, without a key: {"method","url","headers","body"}.
  * Ownership: the caller frees the result with chela_free.
  * Errors: CHELA_EINVAL: there is no such api, or the request is wrong. CHELA_EPARSE: the
- * request is not JSON. */
+ * request is not JSON. CHELA_ELIMIT: the request is too large. */
 CHELA_API char *chela_wire_encode(const char *api, const char *model, const char *request,
                                   size_t len, struct chela_error *err);
 

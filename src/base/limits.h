@@ -297,7 +297,6 @@
 #define CH_LIMIT_EVENT_ID 512             /* bytes of an event's or a message's id */
 #define CH_LIMIT_ADDRESS 4096             /* bytes of an answer's target address */
 #define CH_LIMIT_EXPLAINED 40             /* options that one lookup of the tool gateway explains */
-#define CH_LIMIT_SEEN 64                  /* processed events that a session remembers */
 #define CH_LIMIT_OUTBOX 1000              /* outgoing messages in memory */
 #define CH_LIMIT_SENDS 10                 /* attempts to send one message */
 #define CH_LIMIT_RECOVERIES 3             /* recoveries of a run without a model reply in between */
@@ -326,10 +325,16 @@
 #define CH_LIMIT_CONFIG_ITEMS 1024        /* agents, providers or tools of one file */
 #define CH_LIMIT_CONFIG_DATABASES 64      /* databases of one file */
 #define CH_LIMIT_CONFIG_WARNINGS 50       /* warnings reported one by one */
+#define CH_LIMIT_CLAIM 300                /* bytes shown of a value that is not trusted */
+#define CH_LIMIT_TRUST_RECORD (16 * CH_MB) /* the record of one trusted file */
+#define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */
 
 /* gateway */
+#define CH_LIMIT_WRONG_TOKENS 20          /* wrong tokens of one network at once, before 429 */
+#define CH_LIMIT_WRONG_TOKENS_MINUTE 10   /* further wrong tokens per minute */
+#define CH_LIMIT_WRONG_TOKEN_NETWORKS 256 /* networks whose wrong tokens are counted */
 #define CH_LIMIT_CHANNEL_ID 128           /* bytes of an id of a chat service */
 #define CH_LIMIT_CALLBACK CH_MB           /* one callback of a chat service */
 #define CH_LIMIT_CHANNEL_ANSWER CH_MB     /* one answer of a chat service */
@@ -354,6 +359,7 @@
 #define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model of their own */
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
+#define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */

@@ -25,6 +25,7 @@
 #define CH_FIRST_chela_compaction_opts CH_END_OF(chela_compaction_opts, model)
 #define CH_FIRST_chela_delegate_opts CH_END_OF(chela_delegate_opts, description)
 #define CH_FIRST_chela_channel_env CH_END_OF(chela_channel_env, encrypt_key)
+#define CH_FIRST_chela_config_opts CH_END_OF(chela_config_opts, strict)
 #define CH_FIRST_chela_gateway_hook CH_END_OF(chela_gateway_hook, session)
 #define CH_FIRST_chela_gateway_opts CH_END_OF(chela_gateway_opts, config_file)
 #define CH_FIRST_chela_heartbeat_opts CH_END_OF(chela_heartbeat_opts, rules)

@@ -73,7 +73,7 @@ struct ch_feishu_answer {
     int status;              /* HTTP status; 0: no response */
     const char *why;         /* on failure: code and text, or the transport error */
     int64_t wait_ms;         /* requested delay; 0: none */
-    const struct ch_json *json; /* the whole response; NULL */
+    const struct ch_json *json; /* the whole response; NULL: none */
     struct ch_sv body;          /* body of a download */
 };
 typedef void ch_feishu_fn(const struct ch_feishu_answer *a, void *user);

@@ -57,7 +57,7 @@ struct card {
     bool retold;          /* repeated once with a larger number */
     bool seen;            /* its note was seen in the current pass over the store */
     struct ch_timer timer;
-    ch_feishu_ended_fn *fn; /* callback of the pending end; NULL */
+    ch_feishu_ended_fn *fn; /* callback of the pending end; NULL: none */
     void *user;
 };
 

@@ -90,6 +90,7 @@ struct ch_conf_model {
     struct ch_conf_item item;
     int64_t context_window;
     const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
+    const char *quirks;
 };
 
 struct ch_conf_provider {
@@ -208,6 +209,8 @@ struct chela_config {
     struct ch_arena *arena; /* owned */
     const char *file;       /* file name as the caller gave it */
     const char *dir;        /* base directory for relative paths */
+    const char *path;       /* file name below its real directory, for the trust record */
+    struct chela_config *own; /* owned; the user's file below one that is not trusted, or NULL */
     struct ch_conf conf;
 };
 
@@ -216,6 +219,9 @@ struct chela_config {
 int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
                     chela_config_warn_fn *warn, void *user, chela_config **out,
                     struct chela_error *err);
+int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
+                         const struct chela_config_opts *opts, chela_config **out,
+                         struct chela_error *err);
 
 /* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);

@@ -6,6 +6,7 @@
 #include "chela/config.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/handle/agent_options.h"
@@ -29,20 +30,30 @@ static char *directory_of(const char *file) {
     return dir;
 }
 
-int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, chela_config **out,
+int chela_config_open(const char *path, const struct chela_config_opts *opts, chela_config **out,
                       struct chela_error *err) {
     CH_BUF_AUTO text = {0};
     *out = NULL;
-    int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
+    struct chela_config_opts own;
+    int rc = CH_OPTS_READ(chela_config_opts, &own, opts, err);
+    if (rc == 0)
+        rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
     if (rc < 0)
         return rc;
     CH_AUTOFREE char *dir = directory_of(path);
-    return ch_config_parse(ch_buf_sv(&text), path, dir, warn, user, out, err);
+    return ch_config_parse_with(ch_buf_sv(&text), path, dir, &own, out, err);
+}
+
+int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, chela_config **out,
+                      struct chela_error *err) {
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.warn = warn, .user = user);
+    return chela_config_open(path, &opts, out, err);
 }
 
 void chela_config_free(chela_config *cfg) {
     if (!cfg)
         return;
+    chela_config_free(cfg->own);
     ch_arena_release(cfg->arena);
     ch_free(cfg->arena);
     ch_free(cfg);
@@ -67,7 +78,11 @@ static int config_blame(const chela_config *cfg, const struct ch_conf_item *item
 
 /* --- providers -------------------------------------------------------------- */
 
+/* A pipe without a writer would block. */
 static int config_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+    struct stat st;
+    if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+        return ch_fail(err, CHELA_ECONFIG, "%s: not a regular file", file);
     int rc = ch_file_load(file, CH_LIMIT_KEY_FILE, out, err);
     if (rc < 0)
         return rc;
@@ -113,6 +128,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
 static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                             chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
+    if (rc == 0 && m->quirks)
+        rc = chela_runtime_model_quirks(rt, p->item.name, m->item.name, m->quirks, err);
     if (rc < 0 || !m->context_window)
         return rc;
     return chela_runtime_context_window(rt, p->item.name, m->item.name, m->context_window, err);

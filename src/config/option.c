@@ -603,7 +603,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_PROVIDER, "quirks", CH_CFG_QUIRKS, 0, PROVIDER(quirks),
      .help = "deviations of the server from its protocol; see below"},
     {CH_SCOPE_PROVIDER, "models", CH_CFG_LIST, 0, PROVIDER(models), .of = CH_SCOPE_MODEL,
-     .help = "prices and context windows of models; see below"},
+     .help = "prices, context windows and quirks of models; see below"},
 
     /* --- a model of a provider */
     {CH_SCOPE_MODEL, "id", CH_CFG_TEXT, CH_CFG_REQUIRED, MODEL(item.name),
@@ -618,6 +618,8 @@ const struct ch_option ch_options[] = {
      .help = "US dollars for a million input tokens written to the cache; default: `price.input`"},
     {CH_SCOPE_MODEL, "contextWindow", CH_CFG_INT, 0, MODEL(context_window), 1, 1e12,
      .help = "size of the context window in tokens; tool results are cut to fit it"},
+    {CH_SCOPE_MODEL, "quirks", CH_CFG_QUIRKS, 0, MODEL(quirks),
+     .help = "deviations of this model, in addition to `quirks` of the provider"},
 
     /* --- a program as a tool */
     {CH_SCOPE_TOOL, "name", CH_CFG_NAME, CH_CFG_REQUIRED, TOOL(item.name),

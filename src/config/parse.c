@@ -2,8 +2,9 @@
  *
  * The walk follows the table: a mapping is entered only if a row is below it,
  * so the depth is that of the table, whatever the file nests. An unknown key is
- * a warning that suggests the nearest known key, and an error in a policy. A
- * null value counts as absent. The first invalid value ends the walk. */
+ * an error that suggests the nearest known key where the section decides who may
+ * do what or which agent answers, and a warning elsewhere. A null value counts
+ * as absent. The walk goes on after an error, so that all of them are listed. */
 #include "config/parse.h"
 
 #include <stdarg.h>
@@ -35,7 +36,12 @@ int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt
     va_start(ap, fmt);
     ch_buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    return ch_fail(p->err, CHELA_ECONFIG, "%s", ch_buf_str(&text));
+    if (p->complaints++ == 0)
+        ch_fail(&p->first, CHELA_ECONFIG, "%s", ch_buf_str(&text));
+    ch_redact_line(text.p);
+    if (p->opts.complain && p->complaints <= CH_LIMIT_CONFIG_WARNINGS)
+        p->opts.complain(text.p, p->opts.user);
+    return CHELA_ECONFIG;
 }
 
 int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected) {
@@ -45,7 +51,7 @@ int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const ch
 }
 
 void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...) {
-    if (!p->warn || p->warnings++ > CH_LIMIT_CONFIG_WARNINGS)
+    if (!p->opts.warn || p->warnings++ > CH_LIMIT_CONFIG_WARNINGS)
         return;
     CH_BUF_AUTO text = {0};
     va_list ap;
@@ -57,7 +63,7 @@ void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *f
         ch_buf_vaddf(&text, fmt, ap);
     va_end(ap);
     ch_redact_line(text.p);
-    p->warn(text.p, p->user);
+    p->opts.warn(text.p, p->opts.user);
 }
 
 /* --- position of the walk --------------------------------------------------------- */
@@ -92,8 +98,26 @@ struct place {
 
 static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at);
 
-/* A policy restricts permissions: ignoring a key would make it more permissive
- * than it reads, so an unknown key in a policy is an error. */
+/* Sections that decide who may do what or which agent answers: an ignored key
+ * would make them more permissive than they read. */
+static bool is_deciding(struct ch_sv key) {
+    static const char *const sections[] = {"agents",   "policies", "approvals", "sandbox", "tools",
+                                           "channels", "gateway",  "providers", "store"};
+    for (size_t i = 0; i < CH_LEN(sections); i++)
+        if (ch_sv_is(key, sections[i]))
+            return true;
+    return false;
+}
+
+/* The section of the current position; at the top level the one that was
+ * probably meant. */
+static struct ch_sv section_of(const struct ch_cfg_parser *p, const struct place *at,
+                               struct ch_sv nearest) {
+    if (at->scope == CH_SCOPE_FILE && !at->above.n)
+        return nearest;
+    return ch_sv(p->path.p, strcspn(p->path.p, ".["));
+}
+
 static int note_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
                         const struct place *at) {
     struct ch_nearest near = ch_nearest(ch_json_str(key));
@@ -106,37 +130,40 @@ static int note_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
     ch_buf_add_str(&what, "unknown key");
     if (near.best.n)
         ch_buf_addf(&what, ", did you mean %.*s?", CH_SV_FMT(near.best));
-    if (at->scope == CH_SCOPE_POLICY)
+    if (p->opts.strict || is_deciding(section_of(p, at, near.best)))
         return ch_cfg_bad(p, key, "%s", ch_buf_str(&what));
     ch_cfg_warn(p, key, "%s", ch_buf_str(&what));
     return 0;
 }
 
-static int check_required(struct ch_cfg_parser *p, const struct ch_json *v,
-                          const struct place *at) {
+static void check_required(struct ch_cfg_parser *p, const struct ch_json *v,
+                           const struct place *at) {
     for (const struct ch_option *o = ch_options; at->item && o->key; o++) {
         bool needed = o->scope == at->scope && (o->flags & CH_CFG_REQUIRED);
         if (needed && !*(const char **)(at->out + o->offset)) {
-            enter_key(p, ch_sv_str(o->key));
-            return ch_cfg_bad(p, v, "missing");
+            size_t mark = enter_key(p, ch_sv_str(o->key));
+            ch_cfg_bad(p, v, "missing");
+            parse_leave(p, mark);
         }
     }
-    return 0;
 }
 
 static int read_scope(struct ch_cfg_parser *p, const struct ch_json *v, enum ch_scope scope,
                       bool item, void *out) {
     struct place at = {.scope = scope, .item = item, .above = CH_SV(""), .out = out};
+    unsigned before = p->complaints;
     int rc = walk_mapping(p, v, &at);
-    return rc < 0 ? rc : check_required(p, v, &at);
+    if (rc == 0 && p->complaints == before) /* a value that was refused is not missing */
+        check_required(p, v, &at);
+    return rc;
 }
 
 static int check_unique(struct ch_cfg_parser *p, const struct ch_json *v, const char *items,
                         size_t i, size_t size) {
     const char *name = ((const struct ch_conf_item *)(items + i * size))->name;
-    for (size_t k = 0; k < i; k++) {
+    for (size_t k = 0; name && k < i; k++) {
         const struct ch_conf_item *other = (const struct ch_conf_item *)(items + k * size);
-        if (strcmp(other->name, name) == 0)
+        if (other->name && strcmp(other->name, name) == 0)
             return ch_cfg_bad(p, v, "%s is there already, in line %u", name, other->where.line);
     }
     return 0;
@@ -154,11 +181,8 @@ static int parse_read_list(struct ch_cfg_parser *p, const struct ch_json *v,
         size_t i = list->n, mark = enter_index(p, i);
         struct ch_conf_item *item = (struct ch_conf_item *)(items + i * size);
         item->where = ch_yaml_where(&p->yaml, e);
-        int rc = read_scope(p, e, o->of, true, item);
-        if (rc == 0)
-            rc = check_unique(p, e, items, i, size);
-        if (rc < 0)
-            return rc;
+        read_scope(p, e, o->of, true, item);
+        check_unique(p, e, items, i, size);
         list->n++;
         parse_leave(p, mark);
     }
@@ -178,11 +202,9 @@ static int read_map(struct ch_cfg_parser *p, const struct ch_json *v, const stru
         struct ch_conf_item *item = (struct ch_conf_item *)(items + list->n * size);
         size_t mark = enter_key(p, ch_json_str(key));
         item->where = ch_yaml_where(&p->yaml, key);
-        int rc = ch_cfg_value(p, key, &as_name, &item->name);
-        if (rc == 0 && value->type != CH_JSON_NULL)
-            rc = read_scope(p, value, o->of, true, item);
-        if (rc < 0)
-            return rc;
+        ch_cfg_value(p, key, &as_name, &item->name);
+        if (value->type != CH_JSON_NULL)
+            read_scope(p, value, o->of, true, item);
         list->n++;
         parse_leave(p, mark);
     }
@@ -229,9 +251,7 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
         return ch_cfg_wrong_type(p, v, "a mapping");
     for (CH_JSON_MEMBERS(key, value, v)) {
         size_t mark = enter_key(p, ch_json_str(key));
-        int rc = walk_member(p, key, value, at);
-        if (rc < 0)
-            return rc;
+        walk_member(p, key, value, at);
         parse_leave(p, mark);
     }
     return 0;
@@ -239,7 +259,9 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
 
 /* --- checks of the whole file ---------------------------------------------------------- */
 
-static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) {
+/* A misspelt name. `decides`: it withholds a tool or a call, which would then be
+ * allowed: an error if a tool of a similar name exists. */
+static void note_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v, bool decides) {
     static const char *const others[] = {"schedule",  "sessions_send", "handoff",     "chat_react",
                                          "chat_recall", "chat_mute",   "chat_remove", "gateway"};
     const struct ch_conf_list *custom = &p->cfg->conf.tools;
@@ -250,10 +272,14 @@ static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) 
     for (size_t i = 0; i < CH_LEN(others); i++)
         ch_nearest_try(&near, ch_sv_str(others[i]));
     for (size_t i = 0; i < custom->n; i++)
-        ch_nearest_try(&near, ch_sv_str(tools[i].item.name));
+        if (tools[i].item.name)
+            ch_nearest_try(&near, ch_sv_str(tools[i].item.name));
     if (near.best.n && ch_sv_eq(near.best, near.word))
         return;
-    if (near.best.n)
+    if (near.best.n && decides)
+        ch_cfg_bad(p, v, "there is no tool %.*s, did you mean %.*s?", CH_SV_FMT(near.word),
+                   CH_SV_FMT(near.best));
+    else if (near.best.n)
         ch_cfg_warn(p, v, "there is no tool %.*s, did you mean %.*s?", CH_SV_FMT(near.word),
                     CH_SV_FMT(near.best));
     else
@@ -264,7 +290,7 @@ static bool parse_is_name(struct ch_sv s) {
     return !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
 }
 
-/* Warn about names that match no tool; a glob may match nothing. */
+/* Names that match no tool; a glob may match nothing. */
 static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tools) {
     static const char *const lists[] = {"allow", "deny"};
     for (size_t i = 0; i < CH_LEN(lists); i++) {
@@ -272,7 +298,7 @@ static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tool
         ch_buf_addf(&p->path, ".%s", lists[i]);
         for (CH_JSON_EACH(e, ch_json_get(tools, lists[i])))
             if (parse_is_name(ch_json_str(e)))
-                warn_unknown_tool(p, e);
+                note_unknown_tool(p, e, strcmp(lists[i], "deny") == 0);
         parse_leave(p, mark);
     }
 }
@@ -307,6 +333,8 @@ static void check_all_tool_names(struct ch_cfg_parser *p) {
     check_lists(p, ch_json_get(defaults, "tools"), deny, "tools.deny");
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(agents, "list"))) {
+        if (i == p->cfg->conf.agents.n)
+            break;
         parse_leave(p, 0);
         ch_buf_addf(&p->path, "agents.list[%zu].tools", i);
         check_lists(p, ch_json_get(e, "tools"), list[i].deny ? list[i].deny : deny,
@@ -316,23 +344,24 @@ static void check_all_tool_names(struct ch_cfg_parser *p) {
     parse_leave(p, 0);
 }
 
-static int check_policies(struct ch_cfg_parser *p) {
+static void check_policies(struct ch_cfg_parser *p) {
     const struct ch_conf_policy *list = p->cfg->conf.policies.items;
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(p->yaml.root, "policies"))) {
+        if (i == p->cfg->conf.policies.n)
+            break;
         const struct ch_conf_policy *c = &list[i];
         parse_leave(p, 0);
         ch_buf_addf(&p->path, "policies[%zu]", i++);
-        if ((c->senders || c->except) && strpbrk(c->channel, "*?"))
-            return ch_cfg_bad(p, e, "with senders, channel must be one name: an id means nothing "
-                                    "in another channel");
+        if ((c->senders || c->except) && c->channel && strpbrk(c->channel, "*?"))
+            ch_cfg_bad(p, e, "with senders, channel must be one name: an id means nothing in "
+                             "another channel");
         check_lists(p, e, c->deny, "deny");
     }
     parse_leave(p, 0);
-    return 0;
 }
 
-/* Warn about misspelt tools, because the intended tool would have no rule.
+/* Misspelt tools: the intended tool would have no rule.
  * Tools that a group contains are known, even if this build lacks them. */
 static void check_approvals(struct ch_cfg_parser *p) {
     const struct ch_json *approvals = ch_json_get(p->yaml.root, "approvals");
@@ -340,8 +369,53 @@ static void check_approvals(struct ch_cfg_parser *p) {
     for (CH_JSON_MEMBERS(key, value, approvals))
         if (value->type == CH_JSON_STRING && parse_is_name(ch_json_str(key)) &&
             !ch_policy_grouped(ch_json_str(key)))
-            warn_unknown_tool(p, key);
+            note_unknown_tool(p, key, true);
     parse_leave(p, 0);
+}
+
+/* --- channels that answer nobody */
+
+static bool is_word(const char *word, const char *is) {
+    return word && strcmp(word, is) == 0;
+}
+
+static bool lists_none(const char *const *list) {
+    return !list || !*list;
+}
+
+/* Who is answered in a channel; lists are NULL-terminated. */
+struct audience {
+    const char *dm_policy, *group_policy;
+    const char *const *allow_from, *const *groups, *const *owners;
+};
+
+/* Warn if neither a direct message nor a group would be answered. */
+static void check_channel(struct ch_cfg_parser *p, const char *name, const struct audience *c) {
+    bool direct = !is_word(c->dm_policy, "off") &&
+                  (is_word(c->dm_policy, "open") || is_word(c->dm_policy, "pairing") ||
+                   !lists_none(c->allow_from) || !lists_none(c->owners));
+    bool groups = !is_word(c->group_policy, "off") &&
+                  (is_word(c->group_policy, "open") || !lists_none(c->groups));
+    if (direct || groups)
+        return;
+    parse_leave(p, 0);
+    ch_buf_addf(&p->path, "channels.%s", name);
+    ch_cfg_warn(p, ch_json_path(p->yaml.root, "channels", name, NULL),
+                "this channel answers nobody: set allowFrom, groups or dmPolicy");
+    parse_leave(p, 0);
+}
+
+static void check_channels(struct ch_cfg_parser *p) {
+    const struct ch_conf_feishu *f = &p->cfg->conf.feishu;
+    const struct ch_conf_telegram *t = &p->cfg->conf.telegram;
+    if (f->app_id)
+        check_channel(p, "feishu",
+                      &(struct audience){f->dm_policy, f->group_policy, f->allow_from, f->groups,
+                                         f->owners});
+    if (t->token_env || t->token_file)
+        check_channel(p, "telegram",
+                      &(struct audience){t->dm_policy, t->group_policy, t->allow_from, t->groups,
+                                         t->owners});
 }
 
 /* --- the whole file ------------------------------------------------------------- */
@@ -349,7 +423,7 @@ static void check_approvals(struct ch_cfg_parser *p) {
 static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
     chela_config *cfg = p->cfg;
     struct ch_sv copy = ch_arena_sv(cfg->arena, text);
-    int rc = ch_yaml_parse(cfg->arena, copy, cfg->file, &p->yaml, p->err);
+    int rc = ch_yaml_parse(cfg->arena, copy, cfg->file, &p->yaml, &p->first);
     if (rc < 0)
         return rc;
     if (ch_json_is(p->yaml.root, CH_JSON_NULL))
@@ -358,25 +432,45 @@ static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
     if (rc == 0) {
         check_all_tool_names(p);
         check_approvals(p);
-        rc = check_policies(p);
+        check_policies(p);
+        check_channels(p);
     }
-    return rc;
+    return p->complaints ? CHELA_ECONFIG : rc;
+}
+
+/* The first complaint, and how many there are. */
+static int parse_failed(const struct ch_cfg_parser *p, int rc, struct chela_error *err) {
+    if (p->complaints < 2)
+        return ch_fail(err, rc, "%s", p->first.message);
+    unsigned more = p->complaints - 1;
+    return ch_fail(err, rc, "%.400s (and %u more error%s)", p->first.message, more,
+                   more == 1 ? "" : "s");
+}
+
+int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
+                         const struct chela_config_opts *opts, chela_config **out,
+                         struct chela_error *err) {
+    chela_config *cfg = ch_alloc(sizeof(*cfg));
+    cfg->arena = ch_alloc(sizeof(*cfg->arena));
+    cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
+    cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
+    const char *slash = strrchr(name, '/');
+    cfg->path = ch_arena_printf(cfg->arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
+                                slash ? slash + 1 : name);
+    struct ch_cfg_parser p = {.cfg = cfg, .opts = *opts};
+    int rc = parse_parse(&p, text);
+    ch_buf_release(&p.path);
+    if (rc < 0) {
+        chela_config_free(cfg);
+        return parse_failed(&p, rc, err);
+    }
+    *out = cfg;
+    return 0;
 }
 
 int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
                     chela_config_warn_fn *warn, void *user, chela_config **out,
                     struct chela_error *err) {
-    chela_config *cfg = ch_alloc(sizeof(*cfg));
-    cfg->arena = ch_alloc(sizeof(*cfg->arena));
-    cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
-    cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
-    struct ch_cfg_parser p = {.cfg = cfg, .warn = warn, .user = user, .err = err};
-    int rc = parse_parse(&p, text);
-    ch_buf_release(&p.path);
-    if (rc < 0) {
-        chela_config_free(cfg);
-        return rc;
-    }
-    *out = cfg;
-    return 0;
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.warn = warn, .user = user);
+    return ch_config_parse_with(text, name, dir, &opts, out, err);
 }

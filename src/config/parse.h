@@ -10,14 +10,14 @@
 struct ch_cfg_parser {
     chela_config *cfg;
     struct ch_yaml yaml;
-    chela_config_warn_fn *warn; /* may be NULL */
-    void *user;
-    unsigned warnings;
+    struct chela_config_opts opts;
+    unsigned warnings, complaints;
     struct ch_buf path; /* current position: "agents.list[0].model" */
-    struct chela_error *err;
+    struct chela_error first; /* the first complaint */
 };
 
-/* Fail with "FILE:LINE:COLUMN: PATH: text". */
+/* Report "FILE:LINE:COLUMN: PATH: text"; returns CHELA_ECONFIG. Parsing goes on with
+ * the next option, and fails at the end. */
 int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
 void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...)

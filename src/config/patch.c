@@ -26,7 +26,7 @@ static const struct {
      "heartbeat.*,reflection.when,roles.*"},
 };
 
-static bool is_patchable(const struct ch_option *o) {
+bool ch_config_may_patch(const struct ch_option *o) {
     for (size_t i = 0; i < CH_LEN(patchable); i++)
         if (o->scope == patchable[i].scope && !(o->flags & CH_CFG_SECRET) &&
             ch_tool_matches(ch_sv_str(patchable[i].keys), ch_sv_str(o->key)))
@@ -81,7 +81,7 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
                        "there is no option %.*s (they are named as in gateway.drainSec and "
                        "agents.list[ID].limits.maxTurns)",
                        (int)CH_MIN(key.n, 200), key.p);
-    if (!is_patchable(t->option))
+    if (!ch_config_may_patch(t->option))
         return ch_fail(err, CHELA_EPERM, "%.*s may be changed only by the operator, in the file",
                        (int)CH_MIN(key.n, 200), key.p);
     return 0;
@@ -107,7 +107,7 @@ static void config_patch_explain(const struct ch_option *o, struct ch_buf *out) 
         ch_buf_addf(out, " from %g to %g", o->min, o->max);
     if (o->otherwise)
         ch_buf_addf(out, ", default %s", o->otherwise);
-    ch_buf_addf(out, ". %s.%s\n", o->help, is_patchable(o) ? " Can be patched." : "");
+    ch_buf_addf(out, ". %s.%s\n", o->help, ch_config_may_patch(o) ? " Can be patched." : "");
 }
 
 size_t ch_config_explain(struct ch_sv key, struct ch_buf *out) {

@@ -7,9 +7,13 @@
 #ifndef CH_CONFIG_PATCH_H
 #define CH_CONFIG_PATCH_H
 #include "config/conf.h"
+#include "config/option.h"
 
 /* key as in chela_config_show: "gateway.drainSec", "agents.defaults.model",
  * "agents.list[coder].limits.maxTurns". */
+
+/* Whether a program may change the option. */
+bool ch_config_may_patch(const struct ch_option *o);
 
 /* Append one line about each option whose key begins with `key`, in any
  * mapping; returns the number of options. */

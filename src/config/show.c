@@ -1,16 +1,12 @@
 /* show.c -- show the effective configuration: each option with its value from
  * the file, or the default. The table of options tells where each value is
  * stored. */
+#include "config/show.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "config/address.h"
 #include "config/conf.h"
 #include "config/option.h"
-
-struct showing {
-    chela_config_show_fn *fn;
-    void *user;
-};
 
 static void add_list(struct ch_buf *out, const char *const *list) {
     for (size_t i = 0; list && list[i]; i++)
@@ -40,8 +36,7 @@ static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a)
     add_list(out, a->rules);
 }
 
-/* Append the value as users would write it; nothing if it is not set. */
-static void config_show_add_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
+void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
     switch (o->type) {
     case CH_CFG_TEXT:
     case CH_CFG_NAME:
@@ -120,57 +115,77 @@ static void config_show_add_value(struct ch_buf *out, const struct ch_option *o,
     CH_UNREACHABLE();
 }
 
-static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
+/* --- the walk */
+
+struct walk {
+    ch_conf_each_fn *fn;
+    void *user;
+};
+
+static void walk_scope(const struct walk *w, enum ch_scope scope, const void *base,
                        const char *above, bool item);
 
 /* Entries are identified by their name. */
-static void show_entries(const struct showing *s, const struct ch_option *o, const char *key,
+static void walk_entries(const struct walk *w, const struct ch_option *o, const char *key,
                          const struct ch_conf_list *l) {
     size_t size = ch_scope_size(o->of);
     for (size_t i = 0; i < l->n; i++) {
         const void *entry = (const char *)l->items + i * size;
         CH_BUF_AUTO name = {0};
         ch_buf_addf(&name, "%s[%s]", key, ((const struct ch_conf_item *)entry)->name);
-        show_scope(s, o->of, entry, ch_buf_str(&name), true);
+        walk_scope(w, o->of, entry, ch_buf_str(&name), true);
     }
 }
 
-static void config_show_show_option(const struct showing *s, const struct ch_option *o,
-                                    const void *base, const char *key, bool item) {
+static void walk_option(const struct walk *w, const struct ch_option *o, const void *base,
+                        const char *key, bool item) {
     const void *at = (const char *)base + o->offset;
-    CH_BUF_AUTO value = {0};
-    if (o->type == CH_CFG_ONE) {
-        show_scope(s, o->of, at, key, false);
-    } else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP) {
-        show_entries(s, o, key, at);
-    } else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY) {
-        config_show_add_value(&value, o, at);
-        bool set = value.n > 0;
-        if (set && (o->flags & CH_CFG_SECRET)) {
-            ch_buf_clear(&value);
-            ch_buf_add_str(&value, "(set, not shown)");
-        }
-        if (set)
-            s->fn(key, ch_buf_str(&value), 1, s->user);
-        else if (!item && o->otherwise)
-            s->fn(key, o->otherwise, 0, s->user);
-    }
+    if (o->type == CH_CFG_ONE)
+        walk_scope(w, o->of, at, key, false);
+    else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP)
+        walk_entries(w, o, key, at);
+    else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY)
+        w->fn(o, at, key, item, w->user);
 }
 
 /* item: an entry of a list, whose defaults are elsewhere. Recursion follows the
  * table, not the input. */
-static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
+static void walk_scope(const struct walk *w, enum ch_scope scope, const void *base,
                        const char *above, bool item) {
     for (const struct ch_option *o = ch_options; o->key; o++) {
         if (o->scope != scope || (o->flags & CH_CFG_UNUSED) || (!item && (o->flags & CH_CFG_ITEM)))
             continue;
         CH_BUF_AUTO key = {0};
         ch_buf_addf(&key, "%s%s%s", above, *above ? "." : "", o->key);
-        config_show_show_option(s, o, base, ch_buf_str(&key), item);
+        walk_option(w, o, base, ch_buf_str(&key), item);
     }
+}
+
+void ch_conf_each(const struct ch_conf *conf, ch_conf_each_fn *fn, void *user) {
+    walk_scope(&(struct walk){fn, user}, CH_SCOPE_FILE, conf, "", false);
+}
+
+/* --- the public listing */
+
+struct showing {
+    chela_config_show_fn *fn;
+    void *user;
+};
+
+static void show_option(const struct ch_option *o, const void *at, const char *key, bool item,
+                        void *user) {
+    const struct showing *s = user;
+    CH_BUF_AUTO value = {0};
+    ch_conf_show_value(&value, o, at);
+    if (value.n && (o->flags & CH_CFG_SECRET))
+        s->fn(key, "(set, not shown)", 1, s->user);
+    else if (value.n)
+        s->fn(key, ch_buf_str(&value), 1, s->user);
+    else if (!item && o->otherwise)
+        s->fn(key, o->otherwise, 0, s->user);
 }
 
 void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user) {
     static const struct ch_conf nothing;
-    show_scope(&(struct showing){fn, user}, CH_SCOPE_FILE, cfg ? &cfg->conf : &nothing, "", false);
+    ch_conf_each(cfg ? &cfg->conf : &nothing, show_option, &(struct showing){fn, user});
 }

@@ -490,17 +490,17 @@ static int values_read_headers(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-static void warn_quirk(struct ch_cfg_parser *p, const struct ch_json *key) {
+static void refuse_quirk(struct ch_cfg_parser *p, const struct ch_json *key) {
     struct ch_nearest near = ch_nearest(ch_json_str(key));
     unsigned bit;
     for (size_t i = 0; ch_quirk_name(i, &bit); i++)
         ch_nearest_try(&near, ch_sv_str(ch_quirk_name(i, &bit)));
     struct ch_sv given = ch_utf8_cut(near.word, 64);
     if (near.best.n)
-        ch_cfg_warn(p, key, "unknown quirk %.*s, did you mean %.*s?", CH_SV_FMT(given),
+        ch_cfg_bad(p, key, "unknown quirk %.*s, did you mean %.*s?", CH_SV_FMT(given),
                     CH_SV_FMT(near.best));
     else
-        ch_cfg_warn(p, key, "unknown quirk %.*s", CH_SV_FMT(given));
+        ch_cfg_bad(p, key, "unknown quirk %.*s", CH_SV_FMT(given));
 }
 
 /* An unknown name is a warning, as for other keys. */
@@ -515,7 +515,7 @@ static int values_read_quirks(struct ch_cfg_parser *p, const struct ch_json *v,
         if (value->type != CH_JSON_TRUE && value->type != CH_JSON_FALSE)
             return ch_cfg_wrong_type(p, value, "true or false");
         if (!ch_quirk_find(name)) {
-            warn_quirk(p, key);
+            refuse_quirk(p, key);
             continue;
         }
         ch_buf_addf(&list, "%s%s%.*s", list.n ? "," : "", value->type == CH_JSON_TRUE ? "" : "-",

@@ -49,6 +49,7 @@ struct ch_client {
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
     bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
     unsigned char from[16]; /* peer address; IPv4 mapped into IPv6 */
+    unsigned char network[16]; /* see ch_exchange_network */
 };
 
 enum ch_phase { CH_READ_HEAD, CH_READ_BODY, CH_ANSWER, CH_STREAM, CH_LAST_WORDS, CH_CLOSED };

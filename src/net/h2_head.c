@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "net/url.h"
 
 enum { METHOD = 1, SCHEME = 2, AUTHORITY = 4, PATH = 8 };
 
@@ -74,13 +75,18 @@ static void set_length(struct ch_h2_head *h, struct ch_sv value) {
     h->has_length = true;
 }
 
-/* ":authority" and Host must be equal, otherwise the request is ambiguous. */
+/* ":authority" and Host must name the same, otherwise the request is ambiguous. */
 static void check_host(struct ch_h2_head *h, struct ch_sv value) {
     struct ch_sv first = ch_inbound_header(h->in, "host");
+    struct ch_url a, b;
     if (!first.p)
         ch_inbound_add(h->in, CH_SV("host"), value);
-    else if (!(h->seen & AUTHORITY) || !ch_sv_eq(first, value))
+    else if (h->has_host || !(h->seen & AUTHORITY) ||
+             ch_url_parse_host(first, false, &a, NULL) < 0 ||
+             ch_url_parse_host(value, false, &b, NULL) < 0 || !ch_url_same_host(&a, &b) ||
+             a.port != b.port)
         h2_head_refuse(h, "the request names two hosts");
+    h->has_host = true;
 }
 
 void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {

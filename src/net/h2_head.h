@@ -16,6 +16,7 @@ struct ch_h2_head {
     bool regular;          /* a regular field came: no more pseudo headers */
     uint64_t length;       /* body length, if given */
     bool has_length;
+    bool has_host; /* a field "host" came */
 };
 
 /* After each call in->refused tells whether the request is refused. */

@@ -36,14 +36,14 @@ void ch_server_known(struct ch_client *c) {
 /* The oldest client of the address without an accepted request, if there are
  * too many of them; else NULL. Clients with an accepted request do not count:
  * the address may be a proxy for many. */
-static struct ch_client *one_too_many(const struct ch_server *s, const unsigned char from[16]) {
+static struct ch_client *one_too_many(const struct ch_server *s, const unsigned char network[16]) {
     struct ch_client *oldest = NULL;
     size_t n = 0;
     if (s->nunknown <= CH_LIMIT_CLIENTS_ADDRESS)
         return NULL;
     for (CH_LIST_EACH(k, &s->unknown)) {
         struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
-        if (c->trusted || memcmp(c->from, from, sizeof(c->from)) != 0)
+        if (c->trusted || memcmp(c->network, network, sizeof(c->network)) != 0)
             continue;
         oldest = oldest ? oldest : c;
         n++;
@@ -57,7 +57,7 @@ void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
     ch_list_add(&s->unknown, &c->waiting);
     s->nunknown++;
-    struct ch_client *goes = one_too_many(s, c->from);
+    struct ch_client *goes = one_too_many(s, c->network);
     if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > s->room)
         goes = CH_LIST_FIRST(&s->unknown, struct ch_client, waiting);
     if (goes)
@@ -72,6 +72,11 @@ void ch_server_forget(struct ch_client *c) {
 
 /* --- accepting */
 
+static bool is_mapped(const unsigned char ip[16]) {
+    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
 static void keep_address(struct ch_client *c) {
     struct sockaddr_storage a = {0};
     int n = sizeof(a);
@@ -81,16 +86,16 @@ static void keep_address(struct ch_client *c) {
         return;
     if (a.ss_family == AF_INET6) {
         memcpy(c->from, &six->sin6_addr, 16);
-        return;
+    } else {
+        memset(c->from + 10, 0xff, 2);
+        memcpy(c->from + 12, &four->sin_addr, 4);
     }
-    memset(c->from + 10, 0xff, 2);
-    memcpy(c->from + 12, &four->sin_addr, 4);
+    memcpy(c->network, c->from, is_mapped(c->from) ? 16 : 8);
 }
 
 const char *ch_server_peer(struct ch_client *c) {
-    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     char *to = c->server->peer;
-    bool four = memcmp(c->from, mapped, sizeof(mapped)) == 0;
+    bool four = is_mapped(c->from);
     if (!inet_ntop(four ? AF_INET : AF_INET6, c->from + (four ? 12 : 0), to, INET6_ADDRSTRLEN))
         *to = '\0';
     return to;
@@ -98,6 +103,10 @@ const char *ch_server_peer(struct ch_client *c) {
 
 const char *ch_exchange_peer(struct ch_exchange *x) {
     return ch_server_peer(x->client);
+}
+
+const unsigned char *ch_exchange_network(const struct ch_exchange *x) {
+    return x->client->network;
 }
 
 static void on_connection(uv_stream_t *listener, int status) {

@@ -57,6 +57,9 @@ void ch_server_close(struct ch_server *s);
 const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x);
 /* The peer's address without its port; valid until the next call. */
 const char *ch_exchange_peer(struct ch_exchange *x);
+/* The peer's network: its IPv4 address, mapped into IPv6, or the first 64 bits of its IPv6
+ * address, of which one customer usually has all. 16 bytes. */
+const unsigned char *ch_exchange_network(const struct ch_exchange *x);
 /* The client has shown who it is, with a token or a signature. The bounds for clients that
  * have not are lower: see CH_LIMIT_*_UNKNOWN. */
 void ch_exchange_trust(struct ch_exchange *x);

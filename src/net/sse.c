@@ -114,6 +114,10 @@ static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
         return sse_add_data(s, value);
     if (ch_sv_eq(field, CH_SV("event")))
         s->name_now = value;
+    if (s->takes_errors && ch_sv_eq(field, CH_SV("error"))) {
+        s->name_now = ch_sv("error", 5);
+        return sse_add_data(s, value);
+    }
     return true;
 }
 

@@ -30,6 +30,7 @@ struct ch_sse {
     bool takes_json; /* set by the owner: a line that begins with '{' begins an event that is
                         pure JSON and ends at the next empty line */
     bool in_json;
+    bool takes_errors; /* set by the owner: a field "error" is the data of an event "error" */
 };
 
 /* max 0: CH_LIMIT_SSE_EVENT. */

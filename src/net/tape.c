@@ -275,7 +275,8 @@ void ch_tape_show_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struc
     change_bytes(w, bytes, tape_unmask, out);
 }
 
-/* Its sizes and checksums may look like text by chance. */
+/* AWS event streams are binary: their sizes and checksums may look like text by chance, so
+ * the headers decide. */
 static bool is_eventstream(struct ch_sv headers) {
     return memmem(headers.p, headers.n, "amazon.eventstream", 18) != NULL;
 }

@@ -170,6 +170,23 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
     return parse_authority(ch_sv(text.p, n), out, err);
 }
 
+int ch_url_parse_host(struct ch_sv text, bool tls, struct ch_url *out, struct chela_error *err) {
+    *out = (struct ch_url){.tls = tls};
+    if (text.n > CH_LIMIT_URL || (text.n && memchr(text.p, '@', text.n)))
+        return ch_fail(err, CHELA_EINVAL, "bad host: it is too long or has a user name");
+    return parse_authority(text, out, err);
+}
+
+bool ch_url_same_host(const struct ch_url *a, const struct ch_url *b) {
+    unsigned char x[16], y[16];
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == CH_HOST_IPV6)
+        return ch_ip_parse(a->host, x) == 16 && ch_ip_parse(b->host, y) == 16 &&
+               memcmp(x, y, sizeof(x)) == 0;
+    return ch_sv_eq_nocase(a->host, b->host);
+}
+
 static bool ends_nocase(struct ch_sv s, struct ch_sv tail) {
     return s.n >= tail.n && ch_sv_eq_nocase(ch_sv(s.p + s.n - tail.n, tail.n), tail);
 }

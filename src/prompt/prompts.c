@@ -136,20 +136,25 @@ static int visible(const struct dirent *e) {
     return e->d_name[0] != '.';
 }
 
-/* Call fn for each directory entry, sorted by name. */
+/* Call fn for each directory entry, sorted by name. CHELA_ENOENT: path is not a directory
+ * that can be read. */
 static int each_entry(const char *path, const char *what,
                       int (*fn)(struct ch_prompts *, const char *, const char *, const char *,
                                 struct chela_error *),
                       struct ch_prompts *c, const char *dir, struct chela_error *err) {
     struct dirent **entries = NULL;
     int rc = 0, n = scandir(path, &entries, visible, alphasort);
+    if (n < 0 && what && errno == ENOTDIR)
+        return 0; /* a README beside the folders */
+    if (n < 0)
+        return ch_fail(err, CHELA_ENOENT, "%s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         if (rc == 0)
             rc = fn(c, dir, what ? what : entries[i]->d_name, entries[i]->d_name, err);
         free(entries[i]);
     }
     free(entries);
-    return n < 0 ? -errno : rc;
+    return rc;
 }
 
 static int load_folder(struct ch_prompts *c, const char *dir, const char *name, const char *entry,
@@ -157,15 +162,12 @@ static int load_folder(struct ch_prompts *c, const char *dir, const char *name, 
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s/%s", dir, name);
     (void)entry;
-    int rc = each_entry(path.p, name, prompt_prompts_load_file, c, dir, err);
-    return rc == -ENOTDIR ? 0 : rc; /* a README beside the folders */
+    return each_entry(path.p, name, prompt_prompts_load_file, c, dir, err);
 }
 
 int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *err) {
     int rc = each_entry(dir, NULL, load_folder, c, dir, err);
     c->dir = ch_arena_str(&c->arena, ch_sv_str(dir));
-    if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES)
-        return ch_fail(err, CHELA_ENOENT, "%s: %s", dir, strerror(-rc));
     return rc;
 }
 

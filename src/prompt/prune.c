@@ -100,7 +100,7 @@ static struct ch_msg *with_cuts(const struct ch_msg *m, cut_fn *cut, size_t arg,
             prune_put(&c, b, cut, arg);
         }
     }
-    struct ch_msg *out = c.any ? ch_msg_new(m->kind, blocks, c.n, m->api, m->model, m->ts) : NULL;
+    struct ch_msg *out = c.any ? ch_msg_like(m, m->kind, blocks, c.n) : NULL;
     for (uint32_t i = 0; i < m->nblocks; i++)
         ch_buf_release(&texts[i]);
     return out;

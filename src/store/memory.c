@@ -135,6 +135,26 @@ static void store_memory_add_record(struct session *s, const struct chela_store_
     s->records[s->n++].data = ch_strndup(r->data, r->n);
 }
 
+static struct item *find_waiting(struct chela_store_db *db, const char *id, const char *key) {
+    struct item *i = store_memory_find_item(db, CHELA_STORE_INBOX, id);
+
+    return i && !i->done && strcmp(i->row.key, key) == 0 ? i : NULL;
+}
+
+static int store_memory_add_item(struct chela_store_db *db, enum chela_store_box box,
+                                 const struct chela_store_change *c);
+
+static void store_memory_mail(struct chela_store_db *db, const struct chela_store_change *c) {
+    for (size_t i = 0; i < c->ntakes; i++)
+        store_memory_find_item(db, CHELA_STORE_INBOX, c->takes[i])->done = true;
+    for (size_t i = 0; i < c->nsends; i++) {
+        struct chela_store_send *m = &c->sends[i];
+        struct chela_store_change intent = {
+            .id = m->id, .key = c->key, .data = m->data, .n = m->n, .now = c->now};
+        m->rc = store_memory_add_item(db, CHELA_STORE_OUTBOX, &intent);
+    }
+}
+
 static int store_memory_append(struct chela_store_db *db, struct session *s,
                                const struct chela_store_change *c) {
     if (!s)
@@ -143,6 +163,10 @@ static int store_memory_append(struct chela_store_db *db, struct session *s,
         return CHELA_EPERM;
     if (c->nrecords && c->records[0].seq != s->row.last + 1)
         return CHELA_ESTATE;
+    for (size_t i = 0; i < c->ntakes; i++)
+        if (!find_waiting(db, c->takes[i], c->key))
+            return CHELA_EEXIST;
+    store_memory_mail(db, c);
     for (size_t i = 0; i < c->nrecords; i++)
         store_memory_add_record(s, &c->records[i]);
     s->row.last += c->nrecords;
@@ -429,6 +453,19 @@ static int memory_items(struct chela_store_db *db, enum chela_store_box box,
     return 0;
 }
 
+static int memory_waiting(struct chela_store_db *db, const char *key, size_t limit,
+                          chela_store_item_fn *fn, void *user, struct chela_error *err) {
+    (void)err;
+    for (CH_LIST_EACH(k, &db->boxes[CHELA_STORE_INBOX])) {
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        if (i->done || strcmp(i->row.key, key) != 0)
+            continue;
+        if (limit-- == 0 || fn(&i->row, user))
+            break;
+    }
+    return 0;
+}
+
 const struct chela_store_ops ch_store_memory = {
     .name = "memory",
     .flags = CHELA_STORE_INSTANT,
@@ -440,4 +477,5 @@ const struct chela_store_ops ch_store_memory = {
     .list = memory_list,
     .records = memory_records,
     .items = memory_items,
+    .waiting = memory_waiting,
 };

@@ -115,6 +115,8 @@ static int scan_all(chela_store *s, const struct chela_store_query *q, chela_sto
         scan.title = keys.titles[i];
         if (!q->key || strcmp(q->key, scan.key) == 0)
             rc = chela_store_records(s, scan.key, 1, scan_record, &scan, err);
+        if (rc == CHELA_ENOENT) /* deleted since the list was made */
+            rc = 0;
     }
     ch_buf_release(&scan.words);
     ch_keys_release(&keys);

@@ -176,6 +176,14 @@ int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item
     return rc;
 }
 
+int ch_store_waiting(chela_store *s, const char *key, size_t limit, chela_store_item_fn *fn,
+                     void *user, struct chela_error *err) {
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->waiting(s->db, key, limit, fn, user, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 const char *chela_store_record_name(uint32_t type) {
     return ch_record_name(type);
 }

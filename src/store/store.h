@@ -28,6 +28,11 @@ int ch_store_commit(chela_store *store, struct chela_store_change *changes, size
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err);
 
+/* The events that wait for one session, in the order in which they were accepted; at most
+ * limit, which is not 0. */
+int ch_store_waiting(chela_store *store, const char *key, size_t limit, chela_store_item_fn *fn,
+                     void *user, struct chela_error *err);
+
 /* As chela_store_prune, but only for sessions at rest without waiting events or
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);

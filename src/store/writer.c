@@ -25,22 +25,19 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "io/loop.h"
 #include "store/owner.h"
+#include "store/pending.h"
 #include "store/search.h"
 #include "store/store.h"
 
 #define LEASE_MS 30000
 #define BEAT_MS (LEASE_MS / 3)
+#define SLACK_MS 2000 /* before its end a lease counts as late: clocks differ a little */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
-
-struct records { /* appended, not yet handed over */
-    struct chela_store_record *list;
-    size_t n, cap;
-    struct ch_arena data;
-};
 
 struct ch_log {
     struct ch_link link; /* link in the writer's logs */
@@ -50,8 +47,11 @@ struct ch_log {
     void *user;
     void *past; /* during opening: used by the thread */
     enum log_state state;
-    uint64_t token, next; /* seq of the next record */
-    struct records pending;
+    uint64_t token, next; /* next: seq of the next record */
+    uint64_t since;       /* the oldest token from which on no other process had the lease */
+    atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
+    int owed;             /* messages that wait to be sent under the lease */
+    struct ch_pending pending;
     enum ch_sync wanted; /* durability of the pending records */
     struct chela_store_head head;
     char *status, *title; /* owned; head borrows them */
@@ -63,13 +63,13 @@ struct extra { /* a change besides the records */
     struct chela_store_change change; /* its texts are in the arena */
     struct ch_arena arena;
     enum ch_sync sync;
-    void (*done)(int rc, const struct chela_error *err, void *user);
+    ch_change_fn *done;
     void *user;
 };
 
 struct part { /* a log's share of a transaction */
     struct ch_log *log;
-    struct records records; /* owned */
+    struct ch_pending records; /* owned */
     char *status, *title;   /* owned */
     uint64_t upto;
     bool release;
@@ -88,6 +88,7 @@ struct job {
     int rc;
     struct chela_error err;
     struct ch_log_head head;
+    uint64_t stolen; /* opening: the token of the lease that was taken over */
 };
 
 struct lease {
@@ -106,6 +107,7 @@ struct writer {
     bool writing;          /* a transaction is in progress */
     bool instant;
     bool lingered; /* the flush was postponed once */
+    bool shutting; /* no message is sent any more */
     char *owner;
 
     struct lease *leases; /* used only by the thread */
@@ -120,11 +122,34 @@ struct writer {
     struct ch_post post;
 };
 
+/* --- leases ----------------------------------------------------------------------- */
+
+/* The clock that goes on while the process or the machine is stopped. */
+static int64_t boot_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* asked: boot_ms() before the store was asked to write the lease. */
+static void hold_lease(struct ch_log *log, int64_t asked) {
+    atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
+}
+
 /* --- the thread's side ----------------------------------------------------------- */
 
 static void add_lease(struct writer *w, struct ch_log *log, uint64_t token) {
     w->leases = ch_realloc(w->leases, (w->nleases + 1) * sizeof(*w->leases));
     w->leases[w->nleases++] = (struct lease){.log = log, .token = token};
+}
+
+/* Forget the lease that another log of the session kept for its messages. */
+static void drop_lease_before(struct writer *w, const struct ch_log *log) {
+    for (size_t i = 0; i < w->nleases; i++)
+        if (w->leases[i].log != log && strcmp(w->leases[i].log->key, log->key) == 0) {
+            w->leases[i] = w->leases[--w->nleases];
+            return;
+        }
 }
 
 static void drop_lease(struct writer *w, const struct ch_log *log) {
@@ -136,7 +161,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 }
 
 struct opening {
-    uint64_t token, last, window;
+    uint64_t token, last, window, stolen;
     int64_t until;
     struct ch_buf owner;
     const struct job *job;
@@ -201,7 +226,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
         if (o->owner.n && !is_over(w, o))
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
-        c.steal = o->token;
+        o->stolen = c.steal = o->token;
         rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
     }
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
@@ -218,6 +243,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
 static void run_open(struct writer *w, struct job *job) {
     struct ch_log *log = job->open;
     struct opening o = {.job = job, .err = &job->err};
+    int64_t asked = boot_ms();
 
     job->rc = claim(w, log, &o, &job->err);
     if (job->rc == 0 && o.last > 0) {
@@ -232,6 +258,9 @@ static void run_open(struct writer *w, struct job *job) {
     if (job->rc < 0)
         return;
     log->token = o.token;
+    job->stolen = o.stolen;
+    hold_lease(log, asked);
+    drop_lease_before(w, log);
     job->head = (struct ch_log_head){.last = o.last, .created = o.last == 0};
     if (!w->instant)
         add_lease(w, log, o.token);
@@ -272,6 +301,7 @@ static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
     struct job *told = NULL;
+    int64_t asked = boot_ms();
 
     for (size_t i = 0; i < w->nleases; i++)
         changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
@@ -281,6 +311,8 @@ static struct job *store_writer_renew(struct writer *w) {
     if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
         return NULL; /* retried at the next renewal; otherwise appending fails */
     for (size_t i = 0; i < w->nleases; i++) {
+        if (changes[i].rc == 0)
+            hold_lease(w->leases[i].log, asked);
         if (changes[i].rc == 0 || w->leases[i].lost)
             continue;
         w->leases[i].lost = true;
@@ -384,15 +416,9 @@ static void store_writer_submit(struct writer *w, struct job *job) {
         store_writer_wake(w);
 }
 
-static void records_release(struct records *r) {
-    ch_arena_release(&r->data);
-    ch_free(r->list);
-    *r = (struct records){0};
-}
-
 static void free_log(struct ch_log *log) {
     ch_list_del(&log->link);
-    records_release(&log->pending);
+    ch_pending_release(&log->pending);
     ch_free(log->status);
     ch_free(log->title);
     ch_free(log->key);
@@ -402,7 +428,7 @@ static void free_log(struct ch_log *log) {
 
 static void store_writer_free_job(struct job *job) {
     for (size_t i = 0; i < job->nparts; i++) {
-        records_release(&job->parts[i].records);
+        ch_pending_release(&job->parts[i].records);
         ch_free(job->parts[i].status);
         ch_free(job->parts[i].title);
     }
@@ -416,12 +442,19 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
+/* A closed log whose lease is kept for its messages. */
+static bool is_kept_for_mail(const struct ch_log *log) {
+    return !log->handler && log->state == OPEN && !log->busy && ch_pending_is_empty(&log->pending) &&
+           log->owed > 0 && !log->w->shutting;
+}
+
 /* Whether the log needs a transaction. A closed log must release its lease,
  * even a lost one, so the thread must be told. */
 static bool store_writer_is_due(const struct ch_log *log) {
-    if (log->state <= OPENING || log->busy || !log->token)
+    if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
-    return !log->handler || (log->pending.n && log->wanted != CH_SYNC_LATER);
+    return !log->handler ||
+           (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
@@ -430,7 +463,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .status = log->status,
                      .title = log->title,
                      .upto = log->next - 1,
-                     .release = !log->handler && log->pending.n == 0};
+                     .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
     *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
                                      .key = log->key,
@@ -438,8 +471,12 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                                      .now = ch_store_now(),
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
-                                     .head = log->head};
-    log->pending = (struct records){0};
+                                     .head = log->head,
+                                     .takes = p.records.takes,
+                                     .ntakes = p.records.ntakes,
+                                     .sends = p.records.sends,
+                                     .nsends = p.records.nsends};
+    log->pending = (struct ch_pending){0};
     log->status = log->title = NULL;
     log->head = (struct chela_store_head){0};
     log->wanted = CH_SYNC_LATER;
@@ -463,7 +500,8 @@ static size_t count_due(const struct writer *w, size_t *extras) {
 static bool is_being_closed(const struct writer *w, const struct ch_log *log) {
     for (CH_LIST_EACH(k, &w->logs)) {
         const struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
-        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0)
+        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0 &&
+            !is_kept_for_mail(other))
             return true;
     }
     return false;
@@ -485,9 +523,8 @@ static void open_waiting(struct writer *w) {
 }
 
 static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
-    if (wanted == CH_SYNC_TOLD)
-        return w->store->ops->flags & CHELA_STORE_LAZY;
-    return wanted == CH_SYNC_DISK;
+    return wanted == CH_SYNC_TOLD ? w->store->ops->flags & CHELA_STORE_LAZY
+                                  : wanted == CH_SYNC_DISK;
 }
 
 /* Hand over everything that is due, of all sessions, as one transaction. */
@@ -523,16 +560,39 @@ static void store_writer_lose(struct ch_log *log, const struct chela_error *err)
     if (log->state == LOST)
         return;
     log->state = LOST;
-    records_release(&log->pending);
+    if (err->code == CHELA_EPERM)
+        ch_log(CH_LOG_WARN, "store", "%s; its run ends here", err->message);
+    struct ch_pending pending = log->pending;
+    log->pending = (struct ch_pending){0};
+    ch_pending_answer(&pending, err);
+    ch_pending_release(&pending);
     if (log->handler)
         log->handler->lost(err, log->user);
 }
 
+/* The log takes over the messages of an earlier log of the session that still has the lease,
+ * if no other process had it in between. */
+static void inherit_mail(struct ch_log *log, uint64_t stolen) {
+    for (CH_LIST_EACH(k, &log->w->logs)) {
+        struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
+        if (other == log || other->state != OPEN || strcmp(other->key, log->key) != 0)
+            continue;
+        if (other->token == stolen) {
+            log->since = other->since;
+            log->owed = other->owed;
+        }
+        free_log(other);
+        return;
+    }
+}
+
 static void deliver_open(struct job *job) {
     struct ch_log *log = job->open;
-
     void *past = CH_TAKE(log->past);
 
+    log->since = log->token;
+    if (job->rc == 0)
+        inherit_mail(log, job->stolen);
     log->busy = false;
     log->state = job->rc < 0 ? LOST : OPEN;
     log->next = job->head.last + 1;
@@ -555,6 +615,9 @@ static const struct chela_error *store_writer_refusal(const struct job *job, siz
         *err = job->err;
     else if (rc == CHELA_EPERM)
         ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
+    else if (rc == CHELA_EEXIST)
+        ch_fail(err, rc, "session '%s' took up an event that no longer waits for it",
+                job->changes[i].key);
     else
         ch_fail(err, rc, "session '%s' cannot be written: %s", job->changes[i].key,
                 chela_error_text(rc));
@@ -568,6 +631,7 @@ static void deliver_part(struct job *job, size_t i) {
     const struct chela_error *why = store_writer_refusal(job, i, &err);
 
     log->busy = false;
+    ch_pending_answer(&p->records, why);
     if (p->release)
         free_log(log);
     else if (why)
@@ -681,14 +745,6 @@ static struct ch_log *writer_open(struct ch_journal *j, const char *key, const c
     return log;
 }
 
-static struct chela_store_record *new_record(struct records *r) {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 4;
-        r->list = ch_realloc(r->list, r->cap * sizeof(*r->list));
-    }
-    return &r->list[r->n++];
-}
-
 static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                               enum ch_sync sync) {
     uint64_t seq = log->next++;
@@ -696,18 +752,61 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
     assert(log->state >= OPEN);
     if (log->state == LOST)
         return seq; /* `lost` was already called */
-    struct ch_sv copy = ch_arena_sv(&log->pending.data, json);
-    struct chela_store_record *r = new_record(&log->pending);
-    *r = (struct chela_store_record){.seq = seq,
-                                     .ts = ch_now_ms(ch_loop_clock(log->w->loop)),
-                                     .type = type,
-                                     .data = copy.p,
-                                     .n = copy.n};
-    r->sum = ch_record_sum(r);
+    ch_pending_add(&log->pending,
+                   (struct chela_store_record){.seq = seq,
+                                               .ts = ch_now_ms(ch_loop_clock(log->w->loop)),
+                                               .type = type,
+                                               .data = json.p,
+                                               .n = json.n});
     log->wanted = CH_MAX(log->wanted, sync);
     if (sync != CH_SYNC_LATER)
         store_writer_wake(log->w);
     return seq;
+}
+
+static void writer_take(struct ch_log *log, const char *event) {
+    if (log->state == LOST)
+        return;
+    ch_pending_take(&log->pending, event);
+    log->wanted = CH_MAX(log->wanted, CH_SYNC_COMMIT);
+    store_writer_wake(log->w);
+}
+
+static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
+                        ch_change_fn *done, void *user) {
+    assert(log->state == OPEN);
+    ch_pending_send(&log->pending, id, data, done, user);
+    log->wanted = CH_MAX(log->wanted, sync);
+    store_writer_wake(log->w);
+}
+
+static uint64_t writer_token(const struct ch_log *log) {
+    return log->token;
+}
+
+static struct ch_log *find_open(const struct writer *w, const char *key) {
+    for (CH_LIST_EACH(k, &w->logs)) {
+        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        if (log->state == OPEN && strcmp(log->key, key) == 0)
+            return log;
+    }
+    return NULL;
+}
+
+static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_t token) {
+    struct ch_log *log = find_open(CH_CONTAINER(j, struct writer, base), key);
+
+    if (!log || token < log->since || token > log->token)
+        return CH_LEASE_GONE;
+    return boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
+}
+
+static void writer_owe(struct ch_journal *j, const char *key, int n) {
+    struct ch_log *log = find_open(CH_CONTAINER(j, struct writer, base), key);
+
+    if (log)
+        log->owed += n;
+    store_writer_wake(CH_CONTAINER(j, struct writer, base));
 }
 
 static void store_writer_replace(char **mine, const char **field, const char *text) {
@@ -730,9 +829,7 @@ static const char *copy_opt(struct ch_arena *a, const char *s) {
 }
 
 static void writer_change(struct ch_journal *j, const struct chela_store_change *c,
-                          enum ch_sync sync,
-                          void (*done)(int rc, const struct chela_error *err, void *user),
-                          void *user) {
+                          enum ch_sync sync, ch_change_fn *done, void *user) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
     struct extra *e = ch_alloc(sizeof(*e));
 
@@ -801,6 +898,7 @@ static void store_writer_drain(struct writer *w) {
 static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
+    w->shutting = true;
     store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;
@@ -829,6 +927,11 @@ static const struct ch_journal_ops ops = {
     .name = "writer",
     .open = writer_open,
     .append = writer_append,
+    .take = writer_take,
+    .send = writer_send,
+    .token = writer_token,
+    .lease = writer_lease,
+    .owe = writer_owe,
     .note = writer_note,
     .change = writer_change,
     .recall = writer_recall,

@@ -11,7 +11,7 @@ world clock
 printf '#!/bin/sh\nread -r _\necho $PPID >held\nwhile [ ! -e go ]; do sleep 0.05; done\necho "it is held"\n' >hold
 chmod +x hold
 cat >>chela.yaml <<'YAML'
-    - { name: t_hold, description: Holds., command: [./hold], effect: read, permission: write, timeoutMs: 60000 }
+    - { name: t_hold, description: Holds., command: [./hold], effect: read, permission: write, timeoutSec: 60 }
 YAML
 cat >rules.yaml <<YAML
 rules:

@@ -39,6 +39,33 @@ chela doctor
 exits "doctor: a model without its key" 1
 check "doctor: a model without its key: which" grep -qE '^fail  model +key .*MISTRAL_API_KEY' "$out"
 
+# What lies inside a workspace, and how to part it.
+in_workspace() {
+    check "doctor: $1" grep -qE "^warn  workspace $2 +$3 is inside the workspace $space" "$out"
+}
+printf '#!/bin/sh\n' >"$space/tool"
+echo sk-inside >"$space/my.key"
+cat >"$space/chela.yaml" <<'YAML'
+agents: { list: [{ id: a, model: scripted/demo }, { id: b, model: scripted/demo, workspaceDir: ./work }] }
+store: sqlite:./chela.db
+providers: { p: { api: openai, baseUrl: "http://127.0.0.1:1", apiKeyFile: ./my.key } }
+tools: { custom: [{ name: t, description: d, command: [./tool, x] }] }
+YAML
+mkdir "$space/work"
+chela doctor
+exits "doctor: a workspace with everything inside" 0
+in_workspace "the configuration in a workspace" config "$space/chela.yaml"
+in_workspace "the store in a workspace" store "$space/chela.db"
+in_workspace "a key in a workspace" key "$space/my.key"
+in_workspace "a program in a workspace" program "$space/tool"
+check "doctor: how to part them" grep -qE -- '-> set workspaceDir to another directory' "$out"
+check "doctor: a workspace of its own" grep -qE "^ok    workspace b +$space/work holds neither" "$out"
+chela doctor --workspace work --agent a
+check "doctor: a workspace by flag" grep -qE "^ok    workspace a +$space/work holds neither" "$out"
+rm "$space/chela.yaml" "$space/tool" "$space/my.key"
+(cd "$tmp" && with_env "$program" doctor >"$out" 2>"$err")
+check "doctor: the home directory as the workspace" grep -qE "^warn  workspace trust +$tmp/.local/state/chela/trust is inside" "$out"
+
 # The clock, the disks, what channels need.
 . tests/support/lark.sh
 start_lark

@@ -164,7 +164,7 @@ dies_ten_times 7 push ou_bob
 mkdir -p "$space/skills/deploy"
 printf -- '---\nname: deploy\ndescription: Ships it\n---\nPress the button.\n' >"$space/skills/deploy/SKILL.md"
 configure 'allowFrom: [ou_ann, ou_eve]' 'encryptKeyEnv: FEISHU_ENCRYPT_KEY'
-printf 'policies: [{ id: eve, channel: feishu, senders: [ou_eve], deny: [read] }]\ntools: { allow: [read] }\n' >>"$space/chela.yaml"
+printf 'policies: [{ id: eve, channel: feishu, senders: [ou_eve], deny: [read] }]\n' >>"$space/chela.yaml"
 serve
 push "$(event om_s1 oc_ann p2p '/skill deploy to staging')"
 check "a skill is asked for" hears 23

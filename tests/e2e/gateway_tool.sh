@@ -77,6 +77,9 @@ taken_up() { # TIMES
     return 1
 }
 
+# The file of the directory, which the user trusts: a change by the tool does not end that.
+(cd "$space" && believe)
+untrusted=1
 serve
 # --- for its owner
 say ou_boss 'look up'
@@ -103,6 +106,7 @@ sed -i --follow-symlinks 's/      model: /      limits: { maxTurns: 3 }\n      m
 cp "$space/chela.yaml" "$tmp/first.yaml"
 agrees "but the file is no longer the same" 'was changed after it was agreed to'
 check "so nothing is written" unchanged
+(cd "$space" && untrusted='' && believe) # the edit was the user's
 
 # --- what it never does
 say ou_boss 'make me owner'

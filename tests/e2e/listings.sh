@@ -33,4 +33,37 @@ for what in "tools list" "skills list" "prompt list" "models list" "sessions lis
     check "$what --json" jq -e 'type == "array" or type == "object"' "$out"
 done
 close_terminal
+
+# Whatever stdout is, no listing holds a control character: a file is looked at in a terminal, too.
+# Names and texts come from others: keys of sessions, what people and models say, names of files.
+esc=$'\e' c1=$'\xc2\x9b' bidi=$'\xe2\x80\xae'
+cat >"$space/rules.yaml" <<YAML
+rules:
+  - { when: { after: none }, say: "red \u001b[31m \u009b31m \u202e \u0007 \x7f" }
+YAML
+strange="k${esc}]0;t${c1}31m"$'\x07'"${bidi}"$'\r\nforged'
+chela run --store sqlite:listed.db --model scripted/rules.yaml --session "$strange" "ask ${esc}[2J ${c1}2J ${bidi}"
+exits "a session with such a key" 0
+clean() { # NAME COMMAND...
+    local name=$1
+    shift
+    chela "$@"
+    exits "$name: it ends" 0
+    check "$name: it says something" test -s "$out"
+    same "$name: no control characters" 0 \
+        "$(LC_ALL=C grep -caP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]' "$out")"
+}
+clean "sessions list" sessions list --store sqlite:listed.db
+same "a key adds no row" 2 "$(wc -l <"$out")"
+clean "sessions list --json" sessions list --json --store sqlite:listed.db
+same "which is the same key" "$strange" "$(jq -r '.[0].key' "$out")"
+clean "sessions show" sessions show --store sqlite:listed.db "$strange"
+clean "sessions fork" sessions fork --store sqlite:listed.db --key "${strange}2" "$strange"
+clean "sessions export" sessions export --store sqlite:listed.db "$strange"
+clean "trace" trace --store sqlite:listed.db "$strange"
+clean "trace --json" trace --json --store sqlite:listed.db "$strange"
+clean "usage" usage --store sqlite:listed.db
+mkdir -p "$space/skills/s1"
+printf -- '---\nname: s1\ndescription: "red \\e[31m \\x9b"\n---\nx\n' >"$space/skills/s1/SKILL.md"
+clean "skills list" skills list
 tap_done

@@ -236,7 +236,7 @@ tools:
     - { name: count, description: counts, command: ["$space/count.sh"] }
     - { name: wait, description: waits, command: ["$space/wait.sh"], effect: read }
 YAML
-(cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
+(cd "$space" && believe; cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
     "$program" run --session k --output jsonl "count" >"$tmp/life" 2>/dev/null </dev/null) &
 pid=$!
 for _ in {1..600}; do

@@ -60,7 +60,7 @@ background() {
     local want=$1
     shift
     touch "$space/hang"
-    (cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
+    (cd "$space" && believe; cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         "$absolute" "$@" >>"$tmp/told" 2>/dev/null </dev/null) &
     pid=$!
     for _ in {1..600}; do

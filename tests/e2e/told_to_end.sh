@@ -34,7 +34,7 @@ YAML
 declare -A pids
 begin() {
     local name=$1 format=$2
-    (cd "$space" && exec env -i --default-signal=INT,TERM PATH="$PATH" HOME="$tmp" \
+    (cd "$space" && believe; cd "$space" && exec env -i --default-signal=INT,TERM PATH="$PATH" HOME="$tmp" \
         ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" \
         "$absolute" run --model scripted/rules.yaml --session "$name" --output "$format" "$name" \
         >"$tmp/$name.out" 2>"$tmp/$name.err" </dev/null) &

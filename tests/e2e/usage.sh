@@ -58,9 +58,18 @@ refused "broken YAML" "broken.yaml:[0-9]+:[0-9]+" run --config broken.yaml go
 printf 'agents:\n  defaults:\n    limits: { maxTurns: many }\n' >"$space/type.yaml"
 refused "wrong type" "type.yaml:3:[0-9]+.*maxTurns" run --config type.yaml go
 printf 'agents:\n  defaults:\n    modle: x\n' >"$space/typo.yaml"
-chela "${good[@]}" --config typo.yaml go
-exits "unknown key" 0
-check "unknown key: a warning with the nearest" grep -qE "typo.yaml:3:[0-9]+.*modle.*model" "$err"
+refused "unknown key" "typo.yaml:3:[0-9]+.*modle.*model" run --config typo.yaml go
+printf 'agents:\n  defaults:\n    modle: x\napprovals: { exce: ask }\nsandbox: { mode: of }\n' >"$space/typos.yaml"
+chela "${good[@]}" --config typos.yaml go
+exits "several errors" 2
+same "several errors: all of them, and a sum" "3 5 4 3" \
+    "$(sed -nE 's/^chela: typos.yaml:([0-9]+):.*/\1/p' "$err" | xargs)"
+printf 'memory: { enable: true }\n' >"$space/memory.yaml"
+chela config check memory.yaml
+exits "unknown key elsewhere" 0
+check "unknown key elsewhere: a warning with the nearest" grep -qE "warning: memory.yaml:1:[0-9]+.*enable.*enabled" "$err"
+chela config check --strict memory.yaml
+exits "config check --strict" 2
 
 # No permission to read it. Root may read everything, so do it as nobody.
 printf 'agents: {}\n' >"$space/secret.yaml"
@@ -107,6 +116,11 @@ else
     exits "no model" 0
     check "no model: says what answers" grep -q "scripted/demo" "$err"
     check "no model: calculates" grep -q 391 "$out"
+    (cd "$space" && env -i PATH="$PATH" HOME="$tmp" CHELA_TOKEN=0123456789abcdef timeout 20 "$program" serve --listen 127.0.0.1:0 \
+        >"$out" 2>"$err" </dev/null)
+    status=$?
+    exits "serve without a model" 2
+    check "serve without a model: how to have the demo" grep -q -- "--model scripted/demo serves the offline demo" "$err"
 fi
 
 # Where the prompt comes from.

@@ -1,6 +1,8 @@
 /* fuzz_h2.c -- any bytes after the preface of HTTP/2, whole and in pieces.
  *
- * Input: one byte that says how to split, then frames. The meter looks at them
+ * Input: one byte that says how to split, then frames, or, with the top bit of that byte
+ * set, a program that writes frames: what a fuzzer edits are then types, flags, streams and
+ * header fields instead of bytes. The meter looks at them
  * first, then the module, as in net/h2.c; each request is answered as soon as it
  * is whole. However the bytes are split, the requests must be the same, up to the
  * point where the meter stops, and nothing may be larger than its bound. */
@@ -148,18 +150,94 @@ static void play(const struct chela_http2_ops *ops, const uint8_t *p, size_t n, 
         on_closed(s);
 }
 
+/* --- frames from a program: four bytes each, see add_frame */
+
+static void add_number(struct ch_buf *out, uint64_t n, unsigned bytes) {
+    while (bytes--)
+        ch_buf_addc(out, (char)(n >> 8 * bytes));
+}
+
+static void add_text(struct ch_buf *out, const char *text) {
+    ch_buf_addc(out, (char)strlen(text)); /* below 127: a length of one byte */
+    ch_buf_add_str(out, text);
+}
+
+/* A header block: one field for each bit of `what`, and references for its high bits. */
+static void add_block(struct ch_buf *out, unsigned what, unsigned more) {
+    static const char *const fields[][2] = {
+        {"content-length", "3"}, {"host", "evil"},    {"x", "a long value that is kept"},
+        {"connection", "close"}, {"X-Capital", "y"}, {"te", "trailers"},
+        {":path", "/again"},     {"x", "a\rb"},
+    };
+    if (!(more & 0x80)) {
+        static const char head[] = "\x83\x86\x84\x01\x01h"; /* POST http / of h */
+        ch_buf_add(out, head, sizeof(head) - 1);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        if (!(what >> i & 1))
+            continue;
+        ch_buf_addc(out, i & 1 ? 0 : 0x40);
+        add_text(out, fields[i][0]);
+        add_text(out, fields[i][1]);
+    }
+    for (unsigned i = 0; i < (more & 0x7f) * 16; i++)
+        ch_buf_addc(out, (char)(128 + 62));
+}
+
+/* type, flags, stream, and a byte that shapes the payload. */
+static void add_frame(struct ch_buf *out, const uint8_t p[4]) {
+    CH_BUF_AUTO payload = {0};
+    unsigned type = p[0] % 12;
+    if (type == 1 || type == 9)
+        add_block(&payload, p[3], p[0] / 12);
+    else if (type == 0)
+        ch_buf_add(&payload, "abcdefgh", p[3] % 9);
+    else if (type == 4)
+        for (unsigned i = 0; i < p[3] % 4U; i++) {
+            add_number(&payload, 1 + p[3] % 6, 2);
+            add_number(&payload, (uint32_t)p[3] << (p[3] % 25), 4);
+        }
+    else
+        add_number(&payload, (uint32_t)p[3] * 0x01000193U, p[3] & 1 ? 4 : 4 + p[3] % 5U);
+    if (type == 6 && payload.n < 8)
+        ch_buf_add(&payload, "12345678", 8 - payload.n);
+    add_number(out, (uint32_t)payload.n, 3);
+    ch_buf_addc(out, (char)type);
+    ch_buf_addc(out, (char)p[1]);
+    add_number(out, type == 4 || type == 6 || type == 7 ? 0 : p[2] % 16U, 4);
+    ch_buf_add_sv(out, ch_buf_sv(&payload));
+}
+
 static bool begins_with(const struct ch_buf *a, const struct ch_buf *b) {
     return a->n >= b->n && ch_sv_eq(ch_sv(ch_buf_str(a), b->n), ch_buf_sv(b));
 }
 
+/* Is there a GOAWAY frame? nghttp2 ignores what follows it, except in the same piece. */
+static bool says_goodbye(const uint8_t *p, size_t n) {
+    for (size_t at = 0; at + 9 <= n;) {
+        if (p[at + 3] == 7)
+            return true;
+        at += 9 + ((size_t)p[at] << 16 | (size_t)p[at + 1] << 8 | p[at + 2]);
+    }
+    return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
-    CH_BUF_AUTO whole = {0}, pieces = {0};
+    CH_BUF_AUTO whole = {0}, pieces = {0}, made = {0};
     if (n < 1)
         return 0;
-    play(chela_module.ops, p + 1, n - 1, n, &whole);
-    play(chela_module.ops, p + 1, n - 1, 1 + p[0], &pieces);
+    if (p[0] & 0x80) {
+        ch_buf_add(&made, "\0\0\0\4\0\0\0\0\0", 9); /* settings come first */
+        for (size_t i = 1; i + 4 <= n && made.n < 65536; i += 4)
+            add_frame(&made, p + i);
+    } else {
+        ch_buf_add(&made, p + 1, n - 1);
+    }
+    const uint8_t *all = (const uint8_t *)ch_buf_str(&made);
+    play(chela_module.ops, all, made.n, made.n + 1, &whole);
+    play(chela_module.ops, all, made.n, 1 + p[0] % 128U, &pieces);
     /* The meter stops before a piece that is too much, of which some may be fine. */
-    if (!begins_with(&pieces, &whole))
+    if (!says_goodbye(all, made.n) && !begins_with(&pieces, &whole))
         abort();
     return 0;
 }

@@ -45,7 +45,7 @@ fi
 complaint() {
     rm -rf "$copy" && mkdir -p "$copy/docs" "$copy/packaging" "$copy/tests/support" "$copy/tests/scenario"
     cp -r include "$copy" && cp docs/api.md "$copy/docs" && cp packaging/abi "$copy/packaging"
-    cp tests/support/sweep_rows_*.c "$copy/tests/support" && cp tests/scenario/test_contract.c "$copy/tests/scenario"
+    cp tests/support/sweep_rows_*.c "$copy/tests/support" && cp tests/scenario/test_{contract,threads}.c "$copy/tests/scenario"
     sed -i "$2" "$copy/$1"
     tools/check_api "$copy" | grep '^[a-z_./0-9:]*: '
 }

@@ -184,7 +184,8 @@ static struct ch_usage usage_of_converse(const struct ch_json *u) {
 }
 
 static struct ch_usage usage_of_gemini(const struct ch_json *u) {
-    struct ch_usage n = {.input = figure(u, "promptTokenCount"),
+    struct ch_usage n = {.input = figure(u, "promptTokenCount") +
+                                  figure(u, "toolUsePromptTokenCount"),
                          .cache_read = figure(u, "cachedContentTokenCount"),
                          .reasoning = figure(u, "thoughtsTokenCount")};
     n.output = figure(u, "candidatesTokenCount") + n.reasoning;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/handle/lookup.h"
 #include "chela/gateway.h"
 #include "support/stage.h"
 
@@ -203,6 +204,30 @@ static void test_delegate_to_a_closed_agent(void **state) {
     stage_close(&st);
 }
 
+static void offer_handoff(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_TURN_START && !ch_agent_find(st->rt, "clerk")) {
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = "clerk", .model = "scripted/demo");
+        chela_agent *clerk;
+        assert_int_equal(chela_agent_new(st->rt, &opts, &clerk, NULL), 0);
+        assert_int_equal(chela_agent_handoff(st->agent, clerk, NULL), 0);
+    }
+}
+
+/* The tool `handoff` works for a run that began before the agent had the tool. */
+static void test_handoff_offered_late(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("c1", "handoff", "{\\\"agent\\\":\\\"clerk\\\"}")}};
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    st.on_event = offer_handoff;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    if (!strstr(ch_buf_str(&st.log), " handoff "))
+        fail_msg("%s", ch_buf_str(&st.log));
+    stage_close(&st);
+}
+
 static void test_last_error(void **state) {
     (void)state;
     chela_runtime *rt;
@@ -239,6 +264,7 @@ int main(void) {
         cmocka_unit_test(test_close_in_ask),
         cmocka_unit_test(test_close_behind_a_gateway),
         cmocka_unit_test(test_delegate_to_a_closed_agent),
+        cmocka_unit_test(test_handoff_offered_late),
         cmocka_unit_test(test_last_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

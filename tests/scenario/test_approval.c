@@ -485,6 +485,8 @@ static void test_order_is_kept(void **state) {
     stage_finish(&st);
     assert_string_equal(stage_verdict(&st), "paused/approval_required");
     assert_false(logged(&st, "tool_start"));
+    assert_int_equal(decide(&st, CHELA_EDIT, "no JSON"), CHELA_EINVAL);
+    assert_int_equal(decide(&st, CHELA_EDIT, "[1]"), CHELA_EINVAL);
     assert_int_equal(decide(&st, CHELA_ALLOW_ONCE, NULL), 0);
     resume(&st);
     assert_true(logged(&st, "tool_start(c1) tool_result(c1) tool_start(c2)"));

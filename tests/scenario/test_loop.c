@@ -338,12 +338,14 @@ static void test_memory_of_a_long_run(void **state) {
             .body = A_USE("toolu_0123456789abcdef01", "add", "{\\\"a\\\":1,\\\"b\\\":2}")};
     replies[1000] = (struct fake_reply){.body = A_SAY("done")};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
-        .limits = &(struct chela_limits)CHELA_LIMITS(-1, -1, -1, 0, -1, 0));
+        .limits = &(struct chela_limits)CHELA_LIMITS(-1, -1, -1, 0, -1, 0),
+        .loop_guard = &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     stage_tool(&st, "add", 0);
     stage_play(&st, "go");
     const struct chela_session *s = st.session;
+    assert_int_equal(s->transcript.n, 2002);
     size_t history = s->encoder.messages.n;
     size_t used =
         s->transcript.bytes + s->transcript.cap * sizeof(struct ch_msg *) + s->encoder.messages.cap;

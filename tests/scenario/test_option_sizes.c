@@ -467,6 +467,15 @@ CASE(chela_channel_env) {
     return chela_config_channel(w->cfg, 0, &c, &env, err);
 }
 
+CASE(chela_config_opts) {
+    struct chela_config_opts o = {.size = size};
+    chela_config *cfg = NULL;
+    int rc = chela_config_open("/dev/null", &o, &cfg, err);
+    (void)w;
+    chela_config_free(cfg);
+    return rc;
+}
+
 /* --- all of them */
 
 #define OWN(type) {#type, with_##type, CH_FIRST_##type, sizeof(struct type)}
@@ -483,6 +492,7 @@ static const struct {
     OWN(chela_channel_opts), ALSO(chela_channel_opts, channel_survey),
     ALSO(chela_channel_opts, channel_secrets), ALSO(chela_channel_opts, config_channel),
     OWN(chela_command_opts),
+    OWN(chela_config_opts),
     OWN(chela_delegate_opts),
     OWN(chela_gateway_hook), ALSO(chela_gateway_hook, config_hook),
     OWN(chela_gateway_opts), ALSO(chela_gateway_opts, reload),

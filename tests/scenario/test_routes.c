@@ -296,6 +296,10 @@ static void test_context_window(void **state) {
     assert_int_equal(chela_runtime_context_window(st.rt, "anthropic", "", 1, &err), CHELA_EINVAL);
     assert_int_equal(chela_runtime_context_window(st.rt, "anthropic", "x", 0, &err), CHELA_EINVAL);
     assert_non_null(strstr(err.message, "anthropic/x"));
+    assert_int_equal(chela_runtime_model_quirks(st.rt, "anthropic", "", "reasons", &err),
+                     CHELA_EINVAL);
+    assert_int_equal(chela_runtime_model_quirks(st.rt, "anthropic", "x", "odd", &err),
+                     CHELA_ECONFIG);
     stage_close(&st);
 }
 

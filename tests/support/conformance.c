@@ -474,6 +474,92 @@ static void test_an_event_is_accepted_once(void **state) {
     assert_int_equal(commit(&done, 1), CHELA_ENOENT);
 }
 
+static void check_waiting(const char *key, size_t limit, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(ch_store_waiting(store, key, limit, add_item, &got, &err), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+/* Clocks of several machines differ: the order is that of the transactions. */
+static void test_events_wait_in_order(void **state) {
+    (void)state;
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "", .now = 30},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e0", .key = "a", .data = "", .now = 10},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e9", .key = "b", .data = "", .now = 5},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e2", .key = "a", .data = "", .now = 20}};
+    commit(c, 3);
+    commit(c + 3, 1);
+    check_waiting("a", 9, "e1/a/new///0;e0/a/new///0;e2/a/new///0;");
+    check_waiting("a", 2, "e1/a/new///0;e0/a/new///0;");
+    check_waiting("c", 9, "");
+    check_box(CHELA_STORE_INBOX, "e1/a/new///0;e0/a/new///0;e9/b/new///0;e2/a/new///0;");
+    struct chela_store_change done = {.kind = CHELA_STORE_SETTLE, .id = "e0"};
+    commit(&done, 1);
+    check_waiting("a", 9, "e1/a/new///0;e2/a/new///0;");
+}
+
+static int take_up(uint64_t token, uint64_t seq, const char *const *takes, size_t n) {
+    struct chela_store_record r = record(seq, "{}");
+    struct chela_store_change c = append_of("a", token, &r, 1);
+    c.takes = takes;
+    c.ntakes = n;
+    return commit(&c, 1);
+}
+
+static void test_events_are_taken_up_with_records(void **state) {
+    (void)state;
+    const char *const ids[] = {"e1", "e2", "e3"}, *const of_b[] = {"e4"}, *const none[] = {"e9"};
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e2", .key = "a", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e3", .key = "a", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e4", .key = "b", .data = "x", .n = 1}};
+    uint64_t token = open_session("a");
+    commit(c, CH_LEN(c));
+    assert_int_equal(take_up(token, 1, ids, 2), 0);
+    check_waiting("a", 9, "e3/a/new/x//0;");
+    check_records("a", 1, "1:{};");
+    /* all or nothing: an event that was taken up, one of another session, an unknown one */
+    assert_int_equal(take_up(token, 2, ids + 1, 2), CHELA_EEXIST);
+    assert_int_equal(take_up(token, 2, of_b, 1), CHELA_EEXIST);
+    assert_int_equal(take_up(token, 2, none, 1), CHELA_EEXIST);
+    /* a lost lease, a gap */
+    assert_int_equal(take_up(token + 1, 2, ids + 2, 1), CHELA_EPERM);
+    assert_int_equal(take_up(token, 3, ids + 2, 1), CHELA_ESTATE);
+    check_waiting("a", 9, "e3/a/new/x//0;");
+    check_waiting("b", 9, "e4/b/new/x//0;");
+    check_records("a", 1, "1:{};");
+    assert_int_equal(take_up(token, 2, ids + 2, 1), 0);
+    check_waiting("a", 9, "");
+    assert_int_equal(commit(c, 1), CHELA_EEXIST); /* and is not accepted again */
+}
+
+static void test_messages_are_sent_with_records(void **state) {
+    (void)state;
+    struct chela_store_send m[] = {{.id = "k1", .data = "hi", .n = 2}, {.id = "k2", .data = ""}};
+    struct chela_store_record r = record(1, "{}");
+    uint64_t token = open_session("a");
+    struct chela_store_change c = append_of("a", token + 1, &r, 1);
+    c.sends = m;
+    c.nsends = 2;
+    assert_int_equal(commit(&c, 1), CHELA_EPERM);
+    check_box(CHELA_STORE_OUTBOX, "");
+    c.token = token;
+    c.nsends = 1;
+    assert_int_equal(commit(&c, 1), 0);
+    assert_int_equal(m[0].rc, 0);
+    check_box(CHELA_STORE_OUTBOX, "k1/a/intent/hi//0;");
+    /* A message that is there already does not keep the records from being stored. */
+    r = record(2, "{}");
+    c.nsends = 2;
+    assert_int_equal(commit(&c, 1), 0);
+    assert_int_equal(m[0].rc, CHELA_EEXIST);
+    assert_int_equal(m[1].rc, 0);
+    check_box(CHELA_STORE_OUTBOX, "k1/a/intent/hi//0;k2/a/intent///0;");
+    check_records("a", 1, "1:{};2:{};");
+}
+
 static void test_an_intent_has_one_receipt(void **state) {
     (void)state;
     struct chela_store_change c = {
@@ -672,6 +758,9 @@ int conformance_run(const struct conformance *c) {
         CASE(test_retention),
         CASE(test_created_with_records),
         CASE(test_an_event_is_accepted_once),
+        CASE(test_events_wait_in_order),
+        CASE(test_events_are_taken_up_with_records),
+        CASE(test_messages_are_sent_with_records),
         CASE(test_an_intent_has_one_receipt),
         CASE(test_what_is_done_is_forgotten),
         CASE(test_notes_are_kept_by_name),

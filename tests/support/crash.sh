@@ -78,7 +78,7 @@ act() {
     shift
     "${as[@]}" "$reap" 60 env -i PATH="$PATH" HOME="$PWD" LC_ALL=C.UTF-8 CHELA_TEST_RUN="$CHELA_TEST_RUN" \
         CHELA_TEST="$CHELA_TEST" ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$preload" \
-        CHELA_CRASH_LOG="$PWD/log" CHELA_CRASH_SYNC=no "${plan[@]}" "$absolute" "$@" >"out$tag" 2>"err$tag"
+        CHELA_CRASH_LOG="$PWD/log" CHELA_CRASH_SYNC=no "${plan[@]}" "$absolute" "$@" --config chela.yaml >"out$tag" 2>"err$tag"
     status=$?
 }
 

@@ -30,12 +30,15 @@
 #endif
 
 #define REGION ((size_t)1 << 36)
+/* Linux gives a process 65,530 mappings, and pages that differ in their protection from
+ * their neighbours are a mapping of their own. */
+#define MOST_GUARDED 56000
 
 struct header {
     size_t n, bytes; /* asked for; made accessible */
 };
 
-static atomic_size_t live, made, used;
+static atomic_size_t live, made, used, inside; /* inside: allocations in the region so far */
 static atomic_bool plain = !GUARD_PAGES;
 static bool guarded_ends;
 static char *region;
@@ -109,7 +112,10 @@ void guard_frees(bool on) {
 static void *guard_malloc(size_t n) {
     atomic_fetch_add(&live, 1);
     atomic_fetch_add(&made, 1);
-    return atomic_load(&plain) ? malloc(n ? n : 1) : guarded(n);
+    if (atomic_load(&plain) ||
+        atomic_fetch_add(&inside, 1) >= MOST_GUARDED / (guarded_ends ? 2 : 1))
+        return malloc(n ? n : 1);
+    return guarded(n);
 }
 
 static bool is_guarded(const void *p) {
@@ -173,4 +179,5 @@ void guard_drop(void) {
         die("mprotect failed");
     memset(open_pages, 0, n / page);
     atomic_store(&used, 0);
+    atomic_store(&inside, 0);
 }

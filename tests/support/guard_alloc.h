@@ -7,6 +7,9 @@
  * cannot be read or written: a write past the end is a SIGSEGV too. That takes twice
  * the time.
  *
+ * After 56,000 allocations (28,000 with guarded ends) without guard_drop the kernel has no
+ * more mappings for a process; further ones come from malloc.
+ *
  * With AddressSanitizer, which does the same for malloc, the functions only
  * count. Thread safe but for guard_drop. */
 #ifndef TESTS_SUPPORT_GUARD_ALLOC_H

@@ -13,9 +13,12 @@ serve() {
     : >"$serve_log"
     : >"$tmp/serve.pid"
     gateway=
+    # As a service does it: a file that is named needs no record of trust, also when it is read again.
+    local named=()
+    if [ -f "$space/chela.yaml" ] && [ -z "${untrusted-}" ]; then named=(--config chela.yaml); fi
     # shellcheck disable=SC2016
     (cd "$space" && with_env CHELA_TOKEN="${serve_token-$token}" sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/serve.pid" \
-        "$program" serve --listen 127.0.0.1:0 -v "$@" >>"$serve_log" 2>&1 </dev/null) &
+        "$program" serve --listen 127.0.0.1:0 -v "${named[@]}" "$@" >>"$serve_log" 2>&1 </dev/null) &
     until [ -s "$tmp/serve.pid" ]; do sleep 0.01; done
     gateway_pid=$(cat "$tmp/serve.pid")
     trap 'kill -9 $gateway_pid 2>/dev/null; kill $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT

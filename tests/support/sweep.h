@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include <chela.h>
+#include <uv.h>
 
 #define SWEEP_TOKEN "0123456789abcdef" /* of gateways */
 #define SWEEP_SITES 160
@@ -31,7 +32,8 @@ enum sweep_flags {
     SWEEP_ROUND = 32,
     SWEEP_ASKED = 64, /* needs something that the run has asked for */
     /* As SWEEP_SHARED, for a function that is given nothing that belongs to the case. */
-    SWEEP_PURE = 128 | SWEEP_SHARED
+    SWEEP_PURE = 128 | SWEEP_SHARED,
+    SWEEP_SENDING = 256 /* needs sweep.outbound */
 };
 
 struct sweep;
@@ -60,6 +62,7 @@ struct sweep {
     const char *store_url; /* NULL: sessions are not stored */
     unsigned serial;       /* of the case in its process */
 
+    uv_loop_t loop; /* of a host, in the mode `hosted` */
     chela_runtime *rt;
     chela_store *store;
     chela_agent *agent, *other; /* other: the one that is called or takes over */
@@ -71,11 +74,13 @@ struct sweep {
     const struct chela_event *event; /* or NULL */
     chela_run *hook_run;             /* the run that a hook was given, or NULL */
     chela_call *call;                /* or NULL */
+    const struct chela_outbound *outbound; /* that a channel is to send, or NULL */
     bool can_defer;                  /* inside the function of a tool on the loop */
     bool on_thread;                  /* a tool's thread, not the loop's: this is a copy */
     struct sweep *owner;             /* of which this is a copy, or this */
 
     /* Of the run so far. */
+    bool woken;
     bool begun, resumed, closed; /* closed: events may have ended without RUN_END */
     char approvals[SWEEP_WAITING][64], calls[SWEEP_WAITING][64];
     unsigned napprovals, ncalls;
@@ -123,6 +128,8 @@ struct sweep_mode {
     enum chela_mode agent_mode;
     unsigned tool_flags; /* of the tool `stamp`: CHELA_TOOL_CONFIRM */
     bool delegate, handoff, compact, rare; /* rare: retries, and a process of `exec` */
+    bool hosted, mail, wakes, logs; /* the host's loop; channels; a process that outlives its
+                                       run; log lines */
     unsigned workers; /* processes at once, for a mode that waits; 0: as usual */
     const char *only; /* these sites alone, each between spaces; NULL: all */
 };

@@ -96,6 +96,20 @@ static const char compaction[] =
     "  - { when: { user: '^go' }, say: \"gone\" }\n"
     "  - { say: \"## Summary: the user said long things and went on to say more of them\" }\n";
 
+#define MESSAGE(rest) "{ tool: message, args: { action: " rest " } }"
+static const char mail[] =
+    "rules:\n"
+    "  - { when: { after: none }, call: [" MESSAGE("send, message: one")
+    ", " MESSAGE("reply, message: two, message_id: m1") ", "
+    MESSAGE("react, emoji: ok, message_id: m1") "] }\n"
+    "  - { say: \"the answer\" }\n";
+
+static const char wake[] =
+    "rules:\n"
+    "  - { when: { after: none }, call: { tool: exec, args: { command: 'sleep 0.1', background: "
+    "true } } }\n"
+    "  - { say: \"it works by itself\" }\n";
+
 const struct sweep_mode sweep_modes[] = {
     {.name = "plain", .script = plain, .text = "go"},
     {.name = "timeout", .script = timeout, .text = "go", .only = " tool:cancel "},
@@ -114,6 +128,13 @@ const struct sweep_mode sweep_modes[] = {
     {.name = "heartbeat", .script = heartbeat, .text = "[10:02 om_1] Ann: chela, do it\n",
      .agent_mode = CHELA_MODE_HEARTBEAT},
     {.name = "compaction", .script = compaction, .text = "go", .compact = true},
+    {.name = "hosted", .script = approval, .text = "go", .tool_flags = CHELA_TOOL_CONFIRM,
+     .hosted = true},
+    {.name = "mail", .script = mail, .text = "go", .mail = true},
+    {.name = "wake", .script = wake, .text = "go", .rare = true, .wakes = true,
+     .only = " wake ", .workers = 12},
+    {.name = "log", .script = compaction, .text = "go", .compact = true, .logs = true,
+     .only = " log:context "},
 };
 const size_t sweep_nmodes = sizeof(sweep_modes) / sizeof(sweep_modes[0]);
 
@@ -234,6 +255,81 @@ static void on_ready(chela_session *s, const struct chela_error *err, void *user
     at(user, "", "ready", "");
 }
 
+/* Called inside any function, so only rows for any thread and pure rows are played. Hosts may
+ * call less: the functions of chela/error.h. */
+static void on_log(enum chela_log_level level, const char *area, const char *line, void *user) {
+    struct sweep *cx = user;
+    struct sweep copy = {.mode = cx->mode, .rt = cx->rt, .run = cx->run, .session = cx->session,
+                         .agent = cx->agent, .owner = cx, .on_thread = true};
+    char site[96];
+    (void)level;
+    (void)line;
+    snprintf(site, sizeof(site), "log:%s", area);
+    if (cx->begun)
+        cx->at(&copy, site);
+}
+
+static void on_wake(chela_session *s, void *user) {
+    struct sweep *cx = user;
+    (void)s;
+    cx->woken = true;
+    at(cx, "", "wake", "");
+}
+
+/* --- channels and mailboxes -------------------------------------------------------- */
+
+static int deliver(chela_call *call, const struct chela_message *m, void *user, const char *what) {
+    struct sweep *cx = user;
+    cx->call = call;
+    at(cx, "", "channel", what);
+    cx->call = NULL;
+    chela_result_printf(call, "%s", m->key); /* borrowed until this returns */
+    return 0;
+}
+#define DELIVER(name)                                                                       \
+    static int do_##name(chela_call *call, const struct chela_message *m, void *user) {     \
+        return deliver(call, m, user, #name);                                               \
+    }
+DELIVER(send)
+DELIVER(reply)
+DELIVER(react)
+
+static void on_accepted(int rc, const struct chela_error *err, void *user) {
+    (void)rc;
+    (void)err;
+    at(user, "", "inbox", "accepted");
+}
+
+static void on_put(int rc, const struct chela_error *err, void *user) {
+    (void)rc;
+    (void)err;
+    at(user, "", "outbox", "stored");
+}
+
+static void on_outbound(chela_runtime *rt, const struct chela_outbound *m, void *user) {
+    struct sweep *cx = user;
+    cx->outbound = m;
+    at(cx, "", "outbox", m->run ? "answer" : "message");
+    cx->outbound = NULL;
+    chela_outbox_receipt(rt, m->key, CHELA_RECEIPT_SENT, m->text, 0, NULL);
+}
+
+/* Everything that a host has to do with a chat: messages come and go while a run works. */
+static bool open_mail(struct sweep *cx, struct chela_error *err) {
+    struct chela_channel page = CHELA_CHANNEL(.name = "page", .conversation = "c1", .send = do_send,
+                                              .reply = do_reply, .react = do_react, .user = cx);
+    struct chela_inbox_event came =
+        CHELA_INBOX_EVENT(.id = "page:m1", .session = "elsewhere", .data = "{}", .n = 2);
+    struct chela_outbound goes = CHELA_OUTBOUND(.key = "m1", .session = "elsewhere",
+                                                .channel = "page", .text = "welcome");
+    if (chela_session_channel(cx->session, &page, err) < 0)
+        return false;
+    return !cx->store || (chela_session_wait(cx->session, err) == 0 &&
+                          chela_outbox_channel(cx->rt, "page", on_outbound, cx, err) == 0 &&
+                          chela_inbox_accept(cx->rt, &came, on_accepted, cx, err) == 0 &&
+                          chela_outbox_put(cx->rt, &goes, on_put, cx, err) == 0);
+}
+
 /* --- tools --------------------------------------------------------------------- */
 
 static void in_tool(void *user, chela_call *call, const char *what) {
@@ -348,7 +444,9 @@ static void furnish(struct sweep *cx, struct sweep_side *side, chela_agent *agen
 
 static const struct chela_run_opts *run_opts(struct sweep *cx) {
     static struct chela_run_opts opts;
-    opts = (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = on_event, .user = cx);
+    opts = (struct chela_run_opts)CHELA_RUN_OPTS(
+            .on_event = on_event, .user = cx,
+            .answer_to = cx->mode->mail && cx->store ? "c1" : NULL);
     return &opts;
 }
 
@@ -380,7 +478,7 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
             .id = "lead", .model = fails ? broken : model, .fallbacks = fails ? fallbacks : NULL,
             .system = "lead", .mode = cx->mode->agent_mode, .workspace = cx->dir,
-            .tools = cx->mode->rare ? "exec" : NULL,
+            .tools = cx->mode->rare ? "exec" : cx->mode->mail ? "message" : NULL,
             .approve = cx->mode->rare ? CHELA_APPROVE_AUTO : CHELA_APPROVE_DEFAULT,
             .sandbox = &off, .request = &request, .compaction = &shorten, .limits = &limits);
     struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "other", .model = model,
@@ -420,10 +518,14 @@ static bool fill(struct sweep *cx, struct chela_error *err) {
 
 static bool set_up(struct sweep *cx, struct chela_error *err) {
     char key[64];
-    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.module_path = cx->modules);
+    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(
+            .module_path = cx->modules, .uv_loop = cx->mode->hosted ? &cx->loop : NULL,
+            .log = cx->mode->logs ? on_log : NULL, .trace = "all", .user = cx);
     struct chela_store_opts how = CHELA_STORE_OPTS(.module_path = cx->modules);
     snprintf(key, sizeof(key), "s%u", cx->serial);
     guard_pages(false);
+    if (cx->mode->hosted && uv_loop_init(&cx->loop) < 0)
+        return false;
     if (chela_runtime_new(&opts, &cx->rt, err) < 0)
         return false;
     if (cx->store_url && (chela_store_open(cx->store_url, &how, &cx->store, err) < 0 ||
@@ -442,6 +544,10 @@ static bool set_up(struct sweep *cx, struct chela_error *err) {
 static bool begin(struct sweep *cx, struct chela_error *err) {
     const char *text = cx->mode->text;
     cx->begun = true;
+    if (cx->mode->mail && !open_mail(cx, err))
+        return false;
+    if (cx->mode->wakes)
+        chela_session_on_wake(cx->session, on_wake, cx);
     if (chela_run_start(cx->session, text, strlen(text), run_opts(cx), &cx->run, err) < 0)
         return false;
     if (cx->store)
@@ -476,15 +582,44 @@ static void judge(struct sweep *cx) {
         sweep_problem("the run never ended");
 }
 
+/* A gateway keeps the loop alive, so a host looks for the end of what it began. */
+static void work_hosted(struct sweep *cx) {
+    while (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING &&
+           uv_loop_alive(&cx->loop))
+        uv_run(&cx->loop, UV_RUN_ONCE);
+    if (!cx->gateway)
+        uv_run(&cx->loop, UV_RUN_DEFAULT);
+}
+
+/* Until nothing is in progress; in the mode `wake` also until the process has ended. */
+static void work(struct sweep *cx) {
+    if (cx->mode->hosted)
+        work_hosted(cx);
+    else
+        chela_runtime_run(cx->rt);
+    for (int i = 0; i < 3; i++)
+        chela_runtime_poll(cx->rt);
+    for (int i = 0; cx->mode->wakes && !cx->closed && !cx->woken && i < 1000; i++) {
+        chela_runtime_poll(cx->rt);
+        nanosleep(&(struct timespec){0, 2 * 1000000}, NULL);
+    }
+}
+
+static void close_loop(struct sweep *cx) {
+    if (!cx->mode->hosted)
+        return;
+    uv_run(&cx->loop, UV_RUN_DEFAULT); /* the runtime's handles */
+    if (uv_loop_close(&cx->loop) != 0)
+        sweep_problem("the runtime left handles in the host's loop");
+}
+
 void sweep_play(struct sweep *cx) {
     struct chela_error err = {0};
     cx->owner = cx;
     if (!set_up(cx, &err) || !begin(cx, &err))
         sweep_problem("set-up: %s", err.message);
     for (int round = 0; cx->rt && round < 6; round++) {
-        chela_runtime_run(cx->rt);
-        for (int i = 0; i < 3; i++)
-            chela_runtime_poll(cx->rt);
+        work(cx);
         if (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING)
             continue; /* a paused run that was cancelled: it came back for its end */
         if (!cx->session || chela_session_status(cx->session) == CHELA_SESSION_IDLE || !go_on(cx))
@@ -495,6 +630,7 @@ void sweep_play(struct sweep *cx) {
     chela_run_free(cx->run);
     chela_gateway_close(cx->gateway);
     chela_runtime_close(cx->rt);
+    close_loop(cx);
     chela_store_close(cx->store);
     if (atomic_load(&cx->open_call))
         sweep_problem("a call was left open when the runtime was closed");

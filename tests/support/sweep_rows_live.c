@@ -21,7 +21,7 @@ static void do_runtime_close(struct sweep *cx) {
 /* There may be no run in progress any more: then nothing is to be done. */
 static void do_runtime_run(struct sweep *cx) {
     int rc = chela_runtime_run(cx->rt);
-    SWEEP_EXPECT(rc == 0 || rc == CHELA_EBUSY);
+    SWEEP_EXPECT(cx->mode->hosted ? rc == CHELA_ESTATE : rc == 0 || rc == CHELA_EBUSY);
 }
 
 static void do_runtime_poll(struct sweep *cx) {
@@ -41,6 +41,10 @@ static void do_runtime_price(struct sweep *cx) {
 
 static void do_runtime_context_window(struct sweep *cx) {
     SWEEP_EXPECT(chela_runtime_context_window(cx->rt, "scripted", "demo", 9000, NULL) == 0);
+}
+
+static void do_runtime_model_quirks(struct sweep *cx) {
+    SWEEP_EXPECT(chela_runtime_model_quirks(cx->rt, "scripted", "demo", "reasons", NULL) == 0);
 }
 
 static void do_default_model(struct sweep *cx) {
@@ -633,6 +637,24 @@ static void do_outbox_receipt(struct sweep *cx) {
     SWEEP_EXPECT(chela_outbox_receipt(cx->rt, "k9", CHELA_RECEIPT_SENT, NULL, 0, NULL) < 0);
 }
 
+/* The answer comes before the function that sends has returned. */
+static void receive(struct sweep *cx, enum chela_receipt what) {
+    if (cx->outbound)
+        SWEEP_EXPECT(chela_outbox_receipt(cx->rt, cx->outbound->key, what, "m2", 1, NULL) == 0);
+}
+
+static void receive_sent(struct sweep *cx) {
+    receive(cx, CHELA_RECEIPT_SENT);
+}
+
+static void receive_uncertain(struct sweep *cx) {
+    receive(cx, CHELA_RECEIPT_UNCERTAIN);
+}
+
+static void receive_refused(struct sweep *cx) {
+    receive(cx, CHELA_RECEIPT_REFUSED);
+}
+
 static void do_outbox_recall(struct sweep *cx) {
     struct chela_store_item item = {.id = "k2", .key = "s0", .state = "intent",
                                     .data = "{\"channel\":\"page\",\"text\":\"a\"}", .n = 29,
@@ -656,6 +678,7 @@ static const struct sweep_row rows[] = {
     {"chela_runtime_provider", do_runtime_provider, SHARED, NULL},
     {"chela_runtime_price", do_runtime_price, SHARED, NULL},
     {"chela_runtime_context_window", do_runtime_context_window, SHARED, NULL},
+    {"chela_runtime_model_quirks", do_runtime_model_quirks, SHARED, NULL},
     {"chela_default_model", do_default_model, SHARED, NULL},
     {"chela_runtime_store", do_runtime_store, ROUND, NULL},
     {"chela_agent_new", do_agent_new, ROUND, NULL},
@@ -756,6 +779,9 @@ static const struct sweep_row rows[] = {
     {"chela_outbox_channel", do_outbox_channel, ROUND, NULL},
     {"chela_outbox_put", do_outbox_put, ROUND, NULL},
     {"chela_outbox_receipt", do_outbox_receipt, ROUND, NULL},
+    {"chela_outbox_receipt", receive_sent, SWEEP_SENDING, "sent"},
+    {"chela_outbox_receipt", receive_uncertain, SWEEP_SENDING, "uncertain"},
+    {"chela_outbox_receipt", receive_refused, SWEEP_SENDING, "refused"},
     {"chela_outbox_recall", do_outbox_recall, ROUND, NULL},
     {"chela_outbox_waiting", do_outbox_waiting, SHARED, NULL},
 };

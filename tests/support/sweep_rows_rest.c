@@ -336,6 +336,12 @@ static void do_gateway_wants_restart(struct sweep *cx) {
     chela_gateway_close(gw);
 }
 
+static void do_gateway_patched(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_EXPECT(!chela_gateway_patched(gw));
+    chela_gateway_close(gw);
+}
+
 static void do_gateway_reload(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_EXPECT(chela_gateway_reload(gw, gateway_opts(cx), NULL) == 0);
@@ -426,6 +432,43 @@ WITH_CONFIG(channel, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = NU
 WITH_CONFIG(channel_secrets, struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = "feishu");
             chela_config_channel_secrets(cfg, &o, NULL))
 WITH_CONFIG(show, chela_config_show(cfg, see_option, NULL))
+
+static void see_claim(const char *kind, const char *key, const char *value, void *user) {
+    (void)kind;
+    (void)key;
+    (void)value;
+    (void)user;
+}
+static void see_change(int change, const char *kind, const char *key, const char *value,
+                       void *user) {
+    (void)change;
+    see_claim(kind, key, value, user);
+}
+static int see_trusted(const struct chela_trusted *t, void *user) {
+    (void)t;
+    (void)user;
+    return 0;
+}
+
+WITH_CONFIG(claims, chela_config_claims(cfg, see_claim, NULL))
+WITH_CONFIG(restrict, chela_config_restrict(cfg, NULL))
+WITH_CONFIG(same_rights, SWEEP_EXPECT(chela_config_same_rights(cfg, cfg)))
+WITH_CONFIG(trust, char dir[512]; char file[512]; snprintf(dir, sizeof(dir), "%s/trust", cx->dir);
+            snprintf(file, sizeof(file), "%s/chela.yaml", cx->dir);
+            SWEEP_EXPECT(chela_trust_add(dir, cfg, NULL) == 0);
+            SWEEP_EXPECT(chela_trust_check(dir, cfg, NULL) == 0);
+            SWEEP_EXPECT(chela_trust_compare(dir, cfg, see_change, NULL, NULL) == 0);
+            SWEEP_EXPECT(chela_trust_list(dir, see_trusted, NULL, NULL) == 0);
+            SWEEP_EXPECT(chela_trust_remove(dir, file, NULL) == 0))
+
+static void do_config_open(struct sweep *cx) {
+    struct chela_config_opts o = CHELA_CONFIG_OPTS(.strict = 1);
+    char path[512];
+    chela_config *cfg = NULL;
+    snprintf(path, sizeof(path), "%s/chela.yaml", cx->dir);
+    SWEEP_EXPECT(chela_config_open(path, &o, &cfg, NULL) == 0);
+    chela_config_free(cfg);
+}
 
 static void do_config_schema(struct sweep *cx) {
     (void)cx;
@@ -698,6 +741,7 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
     {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
     {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
+    {"chela_gateway_patched", do_gateway_patched, SHARED, NULL},
     {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},
     {"chela_gateway_trouble", do_gateway_trouble, SHARED, NULL},
     {"chela_gateway_stop", do_gateway_stop, SWEEP_ROUND, NULL},
@@ -722,6 +766,15 @@ static const struct sweep_row rows[] = {
     {"chela_config_channel_secrets", do_config_channel_secrets, SHARED, NULL},
     {"chela_config_show", do_config_show, SHARED, NULL},
     {"chela_config_schema", do_config_schema, PURE, NULL},
+    {"chela_config_open", do_config_open, SHARED, NULL},
+    {"chela_config_claims", do_config_claims, SHARED, NULL},
+    {"chela_config_restrict", do_config_restrict, SHARED, NULL},
+    {"chela_config_same_rights", do_config_same_rights, SHARED, NULL},
+    {"chela_trust_add", do_config_trust, SHARED, NULL},
+    {"chela_trust_check", do_config_trust, SHARED, NULL},
+    {"chela_trust_compare", do_config_trust, SHARED, NULL},
+    {"chela_trust_list", do_config_trust, SHARED, NULL},
+    {"chela_trust_remove", do_config_trust, SHARED, NULL},
     {"chela_models_json", do_models_json, SHARED, NULL},
     {"chela_model_probe", do_model_probe, SWEEP_ROUND, NULL},
     {"chela_prompts_load", do_prompts_load, SHARED, NULL},

@@ -37,6 +37,7 @@ stty -g >$tmp/after
 echo \$code >$tmp/code
 exec cat
 SCRIPT
+    (cd "$space" && believe)
     with_env tmux -S "$tmp/tmux" -f /dev/null new-session -d -x 80 -y 30 "sh $tmp/start"
 }
 

@@ -33,7 +33,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 2
+#define CHELA_STORE_VERSION 3
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -72,7 +72,10 @@ struct chela_store_head {
  * kind uses. */
 enum chela_store_change_kind {
     /* key, token, records, head, now: append records. records[0].seq must be the row's last
-     * + 1 (otherwise CHELA_ESTATE). `updated` becomes now. */
+     * + 1 (otherwise CHELA_ESTATE). `updated` becomes now. takes: events that the records take
+     * up; they are settled. CHELA_EEXIST, and nothing is written: one of them does not wait
+     * for this session. sends: messages for the outbox, as INTENT; the rc of a message whose
+     * id exists already is CHELA_EEXIST. */
     CHELA_STORE_APPEND = 0,
     CHELA_STORE_RENEW = 1,   /* key, token, until: extend the lease */
     CHELA_STORE_RELEASE = 2, /* key, token: end the lease */
@@ -101,6 +104,14 @@ enum chela_store_change_kind {
     CHELA_STORE_EXPIRE = 12,
 };
 
+/* A message that is stored with the records that caused it. */
+struct chela_store_send {
+    const char *id; /* idempotency key */
+    const char *data;
+    size_t n;
+    int rc; /* out: 0 or CHELA_EEXIST */
+};
+
 /* A change. */
 struct chela_store_change {
     enum chela_store_change_kind kind;
@@ -114,6 +125,10 @@ struct chela_store_change {
     const char *id, *state; /* state: "sent", "failed", "uncertain" */
     const char *data;       /* n bytes */
     size_t n;
+    const char *const *takes; /* APPEND: ids of events */
+    size_t ntakes;
+    struct chela_store_send *sends; /* APPEND */
+    size_t nsends;
 };
 
 /* A request for the lease of a session. */
@@ -223,13 +238,17 @@ struct chela_store_ops {
     /* Pass the records with seq >= from to fn. */
     int (*records)(struct chela_store_db *db, const char *key, uint64_t from,
                    chela_store_record_fn *fn, void *user, struct chela_error *err);
-    /* Pass items to fn. Inbox: the events that were not settled; outbox: the messages that
-     * were not sent; oldest first. Notes: all, by id. */
+    /* Pass items to fn, in the order in which they were stored, whatever the clocks said.
+     * Inbox: the events that were not settled; outbox: the messages that were not sent.
+     * Notes: all, by id. */
     int (*items)(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                  void *user, struct chela_error *err);
     /* Optional; NULL: the library searches all records. */
     int (*search)(struct chela_store_db *db, const struct chela_store_query *q,
                   chela_store_hit_fn *fn, void *user, struct chela_error *err);
+    /* The events that wait for one session, in the order of `items`; at most limit. */
+    int (*waiting)(struct chela_store_db *db, const char *key, size_t limit,
+                   chela_store_item_fn *fn, void *user, struct chela_error *err);
 };
 
 CHELA_END_DECLS

@@ -1,4 +1,4 @@
-/* agent.c -- a definition: model, prompt, tools, limits. */
+/* agent.c -- makes agents from options: model, prompt, tools, limits. */
 #include "agent/api/agent.h"
 
 #include "agent/api/features.h"
@@ -35,7 +35,7 @@
 #include "tool/call/command.h"
 #include "json/writer.h"
 
-/* 0 is the default, negative is none: kept as negative. */
+/* Applies the default to 0. Negative (no limit) stays negative. */
 static int64_t limit_or(int64_t given, int64_t otherwise) {
     return given == 0 ? otherwise : given;
 }
@@ -54,7 +54,7 @@ static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
     };
 }
 
-/* Paths differ from machine to machine: a cassette knows them by a name. */
+/* A cassette has a name in place of the workspace's path, which differs between machines. */
 static void name_workspace(chela_agent *a) {
     CH_BUF_AUTO word = {0};
     if (a->rt->workspaces++ == 0)
@@ -88,7 +88,7 @@ static int add_target(chela_agent *a, const char *spec, const struct ch_target_o
     return 0;
 }
 
-/* Address and key given for the first model do not hold for its fallbacks. */
+/* Address and key of the options apply to the first model only, not to fallbacks. */
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
     for (; specs && *specs; specs++) {
         if (a->ntargets == CH_LIMIT_MODELS)
@@ -116,7 +116,7 @@ static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct
     return ch_builtin_add_with(&a->registry, a->settings, o->tools, NULL, err);
 }
 
-/* A tool that is asked for by name and forbidden is worth a word. */
+/* Warns about a tool that is both allowed by name and denied. */
 static void note_contradictions(const chela_agent *a, const char *allow) {
     struct ch_sv rest = ch_sv_str(allow);
     while (a->policy.deny && rest.n) {
@@ -158,8 +158,8 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
         return rc;
     ch_policy_release(&a->policy);
     a->policy = policy;
-    a->policy.absent = ch_channel_tool(&a->registry); /* sessions have channels */
-    a->registry.revision++; /* what a request describes is to be made anew */
+    a->policy.absent = ch_channel_tool(&a->registry); /* only sessions with a channel offer it */
+    a->registry.revision++; /* requests have to describe the tools again */
     note_contradictions(a, allow);
     return 0;
 }
@@ -191,9 +191,8 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
     int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
-    if (ch_companion_of(a) && !o->compaction.mode)
-        a->compact_mode =
-            CH_COMPACTION_RETAIN; /* what is old is not shown: no model need read it */
+    if (ch_companion_of(a) && !o->compaction.mode) /* it never sees old messages */
+        a->compact_mode = CH_COMPACTION_RETAIN;
     if (rc == 0 && o->compaction.model)
         rc = ch_target_new(&a->rt->providers, o->compaction.model, NULL, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACTION_OFF;
@@ -324,7 +323,7 @@ int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_age
 
 /* --- the end of an agent */
 
-/* Agents of roles do not count: they are parts of the agent. */
+/* True: the agent has an override that is not an agent of a role. */
 static bool is_base(const chela_agent *a) {
     for (CH_LIST_EACH(i, &a->rt->agents)) {
         const chela_agent *other = CH_CONTAINER(i, chela_agent, link);
@@ -569,7 +568,8 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .run = "call",
                                  .max_calls = 1,
                                  .policy = &a->policy,
-                                 .approvals = a->approvals, /* whoever calls by hand agrees */
+                                 .approvals = a->approvals, /* a host that calls the tool itself
+                                                               has consented */
                                  .sandbox = a->sandbox,
                                  .ops = &ops,
                                  .user = &one};

@@ -1,6 +1,5 @@
-/* diagnostics.c -- see chela/survey.h. Everything is found out by trying it: a module
- * is loaded, a layer of the sandbox is set up; nothing is concluded from
- * version numbers. */
+/* diagnostics.c -- see chela/survey.h. Every finding comes from a trial: a module is
+ * loaded, a layer of the sandbox is set up. Version numbers are not used. */
 #include "chela/survey.h"
 
 #include "agent/handle/agent.h"
@@ -61,7 +60,7 @@ static void look_at_modules(const chela_runtime *rt, struct ch_jw *w) {
 
 /* --- keys: that they are there, not what they are */
 
-/* Two providers may share a variable. */
+/* False: an earlier provider uses the same variable. */
 static bool is_first(const struct ch_provider *p) {
     for (const struct ch_provider *q = ch_provider_table; q != p; q++)
         if (q->key_env && strcmp(q->key_env, p->key_env) == 0)

@@ -1,8 +1,7 @@
-/* model_probe.c -- what a model can do, found out by asking it; see
- * chela/models.h.
+/* model_probe.c -- finds out what a model can do; see chela/models.h.
  *
- * One run of one turn through the whole machine, with two tools that do
- * nothing: what comes back as events is what works. */
+ * The probe is one run of one turn, with two tools that do nothing. The events of the run
+ * show what works. */
 #include <stdio.h>
 
 #include "agent/api/agent.h"
@@ -21,7 +20,7 @@ static const char question[] = "Call the tools alpha and beta, both of them, in 
 static const char plain_question[] = "Answer with one word: ready.";
 
 struct probe {
-    int64_t began, first, ended; /* ms; first 0: nothing came */
+    int64_t began, first, ended; /* ms; first 0: no output */
     unsigned pieces, calls;
     bool done;
     struct chela_usage usage;
@@ -63,8 +62,8 @@ static int do_nothing(chela_call *call, void *user) {
     return 0;
 }
 
-/* The run stops at its limit of one turn if the model called a tool: that is
- * no failure. */
+/* True: the run failed. A run that stops at its limit of one turn because the model called
+ * a tool has not failed. */
 static bool failed(const chela_run *run) {
     return chela_run_status(run) != CHELA_STATUS_DONE &&
            chela_run_reason(run) != CHELA_REASON_MAX_TURNS;
@@ -127,7 +126,7 @@ static void write_text_or_null(struct ch_jw *w, const char *key, const char *tex
     ch_jw_kcstr(w, key, text && *text ? text : NULL);
 }
 
-/* true, false, or null if it could not be seen. */
+/* Writes true, false, or null if the probe could not tell. */
 static void write_verdict(struct ch_jw *w, const char *key, bool seen, bool yes) {
     ch_jw_key(w, key);
     if (seen)
@@ -196,7 +195,7 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
     if (rc < 0)
         return NULL;
     if (f.p.error[0])
-        f.tools_error[0] = '\0'; /* it is not about tools */
+        f.tools_error[0] = '\0'; /* the error is not about tools */
     f.t = agent->targets[0];
     if (!f.p.error[0])
         model_probe_find_window(rt, &f);

@@ -35,7 +35,7 @@ static void write_price(struct ch_jw *w, const char *provider, struct ch_sv mode
     ch_jw_end(w, '}');
 }
 
-/* What a server says of its own model goes before what the table says. */
+/* Writes a model. The server's own data takes precedence over the table. */
 static void write_model(struct ch_jw *w, const char *provider, const struct ch_listed *m,
                         const char *source) {
     struct ch_model_info info = ch_model_info(provider, m->id);

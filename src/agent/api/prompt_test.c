@@ -1,9 +1,8 @@
-/* prompt_test.c -- trying a prompt on its cases; see chela/prompt.h.
+/* prompt_test.c -- tests a prompt on its cases; see chela/prompt.h.
  *
- * Each run is a session of its own with one model call: the system prompt is
- * the rendered one and nothing else, tools are offered but never run. So many
- * runs are under way at once as the caller allows; the one that ends begins the
- * next. What an answer is worth is settled by prompt/judge.c. */
+ * Each run is a session of its own with one model call. The rendered prompt is the whole
+ * system prompt; tools are offered but never run. The caller limits the number of parallel
+ * runs; a run that ends starts the next one. prompt/judge.c judges the answers. */
 #include <math.h>
 
 #include "agent/api/agent.h"
@@ -24,8 +23,8 @@
 #include "prompt/judge.h"
 #include "prompt/prompts.h"
 
-#define MOST_FAILURES 5    /* told of one case */
-#define MOST_ANSWER 4000   /* bytes of an answer that is told */
+#define MOST_FAILURES 5    /* failures that the report lists per case */
+#define MOST_ANSWER 4000   /* bytes of an answer in the report */
 #define MOST_PARALLEL 64
 #define DEFAULT_RUNS 5
 #define DEFAULT_PARALLEL 4
@@ -36,9 +35,9 @@ struct test;
 struct tried { /* one case */
     const struct ch_case *c;
     struct ch_prompt_text text;
-    chela_agent *agent; /* of the runtime; NULL: no model is asked */
+    chela_agent *agent; /* owned by the runtime; NULL: no model is asked */
     size_t passed, done;
-    struct ch_buf failures; /* JSON objects, with commas between them */
+    struct ch_buf failures; /* JSON objects, separated by commas */
     size_t nfailures;
 };
 
@@ -56,7 +55,7 @@ struct test {
     struct chela_prompt_test_opts opts;
     struct ch_agent_opts agent; /* opts.agent */
     const struct ch_prompt *prompt;
-    const char *model; /* as it is written in the report */
+    const char *model; /* model name in the report */
     struct ch_cases cases;
     struct tried *tried; /* owned, one for each case */
     struct slot *slots;  /* owned */
@@ -105,7 +104,7 @@ static void prompt_test_add_usage(struct chela_usage *sum, const struct chela_us
 
 static void start_runs(struct test *test);
 
-/* A reply that calls a tool pauses the run: that is an answer, too. */
+/* Ends a run. A reply that calls a tool pauses the run; it counts as an answer, too. */
 static void end_run(struct slot *s, const struct chela_event *ev) {
     struct test *test = s->test;
     struct tried *tried = s->tried;
@@ -151,8 +150,8 @@ static int start_run(struct slot *s, struct tried *t, struct chela_error *err) {
     return rc;
 }
 
-/* Every free slot gets the next run; the runs of all cases take turns, so that a
- * service that fails for a while does not fail one case alone. */
+/* Starts runs in all free slots. The runs of all cases alternate, so that a service that
+ * fails for a while does not fail one case only. */
 static void start_runs(struct test *test) {
     for (size_t i = 0; i < test->opts.parallel; i++) {
         struct slot *s = &test->slots[i];

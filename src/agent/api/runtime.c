@@ -1,5 +1,4 @@
-/* runtime.c -- one loop and everything that lives in it. */
-#include "agent/handle/guarded_files.h"
+/* runtime.c -- makes and closes runtimes. */
 #include "agent/api/runtime.h"
 
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "agent/api/features.h"
 #include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/session.h"
@@ -26,7 +26,7 @@
 
 #define MAX_THREADS 64
 
-/* The one place where the library itself looks at the environment. */
+/* The only function of the library that reads the environment. */
 static const char *process_env(const char *name, void *user) {
     (void)user;
     return getenv(name);
@@ -39,7 +39,7 @@ static const char *proxy_env(const chela_runtime *rt, const char *lower, const c
     return v && *v ? v : NULL;
 }
 
-/* HTTP_PROXY in capitals is not read: a CGI program's client can set it. */
+/* HTTP_PROXY in capitals is not read, because a client of a CGI program can set it. */
 static struct ch_http *open_http(chela_runtime *rt) {
     const char *all = proxy_env(rt, "all_proxy", "ALL_PROXY");
     const char *http = proxy_env(rt, "http_proxy", NULL);
@@ -75,8 +75,8 @@ static void close_log(chela_runtime *rt) {
     ch_free(rt->sink);
 }
 
-/* A run that is freed closes its children, so runs and sessions may be added. Agents
- * are what all others use: they come last. */
+/* Frees runs, then sessions, then agents, which the others use. Freeing a run may close
+ * further runs and sessions. */
 static void free_closed(chela_runtime *rt) {
     for (;;) {
         chela_run *run = CH_LIST_FIRST(&rt->closed.runs, chela_run, link);
@@ -174,16 +174,18 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
-/* What may have something to say. */
+/* Closes the parts that may still log. */
 static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
     ch_context_windows_free(CH_TAKE(rt->providers.heard));
-    while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
+    while (!ch_list_empty(&rt->agents)) /* newest first, because overrides are newer than their
+                                           base */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);
+    rt->journal = NULL;
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_runtime_release_hidden(rt);
@@ -235,6 +237,11 @@ int chela_runtime_price(chela_runtime *rt, const char *provider, const char *mod
 int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
                                  int64_t tokens, struct chela_error *err) {
     return ch_providers_add_window(&rt->providers, provider, model, tokens, err);
+}
+
+int chela_runtime_model_quirks(chela_runtime *rt, const char *provider, const char *model,
+                               const char *quirks, struct chela_error *err) {
+    return ch_providers_add_quirks(&rt->providers, provider, model, quirks, err);
 }
 
 const char *chela_default_model(chela_runtime *rt, const char **why) {

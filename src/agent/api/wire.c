@@ -1,4 +1,4 @@
-/* wire.c -- the public face of the codecs by themselves. */
+/* wire.c -- public functions that encode and decode a vendor's protocol. */
 #include "chela/wire.h"
 
 #include "base/error.h"

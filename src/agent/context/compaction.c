@@ -22,30 +22,30 @@
 #include "prompt/retain.h"
 #include "prompt/summary.h"
 
-#define PRUNE_SPARES 3 /* replies, and what came after them */
+#define PRUNE_SPARES 3 /* newest replies whose results are not pruned */
 
-/* Shares of what the history may have. Together they leave a third free, so that
- * it is some time before the next rewrite. */
+/* Shares of the history's budget. Together they leave a third free, so that the next
+ * rewrite is some time away. */
 #define WINDOW_SHARE 4
 #define RETAIN_SHARE 8
 #define CARRY_SHARE 4
-#define LEAST 300      /* tokens that are worth condensing by hand... */
-#define BY_HAND 8000   /* ...and that a history may have then, at least */
+#define LEAST 300      /* tokens that a compaction on request must be able to save */
+#define BY_HAND 8000   /* least budget of the history in a compaction on request */
 
 struct ch_compaction {
     chela_run *run;
     ch_compaction_fn *done;
     enum chela_compacted strategy;
-    size_t before;  /* tokens of the request */
-    size_t history; /* that the transcript may have */
-    size_t start;   /* the first message of the window */
-    size_t gone, carried; /* tokens of what goes; of it, condensed before */
-    bool *stays;    /* of those before it */
-    bool pruned;    /* some was taken out already */
+    size_t before;        /* tokens of the request */
+    size_t history;       /* budget of the transcript, in tokens */
+    size_t start;         /* index of the first message that stays unchanged */
+    size_t gone, carried; /* tokens of messages that are removed; of those, earlier summaries */
+    bool *stays;          /* per message before `start`: it is retained */
+    bool pruned;          /* old results were pruned already */
     struct ch_carry carry;
-    struct ch_memory_flush *flush; /* notes are being written */
-    struct ch_buf summary;  /* a good one, or empty */
-    /* asking for it */
+    struct ch_memory_flush *flush; /* notes are being written to memory */
+    struct ch_buf summary;         /* accepted summary; empty: none */
+    /* The request for the summary: */
     struct ch_side_query *ask;
     const struct ch_prompt *prompt;
     struct ch_target *target;
@@ -87,7 +87,7 @@ static size_t history_tokens(const chela_run *run) {
     return ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
-/* Written down and told; false: the run is dead. */
+/* Stores and emits the compaction. False: the run was closed. */
 static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
                                 const struct ch_usage *usage) {
     ch_context_budget_rewritten(run->session);
@@ -104,11 +104,11 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
     return ch_emit(run, &ev);
 }
 
-/* Nothing more can be done: say what it is that does not fit. */
+/* The history cannot be made short enough: sets the error to what does not fit. */
 static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     if (run->m.compacted && run->error[0])
-        return; /* the service refused it, and said why */
+        return; /* the service refused the request and said why */
     struct ch_context_room b = ch_context_budget_room(run);
     size_t fixed = run->session->budget.fixed, last = 0;
     for (size_t i = t->n; i > 0 && !last; i--)
@@ -166,13 +166,13 @@ static void compaction_finish(struct ch_compaction *c, bool changed) {
     done(run, &in);
 }
 
-/* What stands for something has less tokens than that; but what was condensed
- * before is not made less of by being condensed once more. */
+/* Budget of the message that replaces others: at most three quarters of their tokens.
+ * Tokens of earlier summaries count in full, because condensing them again would lose more. */
 static size_t carry_room(const struct ch_compaction *c) {
     return CH_MIN(c->history / CARRY_SHARE, c->carried + (c->gone - c->carried) * 3 / 4);
 }
 
-/* What goes gives way to one message that stands for it. */
+/* Replaces the removed messages by one message that carries their summary. */
 static void rewrite(struct ch_compaction *c) {
     chela_run *run = c->run;
     struct ch_transcript *t = &run->session->transcript;
@@ -198,7 +198,8 @@ static void rewrite(struct ch_compaction *c) {
 static void on_summary(struct ch_sv text, const char *failed, const struct ch_usage *usage,
                        void *user);
 
-/* The question, and after a bad answer that answer and what is wrong with it. */
+/* Asks for the summary. After a bad answer the request repeats that answer with the
+ * complaint. */
 static int compaction_ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
                           struct chela_error *err) {
     struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->asked.user), 0),
@@ -234,8 +235,8 @@ static void compaction_add_usage(struct ch_compaction *c, const struct ch_usage 
     c->cost = known && c->cost >= 0 ? c->cost + cost : -1;
 }
 
-/* Asked once more if it is bad; then it is taken if it lacks nothing but what
- * the runtime adds. */
+/* Judges the summary. A bad one is asked for once more. The second one is used unless it is
+ * bad, since the runtime adds what it lacks. */
 static void on_summary(struct ch_sv text, const char *failed, const struct ch_usage *usage,
                        void *user) {
     struct ch_compaction *c = user;
@@ -320,7 +321,7 @@ static void on_flushed(void *user) {
     condense(c);
 }
 
-/* What the user asked to be remembered is written down before it goes. */
+/* Writes what the user asked to remember to memory before the messages are removed. */
 static void flush(struct ch_compaction *c) {
     CH_BUF_AUTO notes = {0};
     ch_carry_notes(&c->carry, &notes);
@@ -331,8 +332,8 @@ static void flush(struct ch_compaction *c) {
 
 /* --- from the beginning ---------------------------------------------------------------- */
 
-/* Enough can be had from old results alone, so that it will not be long enough
- * again soon. */
+/* Prunes old results if that alone frees enough, so that the history does not grow too long
+ * again soon. True: it did. */
 static bool prune(struct ch_compaction *c) {
     chela_run *run = c->run;
     struct ch_transcript *t = &run->session->transcript;
@@ -340,15 +341,16 @@ static bool prune(struct ch_compaction *c) {
     size_t goal = c->history * 2 / 3, able = ch_prunable(t, from, SIZE_MAX);
     if (run->m.by_hand || has <= goal || able + able / 4 < has - goal)
         return false;
-    size_t saved = ch_prune(t, from, able); /* all of it: the next time is far off */
+    size_t saved = ch_prune(t, from, able); /* prunes all that can be pruned, so that the next
+                                               time is far off */
     c->pruned = saved > 0;
     if (saved)
         ch_context_budget_rewritten(run->session);
     return saved && history_tokens(run) <= c->history * 3 / 4;
 }
 
-/* What the history may have now. A service that refused the request knows better
- * than any guess: then it is half of what it was. */
+/* The budget of the history. If the service refused the request, its count is right and the
+ * guess is not: the budget is then half of the present history. */
 static size_t room_for_history(const chela_run *run) {
     struct ch_context_room b = ch_context_budget_room(run);
     size_t has = history_tokens(run);
@@ -362,7 +364,7 @@ static size_t room_for_history(const chela_run *run) {
 
 static void choose(struct ch_compaction *c) {
     const struct ch_transcript *t = &c->run->session->transcript;
-    bool all = c->run->m.by_hand; /* that may go */
+    bool all = c->run->m.by_hand; /* every message may be removed */
     c->start = ch_window_start(t, all ? 0 : c->history / WINDOW_SHARE);
     c->stays = ch_alloc((c->start + 1) * sizeof(*c->stays));
     ch_retain(t, c->start, all ? 0 : c->history / RETAIN_SHARE, c->stays);

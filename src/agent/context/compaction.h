@@ -1,18 +1,18 @@
-/* compaction.h -- making the history of a session shorter.
+/* compaction.h -- makes the history of a session shorter.
  *
- * The one place where what was sent before is changed. In this order, each only
- * if what comes before it was not enough:
+ * Compaction is the only code that changes messages which were sent before. Stages, each
+ * only if the stages before it did not suffice:
  *
- *   prune     old results of tools are cut or taken out
- *   window    the newest messages stay as they are, and of those before them
- *   retain    the most important
- *   summary   a model condenses what goes; its summary is judged, asked for once
- *             more if it is bad, and done without if it stays bad. What the user
- *             said and identifiers are carried on by the runtime in any case
- *   cut       the largest texts that are left
+ *   prune     old tool results are cut or removed
+ *   window    the newest messages stay unchanged; of the older ones
+ *   retain    the most important stay
+ *   summary   a model summarises what is removed. The summary is judged; a bad one is
+ *             asked for once more, then left out. The user's requests and identifiers
+ *             are always carried over
+ *   cut       the largest remaining texts are cut
  *
- * Each time it is journalled and told as an event. A call and its result stay
- * together through all of it. */
+ * Every compaction is stored and emitted as an event. A call and its result stay
+ * together. */
 #ifndef CH_AGENT_COMPACTION_H
 #define CH_AGENT_COMPACTION_H
 #include "agent/context/context_budget.h"
@@ -22,12 +22,13 @@
  * makes enough room. tokens: of the request. Emits COMPACTION; the run may be dead then. */
 void ch_compaction_prune_cold(chela_run *run, size_t tokens);
 
-/* Make it shorter and go on with CH_IN_COMPACTED, now or later. */
+/* Makes the history shorter and calls done with CH_IN_COMPACTED, at once or later. */
 typedef void ch_compaction_fn(chela_run *run, const struct ch_input *in);
 void ch_compaction_start(chela_run *run, ch_compaction_fn *done);
-void ch_compaction_abort(chela_run *run); /* drop it, if any */
+void ch_compaction_abort(chela_run *run); /* aborts the compaction; only while run->compaction is
+                                             set */
 
-/* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */
+/* Reads the option. CHELA_EINVAL: unknown value. */
 int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
                             struct chela_error *err);
 

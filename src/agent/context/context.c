@@ -135,12 +135,13 @@ static unsigned look_at_tools(const chela_run *run) {
     return flags;
 }
 
-/* The model that it calls next, as far as that is known. */
+/* The target of the next model call, as far as it is known. */
 static const struct ch_target *target_of(const chela_run *run) {
     return run->target ? run->target : run->session->agent->targets[run->m.model];
 }
 
-/* A model nearby takes long to read, and one with little room needs it. */
+/* True: the system prompt should be short, because the model runs locally and reads slowly,
+ * or has a small context. */
 static bool is_small(const chela_run *run) {
     enum ch_style style = run->session->agent->context.style;
     const struct ch_target *t = target_of(run);
@@ -174,7 +175,8 @@ static const char *reasoning_word(const chela_agent *a) {
     return words[a->reasoning];
 }
 
-/* "agent main on Linux aarch64": what a command may count on. */
+/* Writes a line such as "agent main on Linux aarch64", so that the model knows which
+ * commands it can use. */
 static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
     struct utsname u;
     ch_buf_addf(out, "agent %s", a->id);
@@ -214,13 +216,13 @@ static void make_system(chela_run *run, unsigned flags) {
                     '\0');
 }
 
-/* What the system prompt was made from; never 0. */
+/* Hash of the inputs of the system prompt; never 0. */
 static uint64_t context_key_of(const chela_run *run, unsigned flags) {
     uint64_t h = ch_hash(flags + 1, ch_sv_str(run->session->channel.name));
     return h ? h : 1;
 }
 
-/* Once a run: what is not as the session's system prompt has it. */
+/* Finds, once per run, what has changed since the session's system prompt was made. */
 static void look_for_changes(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;
@@ -265,7 +267,7 @@ const char *ch_context_system(chela_run *run) {
     return run->dead ? NULL : run->session->context.system;
 }
 
-/* The mark of a prompt is the same wherever it is used: without the workspace. */
+/* The fingerprint leaves the workspace out, so it is the same on every machine. */
 static char *fingerprint_of(const char *system, const char *workspace) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
@@ -279,7 +281,8 @@ static char *fingerprint_of(const char *system, const char *workspace) {
                                            CH_SV("")));
 }
 
-/* Sessions of an agent mostly begin alike, so it remembers the last one. */
+/* Most sessions of an agent have the same system prompt, so the agent remembers the last
+ * fingerprint. */
 const char *ch_context_fingerprint(chela_run *run) {
     struct ch_context *c = &run->session->context;
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
@@ -321,8 +324,7 @@ static void index_rules(struct ch_context_conf *c) {
     ch_bm25_settle(&c->index);
 }
 
-/* Of the rules that the system prompt does not hold, those that suit the input
- * best. */
+/* Adds the rules that fit the input best, of those that the system prompt does not hold. */
 static void add_turn_rules(chela_run *run, struct ch_buf *out) {
     struct ch_context_conf *c = &run->session->agent->context;
     float scores[CH_LIMIT_PROMPT_RULES];

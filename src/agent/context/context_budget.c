@@ -6,10 +6,10 @@
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
 
-#define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */
-#define UNSURE_PERCENT 8  /* what a guess may be off */
-#define SURE_PERCENT 3    /* once it was put right */
-#define PER_TOOL 8        /* what protocols put around one */
+#define REPLY_MOST 32000  /* most tokens that are kept free for a reply without a limit */
+#define UNSURE_PERCENT 8  /* margin of a guess */
+#define SURE_PERCENT 3    /* margin of a guess that was corrected */
+#define PER_TOOL 8        /* tokens that protocols add per tool */
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
@@ -35,8 +35,8 @@ static uint64_t hash_of(const struct ch_model_request *req) {
     return h;
 }
 
-/* Counting takes ten times as long as hashing, and conversations with the same
- * agent mostly begin alike: so the agent that they are all made from remembers. */
+/* Counting takes ten times as long as hashing, and most sessions of an agent have the same
+ * head. So the root agent remembers the count of the last head. */
 static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     uint64_t hash = hash_of(req);
@@ -56,7 +56,7 @@ static size_t guess(const chela_run *run) {
 static void measure_head(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
     c->guessed = 0;
-    if (c->gauged != run->target) { /* another model counts otherwise */
+    if (c->gauged != run->target) { /* other models count differently */
         c->gauged = run->target;
         c->gauge = (struct ch_gauge){0};
         c->ceiling = 0;
@@ -82,7 +82,7 @@ size_t ch_context_budget_tokens(const chela_run *run) {
     return ch_gauge_expect(&run->session->budget.gauge, guess(run));
 }
 
-/* What it refused counts for the model that refused it. */
+/* The context window, or the size of a request that this model refused if that is smaller. */
 static size_t window_of(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
     size_t window = (size_t)ch_target_window(run->target);
@@ -112,7 +112,8 @@ struct ch_context_room ch_context_budget_room(const chela_run *run) {
     return b;
 }
 
-/* What is far from any guess counts something else. */
+/* Corrects the guess by the service's count. A count that is far off the guess counts
+ * something else and is ignored. */
 void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
     struct ch_context_budget *c = &run->session->budget;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
@@ -123,7 +124,7 @@ void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
 
 void ch_context_budget_overflowed(chela_run *run) {
     struct ch_context_budget *c = &run->session->budget;
-    if (!c->guessed) /* it was so small that nobody counted */
+    if (!c->guessed) /* the request was too small to be counted */
         c->guessed = guess(run);
     size_t tokens = ch_gauge_expect(&c->gauge, c->guessed);
     if (tokens && (!c->ceiling || tokens < c->ceiling))

@@ -1,45 +1,45 @@
-/* context_budget.h -- how full a model's context is, before it is asked.
+/* context_budget.h -- measures requests against the model's context window.
  *
- * Tokens are guessed (prompt/tokens.h), message by message as the transcript
- * grows, and put right by what the service counted for the request before. Some
- * of the window belongs to the reply. A model whose window nobody knows is
- * asked until it refuses; from then on what it refused is the window. */
+ * Tokens are guessed (prompt/tokens.h) message by message as the transcript grows, and
+ * corrected by the service's count of the previous request. A part of the window is kept
+ * free for the reply. If the window is unknown, requests are sent until the service refuses
+ * one as too large; the size of that request then counts as the window. */
 #ifndef CH_AGENT_CONTEXT_BUDGET_H
 #define CH_AGENT_CONTEXT_BUDGET_H
 #include "agent/handle/run.h"
 
 struct ch_context_room {
-    size_t window;  /* of the model, in tokens; 0: unknown, and so is the rest */
-    size_t request; /* that a request may have */
-    size_t history; /* that its transcript may have, as guessed; 0: none is left */
+    size_t window;  /* context window in tokens; 0: unknown, as are the others */
+    size_t request; /* most tokens of a request */
+    size_t history; /* most guessed tokens of the transcript; 0: nothing is left */
 };
 
 enum ch_context_fit {
     CH_CONTEXT_FITS,
-    CH_CONTEXT_COLD,      /* it fits; a rewrite of its history costs nothing more */
-    CH_CONTEXT_TOO_LARGE, /* the history has to be made shorter first */
+    CH_CONTEXT_COLD,      /* fits, and the service's cache of the history has expired */
+    CH_CONTEXT_TOO_LARGE, /* the history has to be compacted first */
 };
 
-/* Measure a request for run->target before it is encoded. tokens: what the service is
- * expected to count; unchanged if the request is so small that nobody counts. */
+/* Measures a request for run->target before it is encoded. *tokens: the count that is
+ * expected of the service; unchanged if the request is too small to be counted. */
 enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
                                           size_t *tokens);
 
-/* Tokens of a request with the transcript as it is now and the head that was measured
+/* Expected tokens of a request with the present transcript and the head that was measured
  * last. */
 size_t ch_context_budget_tokens(const chela_run *run);
 
 struct ch_context_room ch_context_budget_room(const chela_run *run);
 
-/* What a request without a limit of its own keeps free for the reply, in tokens;
- * 0: nobody knows the window. */
+/* Tokens that a request without an output limit keeps free for the reply; 0: the window is
+ * unknown. */
 size_t ch_context_budget_reply(const chela_run *run);
 
-/* A request was answered; or it was too large for the model. */
+/* Learns from a reply's usage, or from a request that was too large for the model. */
 void ch_context_budget_learn(chela_run *run, const struct ch_usage *u);
 void ch_context_budget_overflowed(chela_run *run);
 
-/* The transcript was rewritten. */
+/* The transcript was rewritten: forgets counts and encoded bytes. */
 void ch_context_budget_rewritten(chela_session *s);
 
 #endif

@@ -8,7 +8,7 @@
 #include "tool/builtin/chat/memory.h"
 
 struct ch_memory_flush {
-    struct ch_msg *reply; /* owned: the call */
+    struct ch_msg *reply; /* owned: message that holds the call */
     struct ch_batch *batch;
     void (*done)(void *user);
     void *user;

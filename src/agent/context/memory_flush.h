@@ -1,15 +1,15 @@
-/* memory_flush.h -- notes written by the runtime itself, before it forgets.
+/* memory_flush.h -- writes notes to memory before messages are removed from the history.
  *
- * A note takes the path of every call: it is written by the tool memory_write,
- * if the agent has it, the run may use it, and nobody has to be asked. */
+ * A note is a call of the tool memory_write and takes the path of every call. It is written
+ * only if the agent has the tool, the run may use it, and nobody has to approve it. */
 #ifndef CH_AGENT_MEMORY_FLUSH_H
 #define CH_AGENT_MEMORY_FLUSH_H
 #include "agent/handle/run.h"
 
 struct ch_memory_flush;
 
-/* NULL: it is not to be written. Else done follows, once, never from inside;
- * whatever came of it. */
+/* NULL: the note is not written. Otherwise done is called once, later, whatever the
+ * outcome. */
 struct ch_memory_flush *ch_memory_flush_start(chela_run *run, struct ch_sv notes,
                                               void (*done)(void *user), void *user);
 /* No callback after this; NULL is a no-op. */

@@ -10,14 +10,14 @@
 #include "tool/builtin/web/untrusted.h"
 #include "tool/memory/memory_search.h"
 
-#define QUESTION 1000 /* bytes of the input that are looked for */
+#define QUESTION 1000 /* bytes of the input that are searched for */
 #define PLACES 6
 
 struct ch_run_recall {
     chela_run *run;
     void (*done)(chela_run *run);
-    struct ch_seeking *seeking; /* NULL: not under way */
-    struct ch_buf text;         /* what was found, for the end of requests */
+    struct ch_seeking *seeking; /* NULL: no search is running */
+    struct ch_buf text;         /* what was found, for the note at the request's end */
 };
 
 static void recall_tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {
@@ -48,7 +48,7 @@ static void recall_used(int64_t tokens, void *user) {
     ch_tool_embedding_charge(((struct ch_run_recall *)user)->run, tokens);
 }
 
-/* What the user said last. */
+/* The last text of the user. */
 static struct ch_sv question(const struct ch_transcript *t) {
     for (size_t i = t->n; i > 0; i--) {
         const struct ch_msg *m = t->msgs[i - 1];
@@ -59,7 +59,8 @@ static struct ch_sv question(const struct ch_transcript *t) {
     return CH_SV("");
 }
 
-/* What this session said is in the request anyway, unless it was condensed. */
+/* Whether stored sessions are searched too. The present session is in the request anyway,
+ * unless it was condensed. */
 static bool wants_sessions(const struct ch_tool_settings *s, const struct ch_transcript *t) {
     const char *reach = s->memory_sessions ? s->memory_sessions : "own";
     if (!s->recall || strcmp(reach, "none") == 0)

@@ -1,26 +1,25 @@
-/* recall.h -- what is written down about a run's input, told with it.
+/* recall.h -- searches memory for a run's input.
  *
- * If the operator set room for it, notes and past turns are looked through for
- * what the user says, before the first model call and beside the loop. What is
- * found stands at the end of the requests of that run, with its sources, and
- * never becomes history. */
+ * If the operator gave memory a share of the request, notes and past turns are searched for
+ * the user's text before the first model call, on a worker thread. What is found goes, with
+ * its sources, into the note at the end of the run's requests, and never into the history. */
 #ifndef CH_AGENT_RECALL_H
 #define CH_AGENT_RECALL_H
 #include "agent/handle/run.h"
 #include "tool/registry/settings.h"
 
-/* The agent has a memory, and the operator set room for what is found in it. */
+/* The agent has a memory, and the operator gave it a share of the request. */
 static inline bool ch_recall_wanted(const chela_run *run) {
     const struct ch_tool_settings *s = run->session->agent->settings;
     return s && s->memory && s->memory_inject > 0;
 }
 
-/* False: it is being looked for; done follows, never from inside. Only if wanted. */
+/* False: a search is running; done is called later. Only if wanted. */
 bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run));
 /* Only while run->recall is set: */
 void ch_recall_abort(chela_run *run);
 void ch_recall_free(chela_run *run);
-/* What was found; empty: nothing. */
+/* What was found; empty: nothing was. */
 struct ch_sv ch_recall_text(const chela_run *run);
 
 #endif

@@ -18,10 +18,10 @@
 #include "tool/registry/registry.h"
 
 struct ch_reply_directives {
-    struct ch_directives d;  /* of the last reply that had text */
-    bool before;             /* that is an earlier one */
+    struct ch_directives d;  /* directives of the last reply with text */
+    bool before;             /* `d` is of an earlier reply */
     struct ch_arena arena;
-    struct chela_str *media; /* in it: what the answer attaches */
+    struct chela_str *media; /* in the arena: attachments of the answer */
     size_t nmedia;
 };
 
@@ -29,7 +29,7 @@ static bool heeds(const chela_run *run) {
     return run->session->channel.name != NULL;
 }
 
-static struct ch_reply_directives *reply_directives_said_of(chela_run *run) {
+static struct ch_reply_directives *directives_of(chela_run *run) {
     if (!run->directives)
         run->directives = ch_alloc(sizeof(*run->directives));
     return run->directives;
@@ -40,7 +40,7 @@ void ch_reply_directives_begin(chela_run *run) {
         run->directives->before = true;
 }
 
-/* What an earlier reply said holds until this one says something. */
+/* Directives of an earlier reply hold until this reply has text. */
 static void begin_anew(struct ch_reply_directives *s) {
     if (s->before)
         ch_directives_clear(&s->d);
@@ -50,7 +50,7 @@ static void begin_anew(struct ch_reply_directives *s) {
 bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev) {
     if (!heeds(run))
         return true;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_feed(d, ch_unstr(ev->delta.text));
@@ -81,8 +81,8 @@ static const char *may_not_read(const chela_run *run) {
     return NULL;
 }
 
-/* A regular file beneath the workspace, whatever links lead to it; NULL, or why
- * not. rel: its path there. */
+/* Why a file cannot be attached; NULL: it can. It must be a regular file in the workspace
+ * after links are resolved. rel: its path there. */
 static const char *why_not(const chela_run *run, const char *path, struct ch_buf *rel) {
     const chela_agent *a = run->session->agent;
     const struct ch_path_guard guard = {.workspace = a->workspace, .hide = a->sandbox->hide};
@@ -134,7 +134,7 @@ static void attach_all(chela_run *run) {
 void ch_reply_directives_end(chela_run *run) {
     if (!heeds(run))
         return;
-    struct ch_directives *d = &reply_directives_said_of(run)->d;
+    struct ch_directives *d = &directives_of(run)->d;
     begin_anew(run->directives);
     size_t before = d->text.n;
     ch_directives_end(d);

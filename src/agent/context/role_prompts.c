@@ -1,5 +1,5 @@
-/* role_prompts.c -- see chela/prompt.h. The catalogue of a runtime is made when
- * somebody asks for it: most runs never do. */
+/* role_prompts.c -- see chela/prompt.h. A runtime loads its prompts on first use, because
+ * most runs need none. */
 #include "agent/context/role_prompts.h"
 
 #include "agent/handle/agent.h"
@@ -84,7 +84,7 @@ static bool is_used(const struct ch_prompts *c, const struct ch_prompt_entry *e)
     return ch_prompts_pick(c, &q, NULL) == &e->prompt;
 }
 
-/* The members, without the braces. */
+/* Writes the members of a prompt without the braces. */
 static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
                          const struct ch_prompt_entry *e) {
     const struct ch_prompt *t = &e->prompt;
@@ -167,7 +167,7 @@ static int read_values(struct ch_arena *a, struct ch_sv json, struct ch_prompt_v
     *out = ch_arena_zalloc(a, (root->n + 1) * sizeof(**out));
     for (CH_JSON_MEMBERS(k, v, root)) {
         if (ch_json_get_sv(root, ch_json_str(k)) != v)
-            continue; /* of members with one name the last counts */
+            continue; /* the last of several members with the same name counts */
         struct ch_prompt_value *value = &(*out)[(*n)++];
         value->name = ch_arena_str(a, ch_json_str(k));
         value->text = ch_json_str(v);

@@ -1,11 +1,11 @@
-/* role_prompts.h -- prompts of chela's own, and those that the host gave. */
+/* role_prompts.h -- the built-in prompts of roles, and those that the host added. */
 #ifndef CH_AGENT_ROLE_PROMPTS_H
 #define CH_AGENT_ROLE_PROMPTS_H
 #include "agent/handle/runtime.h"
 
 struct ch_prompts;
 
-/* Every prompt there is, for prompt/prompts.h; NULL and err: one is broken. */
+/* All prompts of the runtime. NULL and err: one of them is invalid. */
 const struct ch_prompts *ch_role_prompts(chela_runtime *rt, struct chela_error *err);
 void ch_role_prompts_free(chela_runtime *rt);
 

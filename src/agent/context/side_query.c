@@ -10,7 +10,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 
-#define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
+#define REPLY_SHARE 4 /* share of the context for the reply, if the service requires a limit */
 
 struct ch_side_query {
     struct ch_loop *loop;
@@ -106,13 +106,12 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     a->target = o->target;
     a->done = o->done;
     a->user = o->user;
-    ch_decoder_init_for(&a->decoder, &a->target->ep, ignore, a);
+    ch_decoder_init_for(&a->decoder, &a->target->ep, ch_sv_str(a->target->model), ignore, a);
     int rc = side_query_encode(a, o, err);
     if (rc < 0) {
         free_aside(a);
         return rc;
     }
-    a->decoder.reply.model = ch_sv_str(a->target->model);
     a->call = ch_transport_start(a->target->transport, &a->http, &handler, a);
     *out = a;
     return 0;

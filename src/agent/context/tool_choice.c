@@ -4,7 +4,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/run.h"
 
-/* Tools for what a message says, or has called. */
+/* Adds tools that fit the text of a message, and tools that it calls. */
 static void select_for(chela_run *run, const struct ch_msg *m) {
     struct ch_selection *s = run->session->selection;
     for (uint32_t i = 0; i < m->nblocks; i++) {
@@ -28,8 +28,8 @@ struct ch_selection *ch_tool_choice_selection(chela_session *s) {
     return s->selection;
 }
 
-/* Each run's input may add tools to those that its session has. One that begins
- * with a history gets what that would have led to. */
+/* Adds tools for the run's input to the session's selection. A new selection is made from
+ * the whole history. */
 void ch_tool_choice_select(chela_run *run) {
     chela_session *s = run->session;
     const struct ch_transcript *t = &s->transcript;

@@ -1,8 +1,8 @@
 /* tool_embedding.c -- see tool_embedding.h.
  *
- * One request after the other, the input in the first; what each brings is kept
- * at once, so a wait that ends too early was not for nothing. Of several runs
- * that begin together, one asks for the tools. */
+ * Requests are made one after the other; the first one holds the input. Vectors are kept as
+ * soon as they arrive, so they are of use even if the wait ends early. If several runs
+ * begin together, only one of them asks for the tools. */
 #include "agent/context/tool_embedding.h"
 
 #include "agent/context/tool_choice.h"
@@ -24,16 +24,16 @@ struct ch_embedding_wait {
     void (*done)(chela_run *run);
     struct ch_embed *embed;
     struct ch_timer patience;
-    struct ch_arena arena; /* of the texts of the request under way */
+    struct ch_arena arena; /* texts of the current request */
     struct ch_sv texts[CH_LIMIT_EMBED_BATCH];
     size_t n;
-    bool asked; /* the input is in the request under way, and was not before */
+    bool asked; /* the current request holds the input */
     struct ch_sv input; /* borrowed from the transcript */
 };
 
 /* --- the agent's -------------------------------------------------------------- */
 
-/* Where programs keep what they could make again; NULL: there is no such place. */
+/* The cache directory of the user; NULL: there is none. */
 static char *cache_of(const chela_runtime *rt) {
     const char *cache = ch_providers_env(&rt->providers, "XDG_CACHE_HOME");
     const char *home = ch_providers_env(&rt->providers, "HOME");
@@ -67,7 +67,8 @@ int ch_tool_embedding_new(chela_runtime *rt, const char *spec, struct ch_tool_em
     }
     struct ch_tool_embedding *m = ch_alloc(sizeof(*m));
     m->target = t;
-    m->cache = rt->cassette ? NULL : cache_of(rt); /* requests must not depend on it there */
+    m->cache = rt->cassette ? NULL : cache_of(rt); /* recorded requests must not depend on a
+                                                      cache */
     m->embedder = (struct ch_embedder){.opts = {.transport = t->transport,
                                                 .endpoint = &t->ep,
                                                 .model = ch_sv_str(t->model)},
@@ -106,7 +107,7 @@ void ch_tool_embedding_charge(chela_run *run, int64_t tokens) {
 
 /* --- what to ask for ------------------------------------------------------------ */
 
-static struct ch_tool_embedding *meaning_of(const chela_run *run) {
+static struct ch_tool_embedding *embedding_of(const chela_run *run) {
     return run->session->agent->embedding;
 }
 
@@ -114,7 +115,7 @@ static int64_t tool_embedding_now(const chela_run *run) {
     return ch_mono_ms(ch_loop_clock(run->loop));
 }
 
-/* What the run is about: the last thing that somebody said. */
+/* The last text that was not the model's. */
 static struct ch_sv input_of(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
 
@@ -128,7 +129,7 @@ static struct ch_sv input_of(const chela_run *run) {
 }
 
 static void tool_embedding_add_tools(struct ch_embedding_wait *p) {
-    struct ch_tool_embedding *m = meaning_of(p->run);
+    struct ch_tool_embedding *m = embedding_of(p->run);
     const struct ch_registry *r = &p->run->session->agent->registry;
     CH_BUF_AUTO text = {0};
 
@@ -146,7 +147,7 @@ static void tool_embedding_add_tools(struct ch_embedding_wait *p) {
 
 void ch_tool_embedding_abort(chela_run *run) {
     struct ch_embedding_wait *p = CH_TAKE(run->embedding);
-    struct ch_tool_embedding *m = run->session ? meaning_of(run) : NULL;
+    struct ch_tool_embedding *m = run->session ? embedding_of(run) : NULL;
 
     if (m && m->asking == run)
         m->asking = NULL;
@@ -164,7 +165,7 @@ static void tool_embedding_go_on(chela_run *run, void (*done)(chela_run *run)) {
 }
 
 static void tool_embedding_give_up(chela_run *run, const char *why) {
-    struct ch_tool_embedding *m = meaning_of(run);
+    struct ch_tool_embedding *m = embedding_of(run);
     bool asked = run->embedding->asked;
     void (*done)(chela_run *run) = run->embedding->done;
 
@@ -186,7 +187,7 @@ static void tool_embedding_ask(struct ch_embedding_wait *p);
 
 static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
     struct ch_embedding_wait *p = user;
-    struct ch_vectors *vs = &meaning_of(p->run)->vectors;
+    struct ch_vectors *vs = &embedding_of(p->run)->vectors;
 
     p->embed = NULL;
     if (err) {
@@ -205,9 +206,9 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
     tool_embedding_ask(p);
 }
 
-/* The next request, or the end: nothing is missing any more. */
+/* Makes the next request, or continues the run if no vector is missing. */
 static void tool_embedding_ask(struct ch_embedding_wait *p) {
-    struct ch_tool_embedding *m = meaning_of(p->run);
+    struct ch_tool_embedding *m = embedding_of(p->run);
     struct chela_error err = {0};
 
     ch_arena_clear(&p->arena);
@@ -226,7 +227,7 @@ static void tool_embedding_ask(struct ch_embedding_wait *p) {
 }
 
 bool ch_tool_embedding_input(chela_run *run, void (*done)(chela_run *run)) {
-    struct ch_tool_embedding *m = meaning_of(run);
+    struct ch_tool_embedding *m = embedding_of(run);
 
     if (!m || ch_run_did(run, CH_RUN_SELECTED) || tool_embedding_now(run) < m->embedder.again ||
         !ch_run_once(run, CH_RUN_EMBEDDED))

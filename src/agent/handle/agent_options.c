@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 
-/* X(member): those that are the same in both structs. */
+/* X(member): members with the same type in both structs. */
 #define PLAIN(X)                                                                                   \
     X(id)                                                                                          \
     X(description)                                                                                 \
@@ -29,7 +29,7 @@
     X(sandbox)                                                                                     \
     X(heartbeat)
 
-/* X(member, struct): those that are pointers in the public one. */
+/* X(member, struct): members that the public struct has as pointers. */
 #define GROUPS(X)                                                                                  \
     X(limits, chela_limits)                                                                        \
     X(loop_guard, chela_loop_guard)                                                                \

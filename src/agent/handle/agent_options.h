@@ -33,14 +33,14 @@ struct ch_agent_opts {
     struct chela_team_opts team;
     struct chela_agent_gateway_opts gateway;
     const struct chela_sandbox_opts *sandbox;     /* read by ch_sandbox_read; may be NULL */
-    const struct chela_heartbeat_opts *heartbeat; /* read by ch_beat_configure; may be NULL */
+    const struct chela_heartbeat_opts *heartbeat; /* read by beat.c; may be NULL */
 };
 
-/* given may be NULL. CHELA_EINVAL: the size of one of the structs is wrong. */
+/* Reads the public options. given may be NULL. CHELA_EINVAL: a struct has a wrong size. */
 int ch_agent_opts_read(const struct chela_agent_opts *given, struct ch_agent_opts *out,
                        struct chela_error *err);
 
-/* The other way round: *out gets copies of the groups, made in the arena. */
+/* Writes the options back in their public form. The groups are copied into the arena. */
 void ch_agent_opts_write(const struct ch_agent_opts *from, struct ch_arena *a,
                          struct chela_agent_opts *out);
 

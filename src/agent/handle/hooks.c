@@ -1,9 +1,8 @@
-/* hooks.c -- calling the host's hooks, one set after the other.
+/* hooks.c -- calls the host's hooks, one set after the other.
  *
- * Texts that a hook puts into the struct it was handed are copied into the
- * turn's arena as soon as it returns. The first hook that says halt ends the
- * round. Sets are found by index each time:
- * a hook may add further ones. */
+ * A text that a hook stores in its argument is copied into the turn's arena when the hook
+ * returns. The first hook that returns CHELA_HALT ends the round. Sets are looked up by
+ * index on every step because a hook may add a set. */
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
 #include "agent/machine/event.h"
@@ -96,8 +95,8 @@ bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call) {
     return true;
 }
 
-/* A later set sees the arguments as an earlier one rewrote them; a decision
- * not to run the call is final. */
+/* A later set sees the arguments as rewritten by an earlier one. A decision not to run the
+ * call is final. */
 bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {
     for (size_t i = 0; i < nhooks(run) && call->action == CHELA_TOOL_RUN; i++) {
         const struct chela_hooks *h = hook(run, i);
@@ -114,7 +113,7 @@ bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {
     return true;
 }
 
-/* The first set that decides has decided. */
+/* The first set that decides wins. */
 bool ch_hook_approve(chela_run *run, struct chela_approval *approval) {
     for (size_t i = 0; i < nhooks(run) && approval->decision == CHELA_UNDECIDED; i++) {
         const struct chela_hooks *h = hook(run, i);

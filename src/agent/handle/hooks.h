@@ -1,6 +1,7 @@
-/* hooks.h -- calling the host's hooks: all sets in order.
+/* hooks.h -- calls the host's hooks, all sets in order.
  *
- * False: a hook said halt, or the run was closed. */
+ * Each function returns false if a hook returned CHELA_HALT (run->stop is set) or closed
+ * the run (run->dead is set). */
 #ifndef CH_AGENT_HOOKS_H
 #define CH_AGENT_HOOKS_H
 #include "agent/handle/run.h"
@@ -10,8 +11,7 @@ bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call);
 bool ch_hook_approve(chela_run *run, struct chela_approval *approval);
 bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call);
 
-/* The hooks that every run has occasion for: nothing is called for an agent without
- * hooks. */
+/* Hooks of every turn. The inline functions do nothing for an agent without hooks. */
 bool ch_hooks_before_model(chela_run *run, struct chela_turn_patch *patch);
 bool ch_hooks_delta(chela_run *run, const struct chela_event *ev);
 bool ch_hooks_after_model(chela_run *run, const struct chela_event *ev);

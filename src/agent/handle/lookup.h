@@ -1,24 +1,23 @@
-/* lookup.h -- finding agents, sessions and runs of a runtime by name, and making
- * names. */
+/* lookup.h -- finds agents, sessions and runs of a runtime by name, and makes ids. */
 #ifndef CH_AGENT_LOOKUP_H
 #define CH_AGENT_LOOKUP_H
 #include "agent/handle/agent.h"
 
-/* The newest agent with this id that is not derived from another; NULL. */
+/* The newest open agent with this id that is no override; NULL: none. */
 chela_agent *ch_agent_find(const chela_runtime *rt, const char *id);
-/* The agent that `a` was derived from in the end, which outlives it; or a itself. */
+/* The agent at the end of a's chain of bases, or `a` itself. It outlives `a`. */
 chela_agent *ch_agent_root(chela_agent *a);
-/* The open session with this key; NULL. */
+/* The open session with this key; NULL: none. */
 chela_session *ch_session_find(const chela_runtime *rt, const char *key);
-/* The run with this id, of any open session; NULL. */
+/* The run with this id, in any open session; NULL: none. */
 chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 
-/* One more thing, or one less, is in progress: the loop is held meanwhile. */
+/* Counts work in progress up (busy) or down. The loop is held while the count is not 0. */
 void ch_runtime_busy(chela_runtime *rt, bool busy);
-/* Have ch_runtime_free_closed called on the loop's next turn. */
+/* Schedules ch_runtime_free_closed for the loop's next turn. */
 void ch_runtime_free_soon(chela_runtime *rt);
 
-/* "run_3f9c..." from the system's random source; out holds 24 bytes. */
+/* Writes a random id such as "run_3f9c..." with its terminating NUL. */
 void ch_random_id(const char *prefix, char out[24]);
 
 #endif

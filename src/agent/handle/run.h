@@ -1,8 +1,8 @@
-/* run.h -- the structs behind the public handles: a run.
+/* run.h -- the struct behind the public handle chela_run.
  *
- * A session may be closed from inside any callback. So whoever calls out (ch_emit, a
- * hook) looks at run->dead afterwards and returns if it is set; memory stays until the
- * loop's next iteration. */
+ * A host may close the session from any callback. Code that calls out (ch_emit, a hook)
+ * checks run->dead afterwards and returns if it is set. The memory stays valid until the
+ * loop's next turn. */
 #ifndef CH_HANDLE_RUN_H
 #define CH_HANDLE_RUN_H
 #include <stdatomic.h>
@@ -24,26 +24,27 @@ struct ch_run_recall;
 struct ch_reply_directives;
 struct ch_turn;
 
-/* What a run may do, and who has to agree. */
+/* Which tools a run may call, and which calls need consent. */
 struct ch_permit {
-    struct ch_policy policy;  /* within `bounds`, or the agent's */
-    struct ch_policy *bounds; /* owned: the policies that fit, within the agent's; NULL: none */
-    bool own_policy;          /* it says more than the agent's */
-    bool forgets;             /* ignore remembered approvals */
+    struct ch_policy policy; /* narrowed by `bounds`, or else by the agent's policy */
+    struct ch_policy *bounds; /* owned: policies of channel and sender, narrowed by the agent's;
+                                 NULL: none */
+    bool own_policy; /* the policy is narrower than the agent's */
+    bool forgets;    /* ignore remembered approvals */
     enum ch_consent ask_means;
 };
 
-/* Things that happen once a run, or until it is bound to another agent. */
+/* Work that is done once per run, or once per agent if the run changes hands. */
 enum ch_run_did {
-    CH_RUN_LOOKED = 1,   /* at what may be done, and what has changed */
-    CH_RUN_SELECTED = 2, /* tools for the input */
-    CH_RUN_EMBEDDED = 4, /* the input, to select them */
-    CH_RUN_REWROTE = 8,  /* the transcript */
+    CH_RUN_LOOKED = 1,   /* compared tools and project files with the system prompt */
+    CH_RUN_SELECTED = 2, /* selected tools for the input */
+    CH_RUN_EMBEDDED = 4, /* embedded the input to select tools */
+    CH_RUN_REWROTE = 8,  /* rewrote the transcript */
 };
 
 struct chela_run {
     atomic_uint refs;
-    struct ch_link link; /* in the runtime's closed runs, once retired */
+    struct ch_link link; /* in rt->closed.runs, once retired */
     chela_session *session;
     struct ch_loop *loop;
     char id[24];
@@ -52,45 +53,46 @@ struct chela_run {
     void *user;
     struct ch_permit permit;
 
-    bool over;       /* ended or paused; RUN_END was sent */
-    bool dead;       /* closed: touch nothing, say nothing */
-    bool retired;    /* its session has another run: it is told of its end, no more */
-    unsigned did;    /* bits of ch_run_did */
-    enum ch_in stop; /* asked for inside a callback: an interruption that takes place when
-                        the callback has returned; CH_IN_INPUT: none */
-    struct ch_task stop_soon; /* at the latest then, if nothing else happens */
-    char *last_words; /* owned: of CH_IN_TAKEN_OVER; NULL: nobody has taken over */
+    bool over;    /* ended or paused: RUN_END was sent */
+    bool dead;    /* closed: no member may be used, no event is emitted */
+    bool retired; /* the session has a newer run; only RUN_END is still emitted */
+    unsigned did; /* bits of enum ch_run_did */
+    enum ch_in stop; /* an interruption that a callback asked for; it takes effect when the
+                        callback has returned. CH_IN_INPUT: none */
+    struct ch_task stop_soon; /* applies `stop` on the loop's next turn, unless it was applied
+                                 before */
+    char *last_words; /* owned: the person's answer for CH_IN_TAKEN_OVER; NULL: no take-over */
 
-    /* Parts, each private to a file, in one piece of memory with the run. */
+    /* Parts, each private to one file. They are allocated together with the run. */
     struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
     struct ch_turn *turn;         /* run/think.c: the model call in flight */
     struct ch_acting *acting;     /* run/act.c: the calls of the reply */
-    struct ch_run_record *record;     /* journal/run_journal.c: what of it is stored */
-    struct ch_run_origin *origin; /* handle/run_origin.c: who asked */
-    /* Parts that not every run has; owned, NULL: none. */
-    struct ch_run_features *features; /* run/feature.c */
-    struct ch_journal_replay *past;             /* what it goes on from */
-    struct ch_compaction *compaction; /* context/compaction.c */
-    struct ch_embedding_wait *embedding;   /* context/tool_embedding.c */
-    struct ch_run_recall *recall;     /* context/recall.c */
-    struct ch_reply_directives *directives;             /* context/reply_directives.c */
+    struct ch_run_record *record; /* journal/run_journal.c: what is stored of the run */
+    struct ch_run_origin *origin; /* handle/run_origin.c: who asked, where the answer goes */
+    /* Optional parts; owned, NULL: none. */
+    struct ch_run_features *features;       /* run/feature.c */
+    struct ch_journal_replay *past;         /* a run that an earlier process began */
+    struct ch_compaction *compaction;       /* context/compaction.c */
+    struct ch_embedding_wait *embedding;    /* context/tool_embedding.c */
+    struct ch_run_recall *recall;           /* context/recall.c */
+    struct ch_reply_directives *directives; /* context/reply_directives.c */
 
-    struct ch_target *target; /* of the model call that was made last, or is made */
-    struct ch_arena arena;    /* of this turn: request, hooks' texts */
-    int64_t stamp;            /* time of the chunk being decoded, 0 between chunks */
-    const struct ch_msg *reply; /* in the transcript: whose calls are run */
+    struct ch_target *target;   /* target of the current or last model call */
+    struct ch_arena arena;      /* cleared every turn: request, texts of hooks */
+    int64_t stamp;              /* time stamp for the events of the chunk being decoded; 0: none */
+    const struct ch_msg *reply; /* the message of the transcript whose calls are executed */
     struct ch_batch *batch;
-    struct ch_list children; /* runs that calls of it are (run/parent.h) */
-    unsigned nchildren;      /* agents called by it that have ended; stored */
+    struct ch_list children; /* child runs (run/parent.h) */
+    unsigned nchildren;      /* child agents that have ended; stored */
     struct ch_queue steering, follow_ups;
-    struct ch_buf text; /* the answer so far */
+    struct ch_buf text; /* answer text so far */
     char error[CHELA_ERROR_MAX];
 };
 
 static inline bool ch_run_did(const chela_run *run, enum ch_run_did what) {
     return run->did & what;
 }
-/* True the first time. */
+/* Marks `what` as done. True: it was not done before. */
 static inline bool ch_run_once(chela_run *run, enum ch_run_did what) {
     bool first = !(run->did & what);
     run->did |= what;

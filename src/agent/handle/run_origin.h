@@ -1,33 +1,35 @@
-/* run_origin.h -- who asked for a run, with what, and where its answer goes. */
+/* run_origin.h -- who started a run, with which input, and where the answer goes. */
 #ifndef CH_AGENT_RUN_ORIGIN_H
 #define CH_AGENT_RUN_ORIGIN_H
 #include "agent/handle/run.h"
 
-extern const size_t ch_run_origin_size; /* of the part that run->origin is */
+extern const size_t ch_run_origin_size; /* size of the part run->origin */
 
-/* On whose behalf, and the fingerprint of its prompt; texts are copied. */
+/* Sets principal and prompt fingerprint from the options. Texts are copied. */
 void ch_run_origin_init(chela_run *run, const struct chela_run_opts *opts);
 void ch_run_origin_release(chela_run *run);
 
-/* The run begins with a message (taken), as the options say. */
+/* The run starts with the message `input` (taken); event, address and drop_if come from the
+ * options. */
 void ch_run_origin_message(chela_run *run, struct ch_msg *input,
                            const struct chela_run_opts *opts);
-/* The run only makes the history shorter; focus: what to keep above all, NULL: nothing. */
+/* The run only compacts the history. focus: what the summary should keep; NULL: no focus. */
 void ch_run_origin_compact(chela_run *run, const char *focus);
-/* The run began in an earlier process. Both texts are taken, may be NULL. */
+/* The run was started by an earlier process. Takes both texts; either may be NULL. */
 void ch_run_origin_recall(chela_run *run, char *answer_to, char *drop_if);
 
 const struct ch_principal *ch_run_origin_principal(const chela_run *run);
-/* Fingerprint of what the model is told; NULL: the one of the agent's prompt. */
+/* Fingerprint of the prompt that the caller passed; NULL: use the agent's. */
 const char *ch_run_origin_prompt(const chela_run *run);
-/* What the run begins with, until it is taken into the transcript; NULL. */
+/* The input message; NULL once it is in the transcript. */
 const struct ch_msg *ch_run_origin_input(const chela_run *run);
 struct ch_msg *ch_run_origin_take_input(chela_run *run);
-const char *ch_run_origin_event(const chela_run *run); /* of the inbox; NULL: none */
-const char *ch_run_origin_drop_if(const chela_run *run); /* an answer that leaves no trace; NULL */
-/* What came with the newest message that the run answers. */
+const char *ch_run_origin_event(const chela_run *run); /* id of the inbox event; NULL: none */
+const char *ch_run_origin_drop_if(const chela_run *run); /* answer text that makes the run leave
+                                                            no trace; NULL: none */
+/* Channel data of the newest message that the run answers. */
 struct ch_message_origin *ch_run_origin_of_message(const chela_run *run);
-/* Where the answer goes; NULL: nowhere. */
+/* Address of the answer; NULL: the answer is not sent. */
 const char *ch_run_origin_answer_to(const chela_run *run);
 void ch_run_origin_set_answer_to(chela_run *run, char *to); /* taken */
 bool ch_run_origin_compacts(const chela_run *run);

@@ -1,4 +1,4 @@
-/* run_outcome.h -- what a run ends with: its answer so far, and its error. */
+/* run_outcome.h -- the answer and the error text that a run ends with. */
 #ifndef CH_AGENT_RUN_OUTCOME_H
 #define CH_AGENT_RUN_OUTCOME_H
 #include "agent/handle/run.h"

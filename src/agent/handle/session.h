@@ -1,4 +1,4 @@
-/* session.h -- the structs behind the public handles: a session. */
+/* session.h -- the struct behind the public handle chela_session. */
 #ifndef CH_HANDLE_SESSION_H
 #define CH_HANDLE_SESSION_H
 #include "agent/handle/agent.h"
@@ -13,72 +13,76 @@ struct ch_input_queue;
 struct ch_jobs;
 struct ch_run_journal;
 
-/* What the requests of a session begin with (context.h). */
+/* The system prompt of a session (context.h). */
 struct ch_context {
     struct ch_project project;
     bool loaded;
-    char *system; /* owned; NULL: it has made no request yet */
-    uint64_t key; /* what it was made from */
+    char *system; /* owned; NULL: the session has made no request yet */
+    uint64_t key; /* hash of the inputs of `system` */
     unsigned flags;
-    uint64_t registry_revision; /* ...and the tools they were found in */
-    struct ch_buf changed;  /* what is not as it was then */
-    struct ch_buf warnings; /* about it that are still to be told, each with a NUL */
-    char *fingerprint;      /* owned: of the text; NULL: not made yet */
+    uint64_t registry_revision; /* revision of the registry that `flags` were found in */
+    struct ch_buf changed;  /* what has changed since `system` was made, for the note at the
+                               request's end */
+    struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
+    char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
 };
 
-/* How full the context of a session's model is. */
+/* Token counts of a session's requests (context_budget.h). */
 struct ch_context_budget {
-    struct ch_meter meter; /* of the transcript */
-    struct ch_gauge gauge; /* of the model that was asked last */
+    struct ch_meter meter; /* counts the transcript */
+    struct ch_gauge gauge; /* corrects guesses for the target `gauged` */
     const struct ch_target *gauged;
-    uint64_t revision; /* of the request's head... */
-    size_t fixed;      /* ...and the tokens of its system prompt and tools */
-    size_t note;       /* of what it says at its end */
-    size_t asked;      /* the limit of the reply that was asked for; 0: none was */
-    size_t guessed;    /* tokens of the last request, before the gauge was asked; 0: not counted */
-    size_t ceiling;    /* a request of so many tokens was too large; 0: none was */
-    int64_t warm;      /* monotonic ms: when the model last read it; 0: never */
+    uint64_t revision; /* revision of the request head that `fixed` was counted for */
+    size_t fixed;      /* tokens of system prompt and tools */
+    size_t note;       /* tokens of the note at the request's end */
+    size_t asked;      /* output limit of the request; 0: none */
+    size_t guessed;    /* guessed tokens of the last request, not corrected; 0: not counted */
+    size_t ceiling;    /* size of the smallest request that was refused as too large; 0: none */
+    int64_t warm;      /* monotonic ms of the last reply; 0: none */
 };
 
-/* What a run asks of whoever owns its session. */
+/* Functions of the session's owner (session/) that a run calls. */
 struct ch_session_owner {
     void (*rested)(chela_session *s); /* the run has ended or paused */
-    /* The oldest message of a queue that the run did not get to. */
+    /* Returns the oldest message of q, which the run did not deliver, to the session. */
     void (*take_back)(chela_run *run, struct ch_queue *q);
 };
 
 struct chela_session {
     const struct ch_session_owner *owner;
-    struct ch_link link; /* in the agent's sessions, then in the runtime's closed */
+    struct ch_link link; /* in agent->sessions, later in rt->closed.sessions */
     chela_agent *agent;
-    struct ch_bounds bounds;    /* that stay when it is handed over */
+    struct ch_bounds bounds; /* bounds that stay when the session is handed over */
     char *key;
-    char *system;               /* owned: in place of the agent's; NULL: that */
+    char *system; /* owned: system prompt that replaces the agent's; NULL: the agent's */
     struct ch_transcript transcript;
     struct ch_encoder encoder;
     struct ch_context_budget budget;
-    uint64_t revision;          /* of the request's head and tail */
-    uint64_t registry_revision; /* the tools it was made from */
-    bool patched;               /* the last request was for its turn or run alone */
-    struct ch_memory memory;    /* calls that a person allowed always */
-    struct ch_jobs *jobs;       /* programs that run in the background */
-    struct ch_queue events;     /* what happened, for the model to be told */
+    uint64_t revision;          /* revision of the request's head and tail */
+    uint64_t registry_revision; /* revision of the registry in the last request */
+    bool patched;               /* the last request had a head or tail of its own */
+    struct ch_memory memory;    /* remembered approvals */
+    struct ch_jobs *jobs;       /* background programs */
+    struct ch_queue events;     /* system events that wait for the next model call */
+    /* Called when the journal was lost, after the run in progress was told; may be NULL. */
+    void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);
+    void *lost_user;
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
-    bool closed;                /* it waits to be freed */
+    bool closed;                    /* closed: waits to be freed */
     struct ch_selection *selection; /* tools that its requests describe */
-    uint64_t selection_revision;    /* ...when the last one was made */
-    struct ch_session_state state;  /* what tools remember */
-    struct chela_channel channel;   /* owned texts; no name: none */
-    char *answers_to; /* owned: where the last answer through it went; NULL: nowhere yet */
+    uint64_t selection_revision;    /* revision of `selection` in the last request */
+    struct ch_session_state state;  /* state of tools */
+    struct chela_channel channel;   /* owned texts; name NULL: no channel */
+    char *answers_to;               /* owned: address of the last answer; NULL: none yet */
     struct ch_context context;
-    struct ch_run_journal *journal;       /* owned; NULL: it is not stored */
-    struct ch_input_queue *input;   /* owned; NULL: nothing was sent yet */
-    chela_ready_fn *on_ready;   /* may be NULL */
+    struct ch_run_journal *journal; /* owned; NULL: the session is not stored */
+    struct ch_input_queue *input;   /* owned; NULL: chela_session_send was not used yet */
+    chela_ready_fn *on_ready;       /* may be NULL */
     void *ready_user;
-    chela_run *run;             /* the last one; a reference */
-    bool handed;                /* to its agent, by another (handoff.h) */
-    struct ch_child_run *child;     /* owned: whose call it is; NULL: nobody's (delegate.h) */
+    chela_run *run;             /* the current or last run; a reference */
+    bool handed;                /* the session was handed over to its agent (handoff.h) */
+    struct ch_child_run *child; /* owned: link to the parent run; NULL: no parent (run/parent.h) */
 };
 
 #endif

@@ -1,66 +1,32 @@
-/* inbox.c -- events from outside, each dealt with once; see chela/mailbox.h.
+/* inbox.c -- events from outside, each processed once; see chela/mailbox.h.
  *
- * Two places know of an event. The store's inbox has it from the moment that
- * its sender may forget it; the journal of its session from the moment that it
- * was sent in there. It leaves the inbox only after the second, so that a crash
- * in between loses nothing, and a session knows the ids of the newest events in
- * its journal, so that one which is then dealt with again is recognised. */
+ * An event is in the store's inbox from the moment that its sender may forget it. The
+ * record that takes it up and its leaving the inbox are one transaction, which the store
+ * refuses unless the event waits for this session and this process holds the lease. So an
+ * event is in the inbox or in the journal, never in both, and in neither only if it was
+ * settled in another way. */
 
 #include "agent/journal/inbox.h"
 
 #include "agent/handle/lookup.h"
 #include "agent/handle/session.h"
 #include "agent/journal/run_journal.h"
-#include "agent/journal/seen.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "base/opts.h"
 
-/* --- settling ------------------------------------------------------------------------ */
+void ch_inbox_take(chela_session *s, const char *event) {
+    struct ch_run_journal *k = ch_run_journal_of_session(s);
 
-struct noted { /* in the journal, perhaps not safe yet */
-    struct ch_link link;
-    uint64_t seq;
-    char *event;
-};
+    if (event && k)
+        s->agent->rt->journal->ops->take(k->log, event);
+}
 
 static void inbox_settle(struct ch_journal *j, const char *event) {
     struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = event};
 
     j->ops->change(j, &c, CH_SYNC_LATER, NULL, NULL);
-}
-
-void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq) {
-    struct noted *n;
-
-    if (!event || !seq)
-        return;
-    ch_seen_add(&s->journal->seen, ch_sv_str(event));
-    n = ch_alloc(sizeof(*n));
-    n->seq = seq;
-    n->event = ch_strdup(event);
-    ch_list_add(&s->journal->noted, &n->link);
-}
-
-static void drop(struct noted *n) {
-    ch_list_del(&n->link);
-    ch_free(n->event);
-    ch_free(n);
-}
-
-void ch_inbox_committed(chela_session *s, uint64_t seq) {
-    struct noted *n;
-
-    while ((n = CH_LIST_FIRST(&s->journal->noted, struct noted, link)) && n->seq <= seq) {
-        inbox_settle(s->agent->rt->journal, n->event);
-        drop(n);
-    }
-}
-
-void ch_inbox_forget(chela_session *s) {
-    for (struct noted *n; (n = CH_LIST_FIRST(&s->journal->noted, struct noted, link));)
-        drop(n);
 }
 
 /* --- for channels ---------------------------------------------------------------------- */
@@ -135,8 +101,5 @@ int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chel
                        CH_LIMIT_ADDRESS);
     if (o->answer_to && !s->channel.name)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no channel to answer through", s->key);
-    if (!o->event_id || !ch_seen_has(&k->seen, ch_sv_str(o->event_id)))
-        return 0;
-    inbox_settle(s->agent->rt->journal, o->event_id);
-    return ch_fail(err, CHELA_EEXIST, "session '%s' has event %s already", s->key, o->event_id);
+    return 0;
 }

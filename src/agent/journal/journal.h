@@ -1,68 +1,60 @@
-/* journal.h -- what the agent asks of whoever keeps its sessions.
+/* journal.h -- the interface between the agent and the store of its sessions.
  *
- * A session is stored as a journal: records that are only ever appended. From
- * them a session is built again after any crash; nothing else is stored. The
- * agent declares what it needs here, store/ implements it, and a runtime
- * without a journal works as well: then nothing is kept.
+ * A session is stored as a journal, to which records are only appended. After a crash
+ * the session is rebuilt from these records; nothing else is stored. This header
+ * declares what the agent needs, and store/ implements it. Without a journal a runtime
+ * works, but stores nothing.
  *
- * Everything is asynchronous. Appending costs a copy; what was appended in one
- * iteration of the loop by all sessions goes to the store as one transaction.
- * How far the store has got is told by `committed`, a position in the journal,
- * so whoever must wait (an effect for its `started`, the end of a run for its
- * last state) remembers the seq of its record and compares.
+ * All operations are asynchronous. Appending copies the record; records that all
+ * sessions append in one turn of the loop are written as one transaction. The callback
+ * `committed` reports a position in the journal. Code that has to wait (an effect for
+ * its STARTED, the end of a run for its last STATE) remembers the position of its record
+ * and compares.
  *
- * Records and their data, all JSON objects ("run" and "turn" where they belong
- * to one; a message is the neutral JSON of model/message/message.h):
+ * Records and their data. All are JSON objects, with "run" and "turn" where they belong
+ * to one. A message is the neutral JSON of model/message/message.h.
  *
- *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up|
- *               collect",["prompt"],"message",["event","to","drop_if"]}. event: its
- *               id in the inbox; to: where the answer goes (mailbox.h); drop_if: as
- *               in chela_run_opts. mode start: it
- *               joins the transcript here, and prompt is the fingerprint of what
- *               the model is told;
- *               otherwise it waits for a MESSAGE that delivers it. collect: it
- *               belongs to no run yet.
- *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage",
- *               "person","request":{"model","messages":n},"embedding":{"model",
- *               "calls","input"}]}; person: these are the words of one who took
- *               over; embedding: what that model used for the run since the
- *               last of these;
- *               or {"run","turn","of":seq}: the INBOUND that waited. An
- *               assistant message plans the calls it holds.
- *   STARTED     the gate to an effect: a keyed or once call may begin once this
- *               is committed. {"run","turn","call":index,"id","name","effect",
- *               "key"}
- *   DONE        a call's one result. {"run","turn","call","message",["ran",
- *               "refused","terminates","delivered"]}. delivered: words that
- *               the call put into the conversation (tool/call/delivery.h). When each
- *               call of the reply has one, they join the transcript in the
- *               order of the calls.
- *   ASKED       a person must agree. {"run","turn","call","approval",
- *               "arguments","summary","remember":bool,"digest"}; digest: hex,
- *               of exactly what would run (tool/call/approval_binding.h)
- *   ANSWERED    they did, or did not. {"approval","decision","reason"}
- *   COMPACTION  the transcript was rewritten. {"strategy","tokens_before",
- *               "tokens_after","messages":[..],"keep":seq,"allowed":[digest..],
- *               "seen":[event..],["usage"]}: from here
- *               on it is these messages, whatever was before. Who goes on with
- *               the session needs no record before `keep`; 0: none before this.
- *   STATE       the machine after a step: {"run","state","status","reason","mode",
- *               counters, "usage", "seq", ["agent","asks_plans","goal",
- *               "error_log","model","recoveries","called","handoffs","plan","error"]};
- *               error_log: the newest errors of tools and models,
- *               [{"turn","of","class","text"}]; called: agents below that ended
- *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
- *               says is in the outbox
- *   RECEIPT     and was, or was not. {"id","state"}
- *   DROPPED     the run had nothing to say: its messages leave the transcript.
- *               {"run"}
- *   ROLE        a role was asked (role.h): {"run","turn","role","model","usage",
- *               "answer"}; no part of the transcript. answer: cut if it is long
- *   ATTACHED    the answer names a file to be sent: {"run","turn","path","call",
- *               ["refused"]}; call: the tool whose permission decides; refused:
- *               why the file is not sent. No part of the transcript
+ *   INBOUND     A message was accepted. {"run","mode":"start|steer|follow_up|collect",
+ *               ["prompt"],"message",["event","to","drop_if"]}. event: id in the inbox;
+ *               to: address of the answer (mailbox.h); drop_if: as in chela_run_opts.
+ *               mode start: the message joins the transcript here, and prompt is the
+ *               fingerprint of the prompt. Other modes: the message waits for a MESSAGE
+ *               record that delivers it; collect: it belongs to no run yet.
+ *   MESSAGE     A message joins the transcript. {"run","turn","message",["stop","usage",
+ *               "person","request":{"model","messages":n},"embedding":{"model","calls",
+ *               "input"}]}, or {"run","turn","of":seq} for the INBOUND record that
+ *               waited. person: a person who took over wrote the text. embedding: usage
+ *               of the embedding model since the last such member. An assistant message
+ *               announces the calls that it holds.
+ *   STARTED     A call with an effect may start once this record is committed.
+ *               {"run","turn","call":index,"id","name","effect","key"}
+ *   DONE        The one result of a call. {"run","turn","call","message",["ran",
+ *               "refused","terminates","delivered"]}. delivered: text that the call sent
+ *               to the conversation (tool/call/delivery.h). When every call of the reply
+ *               has a result, the results join the transcript in the order of the calls.
+ *   ASKED       A person has to approve a call. {"run","turn","call","approval",
+ *               "arguments","summary","remember":bool,"digest"}. digest: hex; identifies
+ *               exactly what would run (tool/call/approval_binding.h)
+ *   ANSWERED    The person's decision. {"approval","decision","reason"}
+ *   COMPACTION  The transcript was rewritten. {"strategy","tokens_before","tokens_after",
+ *               "messages":[..],"keep":seq,"allowed":[digest..],
+ *               ["usage"]}. The messages replace the transcript. A reader needs no record
+ *               before `keep`; 0: none before this one.
+ *   STATE       The machine after a step. {"run","state","status","reason","mode",
+ *               counters,"usage","seq",["agent","asks_plans","goal","error_log","model",
+ *               "recoveries","called","handoffs","plan","error"]}. error_log: the newest
+ *               errors of tools and models, [{"turn","of","class","text"}]; called:
+ *               number of child agents that have ended
+ *   OUTBOUND    An answer is in the outbox. {"run","id"}; the outbox has its text
+ *   RECEIPT     The outcome of sending it. {"id","state"}
+ *   DROPPED     The run had nothing to say: its messages leave the transcript. {"run"}
+ *   ROLE        A role was asked (role.h). {"run","turn","role","model","usage","answer"};
+ *               not part of the transcript. A long answer is cut
+ *   ATTACHED    The answer names a file to be sent. {"run","turn","path","call",
+ *               ["refused"]}; call: the tool whose permission decides; refused: why the
+ *               file is not sent. Not part of the transcript
  *
- * A reader ignores members it does not know, and types above the last. */
+ * A reader ignores unknown members and unknown types. */
 #ifndef CH_AGENT_JOURNAL_H
 #define CH_AGENT_JOURNAL_H
 #include "base/sv.h"
@@ -70,7 +62,7 @@
 #include "chela/sys/store.h"
 #include "tool/memory/notes.h"
 
-/* X(enum, "name" in exports); the order is stored: append only */
+/* X(enum, name in exports). The values are stored: append only. */
 #define CH_RECORDS(X)          \
     X(INBOUND, "inbound")      \
     X(MESSAGE, "message")      \
@@ -87,88 +79,109 @@
     X(ATTACHED, "attached")
 
 enum ch_record_type {
-    CH_REC_NONE, /* so that 0 is no type */
+    CH_REC_NONE, /* 0 is no type */
 #define CH_RECORD_ENUM(name, text) CH_REC_##name,
     CH_RECORDS(CH_RECORD_ENUM)
 #undef CH_RECORD_ENUM
         CH_REC_TYPES
 };
 
-const char *ch_record_name(uint32_t type); /* "inbound"; "?" for an unknown one */
-uint32_t ch_record_type(struct ch_sv name); /* CH_REC_NONE */
+const char *ch_record_name(uint32_t type); /* "inbound"; "?": unknown type */
+uint32_t ch_record_type(struct ch_sv name); /* CH_REC_NONE: unknown name */
 
 struct ch_journal;
-struct ch_log; /* the journal of one session that is open for writing */
+struct ch_log; /* the open journal of one session */
 
-/* How soon a record has to be safe. */
+/* How durable a record has to be. */
 enum ch_sync {
-    CH_SYNC_LATER,  /* with the next that is in a hurry; nobody waits */
-    CH_SYNC_COMMIT, /* in this iteration: survives the death of the process */
-    CH_SYNC_TOLD,   /* and of the database's server */
-    CH_SYNC_DISK,   /* and of the machine */
+    CH_SYNC_LATER,  /* written with the next transaction; nobody waits */
+    CH_SYNC_COMMIT, /* written in this turn of the loop: survives a crash of the process */
+    CH_SYNC_TOLD,   /* also survives a crash of the database server */
+    CH_SYNC_DISK,   /* also survives a crash of the machine */
 };
 
-/* What is known of a session once it is open. */
+/* What is known of a session's lease without asking the store. */
+enum ch_lease {
+    CH_LEASE_GONE, /* another process has it, or nobody */
+    CH_LEASE_LATE, /* it was not renewed in time: wait until it is renewed or lost */
+    CH_LEASE_HELD,
+};
+
+/* What the store knows of a session when it is opened. */
 struct ch_log_head {
-    uint64_t last; /* seq of the newest record */
-    bool created;  /* there was no such session before */
+    uint64_t last; /* position of the newest record */
+    bool created;  /* the session is new */
 };
 
 struct ch_log_handler {
-    /* One record of the active window, in order; its checksum is right. On the
-     * journal's thread, which owns `past` from open to `opened`. A failure ends
-     * the opening. */
+    /* One record, in order, with a correct checksum. Called on the journal's thread, which
+     * owns `past` from open to `opened`. A failure ends the opening. */
     int (*fold)(const struct chela_store_record *r, void *past, struct chela_error *err);
-    /* `past` is handed back. err NULL: the session is ours. Otherwise it could
-     * not be opened (in use: CHELA_EBUSY; damaged: CHELA_EPARSE) and only
-     * `close` may follow. */
+    /* Hands `past` back. err NULL: the session is open. Otherwise it could not be opened
+     * (CHELA_EBUSY: in use; CHELA_EPARSE: damaged), and only `close` may follow. */
     void (*opened)(const struct ch_log_head *head, void *past, const struct chela_error *err,
                    void *user);
-    /* The log was closed before it was opened: free it. */
+    /* The log was closed before it was opened: frees past. */
     void (*drop)(void *past);
-    /* Every record up to seq is as safe as was asked for. */
+    /* Every record up to seq has the durability that was asked for. */
     void (*committed)(uint64_t seq, void *user);
-    /* Nothing after the last `committed` can be relied on, and nothing more is
-     * written: the disk is full, the lease was taken over. Once. To go on,
-     * close it and open it again. */
+    /* The journal failed: the disk is full, or another process took the lease. Records
+     * after the last `committed` may be lost, and nothing more is written. Called once. To
+     * continue, close the log and open it again. */
     void (*lost)(const struct chela_error *err, void *user);
 };
 
 struct ch_journal_ops {
     const char *name;
-    /* Take the lease of the session, made if there is none, and read it;
-     * `opened` follows. past is taken. */
+    /* Takes the lease of the session, which is created if necessary, and reads it; `opened`
+     * follows. Takes past. */
     struct ch_log *(*open)(struct ch_journal *j, const char *key, const char *agent,
                            const struct ch_log_handler *handler, void *past, void *user);
-    /* Once it is open; json is copied. Returns the record's seq. */
+    /* Appends a record to an open log; json is copied. Returns the position of the record. */
     uint64_t (*append)(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                        enum ch_sync sync);
-    /* What a list shows; stored with the records appended next. NULL: keep. */
+    /* The session takes up an event of the inbox: it is settled in the transaction of
+     * the records that are appended in this iteration, and they are stored only if it
+     * waits for this session. Otherwise the log is lost (CHELA_EEXIST). */
+    void (*take)(struct ch_log *log, const char *event);
+    /* A message for the outbox, under its idempotency key, in the transaction of what is
+     * appended in this iteration. done may be NULL; rc: 0, CHELA_EEXIST (the outbox has
+     * it already), or an error: nothing was stored. */
+    void (*send)(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
+                 void (*done)(int rc, const struct chela_error *err, void *user), void *user);
+    /* The token of the session's lease, once it is open. */
+    uint64_t (*token)(const struct ch_log *log);
+    /* May this process act for the session that it opened under this token? */
+    enum ch_lease (*lease)(struct ch_journal *j, const char *key, uint64_t token);
+    /* n more messages of the session wait to be sent, or fewer if negative: while any
+     * waits, the lease is kept, also when the log is closed. */
+    void (*owe)(struct ch_journal *j, const char *key, int n);
+    /* Changes the head that lists of sessions show. It is stored with the next records.
+     * NULL members keep their value. */
     void (*note)(struct ch_log *log, const struct chela_store_head *head);
-    /* A change beside the records (inbox, outbox), in the transaction of what is
-     * appended in this iteration; texts are copied. done may be NULL; rc is the
-     * change's own. */
+    /* Changes inbox or outbox in the transaction of the records of this turn of the loop.
+     * Texts are copied. done may be NULL; rc is the result of the change. */
     void (*change)(struct ch_journal *j, const struct chela_store_change *change,
                    enum ch_sync sync,
                    void (*done)(int rc, const struct chela_error *err, void *user), void *user);
-    /* What was said in stored sessions. Blocks; any thread. */
+    /* Searches stored sessions. Blocks; may be called from any thread. */
     int (*recall)(struct ch_journal *j, const struct ch_recall_query *q, ch_recall_fn *fn,
                   void *to);
-    /* No callback after this. What was appended is still written, then the lease
-     * is given back. */
+    /* Closes a log; no callback follows. Appended records are still written, then the lease
+     * is released. */
     void (*close)(struct ch_log *log);
-    /* Its host is a gateway, which takes up what another one left: leases that
-     * are taken from now on say so. */
+    /* The host is a gateway that continues sessions of other gateways: leases taken from
+     * now on say so. */
     void (*serve)(struct ch_journal *j);
-    /* Write what is left and end. All logs are closed by now. */
+    /* Writes what is left and ends. All logs are closed. */
     void (*shut)(struct ch_journal *j);
 };
 
 struct ch_journal {
     const struct ch_journal_ops *ops;
-    enum ch_sync gate; /* how safe a sync point has to be: DISK (durability
-                          full) or COMMIT (durability turn) */
-    enum ch_sync end;  /* how safe the end of a run: TOLD (full) or DISK (turn) */
+    enum ch_sync gate; /* durability of a sync point: DISK (durability full) or COMMIT
+                          (durability turn) */
+    enum ch_sync end;  /* durability of a run's end: TOLD (full) or DISK (turn) */
 };
 
 #endif

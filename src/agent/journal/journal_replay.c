@@ -2,7 +2,6 @@
 #include "agent/journal/journal_replay.h"
 
 #include "agent/journal/journal.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
@@ -83,7 +82,6 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     for (struct ch_replay_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_replay_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
-    ch_seen_release(&p->seen);
     ch_free(p->answer_to);
     ch_free(p->drop_if);
     ch_message_origin_release(&p->origin);
@@ -96,7 +94,8 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     ch_free(p);
 }
 
-/* A call that began may have taken effect; one that did not begin has not. */
+/* Text of the result for a call without one. A call that had started may have taken effect;
+ * one that had not started did not. */
 static struct ch_sv journal_replay_interruption(const struct ch_replay_call *c) {
     return c->started
                ? CH_SV("{\"error\":\"The program was stopped after this call had begun and before "
@@ -113,7 +112,7 @@ static size_t count_blocks(const struct ch_journal_replay *p) {
     return n;
 }
 
-/* The blocks of one call's result; how many. */
+/* Writes the blocks of one call's result; returns their number. */
 static size_t put_result(struct ch_journal_replay *p, const struct ch_replay_call *c,
                          const struct ch_block *call, struct ch_block *to) {
     p->refused += c->refused;
@@ -206,18 +205,18 @@ static void open_calls(struct ch_journal_replay *p, const struct ch_msg *m) {
     p->ncalls = n;
 }
 
-static void read_behalf(const struct reading *r) {
+static void read_principal(const struct reading *r) {
     ch_principal_release(&r->past->principal);
     r->past->principal = ch_principal_read(r->v);
 }
 
-/* The run they were sent to has ended without them: they wait in the session. */
+/* The run ended before its messages were delivered: they wait in the session. */
 static void leave_notes(struct ch_journal_replay *p) {
     for (CH_LIST_EACH(k, &p->notes))
         CH_CONTAINER(k, struct ch_replay_note, link)->alone = true;
 }
 
-/* The newest message says where the answer goes. */
+/* The newest message with an address sets the address of the answer. */
 static void set_answer_to(struct ch_journal_replay *p, struct ch_sv to) {
     if (!to.n)
         return;
@@ -233,7 +232,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     p->m = (struct ch_run){0};
     p->status = CH_REPLAY_RUNNING;
     p->recoveries = p->called = 0;
-    read_behalf(r);
+    read_principal(r);
     ch_buf_clear(&p->state);
     ch_run_counters_release(&p->counters);
     ch_run_counters_goal(&p->counters, asked);
@@ -250,34 +249,34 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     p->run[n] = '\0';
 }
 
-static struct ch_message_origin read_about(const struct reading *r) {
+static struct ch_message_origin read_origin(const struct reading *r) {
     struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
     return (struct ch_message_origin){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
 }
 
 static int fold_inbound(struct reading *r) {
     struct ch_sv mode = ch_json_get_str(r->v, "mode"), to = ch_json_get_str(r->v, "to");
-    struct ch_sv event = ch_json_get_str(r->v, "event");
     struct ch_msg *m;
     int rc = read_message(r, &m);
 
     if (rc < 0)
         return rc;
-    if (event.n)
-        ch_seen_add(&r->past->seen, event);
     if (ch_sv_is(mode, "start")) {
         rc = close_calls(r);
         begin_run(r, m);
         set_answer_to(r->past, to);
-        r->past->origin = read_about(r);
-        return rc == 0 ? add_message(r, m) : rc;
+        r->past->origin = read_origin(r);
+        if (rc == 0)
+            return add_message(r, m);
+        ch_msg_free(m);
+        return rc;
     }
     struct ch_replay_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
     n->answer_to = to.n ? dup_sv(to) : NULL;
-    n->origin = read_about(r);
+    n->origin = read_origin(r);
     n->msg = m;
     n->principal = ch_principal_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
@@ -301,13 +300,13 @@ static int deliver_note(struct reading *r, uint64_t seq) {
             ch_msg_free(m);
             return 0;
         }
-        int rc = close_calls(r); /* open ones are of a run that was left behind */
+        int rc = close_calls(r); /* open calls belong to a superseded run */
         if (rc == 0)
             return add_message(r, m);
         ch_msg_free(m);
         return rc;
     }
-    return 0; /* accepted before the window begins, and compacted away */
+    return 0; /* the message was accepted before `keep` and compacted away */
 }
 
 static int fold_message(struct reading *r) {
@@ -320,8 +319,11 @@ static int fold_message(struct reading *r) {
     if (rc < 0)
         return rc;
     rc = close_calls(r);
-    if (rc == 0)
-        rc = add_message(r, m);
+    if (rc < 0) {
+        ch_msg_free(m);
+        return rc;
+    }
+    rc = add_message(r, m);
     if (rc == 0)
         open_calls(r->past, m);
     return rc;
@@ -366,7 +368,8 @@ static int fold_done(struct reading *r) {
     }
     if (++r->past->ndone < r->past->ncalls)
         return 0;
-    rc = close_calls(r); /* none is open any more: they join, in the order of calls */
+    rc = close_calls(r); /* every call has a result: they join the transcript in the order of the
+                            calls */
     r->past->results = true;
     return rc;
 }
@@ -375,7 +378,7 @@ static int hex_value(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False, and all zero, which no call's is: it is not there. */
+/* False: there is no digest; out is all zero, which equals no digest. */
 static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
     bool good = hex.n == 2 * (size_t)CH_SHA256_SIZE;
 
@@ -406,12 +409,12 @@ struct ch_replay_below *ch_journal_replay_left(const struct ch_journal_replay *p
     return b;
 }
 
-/* A question of a run that this one called. */
+/* A question of a child run. */
 static int fold_below(struct reading *r) {
     struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
     if (approval.n ? ch_journal_replay_asked(r->past, approval)
                    : ch_journal_replay_left(r->past, id))
-        return 0; /* it was asked again */
+        return 0; /* the question was repeated */
     struct ch_replay_below *b = ch_alloc(sizeof(*b));
     b->child = dup_sv(ch_json_get_str(r->v, "child"));
     b->approval = approval.n ? dup_sv(approval) : NULL;
@@ -454,7 +457,7 @@ const char *ch_decision_name(enum chela_decision d) {
     return decisions[d];
 }
 
-/* What is not known is not agreed to. */
+/* An unknown word is no consent. */
 static enum chela_decision decision_of(struct ch_sv word) {
     for (size_t i = 1; i < CH_LEN(decisions); i++)
         if (ch_sv_is(word, decisions[i]))
@@ -502,7 +505,7 @@ static int fold_answered(struct reading *r) {
 
 /* --- rewriting ---------------------------------------------------------------------- */
 
-/* What was known of the records before it, which may not have been read. */
+/* Reads what records before `keep` told (run_journal.c, write_lasting). */
 static void read_lasting(const struct reading *r) {
     struct ch_journal_replay *p = r->past;
     unsigned char digest[CH_SHA256_SIZE];
@@ -510,19 +513,16 @@ static void read_lasting(const struct reading *r) {
     for (CH_JSON_EACH(hex, ch_json_get(r->v, "allowed")))
         if (read_digest(ch_json_str(hex), digest) && !ch_memory_has(&p->memory, digest))
             ch_memory_add(&p->memory, digest);
-    for (CH_JSON_EACH(id, ch_json_get(r->v, "seen")))
-        if (ch_json_str(id).n && !ch_seen_has(&p->seen, ch_json_str(id)))
-            ch_seen_add(&p->seen, ch_json_str(id));
 }
 
-/* The transcript is what the record says. */
+/* Replaces the transcript by the messages of the record. */
 static int fold_compaction(struct reading *r) {
     struct ch_journal_replay *p = r->past;
     const struct ch_json *messages = ch_json_get(r->v, "messages");
 
     if (!messages)
         return damaged(r, "there are no messages");
-    drop_calls(p); /* the reply they belong to is replaced, too */
+    drop_calls(p); /* the record replaces the reply of the calls, too */
     p->results = false;
     p->began = SIZE_MAX;
     ch_transcript_release(&p->transcript);
@@ -596,14 +596,15 @@ static int fold_state(struct reading *r) {
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
-    read_behalf(r);
+    read_principal(r);
     ch_run_counters_release(&p->counters);
     p->counters = ch_run_counters_read(v);
     p->saved = v;
     return 0;
 }
 
-/* Each holds all there is to know, so those before the last need no reading. */
+/* Keeps the bytes of a STATE record. Each record is complete, so only the last one is
+ * parsed. */
 static void keep_state(struct ch_journal_replay *p, const struct chela_store_record *record) {
     ch_buf_clear(&p->state);
     ch_buf_add(&p->state, record->data, record->n);

@@ -9,6 +9,11 @@
  * What is stored as "failed" was given up and is left for people to look at;
  * "uncertain" is sent again, also after a restart.
  *
+ * A message of a session that is open here is stored under the session's lease, and sent
+ * only while this process still holds it: another process that took the session over finds
+ * the message in the store and sends it. Messages of other sessions (a channel's own
+ * answers) need no lease.
+ *
  * Callbacks come from pump(), a deferred task. Messages of one session leave in
  * the order in which they came. */
 
@@ -28,6 +33,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
+#define LATE_MS 500 /* a lease that was not renewed in time is looked at again after this */
 #define FIRST_REST_MS 1000
 #define LONGEST_REST_MS 300000
 
@@ -37,20 +43,23 @@ struct letter {
     struct ch_link link;
     struct ch_outbox *box;
     enum letter_state state;
-    int64_t due;             /* RESTING: on the loop's clock */
-    const void *by;          /* SENDING: the user of who sends it */
+    int64_t due;             /* RESTING: until then, on the loop's clock */
+    uint64_t token;          /* token of the session's lease; 0: none is needed */
+    const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
-    chela_accepted_fn *stored; /* may be NULL */
+    bool lent; /* to the send function, which has not returned */
+    bool gone; /* dropped meanwhile: freed when the send function returns */
+    chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;
 };
 
 struct channel {
     struct channel *next;
     char *name;
-    chela_send_fn *send; /* NULL: nobody */
+    chela_send_fn *send; /* NULL: no channel of this name is open */
     void *user;
-    ch_sent_fn *sent; /* who wants to know what was; NULL */
+    ch_sent_fn *sent; /* called for every sent message; NULL: none */
     void *sent_user;
 };
 
@@ -61,7 +70,7 @@ struct ch_outbox {
     struct channel *channels;
     struct ch_task task;
     struct ch_timer timer;
-    bool held; /* the runtime is kept from being idle */
+    bool held; /* counted by ch_runtime_busy */
 };
 
 static void pump(struct ch_task *task);
@@ -76,7 +85,7 @@ static struct ch_outbox *outbox(chela_runtime *rt) {
     return rt->outbox = box;
 }
 
-/* While something waits to be sent the runtime has work. */
+/* Keeps the runtime busy while messages wait. */
 static void outbox_hold(struct ch_outbox *box) {
     bool held = box->n > 0;
 
@@ -104,9 +113,25 @@ static const char *const *copy_media(struct letter *l, const struct chela_outbou
     return list;
 }
 
+/* The log of the message's session; NULL: it is not open here. */
+static struct ch_log *log_of(chela_runtime *rt, const char *session) {
+    chela_session *s = ch_session_find(rt, session);
+    struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
+
+    return k ? k->log : NULL;
+}
+
+static void owe(const struct letter *l, int n) {
+    struct ch_journal *j = l->box->rt->journal;
+
+    if (l->token)
+        j->ops->owe(j, l->m.session, n);
+}
+
 static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbound *m,
                                  enum letter_state state) {
     struct letter *l = ch_alloc(sizeof(*l));
+    struct ch_log *log = log_of(box->rt, m->session);
 
     l->box = box;
     l->state = state;
@@ -118,20 +143,30 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
                        .error = outbox_copy(l, m->error), .reply_to = outbox_copy(l, m->reply_to),
                        .media = copy_media(l, m), .nmedia = m->nmedia, .voice = m->voice,
                        .attempts = m->attempts, .approval = outbox_copy(l, m->approval));
+    l->token = log ? box->rt->journal->ops->token(log) : 0;
+    owe(l, 1);
     ch_list_add(&box->letters, &l->link);
     box->n++;
     outbox_hold(box);
     return l;
 }
 
+static void free_letter(struct letter *l) {
+    ch_arena_release(&l->arena);
+    ch_free(l);
+}
+
 static void drop_letter(struct letter *l) {
     struct ch_outbox *box = l->box;
 
+    if (box->rt->journal)
+        owe(l, -1);
     ch_list_del(&l->link);
     box->n--;
     outbox_hold(box);
-    ch_arena_release(&l->arena);
-    ch_free(l);
+    l->gone = true;
+    if (!l->lent)
+        free_letter(l);
 }
 
 static struct letter *find_letter(const struct ch_outbox *box, const char *key) {
@@ -212,12 +247,17 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
         fn(rc, err, fn_user);
 }
 
-/* l NULL: it is only stored. */
+/* Stores a message. l NULL: this process does not send it. */
 static void store_letter(chela_runtime *rt, const struct chela_outbound *m, struct letter *l) {
     struct ch_journal *j = rt->journal;
     CH_BUF_AUTO data = {0};
 
     write_letter(m, &data);
+    struct ch_log *log = log_of(rt, m->session);
+    if (log) {
+        j->ops->send(log, m->key, ch_buf_sv(&data), j->gate, l ? on_stored : NULL, l);
+        return;
+    }
     struct chela_store_change c = {.kind = CHELA_STORE_INTENT,
                                    .id = m->key,
                                    .key = m->session,
@@ -275,16 +315,40 @@ static struct letter *next_ready(const struct ch_outbox *box, const struct chann
     return NULL;
 }
 
-/* What the channel does in its callback may change the list: begin anew after
- * each. */
+static void outbox_rest(struct letter *l, int64_t ms);
+
+/* May the message be sent now? If another process has its session, that process sends it. */
+static bool is_ours(struct letter *l) {
+    struct ch_journal *j = l->box->rt->journal;
+    enum ch_lease lease =
+        l->token ? j->ops->lease(j, l->m.session, l->token) : CH_LEASE_HELD;
+
+    if (lease == CH_LEASE_GONE) {
+        ch_log(CH_LOG_WARN, "outbox", "%s is not sent: this process no longer holds session '%s'",
+               l->m.key, l->m.session);
+        drop_letter(l);
+    } else if (lease == CH_LEASE_LATE) {
+        outbox_rest(l, LATE_MS);
+    }
+    return lease == CH_LEASE_HELD;
+}
+
+/* Sends what is ready. A channel's callback may change the list, so the search starts again
+ * after each message. */
 static void pump(struct ch_task *task) {
     struct ch_outbox *box = CH_CONTAINER(task, struct ch_outbox, task);
     const struct channel *c = NULL;
 
     for (struct letter *l; (l = next_ready(box, &c));) {
+        if (!is_ours(l))
+            continue;
         l->state = SENDING;
         l->by = c->user;
+        l->lent = true;
         c->send(box->rt, &l->m, c->user);
+        l->lent = false;
+        if (l->gone) /* the receipt came inside the call */
+            free_letter(l);
     }
 }
 
@@ -318,14 +382,14 @@ static void arm(struct ch_outbox *box) {
         ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), outbox_on_timer);
 }
 
-static void outbox_rest(struct letter *l, int64_t wait_ms) {
-    int64_t ms = (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
-
-    if (wait_ms > 0)
-        ms = wait_ms;
+static void outbox_rest(struct letter *l, int64_t ms) {
     l->state = RESTING;
     l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + CH_MIN(ms, LONGEST_REST_MS);
     arm(l->box);
+}
+
+static int64_t back_off(const struct letter *l) {
+    return (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
 }
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
@@ -340,7 +404,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         store_receipt(l, "uncertain", note);
-        outbox_rest(l, wait_ms);
+        outbox_rest(l, wait_ms > 0 ? wait_ms : back_off(l));
         return 0;
     }
     store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
@@ -350,7 +414,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_ERROR, "outbox", "%s is not sent: %s", key, note ? note : "it was refused");
     drop_letter(l);
-    wake(rt->outbox); /* the next of its session */
+    wake(rt->outbox); /* wakes the next message of the session */
     return 0;
 }
 
@@ -538,7 +602,8 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     const char **media = ch_arena_alloc(&arena, (end->end.nmedia + 1) * sizeof(*media));
     for (size_t i = 0; i < end->end.nmedia; i++)
         media[i] = ch_arena_str(&arena, ch_unstr(end->end.media[i]));
-    /* The same turn gives the same key in every life; a fork gives another. */
+    /* The key is the same for the same turn in every process; a fork of the session has
+     * another key. */
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,

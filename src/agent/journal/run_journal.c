@@ -7,7 +7,6 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
-#include "agent/journal/seen.h"
 #include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
 #include "agent/machine/principal.h"
@@ -23,12 +22,12 @@
 #include "model/message/message_json.h"
 
 struct ch_run_record {
-    uint64_t stored_events; /* m.seq as it was last stored */
-    uint64_t start_seq;     /* of the record that the run began with; 0: none of this process */
-    unsigned recoveries;    /* times that it was taken up since the last reply, or one below */
-    enum ch_replay_status told; /* the status that lists show */
+    uint64_t stored_events; /* m.seq in the last stored record */
+    uint64_t start_seq; /* position of the INBOUND record of the run; 0: another process wrote it */
+    unsigned recoveries;    /* recoveries since the last reply of the run or a child */
+    enum ch_replay_status told; /* status in the session's head */
     struct ch_run_counters counters;
-    struct { /* by the embedding model, not yet in the journal */
+    struct { /* usage of the embedding model that is not stored yet */
         unsigned calls;
         int64_t tokens;
         char *model; /* owned */
@@ -81,7 +80,6 @@ static void run_journal_fail(chela_session *s, const struct chela_error *err) {
 
     k->state = CH_RUN_JOURNAL_FAILED;
     k->err = *err;
-    ch_inbox_forget(s);
     ops(s)->close(CH_TAKE(k->log));
 }
 
@@ -90,7 +88,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     chela_session *s = user;
     struct ch_run_journal *k = s->journal;
 
-    (void)head;
+    k->safe = head->last;
     k->opened = true;
     k->state = CH_RUN_JOURNAL_OPEN;
     struct chela_error damage = {0};
@@ -106,7 +104,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
 static void run_journal_on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
-    ch_inbox_committed(s, seq);
+    s->journal->safe = seq;
     s->journal->ops->committed(s, seq);
 }
 
@@ -134,10 +132,8 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
 
     if (!j)
         return;
-    if (!s->journal) {
+    if (!s->journal)
         s->journal = ch_alloc(sizeof(*s->journal));
-        ch_list_init(&s->journal->noted);
-    }
     ch_run_journal_forget(s);
     s->journal->ops = by;
     s->journal->state = CH_RUN_JOURNAL_OPENING;
@@ -158,6 +154,16 @@ void ch_run_journal_leave(chela_session *s) {
     run_journal_fail(s, &err);
 }
 
+enum ch_lease ch_run_journal_lease(const chela_run *run) {
+    const chela_session *s = run->session;
+    struct ch_journal *j = s->agent->rt->journal;
+
+    if (!s->journal)
+        return CH_LEASE_HELD;
+    return s->journal->log ? j->ops->lease(j, s->key, j->ops->token(s->journal->log))
+                           : CH_LEASE_GONE;
+}
+
 void ch_run_journal_forget(chela_session *s) {
     if (s->journal)
         ch_journal_replay_free(CH_TAKE(s->journal->past));
@@ -168,8 +174,6 @@ void ch_run_journal_free(chela_session *s) {
         return;
     ch_run_journal_close(s);
     ch_run_journal_forget(s);
-    ch_inbox_forget(s);
-    ch_seen_release(&s->journal->seen);
     ch_buf_release(&s->journal->scratch);
     ch_free(s->journal);
     s->journal = NULL;
@@ -177,7 +181,7 @@ void ch_run_journal_free(chela_session *s) {
 
 /* --- records ------------------------------------------------------------------------ */
 
-/* A record of this run is begun; the caller writes its members. */
+/* Begins a record of the run; the caller writes the members. */
 static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run *run) {
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
@@ -203,7 +207,7 @@ static enum ch_sync run_journal_gate(const chela_run *run) {
     return run->session->agent->rt->journal->gate;
 }
 
-/* The first line of the first message, for lists. */
+/* Sets the session's title, which lists show, to the first line of the first message. */
 static void set_title(chela_run *run, const struct ch_msg *m) {
     struct ch_run_journal *k = run->session->journal;
     struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
@@ -222,8 +226,8 @@ static void run_journal_count(chela_run *run, unsigned messages, unsigned turns)
                &(struct chela_store_head){.messages = messages, .turns = turns});
 }
 
-/* A message that comes in. One that is in the inbox is safe there, so that it
- * need not wait for the disk once more. */
+/* Ends an INBOUND record. An event of the inbox is stored there, so it need not be synced
+ * to disk again. */
 static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
                             const struct ch_inbound_origin *from) {
     if (from->event)
@@ -234,10 +238,9 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
         ch_jw_kcstr(w, "about", from->origin->blocks);
     if (from->origin && from->origin->id)
         ch_jw_kcstr(w, "about_id", from->origin->id);
-    uint64_t seq = end(s, w, CH_REC_INBOUND,
-                       from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
-    ch_inbox_noted(s, from->event, seq);
-    return seq;
+    ch_inbox_take(s, from->event);
+    return end(s, w, CH_REC_INBOUND,
+               from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
 }
 
 uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
@@ -260,7 +263,7 @@ uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const ch
         &(struct ch_inbound_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
                                     ch_run_origin_of_message(run)});
     return ch_run_journal_state(run, CH_REPLAY_RUNNING,
-                                CH_SYNC_COMMIT); /* in the same transaction */
+                                CH_SYNC_COMMIT); /* in the transaction of the records */
 }
 
 uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
@@ -363,7 +366,7 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
     ch_jw_end(w, '}');
 }
 
-/* With what the machine was told about it, so that it can be told again. */
+/* Stores the reply with the machine's input, so that the input can be repeated. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
                           bool person) {
     struct ch_run_journal *k = ch_run_journal_of(run);
@@ -691,8 +694,8 @@ static uint64_t older(uint64_t a, uint64_t b) {
     return !a ? b : !b ? a : CH_MIN(a, b);
 }
 
-/* Reading begins with what says on whose behalf the run works, or with what
- * waits, whichever came first; 0: neither. */
+/* The first record that a reader needs: the one with the run's principal or the oldest
+ * waiting message, whichever is older; 0: none. */
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
@@ -700,24 +703,15 @@ static uint64_t first_needed(const chela_run *run) {
                  older(seq, run->session->journal->ops->oldest(run->session)));
 }
 
-/* What the records that need not be read any more would have told as well. */
+/* Writes what the records before `keep` would have told: approvals and event ids. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
-    const struct ch_seen *seen = &s->journal->seen;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
     ch_jw_key(w, "allowed");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < m->n; i++)
         write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
-    ch_jw_end(w, ']');
-    ch_jw_key(w, "seen");
-    ch_jw_begin(w, '[');
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++) {
-        const char *id = seen->ids[(seen->next + i) % CH_LIMIT_SEEN];
-        if (id)
-            ch_jw_str(w, ch_sv_str(id));
-    }
     ch_jw_end(w, ']');
 }
 
@@ -727,7 +721,7 @@ void ch_run_journal_dropped(chela_run *run) {
     if (!k)
         return;
     struct ch_jw w = run_journal_begin(k, run);
-    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* with the end of the run */
+    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* synced with the end of the run */
 }
 
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how) {
@@ -736,7 +730,8 @@ void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrit
 
     if (!k)
         return;
-    bool known = run->record->start_seq || run->m.by_hand; /* else another process began it */
+    bool known = run->record->start_seq || run->m.by_hand; /* otherwise another process began the
+                                                              run */
     uint64_t needed = first_needed(run);
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "strategy", how->strategy);

@@ -1,8 +1,8 @@
-/* run_journal.h -- what a run writes to its session's journal, and waits for.
+/* run_journal.h -- writes the records of a run to the journal of its session.
  *
- * Every function here does nothing for a session that is not kept. A session
- * that could not be opened, or whose journal was lost, ends its run with
- * store_error; the next run opens it again and goes on from what was stored. */
+ * Every function does nothing for a session that is not stored. If the journal cannot be
+ * opened, or fails later, the run ends with store_error. The next run opens the journal
+ * again and continues from what was stored. */
 #ifndef CH_AGENT_RUN_JOURNAL_H
 #define CH_AGENT_RUN_JOURNAL_H
 #include "agent/handle/run.h"
@@ -12,38 +12,36 @@
 
 enum ch_run_journal_state { CH_RUN_JOURNAL_OPENING, CH_RUN_JOURNAL_OPEN, CH_RUN_JOURNAL_FAILED };
 
-/* What the owner of a session hears of its journal. */
+/* Callbacks to the session (session/restore.c). */
 struct ch_run_journal_ops {
-    /* The journal was read; past is taken. NULL: it could not be read, and keep->err
-     * says why. */
+    /* The journal was read; takes past. past NULL: it could not be read; journal->err says
+     * why. */
     void (*opened)(chela_session *s, struct ch_journal_replay *past);
-    void (*committed)(chela_session *s, uint64_t seq); /* records are safe up to here */
-    void (*lost)(chela_session *s, const struct chela_error *err); /* and no further */
-    /* A STATE record is written: adds members that are not of the machine. Returns what
-     * runs below that are at work have used; those bring it along when they are found
-     * again, so the record does not count it. */
+    void (*committed)(chela_session *s, uint64_t seq); /* records up to seq are committed */
+    void (*lost)(chela_session *s, const struct chela_error *err); /* the journal failed */
+    /* A STATE record is being written: adds members that are not the machine's. Returns the
+     * usage of live children. The record leaves it out, because the children report it
+     * again when they are recovered. */
     struct ch_spent (*save)(const chela_run *run, struct ch_jw *w);
-    /* The record of the message that waits longest outside of any run; 0: none. */
+    /* Position of the oldest message that waits outside of any run; 0: none. */
     uint64_t (*oldest)(const chela_session *s);
 };
 
 struct ch_run_journal {
     const struct ch_run_journal_ops *ops;
-    struct ch_log *log; /* NULL once it failed */
+    struct ch_log *log; /* NULL after a failure */
     enum ch_run_journal_state state;
-    bool opened;            /* or failed: it is no longer OPENING */
-    bool titled;            /* the session has a title */
-    struct chela_error err; /* FAILED: why */
-    struct ch_journal_replay
-        *past;              /* owned: what was unfinished when it was opened; NULL: nothing */
-    struct ch_seen seen;    /* events from outside that it has had */
-    struct ch_list noted;   /* of those: not settled in the inbox yet (inbox.c) */
-    struct ch_run last;     /* the machine of its last run, as it was read */
+    bool opened;                    /* state is no longer OPENING */
+    bool titled;                    /* the session has a title */
+    struct chela_error err;         /* reason of FAILED */
+    struct ch_journal_replay *past; /* owned: the unfinished run that the journal had; NULL: none */
+    uint64_t safe;                  /* records up to here are committed */
+    struct ch_run last;             /* machine of the last run, as read */
     struct ch_buf scratch;
 };
 
-/* NULL: nothing can be appended, because there is no journal, not yet, or not
- * any more. */
+/* The journal, if records can be appended; NULL: there is none, it is still being opened,
+ * or it failed. */
 static inline struct ch_run_journal *ch_run_journal_of_session(const chela_session *s) {
     struct ch_run_journal *k = s->journal;
     return k && k->log && k->state == CH_RUN_JOURNAL_OPEN ? k : NULL;
@@ -52,51 +50,54 @@ static inline struct ch_run_journal *ch_run_journal_of(const chela_run *run) {
     return ch_run_journal_of_session(run->session);
 }
 
-/* Where a message came from. */
-struct ch_inbound_origin { /* for channels; all may be NULL */
+/* Channel data of a message that is queued. */
+struct ch_inbound_origin { /* members may be NULL */
     const char *event, *to;
-    const struct ch_message_origin *origin; /* what the message came with */
+    const struct ch_message_origin *origin; /* report of the channel */
 };
 
 /* --- the part of a run that is about its journal */
-extern const size_t ch_run_journal_size; /* of what run->record is */
+extern const size_t ch_run_journal_size; /* size of the part run->record */
 void ch_run_journal_release(chela_run *run);
-struct ch_run_counters *ch_run_journal_counters(chela_run *run); /* stored with the machine */
-/* Times that the run was taken up since the last reply of it or of a run below. */
+struct ch_run_counters *ch_run_journal_counters(chela_run *run); /* goal and errors of the run */
+/* Recoveries since the last reply of the run or a child. */
 unsigned ch_run_journal_recoveries(const chela_run *run);
 void ch_run_journal_recovered(chela_run *run, unsigned times);
-/* The run goes on from what an earlier process stored; past->course is taken. */
+/* The run continues from a journal; takes past->counters. */
 void ch_run_journal_recall(chela_run *run, struct ch_journal_replay *past);
-/* The embedding model has read tokens for the run. */
+/* Counts tokens that the embedding model has read for the run. */
 void ch_run_journal_embedded(chela_run *run, const char *model, int64_t tokens);
 
 /* --- the session */
-/* If the runtime has a journal. ops is static. */
+/* Opens the journal, if the runtime has one. ops is static. */
 void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *ops);
 void ch_run_journal_close(chela_session *s); /* no callback after this */
-/* The journal is given back as it is; whoever uses the session next reads it. */
+/* Releases the journal without another record; the next user of the session reads it. */
 void ch_run_journal_leave(chela_session *s);
 void ch_run_journal_free(chela_session *s);
-/* The unfinished run is dealt with: forget it. */
+/* May this process still act for the run's session? */
+enum ch_lease ch_run_journal_lease(const chela_run *run);
+/* Forgets the unfinished run, which was resumed or superseded. */
 void ch_run_journal_forget(chela_session *s);
 
 /* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
-/* A run begins. prompt: fingerprint of what the model is told; NULL: not known. */
+/* INBOUND of the run's input. prompt: fingerprint of the prompt; NULL: unknown. */
 uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt);
 uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
                                const struct ch_inbound_origin *from);
-/* Outside of any run. */
+/* INBOUND of a message outside of any run. */
 uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
                                 const struct ch_principal *principal,
                                 const struct ch_inbound_origin *from);
-void ch_run_journal_forgotten(chela_session *s, uint64_t seq); /* it will not be delivered */
-void ch_run_journal_taken(chela_session *s, uint64_t seq);     /* delivered, outside of any run */
+void ch_run_journal_forgotten(chela_session *s, uint64_t seq); /* the message at seq is dropped */
+void ch_run_journal_taken(chela_session *s, uint64_t seq);     /* the message at seq is delivered
+                                                                  outside of any run */
 void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_run_journal_message(chela_run *run, const struct ch_msg *m);
-/* person: its words are a person's, not the model's. */
+/* person: a person wrote the text, not a model. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
                           bool person);
-/* A role was asked on the run's behalf, and said this. */
+/* A role was asked on the run's behalf and gave this answer. */
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
                          const struct ch_usage *u, struct ch_sv answer);
 /* The answer names a file to be sent; refused: NULL, or why the file is not sent. */
@@ -105,15 +106,15 @@ uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_blo
                                 enum chela_effect effect, const char *key);
 struct ch_run_journal_done {
     bool ran, refused, terminates;
-    bool effect; /* it may have changed something */
-    const char *delivered; /* text that is in the conversation by now; NULL */
+    bool effect; /* the call may have changed something */
+    const char *delivered; /* text that the call sent to the conversation; NULL: none */
 };
 void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *result,
                          const struct ch_run_journal_done *how);
-/* digest: of exactly what the person is asked about. */
+/* digest: identifies exactly what the person is asked to approve. */
 void ch_run_journal_asked(chela_run *run, size_t call, const struct chela_approval *a,
                           const unsigned char digest[CH_SHA256_SIZE]);
-/* The same of a run that call `call` is, in the session `child`. */
+/* The same for a question of the child run of call `call`, whose session is `child`. */
 void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
                                 const struct chela_approval *a,
                                 const unsigned char digest[CH_SHA256_SIZE]);
@@ -123,28 +124,31 @@ void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct
                                    bool is_error);
 void ch_run_journal_answered(chela_session *s, const char *approval_id,
                              enum chela_decision decision, const char *reason);
-void ch_run_journal_outbound(chela_run *run, const char *id); /* its answer is to be sent */
-/* ...and what became of it, if the session is open. */
+void ch_run_journal_outbound(chela_run *run, const char *id); /* the run's answer is in the
+                                                                 outbox */
+/* The outcome of sending, if the session is open. */
 void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *id,
                             const char *state);
-/* The machine as it is now. */
+/* STATE: the machine as it is now. */
 uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum ch_sync sync);
-/* Events that were emitted but not committed are emitted again after a crash, with higher
- * seq (recover.c). This bounds how many there can be. */
+/* Stores a STATE if too many events were emitted since the last one. Events that are not
+ * stored are emitted again after a crash, with higher seq (recover.c); this bounds their
+ * number. */
 void ch_run_journal_unstored(chela_run *run);
-/* The same in the middle of its calls, where the machine decides nothing. */
+/* STATE during tool calls, between two steps of the machine. */
 void ch_run_journal_acting(chela_run *run, enum ch_sync sync);
-uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status); /* before it is told */
-/* The transcript was rewritten: it is now what it is in memory. */
+/* STATE at the end, before RUN_END */
+uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status);
+/* COMPACTION: the transcript in memory replaces the stored one. */
 struct ch_run_journal_rewrite {
     const char *strategy;
     size_t tokens_before, tokens_after;
-    struct ch_usage usage; /* of who made it shorter */
+    struct ch_usage usage; /* usage of the summary's model */
 };
-/* Its messages are no part of the conversation any more. */
+/* DROPPED: the run's messages leave the conversation. */
 void ch_run_journal_dropped(chela_run *run);
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how);
-/* The result of a call of an earlier life, given now. */
+/* DONE of a call that an earlier process started. */
 void ch_run_journal_answer(chela_session *s, size_t call, const struct ch_msg *result);
 
 #endif

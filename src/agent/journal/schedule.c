@@ -12,7 +12,7 @@
 #define MINUTE_MS 60000
 #define DAY_MS 86400000LL
 #define LATE_MS MINUTE_MS
-#define MOST_LOOKS 20000 /* times that are gone through one by one */
+#define MOST_LOOKS 20000 /* occurrences that are enumerated at most */
 
 /* --- what it says */
 
@@ -216,8 +216,8 @@ int64_t ch_schedule_next(const struct ch_schedule *s, int64_t after) {
     return at;
 }
 
-/* Where to begin to look, so that it does not take forever after a long absence
- * of an hour-by-hour schedule: older times would not be made up for anyway. */
+/* The time from which occurrences are enumerated. It bounds the work after a long absence;
+ * older occurrences would not be made up for anyway. */
 static int64_t look_from(const struct ch_schedule *s, int64_t now) {
     int64_t from = CH_MAX(s->state.since, s->state.last);
     if (s->when.kind == CH_WHEN_EVERY)
@@ -225,7 +225,7 @@ static int64_t look_from(const struct ch_schedule *s, int64_t now) {
     return from;
 }
 
-/* The newest of them, in order. */
+/* Finds the newest due occurrences, oldest first. */
 static size_t find_due(const struct ch_schedule *s, int64_t now, struct ch_schedule_due *out) {
     int64_t at = look_from(s, now);
     size_t n = 0;
@@ -233,7 +233,7 @@ static size_t find_due(const struct ch_schedule *s, int64_t now, struct ch_sched
         if (out->n == CH_LIMIT_MISSED)
             memmove(out->times, out->times + 1, --out->n * sizeof(out->times[0]));
         out->times[out->n++] = at;
-        if (++n % MOST_LOOKS == 0) /* a line that is due every minute */
+        if (++n % MOST_LOOKS == 0) /* a schedule that is due every minute */
             at = CH_MAX(at, now - DAY_MS);
     }
     return n;

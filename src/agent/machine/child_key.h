@@ -9,7 +9,7 @@
 #define CH_AGENT_CHILD_KEY_H
 #include "base/arena.h"
 
-/* In the arena. call_key: the call's idempotency key. */
+/* Makes the key in the arena. call_key: the call's idempotency key. */
 const char *ch_child_key(const char *session, const char *tool, const char *call_key,
                          struct ch_arena *a);
 

@@ -203,7 +203,7 @@ static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
     event_write_usage(w, &ev->end.usage);
 }
 
-/* Who it is, before what happened there. */
+/* Members that identify the child; the members of its event follow. */
 static void event_write_child(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "parent", ev->child.parent);
     ch_jw_kint(w, "depth", ev->child.depth);
@@ -217,7 +217,8 @@ static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = 
 #undef WRITER
 };
 
-/* A reader of lines goes by run_start and run_end: there is one run of theirs. */
+/* Start and end of a child have names of their own, so that run_start and run_end occur
+ * once for each run of the reader. */
 static const char *event_name_of(const struct chela_event *ev) {
     if (ev->type != CHELA_EV_CHILD)
         return chela_event_name(ev->type);

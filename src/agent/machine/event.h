@@ -1,4 +1,4 @@
-/* event.h -- writing events; the type itself is public. */
+/* event.h -- writes events as JSON. The event struct is public (chela/event.h). */
 #ifndef CH_AGENT_EVENT_H
 #define CH_AGENT_EVENT_H
 #include "base/buf.h"

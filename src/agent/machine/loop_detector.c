@@ -1,9 +1,9 @@
 /* loop_detector.c -- see loop_detector.h.
  *
- * A step is one hash of tool, arguments and result, both without what changes
- * by itself: members such as "timestamp" or "pid", clock times, dates, long
- * numbers, durations, UUIDs. Equal steps mean that nothing new was learnt. The
- * lowest bit of it tells whether the call asks how far something is. */
+ * A step is one hash of tool, arguments and result. Values that change by themselves are
+ * left out: members such as "timestamp" or "pid", clock times, dates, long numbers,
+ * durations, UUIDs. Equal steps mean that nothing new was learnt. The lowest bit of a step
+ * tells whether the call is a poll (is_poll). */
 #include "agent/machine/loop_detector.h"
 
 #include "base/mem.h"
@@ -63,7 +63,7 @@ static bool is_among(struct ch_sv word, const struct ch_sv *list, size_t n) {
     return false;
 }
 
-/* The name of a member whose value says nothing about progress. */
+/* True: the value of a member with this name says nothing about progress. */
 static bool is_volatile(struct ch_sv name) {
     static const struct ch_sv names[] = {
         CH_SV("timestamp"),  CH_SV("time"),       CH_SV("date"),       CH_SV("now"),
@@ -74,7 +74,8 @@ static bool is_volatile(struct ch_sv name) {
     return is_among(name, names, CH_LEN(names));
 }
 
-/* After `"name"` at p: the end of the member's value if it is volatile, else p. */
+/* p is behind `"name"`. Returns the end of the member's value if the member is volatile,
+ * otherwise p. */
 static const char *skip_member(struct ch_sv name, const char *p, const char *end) {
     const char *at = p;
     while (at < end && *at == ' ')
@@ -114,8 +115,8 @@ static bool is_unit(struct ch_sv s) {
     return s.n && is_among(s, units, CH_LEN(units));
 }
 
-/* 12:30, 2026-11-15T12:30:00Z, 1794729389411, 0.53s: a token that begins with a
- * digit and is a time, a date, a stamp or a duration. */
+/* True: the token is a time, a date, a time stamp or a duration, such as 12:30,
+ * 2026-11-15T12:30:00Z, 1794729389411 or 0.53s. The token begins with a digit. */
 static bool is_clock(struct ch_sv token) {
     size_t digits = 0, number = 0;
     bool colon = false;
@@ -138,7 +139,7 @@ static const char *token_end(const char *p, const char *end) {
     return p;
 }
 
-/* "3.2 seconds": the unit stands apart. */
+/* Skips a unit of time that follows a number, as in "3.2 seconds". */
 static const char *skip_unit(const char *p, const char *end) {
     if (p == end || *p != ' ')
         return p;
@@ -146,7 +147,7 @@ static const char *skip_unit(const char *p, const char *end) {
     return is_unit(ch_sv(p + 1, (size_t)(last - p - 1))) ? last : p;
 }
 
-/* The end of what may be left out at p, or p. */
+/* Returns the end of a volatile text at p, or p if there is none. */
 static const char *skip_volatile(const char *p, const char *end) {
     if (*p == '"') {
         const char *close = memchr(p + 1, '"', CH_MIN((size_t)(end - p - 1), 24));
@@ -189,7 +190,7 @@ static unsigned remembered(const struct ch_loop_detector *g) {
     return CH_MIN(g->n, CH_LOOP_DETECTOR_STEPS);
 }
 
-/* Among the last so many. */
+/* True: `step` is among the `last` newest steps. */
 static bool seen(const struct ch_loop_detector *g, uint64_t step, unsigned last) {
     for (unsigned i = 0; i < last && i < remembered(g); i++)
         if (step_before(g, i) == step)
@@ -197,7 +198,7 @@ static bool seen(const struct ch_loop_detector *g, uint64_t step, unsigned last)
     return false;
 }
 
-/* Asking how far something is: the same answer some times is what to expect. */
+/* True: the tool asks for the status of something. Equal answers are expected for a while. */
 static bool is_poll(struct ch_sv name) {
     static const char *const words[] = {"poll", "status", "wait", "progress", "process"};
     for (size_t i = 0; i < CH_LEN(words); i++)
@@ -212,7 +213,7 @@ void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct
     uint64_t step = unknown_tool ? call : digest(call, result);
     step = (step & ~(uint64_t)1) | is_poll(name);
     if (seen(g, step, g->turn))
-        return; /* asked for before there was a result to learn from */
+        return; /* the same call twice in one turn counts once */
     bool again = g->n > 0 && step_before(g, 0) == step;
     g->news |= !seen(g, step, CH_LOOP_DETECTOR_STEPS);
     g->turn++;
@@ -221,7 +222,7 @@ void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct
     g->steps[g->n++ % CH_LOOP_DETECTOR_STEPS] = step;
 }
 
-/* How many times the last `period` steps happened in a row. */
+/* Returns how many times in a row the last `period` steps were repeated. */
 static unsigned cycles(const struct ch_loop_detector *g, unsigned period) {
     unsigned same = 0, most = remembered(g);
     while (same + period < most && step_before(g, same) == step_before(g, same + period))
@@ -236,7 +237,8 @@ static bool polled(const struct ch_loop_detector *g, unsigned last) {
     return false;
 }
 
-/* The note is due at its limit, the end half as much later. */
+/* Raises the verdict: a note at the limit of the kind, the end at one and a half times the
+ * limit. */
 static void consider(struct ch_loop_detector *g, enum ch_loop_kind kind, unsigned count,
                      enum ch_loop_verdict *worst) {
     int64_t limit = limit_of(g, kind);

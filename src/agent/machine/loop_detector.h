@@ -1,12 +1,12 @@
-/* loop_detector.h -- does the run go round in circles?
+/* loop_detector.h -- detects a run that repeats itself without progress.
  *
- * Fed with each turn's calls and what came of them, it looks for patterns that
- * lead nowhere: a first verdict has a note put to the model, the next ends the
- * run. Pure: no clock, no memory of its own beyond the struct.
+ * The caller reports the calls and results of each turn. The first verdict on a pattern is
+ * NOTE: the model is told about it. If the pattern continues, the verdict is END. Pure: no
+ * clock, and no memory beyond the struct.
  *
- * Progress is a call or a result that was not there before. So a poll whose
- * result changes, a next page, a file written and read again are none of these
- * patterns; times, durations and made-up ids in a result are no change. */
+ * A call or a result that did not occur before is progress. A poll whose result changes,
+ * the next page of a list, and a file that is written and read again are therefore no
+ * patterns. Times, durations and generated ids in a result do not count as a change. */
 #ifndef CH_AGENT_LOOP_DETECTOR_H
 #define CH_AGENT_LOOP_DETECTOR_H
 #include <stdbool.h>
@@ -16,10 +16,10 @@
 #include "base/sv.h"
 #include "chela/session.h"
 
-#define CH_LOOP_DETECTOR_STEPS 32 /* looked back at */
-#define CH_LOOP_DETECTOR_PERIOD 6 /* calls in the longest sequence that is recognised */
+#define CH_LOOP_DETECTOR_STEPS 32 /* number of remembered steps */
+#define CH_LOOP_DETECTOR_PERIOD 6 /* length of the longest sequence that is detected */
 
-/* X(enum, "name", limit that is its own) */
+/* X(enum, "name", member of chela_loop_guard with the limit) */
 #define CH_LOOPS(X)                   \
     X(NONE, "", repeats)              \
     X(REPEAT, "repeat", repeats)      \
@@ -38,32 +38,33 @@ enum ch_loop_kind {
 enum ch_loop_verdict { CH_LOOP_VERDICT_FINE, CH_LOOP_VERDICT_NOTE, CH_LOOP_VERDICT_END };
 
 struct ch_loop_detector {
-    struct chela_loop_guard limits; /* resolved: negative means never */
-    uint64_t steps[CH_LOOP_DETECTOR_STEPS]; /* a ring: call and outcome, told from others by hash */
-    unsigned n;                     /* steps so far */
-    unsigned turn;                  /* of them in this turn, each once */
-    unsigned same;                  /* the last one, times in a row */
-    bool unknown;                   /* the last one was of no tool */
-    bool news;                      /* this turn did something new */
-    uint64_t text;                  /* of the last reply */
-    unsigned texts;                 /* times in a row, without news */
-    bool noted;                     /* the model was told of the pattern below */
-    enum ch_loop_kind kind;         /* found last */
-    unsigned count;                 /* times it was seen */
+    struct chela_loop_guard limits;         /* defaults applied; negative: never */
+    uint64_t steps[CH_LOOP_DETECTOR_STEPS]; /* ring of hashes, each of a call with its result */
+    unsigned n;                             /* steps so far */
+    unsigned turn;                          /* different steps in this turn */
+    unsigned same;                          /* repetitions of the last step */
+    bool unknown;                           /* the last step called an unknown tool */
+    bool news;                              /* this turn had a new step */
+    uint64_t text;                          /* hash of the last reply's text */
+    unsigned texts;                         /* repetitions of that text, without a new step */
+    bool noted;                             /* the model was told about `kind` */
+    enum ch_loop_kind kind;                 /* pattern that was found last */
+    unsigned count;                         /* repetitions of the pattern */
 };
 
-/* 0 in a limit is its default. */
+/* A limit of 0 means its default. */
 void ch_loop_detector_init(struct ch_loop_detector *g, const struct chela_loop_guard *limits);
-/* Somebody said something: what comes is not what was. */
+/* A new message arrived: earlier steps no longer count. */
 void ch_loop_detector_reset(struct ch_loop_detector *g);
 
-/* One call of the turn and its result, in the order of the calls. */
+/* Reports one call of the turn and its result, in the order of the calls. */
 void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct ch_sv arguments,
                            struct ch_sv result, bool unknown_tool);
-/* The turn is over; `text` is what the model said in it. */
+/* Ends the turn. text: what the model wrote in it. */
 enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text);
 
-/* "polling", and a sentence on what was seen; `last` is the last call's tool. */
+/* The name of a pattern, such as "polling", and a sentence that describes what was found.
+ * last: tool of the last call. */
 const char *ch_loop_kind_name(enum ch_loop_kind kind);
 void ch_loop_detector_describe(const struct ch_loop_detector *g, struct ch_sv last,
                                struct ch_buf *out);

@@ -1,8 +1,8 @@
 /* media.c -- see media.h.
  *
- * What a file is, is told by its first bytes, not by its name: a service
- * refuses the whole request, and with it the conversation, over one picture
- * that is not what it is said to be. */
+ * The type of a file is determined by its first bytes, not by its name. A service that gets
+ * a picture of another type than declared refuses the whole request, and with it the
+ * conversation. */
 #include "agent/machine/media.h"
 
 #include "base/arena.h"

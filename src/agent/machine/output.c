@@ -8,10 +8,10 @@
 #include "json/writer.h"
 
 struct ch_output {
-    char *text; /* owned, compact */
+    char *text; /* owned: the schema as compact JSON */
     struct ch_schema *schema;
     enum ch_output_way by;
-    bool is_object; /* the schema says so at its top */
+    bool is_object; /* the schema requires an object */
 };
 
 static int read_way(enum chela_output_by by, enum ch_output_way *out, struct chela_error *err) {
@@ -125,8 +125,7 @@ static struct ch_sv from_to(struct ch_sv s, const char *first, const char *last)
     return ch_sv(s.p + a, b - a);
 }
 
-/* The answer as it stands, else what is between the first and the last
- * bracket of it. */
+/* Parses the whole answer, or else the text from its first to its last bracket. */
 static const struct ch_json *find_json(struct ch_arena *arena, struct ch_sv *answer) {
     const struct ch_json *v;
     *answer = ch_sv_trim(*answer);

@@ -1,9 +1,9 @@
-/* output.h -- a final answer of a given form.
+/* output.h -- final answers that match a JSON Schema.
  *
- * The host names a JSON Schema; the answer is then JSON that fits it. How the
- * model is told depends on what it can be told: by the protocol itself, by a
- * tool whose arguments are the answer, or in words. However it came, it is
- * checked here, so that no vendor's promise has to be believed. */
+ * The host passes a schema; the answer is then JSON that matches it. The schema reaches the
+ * model through the protocol, through a tool whose arguments are the answer, or as text in
+ * the prompt, depending on the model. The answer is always validated here, whatever the
+ * vendor promises. */
 #ifndef CH_AGENT_OUTPUT_H
 #define CH_AGENT_OUTPUT_H
 #include "model/codec/codec.h"
@@ -14,31 +14,32 @@ enum ch_output_way { CH_OUTPUT_AUTO, CH_OUTPUT_NATIVE, CH_OUTPUT_BY_TOOL, CH_OUT
 
 struct ch_output;
 
-/* schema: JSON text. CHELA_EINVAL says what is wrong with schema or by. */
+/* schema: JSON text. CHELA_EINVAL: schema or by is invalid. */
 int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output **out,
                   struct chela_error *err);
 void ch_output_free(struct ch_output *o);
 
-/* Can the tool be offered at all? Its arguments are an object. */
+/* True: the schema requires an object, so that a tool can take the answer as arguments. */
 bool ch_output_has_tool(const struct ch_output *o);
 bool ch_output_must_be_native(const struct ch_output *o);
 const char *ch_output_schema(const struct ch_output *o);
 
-/* The way for this request. CHELA_EINVAL: it was fixed, and is closed here. */
+/* Chooses the way for this request. CHELA_EINVAL: the configured way is not available for
+ * this model. */
 int ch_output_way(const struct ch_output *o, const struct ch_model_request *req,
                   enum ch_output_way *way, struct chela_error *err);
 
-/* Put it into the request, except for the tool, which the registry has. */
+/* Adds the schema to the request. The output tool is not added here: it is in the registry. */
 void ch_output_ask(const struct ch_output *o, enum ch_output_way way, struct ch_model_request *req,
                    struct ch_arena *arena);
 
-/* Is the answer of the form? Its JSON is appended to `json`, or what is wrong
- * with it to `why`. Fences and words around the JSON are overlooked, and null
- * where a member was meant to be absent. */
+/* Validates the answer. True: its JSON is appended to `json`. False: the problem is
+ * appended to `why`. Text and fences around the JSON are ignored, and so is null for an
+ * optional member. */
 bool ch_output_check(const struct ch_output *o, struct ch_sv answer, struct ch_buf *json,
                      struct ch_buf *why);
 
-/* What a model is told whose answer was not. */
+/* Writes the message to the model after an answer that did not match. */
 void ch_output_complain(enum ch_output_way way, struct ch_sv why, struct ch_buf *out);
 
 #endif

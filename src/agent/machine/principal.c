@@ -75,7 +75,7 @@ static char *read_text(const struct ch_json *v, const char *key) {
     return ch_json_is(text, CH_JSON_STRING) ? ch_strndup(s.p ? s.p : "", s.n) : NULL;
 }
 
-/* A word that this version does not know is the strictest. */
+/* A value that this version does not know counts as the strictest. */
 static enum chela_approve read_approve(const struct ch_json *v) {
     CH_AUTOFREE char *word = read_text(v, "approve");
     enum chela_approve choice = CHELA_APPROVE_DEFAULT;

@@ -1,9 +1,8 @@
-/* principal.h -- on whose behalf a run works: who wrote its input, and the bounds
- * that the host put on it.
+/* principal.h -- on whose behalf a run works: the sender of its input, and the bounds that
+ * the host set for that sender.
  *
- * It goes where the input goes: with a message that waits, into the journal and
- * out of it, so that nothing is ever done for somebody with the rights of
- * somebody else. */
+ * The principal stays with the input: in the queue, in the journal and after recovery. So
+ * no message is processed with the rights of another sender. */
 #ifndef CH_AGENT_PRINCIPAL_H
 #define CH_AGENT_PRINCIPAL_H
 #include "chela/session.h"
@@ -17,18 +16,19 @@ struct ch_principal {
     enum chela_permission permission;
 };
 
-struct ch_principal ch_principal_of(const struct chela_run_opts *o); /* copies; yours to release */
+/* copies the texts; the caller releases it */
+struct ch_principal ch_principal_of(const struct chela_run_opts *o);
 void ch_principal_release(struct ch_principal *b);
 
-/* Put it into the options of a run; borrowed. */
+/* Sets the options of a run from the principal; texts are borrowed. */
 void ch_principal_apply(const struct ch_principal *b, struct chela_run_opts *o);
 
-/* Have both the same bounds, by these policies? */
+/* True: under these policies both principals have the same rights. */
 bool ch_principal_same(const struct ch_principal *a, const struct ch_principal *b,
                        const struct ch_policies *ps);
 
-/* As the member "for" of a record; nothing if there is nothing to say. */
+/* Writes the member "for" of a journal record, unless the principal is empty. */
 void ch_principal_write(const struct ch_principal *b, struct ch_jw *w);
-struct ch_principal ch_principal_read(const struct ch_json *record); /* yours to release */
+struct ch_principal ch_principal_read(const struct ch_json *record); /* the caller releases it */
 
 #endif

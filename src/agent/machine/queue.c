@@ -1,4 +1,4 @@
-/* queue.c -- messages that wait for their moment in a run. */
+/* queue.c -- see queue.h. */
 #include "agent/machine/queue.h"
 
 #include "agent/machine/media.h"
@@ -8,11 +8,12 @@
 
 struct note {
     struct ch_link link;
-    struct ch_msg *msg; /* owned: its first block is the text */
+    struct ch_msg *msg; /* owned: the first block is the text */
     uint64_t seq;
     struct ch_principal principal;
     bool stays;
-    char *to; /* owned; NULL */
+    bool inbox; /* the inbox has it until it is taken up */
+    char *to; /* owned: address of the answer; NULL: none */
     struct ch_message_origin origin;
 };
 
@@ -97,10 +98,7 @@ struct ch_sv ch_queue_text(const struct ch_queue *q) {
     return note ? note->msg->blocks[0].text : CH_SV("");
 }
 
-struct ch_msg *ch_queue_pop(struct ch_queue *q) {
-    struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
-    if (!note)
-        return NULL;
+static struct ch_msg *take_note(struct ch_queue *q, struct note *note) {
     ch_list_del(&note->link);
     q->n--;
     struct ch_msg *m = note->msg;
@@ -110,4 +108,22 @@ struct ch_msg *ch_queue_pop(struct ch_queue *q) {
     ch_message_origin_release(&note->origin);
     ch_free(note);
     return m;
+}
+
+struct ch_msg *ch_queue_pop(struct ch_queue *q) {
+    struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note ? take_note(q, note) : NULL;
+}
+
+void ch_queue_from_inbox(struct ch_queue *q) {
+    CH_CONTAINER(q->list.head.prev, struct note, link)->inbox = true;
+}
+
+void ch_queue_lost(struct ch_queue *q, uint64_t safe) {
+    for (struct ch_link *k = q->list.head.next, *next; k != &q->list.head; k = next) {
+        struct note *note = CH_CONTAINER(k, struct note, link);
+        next = k->next;
+        if (note->inbox || (note->seq && note->seq <= safe))
+            ch_msg_free(take_note(q, note));
+    }
 }

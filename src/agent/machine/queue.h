@@ -6,7 +6,7 @@
 #include "agent/machine/principal.h"
 #include "base/list.h"
 
-/* Texts waiting to be delivered, in order. */
+/* Messages in order of arrival, limited in number and size. */
 struct ch_queue {
     struct ch_list list;
     size_t n, bytes;
@@ -14,30 +14,38 @@ struct ch_queue {
 
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
-void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum); /* added to it */
-/* Would it be taken? */
+/* adds the media of all messages to *sum */
+void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum);
+/* True: ch_queue_push would accept m. */
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
-/* m, whose first block is a text, is taken if it returns 0. */
+/* Takes m, whose first block is a text, if it returns 0. */
 int ch_queue_push(struct ch_queue *q, struct ch_msg *m);
-/* The journal's record of the message pushed last, and of the oldest; 0: none. */
+/* Sets the journal position of the newest message, and returns that of the oldest; 0: none. */
 void ch_queue_mark(struct ch_queue *q, uint64_t seq);
 uint64_t ch_queue_seq(const struct ch_queue *q);
-/* On whose behalf the message pushed last came (taken), and the oldest; NULL when
- * empty. */
+/* Sets the principal of the newest message (taken), and returns that of the oldest; NULL:
+ * the queue is empty. */
 void ch_queue_set_principal(struct ch_queue *q, struct ch_principal principal);
 const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
-/* Mark the message pushed last, and ask about the oldest: if its run does not get
- * to deliver it, it goes on waiting in the session. to: where the answer to it
- * goes; NULL. */
+/* Marks the newest message: if the run ends before the message is delivered, it goes back
+ * to the session. to: address of the answer, or NULL. ch_queue_stays asks whether the
+ * oldest message is marked. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
+/* The message pushed last is an event of the inbox, which has it until it is taken up. */
+void ch_queue_from_inbox(struct ch_queue *q);
+/* The journal was lost: forget the messages that it has, those with a record up to `safe`,
+ * and those that the inbox has. */
+void ch_queue_lost(struct ch_queue *q, uint64_t safe);
 bool ch_queue_stays(const struct ch_queue *q);
-char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
-/* What the message pushed last came with (copied). Of the oldest: in the place of
- * *about, if there is anything. */
+char *ch_queue_take_to(struct ch_queue *q); /* of the oldest message; the caller frees it; NULL:
+                                               none */
+/* Sets the origin of the newest message (copied), and moves the origin of the oldest to
+ * *origin, unless it is empty. */
 void ch_queue_set_origin(struct ch_queue *q, const struct ch_message_origin *origin);
 void ch_queue_take_origin(struct ch_queue *q, struct ch_message_origin *origin);
-struct ch_sv ch_queue_text(const struct ch_queue *q); /* of the oldest; "" when empty */
-/* The oldest message; the caller's from now on. NULL when empty. */
+struct ch_sv ch_queue_text(const struct ch_queue *q); /* text of the oldest message; "": the
+                                                         queue is empty */
+/* Removes the oldest message and hands it to the caller. NULL: the queue is empty. */
 struct ch_msg *ch_queue_pop(struct ch_queue *q);
 
 #endif

@@ -85,7 +85,7 @@ size_t ch_run_calls_left(const struct ch_run *r) {
 static void enter(struct ch_run *r, enum ch_run_state next) {
     assert(r->npath < CH_LEN(r->path));
     r->path[r->npath++] = next;
-    r->state = next; /* the only write */
+    r->state = next; /* nothing else writes the state */
 }
 
 void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, bool acts) {
@@ -96,7 +96,7 @@ void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, b
     if (r->model >= limits.models)
         r->model = 0;
     if (r->state == CH_RUN_THINK && r->turns > 0)
-        r->turns--; /* the machine counts the call when it is made again */
+        r->turns--; /* the repeated call is counted again */
     if (!waits || r->state != CH_RUN_WAITING)
         enter(r, acts ? CH_RUN_ACT : CH_RUN_OBSERVE);
     r->npath = 0;
@@ -112,7 +112,7 @@ static bool reached(int64_t limit, int64_t value) {
     return limit >= 0 && value >= limit;
 }
 
-/* The limit that forbids another model call, if any. */
+/* The limit that forbids another model call; NONE: no limit does. */
 static enum ch_reason exhausted(const struct ch_run *r) {
     if (reached(r->limits.max_errors, r->errors))
         return CH_REASON_TOO_MANY_ERRORS;
@@ -132,7 +132,7 @@ static void use_model(struct ch_run *r, unsigned next) {
     r->fell_back = true;
 }
 
-/* The first model from here on that does not cool down; `from` if all do. */
+/* The first model from index `from` on that is not cooling down; `from` if all are. */
 static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, unsigned from) {
     for (unsigned i = from; i < r->limits.models; i++)
         if (!(in->cooling >> i & 1))
@@ -140,15 +140,15 @@ static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, uns
     return from;
 }
 
-/* Last words cost a model call, so they are not for what was spent or late. */
+/* The closing turn costs a model call, so there is none after a spent budget or a deadline. */
 static bool may_sum_up(const struct ch_run *r, enum ch_reason limit) {
     return r->limits.sums_up && r->turns > 0 &&
            (limit == CH_REASON_MAX_TURNS || limit == CH_REASON_MAX_TOOL_CALLS ||
             limit == CH_REASON_TOO_MANY_ERRORS || limit == CH_REASON_LOOP);
 }
 
-/* A new model call, unless a limit stands against it: then one for the last
- * words, or none. */
+/* Starts a model call, unless `limit` forbids it. At a limit: starts the closing turn if
+ * that is allowed, otherwise ends the run. */
 static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
     if (limit != CH_REASON_NONE && !may_sum_up(r, limit))
         return run_finish(r, limit);
@@ -194,7 +194,7 @@ void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost) 
     r->turn.cost = cost < 0 || r->turn.cost < 0 ? -1 : r->turn.cost + cost;
 }
 
-/* What was used is paid for, whatever became of it. */
+/* Counts the usage of a call, whatever its outcome. */
 static void run_count(struct ch_run *r, const struct ch_input *in) {
     ch_run_spend(r, &in->usage, in->cost);
 }
@@ -208,9 +208,9 @@ static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
     return CH_MIN(delay, LONGEST_DELAY_MS);
 }
 
-/* Same call again, then the next model of the chain, then the end. A reply of
- * which something was shown is not tried again: the reader would see it twice.
- * A history that does not fit is made shorter first, once. */
+/* Retries the call, then tries the next model of the chain, then ends the run. A reply that
+ * was partly shown is not retried, because the reader would see the text twice. A history
+ * that does not fit is compacted first, once. */
 static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
     run_count(r, in);
     if (in->cls == CH_ERR_OVERFLOW && r->limits.compacts && !r->compacted && !in->output_shown) {
@@ -262,7 +262,7 @@ static enum ch_do run_begin_work(struct ch_run *r, const struct ch_input *in) {
     return CH_DO_COMPACT;
 }
 
-/* The answer is not of the form that was asked for: one more try. */
+/* The answer does not match its schema: asks once more, then fails. */
 static enum ch_do on_unfit(struct ch_run *r, const struct ch_input *in) {
     if (r->reasked)
         return run_finish(r, CH_REASON_MODEL_ERROR);
@@ -333,7 +333,7 @@ static enum ch_do run_on_results(struct ch_run *r, const struct ch_input *in) {
         return stop_at(r, in, CH_REASON_MAX_TOOL_CALLS);
     if (in->unfit && r->reasked)
         return run_finish(r, CH_REASON_MODEL_ERROR);
-    r->reasked |= in->unfit; /* the result of the call says what is wrong */
+    r->reasked |= in->unfit; /* the tool result tells the model what is wrong */
     if (in->loop == CH_LOOP_VERDICT_END && exhausted(r) == CH_REASON_NONE)
         return stop_at(r, in, CH_REASON_LOOP);
     r->caution = in->loop == CH_LOOP_VERDICT_NOTE;
@@ -354,7 +354,7 @@ static enum ch_do on_resumed(struct ch_run *r) {
     return CH_DO_RESUME_TOOLS;
 }
 
-/* What may end a run from outside, whatever it is doing. */
+/* The reason with which an input ends a run in any state; NONE: the input does not. */
 static enum ch_reason run_interruption(enum ch_in kind) {
     switch (kind) {
     case CH_IN_CANCEL:

@@ -21,7 +21,7 @@ void ch_run_counters_goal(struct ch_run_counters *c, const struct ch_msg *asked)
     set_goal(c, asked->nblocks ? asked->blocks[0].text : CH_SV(""));
 }
 
-static void release_mishap(struct ch_run_failure *m) {
+static void release_failure(struct ch_run_failure *m) {
     ch_free(m->of);
     ch_free(m->cls);
     ch_free(m->text);
@@ -31,7 +31,7 @@ static void release_mishap(struct ch_run_failure *m) {
 static void add(struct ch_run_counters *c, struct ch_run_failure taken) {
     struct ch_run_failure *m = &c->errors[c->n++ % CH_LIMIT_ERROR_LOG];
 
-    release_mishap(m);
+    release_failure(m);
     *m = taken;
 }
 
@@ -90,6 +90,6 @@ struct ch_run_counters ch_run_counters_read(const struct ch_json *v) {
 void ch_run_counters_release(struct ch_run_counters *c) {
     ch_free(c->goal);
     for (size_t i = 0; i < CH_LIMIT_ERROR_LOG; i++)
-        release_mishap(&c->errors[i]);
+        release_failure(&c->errors[i]);
     *c = (struct ch_run_counters){0};
 }

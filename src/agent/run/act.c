@@ -1,4 +1,4 @@
-/* act.c -- the tool calls of one reply, from start to results. */
+/* act.c -- executes the tool calls of one reply. */
 #include "agent/run/act.h"
 
 #include <stdio.h>
@@ -22,12 +22,18 @@
 #include "agent/run/think.h"
 #include "tool/call/delivery.h"
 
+#define LATE_MS 250 /* a lease that was not renewed in time is looked at again after this */
+
 struct ch_acting {
-    uint64_t *gates; /* owned, by call: once committed it may run; 0: it does not wait */
+    uint64_t *gates; /* owned, by call: journal position that must be committed before the call
+                        runs; 0: none */
+    chela_run *run;  /* set while `late` runs */
+    uint64_t safe;   /* committed journal position, as far as the gates are concerned */
+    struct ch_timer late;
     struct ch_loop_detector detector;
     bool watched; /* detector is initialised */
-    bool written; /* no model wrote the reply, but a feature */
-    bool unfit;   /* the answer was not of the form that was asked for */
+    bool written; /* a feature wrote the reply, not a model */
+    bool unfit;   /* the final answer did not match its schema */
 };
 
 const size_t ch_acting_size = sizeof(struct ch_acting);
@@ -44,17 +50,40 @@ void ch_act_written(chela_run *run, bool by_feature) {
 void ch_act_drop(chela_run *run) {
     ch_batch_close(CH_TAKE(run->batch));
     ch_free(CH_TAKE(run->acting->gates));
+    ch_timer_stop(run->loop, &run->acting->late);
     ch_journal_replay_free(CH_TAKE(run->past));
 }
 
+static bool gate_is_open(const chela_run *run, size_t i) {
+    const struct ch_acting *a = run->acting;
+    return run->batch && a->gates && i < ch_batch_totals(run->batch).calls && a->gates[i] &&
+           a->gates[i] <= a->safe;
+}
+
+static void act_on_late(struct ch_timer *t) {
+    const struct ch_acting *a = CH_CONTAINER(t, struct ch_acting, late);
+    ch_act_committed(a->run, a->safe);
+}
+
+/* A process that was stopped for a while may have lost the session without knowing: nothing
+ * with an effect begins before the lease was renewed. */
+static bool may_act(chela_run *run) {
+    enum ch_lease lease = ch_run_journal_lease(run);
+    run->acting->run = run;
+    if (lease == CH_LEASE_LATE)
+        ch_timer_start(run->loop, &run->acting->late, LATE_MS, act_on_late);
+    return lease == CH_LEASE_HELD;
+}
+
 void ch_act_committed(chela_run *run, uint64_t seq) {
-    uint64_t *gates = run->acting->gates;
-    for (size_t i = 0; run->batch && gates && i < ch_batch_totals(run->batch).calls; i++) {
-        if (!gates[i] || gates[i] > seq)
+    run->acting->safe = seq;
+    for (size_t i = 0; run->batch && i < ch_batch_totals(run->batch).calls; i++) {
+        if (!gate_is_open(run, i))
             continue;
-        gates[i] = 0;
+        if (!may_act(run))
+            return;
+        run->acting->gates[i] = 0;
         ch_batch_pass(run->batch, i);
-        gates = run->acting->gates;
     }
 }
 
@@ -93,15 +122,15 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
     return CH_BEFORE_RUN;
 }
 
-/* Most decisions are about the call alone. */
+/* Applies a decision that concerns the whole run: a take-over. */
 static enum chela_decision heed(chela_run *run, enum chela_decision d, const char *words) {
     if (d == CHELA_TAKE_OVER)
         ch_takeover_request(run, words ? words : "");
     return d;
 }
 
-/* Everybody is told, and may decide there and then (chela_session_approve);
- * then the hooks are asked. */
+/* Asks for consent. Listeners are told first and may decide at once
+ * (chela_session_approve), then the hooks are asked, then the runs above. */
 static enum chela_decision act_ask(const struct ch_block *call, const struct ch_ask *asked,
                                    char **reason, void *user) {
     chela_run *run = user;
@@ -114,7 +143,8 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
     size_t index = ch_msg_call_index(run->reply, call);
     const struct ch_replay_call *known = run->past ? &run->past->calls[index] : NULL;
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
-    bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
+    bool denied = known && known->decision == CHELA_DENY; /* a denial holds even if the call
+                                                             would do something else by now */
     if (denied || (same && known->decision != CHELA_UNDECIDED)) {
         *reason = ch_strdup(known->reason);
         return heed(run, known->decision, known->reason);
@@ -134,7 +164,7 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
-    if (!go) { /* the run ends; so does this call, with all others */
+    if (!go) { /* the run ends, and this call with all others */
         ch_driver_stop(run);
         return CHELA_UNDECIDED;
     }
@@ -144,12 +174,12 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
     return heed(run, a.decision, a.reason);
 }
 
-/* Nothing that changes the world begins before it is stored that it will. */
+/* A call with an effect starts only after its STARTED record is committed. */
 static bool act_gate(const struct ch_block *call, enum chela_effect effect, const char *key,
                      void *user) {
     chela_run *run = user;
     size_t index = ch_msg_call_index(run->reply, call);
-    if (run->dead) /* being closed: nothing begins any more */
+    if (run->dead) /* the run is closed: no call starts */
         return false;
     if (!ch_run_journal_of(run))
         return true;
@@ -199,7 +229,7 @@ static void after(const struct ch_result *r, char **content, void *user) {
     *content = ch_strdup(a.content);
 }
 
-/* The final answer, when it is given by a tool. */
+/* Takes the final answer from the arguments of the output tool. */
 static void note_answer(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     if (!run->session->agent->output || !ch_sv_is(r->name, CH_OUTPUT_TOOL))
         return;
@@ -245,13 +275,14 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
-    if (was_child(run, call)) /* what it used is the run's from now on */
+    if (was_child(run, call)) /* the child's usage now counts as the run's own */
         ch_run_journal_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
 }
 
-/* The host may answer there and then, after asking a person. */
+/* A call that the host executes. The host may answer inside the event. Time that it spends
+ * there does not count. */
 static void left_to_host(const struct ch_block *call, void *user) {
     chela_run *run = user;
     const struct ch_clock *clock = ch_loop_clock(run->loop);
@@ -290,7 +321,7 @@ static const struct ch_batch_ops ops = {
     .over = act_over,
 };
 
-/* What is known of calls that an earlier process began. */
+/* Applies what the journal says about calls that an earlier process started. */
 static void recall_calls(chela_run *run) {
     const struct ch_journal_replay *p = run->past;
 
@@ -341,8 +372,8 @@ void ch_act(chela_run *run) {
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
 
-/* A hook's halt, a cancel and the deadline all wait for this moment, so that
- * the transcript has a result for every call. */
+/* The input that the batch ends with. A halt, a cancel and the deadline wait until every
+ * call has a result, so that the transcript stays valid. */
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
     if (ch_run_interruption(run) != CH_IN_INPUT)
         return ch_run_interruption(run);
@@ -399,14 +430,15 @@ void ch_act_done(chela_run *run) {
                           .over_limit = totals.refused > 0,
                           .terminated = totals.terminated,
                           .unfit = run->acting->unfit};
-    if (in.kind == CH_IN_RESULTS && !run->acting->written) /* a plan has an end by itself */
+    if (in.kind == CH_IN_RESULTS && !run->acting->written) /* plans end by themselves and are not
+                                                              watched for loops */
         in.loop = watch(run, m);
     run->acting->unfit = false;
     ch_act_drop(run);
     run->stop = CH_IN_INPUT;
     ch_run_interrupted(run);
     if (ch_transcript_add(&run->session->transcript, m) < 0) {
-        run->reply = NULL; /* its calls are not made once more */
+        run->reply = NULL; /* prevents a second execution of the calls */
         ch_driver_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;
     }

@@ -1,18 +1,18 @@
-/* act.h -- the tool calls of one reply. */
+/* act.h -- executes the tool calls of one reply. */
 #ifndef CH_AGENT_ACT_H
 #define CH_AGENT_ACT_H
 #include "agent/handle/run.h"
 
-extern const size_t ch_acting_size; /* of what run->acting is */
+extern const size_t ch_acting_size; /* size of the part run->acting */
 void ch_act_drop(chela_run *run);
-void ch_act_heard(chela_run *run); /* somebody said something: the loop guard begins anew */
-/* Who wrote the reply whose calls follow: a feature, or a model. */
+void ch_act_heard(chela_run *run); /* a new message arrived: the loop detector starts again */
+/* Tells whether a feature or a model wrote the reply whose calls follow. */
 void ch_act_written(chela_run *run, bool by_feature);
-/* The journal is safe up to here: calls that wait for it may run. */
+/* The journal is committed up to seq: calls that wait for a position up to seq may run. */
 void ch_act_committed(chela_run *run, uint64_t seq);
 
-void ch_act(chela_run *run); /* run the calls of run->reply */
-/* All calls are answered: results into the transcript, m is told. */
+void ch_act(chela_run *run); /* executes the calls of run->reply */
+/* Every call has a result: adds them to the transcript and tells the machine. */
 void ch_act_done(chela_run *run);
 
 #endif

@@ -53,21 +53,21 @@
 
 struct ch_control {
     chela_run *run;
-    bool active;          /* counted in rt->running, the loop is held */
-    bool begun;           /* RUN_START was sent in this life */
-    bool silent;          /* a feature said so of its end */
-    size_t began;         /* its first message in the transcript */
-    enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
-    uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
-    uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
-    void (*take_up)(chela_run *run); /* from run->past */
+    bool active;          /* counted in rt->running */
+    bool begun;           /* RUN_START was sent by this process */
+    bool silent;          /* a feature marked the end as silent */
+    size_t began;         /* index of the run's first message in the transcript */
+    enum ch_in interrupt; /* interruption that waits for the tool calls to end; CH_IN_INPUT: none */
+    uint64_t admit_seq;   /* the run begins when this position is committed; 0: does not wait */
+    uint64_t end_seq;     /* RUN_END is sent when this position is committed; 0: does not wait */
+    void (*take_up)(chela_run *run); /* continues a recovered run from run->past */
     struct ch_timer deadline, retry;
     struct ch_task begin;
     atomic_bool cancelled;
-    struct ch_post cancel; /* on its way once cancelled is set */
+    struct ch_post cancel; /* posted once `cancelled` is set */
     char *cancel_reason;
     atomic_bool left;
-    struct ch_post leave; /* likewise */
+    struct ch_post leave; /* posted once `left` is set */
 };
 
 void ch_run_listen(chela_run *run, chela_event_fn *fn, void *user) {
@@ -196,8 +196,7 @@ static void activate(chela_run *run) {
         ch_timer_start(run->loop, &run->control->deadline, ms, on_deadline);
 }
 
-/* Nothing more happens until the host acts. What a paused run still needs
- * (its batch) is kept. */
+/* Stops the timers and releases the loop. A paused run keeps its batch. */
 static void deactivate(chela_run *run) {
     ch_timer_stop(run->loop, &run->control->deadline);
     ch_timer_stop(run->loop, &run->control->retry);
@@ -210,13 +209,13 @@ static void drop_work(chela_run *run) {
     ch_features_close(run);
     ch_think_drop(run);
     ch_act_drop(run);
-    assert(ch_list_empty(&run->children)); /* a call that ends closes its child */
+    assert(ch_list_empty(&run->children)); /* closing the batch closed the children */
     ch_arena_release(&run->arena);
 }
 
 /* --- actions */
 
-/* Whoever hears of the end may close the session or begin another run. */
+/* Emits RUN_END. A listener may close the session or start another run. */
 static void come_to_rest(chela_run *run) {
     chela_session *s = run->session;
     deactivate(run);
@@ -225,10 +224,11 @@ static void come_to_rest(chela_run *run) {
         s->owner->rested(s);
 }
 
-/* Nobody hears that a run has ended or paused before that is stored. */
+/* Stores the end or the pause first. RUN_END follows when the record is committed. */
 static void store_end(chela_run *run, enum ch_replay_status status) {
-    run->m.seq++; /* RUN_END's own */
-    /* One that never began leaves no trace: an earlier run may still wait. */
+    run->m.seq++; /* the record counts RUN_END itself */
+    /* A run that never began stores nothing, because an earlier run may still be
+     * unfinished. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
     run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status);
@@ -237,8 +237,8 @@ static void store_end(chela_run *run, enum ch_replay_status status) {
         come_to_rest(run);
 }
 
-/* What the run does not get to: what was sent to the session waits there, what
- * was meant for the run alone is dropped. How many were. */
+/* Empties a queue that the run did not deliver. Messages of chela_session_send go back to
+ * the session, others are dropped. Returns the number of dropped ones. */
 static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     size_t dropped = 0;
     while (q->n > 0) {
@@ -253,7 +253,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     return dropped;
 }
 
-/* Nobody but the run itself said anything meanwhile. */
+/* No message of a user or of the system followed the run's first message. */
 static bool is_alone(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     for (size_t i = run->control->began + 1; i < t->n; i++)
@@ -262,8 +262,8 @@ static bool is_alone(const chela_run *run) {
     return true;
 }
 
-/* It had nothing to say: later requests begin with the same bytes as if it had
- * never been. */
+/* Removes the run's messages if its answer equals drop_if. Later requests then have the
+ * same bytes as if the run had not happened. */
 static bool drop_if_asked(chela_run *run) {
     struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
     const char *words = ch_run_origin_drop_if(run);
@@ -306,8 +306,8 @@ static void on_retry(struct ch_timer *t) {
     ch_think(CH_CONTAINER(t, struct ch_control, retry)->run);
 }
 
-/* Up to a quarter less than planned, so that many clients do not come back in
- * step. What a server asked for is never undercut. */
+/* Shortens a delay by up to a quarter, so that clients do not retry in step. A delay that
+ * the server asked for is never shortened. */
 static int64_t with_jitter(int64_t ms, bool asked_for) {
     unsigned char dice = 0;
     if (!asked_for && getrandom(&dice, 1, GRND_NONBLOCK) == 1)
@@ -366,8 +366,8 @@ static bool has_free_key(const chela_run *run) {
     return false;
 }
 
-/* A key that is refused or at its limit rests while another one is used. Each
- * is left at most once, since it is not free then. */
+/* Switches to another key if the current one was refused or is at its limit. Each key is
+ * left at most once, because it is cooling down afterwards. */
 static bool change_key(chela_run *run, const struct ch_input *in) {
     bool of_key = in->cls == CH_ERR_AUTH || in->cls == CH_ERR_BILLING ||
                   in->cls == CH_ERR_RATE_LIMIT;
@@ -410,7 +410,7 @@ static bool emit_fallback(chela_run *run) {
 static void call_later(chela_run *run, int64_t ms, const char *reason) {
     struct chela_event ev = {.type = CHELA_EV_RETRY,
                              .retry = {run->m.attempt, ms, ch_str(ch_sv_str(reason))}};
-    bool played = ch_cassette_plays(runtime(run)->cassette); /* nobody to wait for */
+    bool played = ch_cassette_plays(runtime(run)->cassette); /* a replay need not wait */
     if (ch_emit(run, &ev))
         ch_timer_start(run->loop, &run->control->retry, played ? 0 : ms, on_retry);
 }
@@ -424,7 +424,7 @@ static void call_model(chela_run *run, const struct ch_input *in) {
         call_later(run, 0, run->error);
     } else if (run->m.delay_ms > 0) {
         call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), run->error);
-    } else if (c.asked_ms > 0) { /* another run was told to wait */
+    } else if (c.asked_ms > 0) { /* the server told another run to wait */
         CH_BUF_AUTO reason = {0};
         describe_cooling(t, &c, &reason);
         call_later(run, CH_MIN(c.asked_ms, CH_LIMIT_RETRY_AFTER), ch_buf_str(&reason));
@@ -433,7 +433,7 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     }
 }
 
-/* Trying a model call again, with this model or the next, is still its turn. */
+/* A retry, with this model or the next one, belongs to the same turn. */
 static bool is_same_turn(const struct ch_input *in) {
     return in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED;
 }
@@ -459,7 +459,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         if (run->batch)
             ch_batch_resume(run->batch);
         else
-            ch_act(run); /* it was paused in another process */
+            ch_act(run); /* the run was paused by another process */
         return;
     case CH_DO_FINISH:
         driver_finish(run);
@@ -467,20 +467,20 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     }
 }
 
-/* A turn is a model call and the tools it asked for. */
+/* A turn is one model call and the tool calls of its reply. */
 static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
     return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
 }
 
-/* What follows in the same run is another matter: its answer so far is mailed. */
+/* A follow-up comes next, so the answer so far is sent now. */
 static void mail_so_far(chela_run *run, unsigned turn) {
     struct chela_event end = end_event(run);
     if (!ch_features_keep_words(run))
         ch_outbox_answer(run, turn, &end);
 }
 
-/* The answer is a person's, who was told so, and not what the step would have led to.
- * A reply with calls is acted on, so that each has its result. */
+/* A take-over is pending, so the step is not performed. A reply with calls is still
+ * executed so that each call gets a result. */
 static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
     return run->stop == CH_IN_TAKEN_OVER && !ch_run_over(&run->m) &&
            !(in->kind == CH_IN_REPLY && in->calls);
@@ -523,8 +523,8 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
 
 /* --- interruption */
 
-/* The reply was kept, and its calls are not under way: a callback came between, or an
- * earlier process had them. */
+/* The last reply is in the transcript, but its calls are not being executed: a callback
+ * interrupted the step, or an earlier process made the reply. */
 static bool has_open_calls(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     if (run->past && run->past->reply && !run->batch) {
@@ -557,14 +557,14 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         return;
     }
     run->stop = CH_IN_INPUT;
-    run->control->end_seq = 0; /* a pause that was not told yet is none */
-    run->control->admit_seq = 0; /* one that had not begun never will */
+    run->control->end_seq = 0;   /* a pause whose RUN_END was not sent yet is cancelled */
+    run->control->admit_seq = 0; /* a run that has not begun will not begin */
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->control->retry);
     ch_think_abort(run);
-    bool silent = run->over || !run->control->begun; /* no RUN_START precedes its end yet */
-    if (run->over) /* paused: it comes back to life for its last words */
+    bool silent = run->over || !run->control->begun; /* this process has not sent RUN_START yet */
+    if (run->over) /* a paused run becomes active for its last events */
         activate(run);
     if (silent && !emit_start(run))
         return;
@@ -575,7 +575,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         ch_driver_step(run, &(struct ch_input){.kind = kind});
         return;
     }
-    run->control->interrupt = kind; /* act.c goes on once every call has its result */
+    run->control->interrupt = kind; /* act.c continues once every call has a result */
     ch_batch_cancel(run->batch, why ? why : "the run was cancelled");
 }
 
@@ -584,8 +584,8 @@ void ch_driver_break(chela_run *run, const struct chela_error *err) {
     ch_driver_interrupt(run, CH_IN_BROKEN, err->message);
 }
 
-/* Cancelling is the one thing other threads may do: the first call posts the
- * run to its loop, with a reference. */
+/* chela_cancel may be called from any thread: the first call posts the run, with a
+ * reference, to its loop. */
 static void driver_on_cancel(struct ch_post *post) {
     chela_run *run = CH_CONTAINER(post, struct ch_control, cancel)->run;
     ch_driver_interrupt(run, CH_IN_CANCEL, run->control->cancel_reason);
@@ -601,11 +601,11 @@ void chela_cancel(chela_run *run, const char *reason) {
     ch_loop_post(run->loop, &run->control->cancel);
 }
 
-/* As if the process had died here, except that its host hears of it. Nothing more
- * is written: what is in the journal is what the run goes on from. */
+/* Ends the run as if the process had died, but sends RUN_END. Nothing more is written: a
+ * later process continues from the journal. */
 static void leave_run(chela_run *run) {
     if (run->over || run->dead || ch_run_over(&run->m))
-        return; /* an end that is being stored is told soon */
+        return; /* RUN_END follows when the end is committed */
     if (!ch_run_journal_of(run)) {
         ch_driver_interrupt(run, CH_IN_CANCEL, "interrupted");
         return;
@@ -675,7 +675,7 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
 
-/* A run and its parts are one piece of memory. */
+/* Allocates a run and its parts as one block. */
 static chela_run *alloc_run(void) {
     chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
                               PART(ch_run_origin_size) + PART(ch_run_journal_size) +
@@ -757,7 +757,7 @@ void ch_run_begin(chela_run *run) {
     ch_run_admit(run);
 }
 
-/* What a run begins with is stored before anything comes of it. */
+/* Stores the input of the run; the run begins when the record is committed. */
 void ch_run_admit(chela_run *run) {
     const struct ch_run_journal *k = run->session->journal;
     if (k && k->state == CH_RUN_JOURNAL_OPENING)
@@ -775,7 +775,8 @@ void ch_run_admit(chela_run *run) {
         run->control->admit_seq = ch_run_journal_inbound(run, input, prompt);
         if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
-    } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
+    } else if (!ch_run_origin_compacts(run)) { /* a compaction is not continued by a later
+                                                  process */
         run->control->admit_seq = ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->control->admit_seq)
@@ -803,8 +804,8 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (!run->control->begun && !emit_start(run))
         return;
     bool ended = run->control->end_seq && ch_run_over(&run->m);
-    run->control->end_seq = 0; /* of a pause too: it cannot be relied on */
-    if (ended) { /* it had its end; that is all that is missing */
+    run->control->end_seq = 0; /* also of a pause, which is not stored */
+    if (ended) { /* the run had ended; only RUN_END is missing */
         run->m.reason = CH_REASON_STORE;
         come_to_rest(run);
         return;
@@ -812,8 +813,8 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     ch_driver_interrupt(run, CH_IN_LOST, err->message);
 }
 
-/* Stop everything at once; called from anywhere, also from our own callbacks,
- * so no memory is freed here. */
+/* Stops all work of the run. May be called from callbacks of the run, so no memory is freed
+ * here. */
 void ch_run_close(chela_run *run) {
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
@@ -824,7 +825,7 @@ void ch_run_close(chela_run *run) {
     run->dead = true;
 }
 
-/* The next run may begin inside the last event of this one. */
+/* The session starts another run, perhaps inside RUN_END of this one. */
 void ch_run_retire(chela_run *run) {
     chela_runtime *rt = runtime(run);
     run->retired = true;

@@ -6,8 +6,8 @@
 struct agent_slot {
     const struct ch_feature *f;
     void *data;
-    bool idle;  /* only runs of an earlier process have it, or none */
-    bool owned; /* the data; else the agent's that this one was derived from */
+    bool idle;  /* attached only for a run of an earlier process, or to hold data */
+    bool owned; /* this agent owns `data`; otherwise its base does */
 };
 
 struct ch_agent_features {
@@ -138,7 +138,7 @@ void ch_features_load(chela_session *s, const struct ch_json *state) {
             (*f)->load(s, state);
 }
 
-/* The name in a STATE record is of a mode that runs can be taken up in. */
+/* True: a run that was stored in this mode can continue. */
 static bool is_mode(const chela_agent *a, struct ch_sv name) {
     if (ch_sv_is(name, CH_MODE_PLAIN))
         return true;
@@ -148,7 +148,8 @@ static bool is_mode(const chela_agent *a, struct ch_sv name) {
     return false;
 }
 
-/* A run goes on in the mode that it began in. */
+/* Whether a run gets the feature of the slot. A recovered run keeps the mode that it began
+ * in. */
 static bool feature_has(const chela_agent *a, const struct agent_slot *slot, struct ch_sv mode) {
     if (slot->f->is_mode && mode.n && !is_fixed(a) && is_mode(a, mode))
         return ch_sv_is(mode, slot->f->name);
@@ -174,6 +175,23 @@ int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
             rc = s->f->open(run, opts, state, &s->data, err);
     }
     return rc;
+}
+
+void *ch_feature_join(chela_run *run, const struct ch_feature *f) {
+    struct ch_run_features *l = run->features;
+    const struct agent_slot *of_agent = feature_find_slot(run->session->agent, f);
+    void *data = ch_feature_data(run, f);
+    if (data || !of_agent || of_agent->idle || (l && l->closed))
+        return data;
+    if (f->open && f->open(run, NULL, NULL, &data, NULL) < 0)
+        return NULL;
+    size_t n = l ? l->n : 0;
+    l = ch_realloc(l, sizeof(*l) + (n + 1) * sizeof(l->slots[0]));
+    l->slots[n] = (struct run_slot){f, data};
+    l->n = n + 1;
+    l->closed = false;
+    run->features = l;
+    return data;
 }
 
 void ch_features_close(chela_run *run) {
@@ -220,8 +238,8 @@ void ch_features_save(const chela_run *run, struct ch_jw *w) {
 
 /* --- hooks ------------------------------------------------------------------------------- */
 
-/* Slot i of the features that are at work; NULL: there is none. A hook may close
- * them, or bind the run to another agent. */
+/* The i-th active feature; NULL: no more. Looked up on every step because a hook may close
+ * the features or bind the run to another agent. */
 static const struct ch_feature *at(const chela_run *run, size_t i) {
     const struct ch_run_features *l = run->features;
     return l && !l->closed && i < l->n ? l->slots[i].f : NULL;

@@ -1,14 +1,14 @@
-/* feature.h -- what plugs into a run.
+/* feature.h -- the table of hooks through which a feature plugs into a run.
  *
- * A feature is a table of hooks that an agent attaches: plans, reflection, heartbeat,
- * hand-over. run/ calls the hooks of the tables that it was given and names none of
- * them. A run of an agent without features has none, and pays for none.
+ * Plans, reflection, heartbeat and hand-over are features. An agent attaches the tables
+ * that its options ask for. run/ calls the hooks of the attached tables and names no
+ * feature. A run of an agent without features calls none.
  *
- * Hooks run in the order in which the features were attached. The first one that
+ * Hooks run in the order in which the features were attached. The first hook that
  * takes the turn, rejects the reply or fails ends the round. A hook may end the run,
- * or the host may close its session inside an event that the hook emits: after a hook
- * that says so nothing of the run is touched. Every hook may be NULL. All of them are
- * called on the loop thread. */
+ * and the host may close the session inside an event that the hook emits. The return
+ * value says so; the caller then touches nothing of the run. Every hook may be NULL.
+ * All hooks are called on the loop thread. */
 #ifndef CH_AGENT_FEATURE_H
 #define CH_AGENT_FEATURE_H
 #include "agent/handle/run.h"
@@ -19,30 +19,30 @@
 
 enum ch_reply_verdict { /* bits */
     CH_REPLY_USE = 0,
-    CH_REPLY_REJECT = 1, /* it is of no use; the complaint says why */
-    CH_REPLY_REVIEW = 2, /* if it is the answer, the feature looks at it in a turn of its own */
+    CH_REPLY_REJECT = 1, /* the reply cannot be used; the complaint says why */
+    CH_REPLY_REVIEW = 2, /* an answer is reviewed by the feature in a turn of its own */
 };
 
 enum ch_call_phase {
     CH_PHASE_STARTED,
     CH_PHASE_ENDED,
-    CH_PHASE_SETTLED, /* it ended in an earlier process, and its result was found */
+    CH_PHASE_SETTLED, /* ended in an earlier process; the journal has the result */
 };
 
 struct ch_feature {
     const char *name;
-    bool is_mode;       /* the name is the mode of its runs, for RUN_START and the journal */
-    bool is_fixed;      /* a mode that runs neither leave nor enter after a restart */
-    bool words_private; /* what a model writes is thought, not speech */
-    const char *own_tools; /* names, with commas: only the feature calls these; NULL: none */
+    bool is_mode;       /* `name` is the mode that RUN_START and the journal show */
+    bool is_fixed;      /* a stored run neither leaves nor enters this mode */
+    bool words_private; /* the model's text is thought and is not shown as the answer */
+    const char *own_tools; /* comma list of tools that only the feature calls; NULL: none */
 
-    /* An agent is built from options; or, with opts NULL, a stored run needs a feature
-     * that its agent lacks, and state is the run's last STATE record. *data is the
-     * feature's own; it lives as long as the agent. */
+    /* An agent is built from options (opts). Or a stored run needs a feature that its
+     * agent lacks (opts NULL); state is then the run's last STATE record. *data belongs
+     * to the feature and lives as long as the agent. */
     int (*configure)(chela_agent *a, const struct ch_agent_opts *opts,
                      const struct ch_json *state, void **data, struct chela_error *err);
-    /* The agent is freed. A feature with this hook is not passed on to agents that
-     * are derived from this one; the others are, with their data. */
+    /* The agent is freed. Overrides of an agent (agent_override.h) inherit its features
+     * with their data, except features that have this hook. */
     void (*release_agent)(chela_agent *a, void *data);
 
     /* A session's journal was read, before any run, and its last STATE record has the
@@ -50,30 +50,30 @@ struct ch_feature {
      * session's agent has the feature. */
     const char *loads;
     void (*load)(chela_session *s, const struct ch_json *state);
-    /* A STATE record is written: add members of the feature's own. */
+    /* A STATE record is being written: add the feature's members. */
     void (*save)(const chela_run *run, struct ch_jw *w);
 
-    /* A run is made, recovered (state: its last STATE record; else NULL) or bound to
-     * another agent (opts NULL). *data is the feature's own, until `close`. */
+    /* A run is created, recovered (state: its last STATE record; otherwise NULL) or bound
+     * to another agent (opts NULL). *data belongs to the feature until `close`. */
     int (*open)(chela_run *run, const struct chela_run_opts *opts, const struct ch_json *state,
                 void **data, struct chela_error *err);
     void (*abort)(chela_run *run);             /* drop pending work; idempotent */
     void (*close)(chela_run *run, void *data); /* the run ends, is freed, or changes its agent */
 
-    /* A model call is due; not for a retry, nor after a compaction. True: the turn is
-     * taken, and the feature goes on with the run, now or later; or the run is gone. */
+    /* A model call is due; not called for a retry or after a compaction. True: the
+     * feature takes the turn and continues the run now or later, or the run is gone. */
     bool (*take_turn)(chela_run *run);
-    /* Before a request is encoded. Whoever changes it says ch_request_changed. */
+    /* Before a request is encoded. A hook that changes it calls ch_request_changed. */
     int (*shape_request)(chela_run *run, struct ch_model_request *req, struct chela_error *err);
-    /* A reply came. May change it; bits of ch_reply_verdict. */
+    /* A reply arrived; the hook may change it. Returns bits of ch_reply_verdict. */
     unsigned (*on_reply)(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint);
     void (*on_call)(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                     bool failed);
-    /* All results are in the transcript, live or recovered. May unset in->terminated.
-     * False: the run is over or gone. */
+    /* All results of a reply are in the transcript. May clear in->terminated. False: the
+     * run is over or gone. */
     bool (*on_results)(chela_run *run, struct ch_input *in);
-    /* The run ends; once, before its answer is mailed and its end stored. May set
-     * end->end.silent. False: nothing is mailed. */
+    /* The run ends: called once, before the answer enters the outbox and the end is
+     * stored. May set end->end.silent. False: no answer is sent. */
     bool (*on_end)(chela_run *run, struct chela_event *end);
 };
 
@@ -83,18 +83,18 @@ struct ch_feature {
 int ch_feature_attach(chela_agent *a, const struct ch_feature *f,
                       const struct ch_agent_opts *opts, struct chela_error *err);
 bool ch_feature_attached(const chela_agent *a, const struct ch_feature *f);
-/* A place for the agent's data of a feature that no run of it has. */
+/* Stores data for the agent under a feature that its runs do not get. */
 void ch_feature_put(chela_agent *a, const struct ch_feature *f, void *data);
-/* What `configure` or ch_feature_put gave; NULL: the agent has none. */
+/* The data of `configure` or ch_feature_put; NULL: none. */
 void *ch_feature_of(const chela_agent *a, const struct ch_feature *f);
 void ch_feature_detach(chela_agent *a, const struct ch_feature *f);
-void ch_features_detach_turns(chela_agent *a); /* those that take turns */
-/* Take the features of a->base. */
+void ch_features_detach_turns(chela_agent *a); /* every feature with take_turn */
+/* Inherit the features of a->base. */
 void ch_features_inherit(chela_agent *a);
 void ch_features_release(chela_agent *a);
-/* The tools that only features of the agent call; NULL: none. */
+/* own_tools of the agent's features; NULL: none. */
 const char *ch_features_own_tools(const chela_agent *a);
-/* A run in the mode that its last STATE record tells can go on with this agent. */
+/* Attaches the feature that a stored run needs, by the mode in its last STATE record. */
 int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela_error *err);
 
 /* --- of sessions and runs */
@@ -103,14 +103,17 @@ void ch_features_load(chela_session *s, const struct ch_json *state);
 
 int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
                      const struct ch_json *state, struct chela_error *err);
-/* The work of the run is over: from here on only its mode and what it saves count. */
+/* The run's data of a feature that the agent attached after the run was made; the feature is
+ * opened for the run if it is not yet. NULL: the agent does not have it, or the run is over. */
+void *ch_feature_join(chela_run *run, const struct ch_feature *f);
+/* The run's work is over: from now on only its mode and `save` are used. */
 void ch_features_close(chela_run *run);
 void ch_features_free(chela_run *run);
-/* The run's data of a feature; NULL: the run does not have it, or it is closed. */
+/* The run's data of a feature; NULL: the run lacks the feature, or it is closed. */
 void *ch_feature_data(const chela_run *run, const struct ch_feature *f);
 /* "react", or the name of the run's feature that is a mode. */
 const char *ch_run_mode(const chela_run *run);
-bool ch_features_keep_words(const chela_run *run); /* words_private of any */
+bool ch_features_keep_words(const chela_run *run); /* any feature has words_private */
 
 void ch_features_save(const chela_run *run, struct ch_jw *w);
 void ch_features_abort(chela_run *run);
@@ -122,8 +125,8 @@ void ch_features_call(chela_run *run, const struct ch_block *call, enum ch_call_
 bool ch_features_results(chela_run *run, struct ch_input *in);
 bool ch_features_end(chela_run *run, struct chela_event *end);
 
-/* Head and tail of this request differ from those of others: they are encoded anew,
- * for this request and for the next. */
+/* This request has a head or tail of its own: both are encoded again, for this request
+ * and for the next one. */
 static inline void ch_request_changed(chela_run *run, struct ch_model_request *req) {
     run->session->patched = true;
     req->revision = ++run->session->revision;

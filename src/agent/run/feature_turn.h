@@ -1,22 +1,23 @@
-/* feature_turn.h -- what a feature can do with a turn that it has taken.
+/* feature_turn.h -- how a feature ends a turn that it has taken.
  *
- * Each of the first five ends the turn; nothing of the run may be touched after it. */
+ * Each of the first five functions ends the turn. The run may be gone afterwards, so the
+ * caller must not use it. */
 #ifndef CH_AGENT_FEATURE_TURN_H
 #define CH_AGENT_FEATURE_TURN_H
 #include "agent/handle/run.h"
 
-/* Go on to the next turn. */
+/* Continue with the next turn. */
 void ch_feature_turn_next(chela_run *run);
-/* A reply that no model wrote: these calls of tools, carried out like any others. */
+/* Execute these tool calls as if a model had asked for them. */
 void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n);
-/* The run ends, and this text is its answer. */
+/* End the run with this text as its answer. */
 void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reason);
-/* The run ends as it is. */
+/* End the run with the answer so far. */
 void ch_feature_turn_end(chela_run *run, enum ch_reason reason);
-/* The run ends with an error. */
+/* End the run with an error. */
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why);
 
-/* What a model that was asked on the run's behalf used: the run pays. */
+/* Charge the run for a model call that was made on its behalf. */
 void ch_feature_turn_charge(chela_run *run, const struct chela_usage *u);
 
 #endif

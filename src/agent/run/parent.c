@@ -13,8 +13,8 @@
 
 /* --- limits ------------------------------------------------------------------------ */
 
-/* What a run may reach in all: its own limit, and what those above were told that
- * it used, with what is left to them. Negative: no limit. */
+/* The limit of a child's counter: its own limit, or what it has used so far (told) plus
+ * what the parent has left. Negative: no limit. */
 static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
     if (above < 0)
         return own;
@@ -120,7 +120,7 @@ void ch_parent_moved_on(chela_run *run) {
         if (!ch_run_journal_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
         ch_run_journal_recovered(run, 0);
-        ch_run_journal_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
+        ch_run_journal_acting(run, CH_SYNC_COMMIT); /* its next record may be far off */
     }
 }
 
@@ -137,7 +137,7 @@ static size_t index_of(const struct ch_child_run *c) {
     return ch_msg_call_index(c->run->reply, c->call->block);
 }
 
-/* Somebody decided before the run above went on. */
+/* A decision that was made before the parent was resumed. */
 static bool recall_decision(const chela_run *above, struct chela_approval *a) {
     const struct ch_replay_below *b =
         above->past ? ch_journal_replay_asked(above->past, ch_unstr(a->approval_id)) : NULL;
@@ -154,7 +154,7 @@ static void settle_above(const chela_run *run, const struct chela_approval *a) {
         ch_run_journal_answered(r->session, id, a->decision, a->reason);
 }
 
-/* A step of a plan has the hooks of its plan's agent: they were asked. */
+/* A plan's step has the same hooks as its parent, so they were asked already. */
 static bool hooks_asked(const struct ch_child_run *c) {
     return c->session->agent->base == c->run->session->agent;
 }

@@ -1,19 +1,20 @@
-/* recover.c -- going on with a run that an earlier process began.
+/* recover.c -- continues a run that an earlier process began.
  *
- * What is known is in the session's past (journal_replay.h); the machine is set to where
- * it was and fed with what is missing:
+ * The session's replayed journal (journal_replay.h) has the state of the run. The machine
+ * is set to that state and fed with what is missing:
  *
- *   calls without result   a batch of all calls: known results are settled,
- *                          `once` calls that had begun are interrupted, the
- *                          others run, with the idempotency keys they had
+ *   calls without result   a batch of all calls: known results are kept, `once`
+ *                          calls that had started count as interrupted, the
+ *                          others run with the idempotency keys they had
  *   all calls answered     the results go to the machine
- *   else                   the model is asked
+ *   else                   the model is called
  *
- * The number of its next event is known if it was paused. If it was cut off it
- * is one above all that the earlier life can have told: none is given out twice.
+ * A paused run knows the seq of its next event. A run that was cut off skips to a seq
+ * above every one that the earlier process can have used, so no seq is used twice.
  *
- * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
- * without a reply of the model in between, here or below, the run is parked. */
+ * Each attempt is counted and stored before it does anything. After
+ * CH_LIMIT_RECOVERIES attempts without a model reply in this run or a child, the run
+ * is parked. */
 #include "agent/run/recover.h"
 
 #include <stdio.h>
@@ -39,11 +40,11 @@
 static void refill(chela_run *run) {
     for (CH_LIST_EACH(k, &run->past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
-        if (n->alone || !n->msg->nblocks) /* the former waits in the session, input_queue.c */
+        if (n->alone || !n->msg->nblocks) /* messages outside of any run wait in input_queue.c */
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
         if (ch_queue_push(q, n->msg) < 0)
-            continue; /* it waits in the journal */
+            continue; /* the message still waits in the journal */
         n->msg = NULL;
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
@@ -51,7 +52,7 @@ static void refill(chela_run *run) {
     }
 }
 
-/* What it said through `message` is not said once more as its answer. */
+/* Text that a `message` call delivered must not be sent again as the answer. */
 static void recall_deliveries(chela_run *run) {
     struct ch_session_state *state = &run->session->state;
     struct ch_sv rest = ch_buf_sv(&run->past->delivered);
@@ -67,16 +68,17 @@ static void recall_deliveries(chela_run *run) {
 
 static void set_machine(chela_run *run) {
     const struct ch_journal_replay *p = run->past;
-    bool waits = p->status == CH_REPLAY_PAUSED && p->reply; /* an import may lie */
+    bool waits = p->status == CH_REPLAY_PAUSED && p->reply; /* an imported journal may be
+                                                               inconsistent */
 
     ch_run_restore(&run->m, &p->m, waits, p->reply || p->results);
     if (p->status == CH_REPLAY_RUNNING)
-        run->m.seq += CH_LIMIT_UNSTORED; /* past all that may have been told by then */
+        run->m.seq += CH_LIMIT_UNSTORED; /* skip numbers that the earlier process may have used */
 }
 
 /* --- going on --------------------------------------------------------------------- */
 
-/* What was denied is neither a success nor a failure. */
+/* Counts successes and failures of results. A denied call counts as neither. */
 static void count_results(const struct ch_msg *m, struct ch_input *in) {
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
         if (m->blocks[i].flags & CH_F_DENIED)
@@ -87,7 +89,7 @@ static void count_results(const struct ch_msg *m, struct ch_input *in) {
     }
 }
 
-/* Features may have something left to do about calls that are settled. */
+/* Tells the features about calls that have their result already. */
 static void tell_settled(chela_run *run, const struct ch_msg *reply,
                          const struct ch_msg *results) {
     uint32_t at = 0;
@@ -105,7 +107,7 @@ static void tell_settled(chela_run *run, const struct ch_msg *reply,
 
 static void resume_with_results(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    size_t last = t->n - 1; /* messages may have been delivered behind them */
+    size_t last = t->n - 1; /* messages may follow the results */
     struct ch_input in = {.kind = CH_IN_RESULTS,
                           .calls = run->past->answered,
                           .over_limit = run->past->refused > 0,
@@ -162,7 +164,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
         return ch_fail(err, CHELA_ESTATE,
                        "session '%s' is parked: its run was cut off too often", s->key);
     struct chela_run_opts bound = *opts;
-    ch_principal_apply(&p->principal, &bound); /* as it began */
+    ch_principal_apply(&p->principal, &bound); /* with the principal that the run began with */
     if (opts->approve)
         bound.approve = opts->approve;
     int rc = ch_features_recall(s->agent, p->saved, err);
@@ -228,7 +230,7 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
     return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
 }
 
-/* As far as it is known here which tool is meant. */
+/* Validates edited arguments, if the tool is known here. */
 static int check_edit(const chela_session *s, struct ch_sv tool, const char *arguments,
                       struct chela_error *err) {
     return ch_consent_fits(ch_registry_find(&s->agent->registry, tool), arguments, err);

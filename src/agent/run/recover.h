@@ -1,10 +1,11 @@
-/* recover.h -- going on with a run that an earlier process began. */
+/* recover.h -- continues a run that an earlier process began. */
 #ifndef CH_AGENT_RECOVER_H
 #define CH_AGENT_RECOVER_H
 #include "agent/handle/run.h"
 
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                    struct chela_error *err);
+/* An answer or a decision for a stored run that was not resumed yet. */
 int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv content, bool is_error,
                       struct chela_error *err);
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,

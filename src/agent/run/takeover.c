@@ -1,11 +1,12 @@
-/* takeover.c -- a person takes over: the run ends here, with their words.
+/* takeover.c -- a person takes over a run: the run ends with the person's text as its
+ * answer.
  *
- * This is an interruption like a cancel (CH_IN_TAKEN_OVER): whatever is under way
- * is dropped, calls that have no result get one that says so, and the person's
- * words join the conversation as the answer. So it may happen at any step: while
- * the model thinks, while tools work, while the run waits, and for one that waits
- * in the store as soon as it is taken up. It may be asked for inside any callback,
- * so it takes place on the loop's next turn, or when the step under way ends. */
+ * A take-over is an interruption like a cancel (CH_IN_TAKEN_OVER). Work in flight is
+ * dropped, calls without a result get one that says so, and the person's text joins the
+ * conversation as the answer. A take-over is possible at every step: during a model call,
+ * during tool calls, while the run waits, and for a stored run once it is resumed. It may
+ * be requested inside any callback, so it takes effect on the loop's next turn or when the
+ * current step ends. */
 #include "agent/run/takeover.h"
 
 #include "agent/journal/emit.h"
@@ -31,7 +32,8 @@ void ch_takeover_request(chela_run *run, const char *text) {
         return;
     run->last_words = ch_strdup(text);
     run->stop = CH_IN_TAKEN_OVER;
-    if (run->over || !ch_run_begun(run)) /* paused, or about to begin: it comes to that then */
+    if (run->over || !ch_run_begun(run)) /* paused or not begun yet: applied when the run
+                                            continues */
         return;
     if (run->batch)
         ch_batch_skip(run->batch, CH_TAKEOVER_RESULT);

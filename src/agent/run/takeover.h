@@ -3,9 +3,11 @@
 #define CH_AGENT_TAKEOVER_H
 #include "agent/handle/run.h"
 
-/* A person ends the run with these words: soon, or once a paused one goes on. */
+/* A person ends the run with this text. Takes effect soon, or when a paused run
+ * continues. */
 void ch_takeover_request(chela_run *run, const char *text);
-/* Before the machine hears of it: the words become the answer. False: the run is gone. */
+/* Makes the person's text the answer. Called before the machine gets CH_IN_TAKEN_OVER.
+ * False: the run is gone. */
 bool ch_takeover_apply(chela_run *run);
 #define CH_TAKEOVER_RESULT "A person took over here, so this call was not made."
 

@@ -44,20 +44,20 @@
 #include "model/message/ids.h"
 
 struct ch_turn {
-    unsigned open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
-    const char *key; /* of the target, that the call was made with */
+    unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
+    const char *key; /* API key of the current call */
     struct ch_http_call *call;
     struct ch_decoder decoder;
     bool decoding; /* decoder is initialised */
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
-    unsigned held;                 /* quirks that would take strict schemas out of the request */
-    enum ch_output_way output_way; /* of this turn */
-    struct ch_buf complaint;       /* what is wrong with a reply, for the model */
+    unsigned held;                 /* quirks that would remove strict schemas from this request */
+    enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
+    struct ch_buf complaint;       /* text for the model: what is wrong with its reply */
     enum chela_stop stop_reason;   /* for TURN_END */
-    bool warned_price;             /* that it is unknown */
-    bool may_redo;                 /* the host can take back what it showed */
+    bool warned_price;             /* the warning about an unknown price was emitted */
+    bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
 };
 
@@ -108,7 +108,8 @@ static const char closing_text[] =
 
 /* --- messages that wait for this moment */
 
-/* m is taken. seq: of the record that it was accepted by; 0: there is none. */
+/* Adds m (taken) to the transcript. seq: the INBOUND record of m; 0: none, so m is stored
+ * as a MESSAGE. False: the history is full. */
 static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
     if (seq)
         ch_run_journal_delivered(run, seq, false);
@@ -129,11 +130,10 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
-    ch_queue_take_origin(q,
-                         ch_run_origin_of_message(run)); /* what is known of the newest message */
+    ch_queue_take_origin(q, ch_run_origin_of_message(run));
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = m->blocks[0].text;
-    if (to) /* the answer from here on is one to this */
+    if (to) /* the run now answers this message */
         ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
@@ -141,20 +141,20 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
     return ch_emit(run, &ev);
 }
 
-/* It is the first try at the last words. */
+/* First attempt of the closing turn. */
 static bool closes(const chela_run *run) {
     return run->m.closing != CH_REASON_NONE && run->m.attempt == 0 && !run->m.fell_back;
 }
 
-/* A word of the runtime's own to the model, about something that happened. */
+/* Adds a note of the runtime to the conversation. */
 static bool remark(chela_run *run, const char *what, const char *so) {
     CH_BUF_AUTO text = {0};
     ch_buf_addf(&text, "%s. %s", what, so);
     return ch_think_note(run, ch_buf_sv(&text));
 }
 
-/* All that steers, then all that happened; a follow-up only when the run would
- * have ended, one at a time. */
+/* Delivers all steering messages, then all system events. A follow-up is delivered only
+ * when the run would have ended, one at a time. */
 bool ch_think_deliver(chela_run *run) {
     bool had_ended = run->turn->deliver_follow_up;
     run->turn->deliver_follow_up = false;
@@ -182,8 +182,8 @@ bool ch_think_deliver(chela_run *run) {
 
 /* --- the request */
 
-/* The model this turn uses: what a hook asked for, else the chain's. Targets
- * that hooks name are kept: the same name is usually asked for again. */
+/* The target of this turn: the one that a hook named, or the chain's. Targets of hooks are
+ * kept because the same name is usually asked for again. */
 static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
     chela_agent *a = run->session->agent;
     if (!spec)
@@ -214,8 +214,8 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
     return n;
 }
 
-/* What a hook asked for by name, else what was selected; and the tool for the
- * final answer, in turns that have one, at the end. */
+/* Lists the tools of the request: those that a hook named, or the selected ones. The output
+ * tool comes last in turns that use it. */
 static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
     const struct ch_policy *p = &run->permit.policy;
@@ -252,9 +252,8 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
             req->choice = known[i].value;
 }
 
-/* Conversations that begin alike share what a service keeps of them, so the
- * agent and the beginning are the key: the same in every turn, on every
- * machine, and in a replay. */
+/* Key of the service's prompt cache. It is made of the agent and the first message, so it
+ * is the same in every turn, on every machine and in a replay. */
 static struct ch_sv cache_key(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_sv first = t->n && t->msgs[0]->nblocks ? t->msgs[0]->blocks[0].text : CH_SV("");
@@ -263,9 +262,7 @@ static struct ch_sv cache_key(chela_run *run) {
     return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
 }
 
-/* The form of the answer: how it is asked for, and whether its tool must be
- * called now, because nothing else is left to do or the last answer did not
- * fit. */
+/* Chooses how the request asks for the answer's schema. */
 static int choose_output(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
     const struct ch_output *o = run->session->agent->output;
     if (!o)
@@ -291,7 +288,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
     return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens;
 }
 
-/* Head and tail of the body are encoded again only when this moves on. */
+/* Returns the revision of head and tail; the encoder encodes both again when it changes. */
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
@@ -305,7 +302,7 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     return s->revision;
 }
 
-/* What this request alone says: what the input came with, what is known of it. */
+/* The note at the request's end: channel data of the message and recalled memory. */
 static struct ch_sv note(chela_run *run) {
     struct ch_sv about = ch_context_note(run),
                  known = run->recall ? ch_recall_text(run) : CH_SV("");
@@ -324,7 +321,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     if (!system)
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     ch_tool_choice_select(run);
-    if (choice) /* a vendor refuses a choice that was not described */
+    if (choice) /* vendors refuse a tool choice whose tool is not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
     const double *temperature = patch->temperature   ? patch->temperature
                                 : a->has_temperature ? &a->temperature
@@ -358,7 +355,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     run->turn->output_way = CH_OUTPUT_AUTO;
     run->turn->held = 0;
     choose_tools(run, patch->tools, req);
-    int rc = choose_output(run, req, err); /* not every model has tools and a schema at once */
+    int rc = choose_output(run, req, err); /* not every model takes tools and a schema together */
     if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
@@ -368,7 +365,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
 
 #define TOO_LARGE 1
 
-/* TOO_LARGE: the history has to be made shorter first. */
+/* Describes, measures and encodes the request. TOO_LARGE: compact the history first. */
 static int think_encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
                         size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
@@ -432,8 +429,8 @@ static bool is_call(const struct ch_block *b) {
     return b->type == CH_BLOCK_TOOL_CALL;
 }
 
-/* The text a person sees, into run->text; a refusal's words if there is no
- * other. Returns whether there was any. */
+/* Copies the visible text of a reply to run->text, or the refusal's text if there is no
+ * other. False: there is none. */
 static bool take_text(chela_run *run, const struct ch_msg *m) {
     static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
     for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
@@ -473,8 +470,7 @@ static bool used_nothing(const struct ch_usage *u) {
     return !u->input && !u->output;
 }
 
-/* What the reply used goes to the turn's account. Returns its cost; negative:
- * unknown. */
+/* Charges the usage to the turn. Returns the cost; negative: unknown. */
 static double account(chela_run *run, const struct ch_usage *u) {
     const struct ch_target *t = run->target;
     double cost = used_nothing(u) ? 0
@@ -484,15 +480,15 @@ static double account(chela_run *run, const struct ch_usage *u) {
     return cost;
 }
 
-/* What people can do about it, where the vendor's words do not say. */
+/* Advice for users, where the vendor's message has none. */
 static const char *advice(enum ch_error_class cls) {
     return cls == CH_ERR_OVERFLOW ? " (the conversation no longer fits the model: start a new "
                                     "session, or choose a model with a larger context)"
                                   : "";
 }
 
-/* A service may find schemas too much for its strict mode. Then it gets them
- * without, now and from now on: the answer and the calls are checked here. */
+/* If a service refuses the schemas in strict mode, they are sent without strict mode from
+ * now on. Answers and calls are validated here anyway. */
 static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
     if (!run->turn->held || r->error.cls != CH_ERR_FORMAT ||
         !ch_error_names_schema(r->error.message))
@@ -522,7 +518,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
                                            .output_shown = shown});
 }
 
-/* Keep the reply; a refused one does not become history. */
+/* Adds the reply to the transcript. A refused reply is not kept. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     struct ch_msg *m = CH_TAKE(r->msg);
     ch_run_journal_recovered(run, 0);
@@ -536,7 +532,7 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
-/* An answer that fits replaces the words it came in. */
+/* Checks the answer against the schema. If it matches, run->text becomes the bare JSON. */
 static bool answer_fits(chela_run *run, bool has_text) {
     const struct ch_output *o = run->session->agent->output;
     CH_BUF_AUTO json = {0};
@@ -564,12 +560,13 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = is_private || take_text(run, r->msg), /* or silent */
+                          /* private words may be silence */
+                          .has_text = is_private || take_text(run, r->msg),
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->turn->stop_reason = (enum chela_stop)r->stop;
     run->error[0] = '\0';
-    if (!is_private) /* else the request was no history */
+    if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
@@ -595,10 +592,11 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
     run->turn->stop_reason = CHELA_STOP_STOP;
-    run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
+    run->target = run->session->agent->targets[run->m.model]; /* perhaps no model was asked yet */
     ch_run_outcome_text(run, text);
     ch_run_journal_reply(run, m, &r, person);
-    ch_transcript_add(&run->session->transcript, m); /* a full one is no reason not to end */
+    ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
+                                                        ending */
     return ch_emit(run, &ev);
 }
 
@@ -626,7 +624,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
-    run->stamp = ch_run_now(run); /* one look at the clock for all its events */
+    run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
     ch_decoder_feed(&run->turn->decoder, data);
     run->stamp = 0;
     if (ch_run_stops(run) && !run->dead)
@@ -639,7 +637,7 @@ static void think_on_done(const struct chela_error *err, void *user) {
 
 static const struct ch_http_handler handler = {think_on_head, think_on_data, think_on_done};
 
-/* A budget that cannot be kept is worth a word, once a run. */
+/* Warns once per run that the cost budget cannot be enforced. False: the run was closed. */
 static bool mind_budget(chela_run *run) {
     if (run->m.limits.cost_budget < 0 || run->target->has_price || run->turn->warned_price)
         return true;
@@ -676,7 +674,7 @@ static bool think_announce(chela_run *run, size_t nmessages, size_t ntools) {
 void ch_think_compact(chela_run *run) {
     if (!run->target)
         run->target = run->session->agent->targets[run->m.model];
-    run->reply = NULL; /* it may go, and nobody needs it between turns */
+    run->reply = NULL; /* compaction may free the message */
     ch_compaction_start(run, ch_driver_step);
 }
 
@@ -700,7 +698,7 @@ void ch_think(chela_run *run) {
         return;
     }
     if (run->m.closing != CH_REASON_NONE)
-        patch.tool_choice = "none"; /* described all the same: the prefix stays */
+        patch.tool_choice = "none"; /* tools stay described so that the cached prefix stays valid */
     int rc = think_encode(run, &patch, &nmessages, &ntools, &err);
     if (rc < 0 && !run->dead)
         ch_driver_break(run, &err);
@@ -712,8 +710,8 @@ void ch_think(chela_run *run) {
         return;
     if (run->turn->decoding)
         ch_decoder_release(&run->turn->decoder);
-    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, on_model_event, run);
-    run->turn->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
+    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
+                        on_model_event, run);
     run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }

@@ -3,32 +3,32 @@
 #define CH_AGENT_THINK_H
 #include "agent/handle/run.h"
 
-extern const size_t ch_turn_size; /* of what run->turn is */
-/* may_redo: the host can take back what it showed. */
+extern const size_t ch_turn_size; /* size of the part run->turn */
+/* may_redo: the host can withdraw text that it showed. */
 void ch_think_init(chela_run *run, bool may_redo);
-void ch_think_drop(chela_run *run); /* the reply that was decoded last */
+void ch_think_drop(chela_run *run); /* releases the decoder with the last reply */
 void ch_think_release(chela_run *run);
 
-void ch_think(chela_run *run);       /* make the model call that m describes */
-void ch_think_compact(chela_run *run); /* make the history shorter instead */
-void ch_think_abort(chela_run *run); /* drop it, if any */
-/* Parts of it, for turns that are not the model's (feature.h). False: the run is
- * over or gone. */
-bool ch_think_deliver(chela_run *run); /* what waits for the model */
-bool ch_think_note(chela_run *run, struct ch_sv text); /* a word of the runtime's own */
-bool ch_think_open(chela_run *run); /* TURN_START, unless the turn has begun */
-bool ch_think_close(chela_run *run); /* TURN_END, if it has */
-void ch_think_stopped(chela_run *run, enum chela_stop reason); /* what TURN_END will say */
-/* The key that the last call was made with. */
+void ch_think(chela_run *run);         /* makes the model call that run->m describes */
+void ch_think_compact(chela_run *run); /* compacts the history instead */
+void ch_think_abort(chela_run *run);   /* aborts the call or compaction in flight, if any */
+/* Parts of a turn, for features that take it (feature.h). False: the run is over or
+ * gone. */
+bool ch_think_deliver(chela_run *run); /* delivers queued messages and events */
+bool ch_think_note(chela_run *run, struct ch_sv text); /* adds a note of the runtime */
+bool ch_think_open(chela_run *run);  /* emits TURN_START, unless the turn is open */
+bool ch_think_close(chela_run *run); /* emits TURN_END, if the turn is open */
+void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END */
+/* The API key of the last call. */
 const char *ch_think_key(const chela_run *run);
-/* What the model is told is wrong with its reply. */
+/* The text that tells the model what is wrong with its reply. */
 struct ch_buf *ch_think_complaint(chela_run *run);
-/* Whether the next call is one for a follow-up: the run would have ended. */
+/* Whether the next call delivers a follow-up, because the run would have ended. */
 bool ch_think_follows_up(const chela_run *run);
 void ch_think_follow_up(chela_run *run, bool deliver);
-/* The run's answer, in words that its model did not choose. person: a person did. False:
- * the run is over or gone. */
+/* Adds a text that no model wrote to the conversation, as the run's answer. person: a
+ * person wrote it. False: the run is over or gone. */
 bool ch_think_say(chela_run *run, struct ch_sv text, bool person);
-void ch_think_reply(chela_run *run, struct ch_reply *r); /* as if a model had said so */
+void ch_think_reply(chela_run *run, struct ch_reply *r); /* handles a reply */
 
 #endif

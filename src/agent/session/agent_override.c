@@ -1,10 +1,9 @@
-/* agent_override.c -- an agent for one conversation: another one's, with changes.
+/* agent_override.c -- an agent for one conversation: another agent with changes.
  *
- * A request that comes in from outside may bring tools that its sender runs,
- * words for the system prompt, a temperature. They hold for that conversation
- * alone, so it gets an agent of its own that borrows everything it does not
- * change: making one costs a copy of the list of tools. The agent it was made
- * from must outlive it. */
+ * A request to the gateway may bring tools that its sender runs, text for the system
+ * prompt, or a temperature. They hold for that conversation only. So the conversation gets
+ * an agent of its own, which borrows all that it does not change; making it costs a copy of
+ * the list of tools. The base agent must outlive it. */
 #include "agent/session/agent_override.h"
 
 #include <assert.h>
@@ -64,7 +63,8 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
         copy_stop(a, p->stop);
 }
 
-/* A model of its own is among `patched`, which is freed with it. */
+/* Puts a model of its own in front of the chain. The target is in `patched`, which is freed
+ * with the override. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
     struct ch_target *t, **all;
     if (!spec)
@@ -127,7 +127,7 @@ int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *
     CH_BUF_AUTO allow = {0};
     assert(a->base);
     opts.flags = CHELA_TOOL_CLIENT;
-    opts.permission = CHELA_PERM_READ; /* it does nothing here */
+    opts.permission = CHELA_PERM_READ; /* the tool has no effect on this machine */
     ch_registry_remove(&a->registry, opts.name);
     int rc = ch_function_add(&a->registry, &opts, err);
     if (rc < 0 || !a->policy.allow)

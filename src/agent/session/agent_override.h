@@ -3,8 +3,8 @@
 #define CH_AGENT_AGENT_OVERRIDE_H
 #include "agent/handle/agent.h"
 
-struct ch_agent_override { /* NULL, 0: as the base has it */
-    const char *system; /* added to the system prompt */
+struct ch_agent_override { /* NULL or 0: the base's setting */
+    const char *system; /* appended to the system prompt */
     const char *tool_choice;
     const double *temperature, *top_p;
     const int64_t *seed;
@@ -12,13 +12,13 @@ struct ch_agent_override { /* NULL, 0: as the base has it */
     enum chela_reasoning reasoning;
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;
-    const char *model; /* tried before the base's */
+    const char *model; /* put in front of the base's chain */
     struct ch_bounds bounds;
 };
 int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, chela_agent **out,
                           struct chela_error *err);
-/* A tool that the other side of the conversation runs; it takes the place of
- * one of the same name. Only for a derived agent. */
+/* Adds a tool that the client of the conversation runs. It replaces a tool of the same
+ * name. Only for overrides. */
 int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                                   struct chela_error *err);
 

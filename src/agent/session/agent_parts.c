@@ -18,7 +18,7 @@ static int take_answer(chela_call *call, void *user) {
     return 0;
 }
 
-/* A way of answering that a model does not have is found before the first run. */
+/* Refuses a way of answering that no model of the agent supports, before the first run. */
 static int check_output(const chela_agent *a, struct chela_error *err) {
     enum ch_output_way way;
     size_t tools = 0;
@@ -61,7 +61,7 @@ static void free_targets(struct ch_target **targets, size_t n) {
 }
 
 void ch_agent_close(chela_agent *a) {
-    ch_features_release(a); /* agents of roles use what is this one's: they go first */
+    ch_features_release(a); /* agents of roles borrow from this agent, so they are freed first */
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
     ch_list_del(&a->link);

@@ -46,7 +46,7 @@ void ch_children_detach(struct ch_child_run *c) {
 
 void ch_children_free(chela_session *s) {
     struct ch_child_run *c = CH_TAKE(s->child);
-    if (c && c->run) /* closed by somebody else */
+    if (c && c->run) /* the child was closed from outside */
         ch_children_detach(c);
     ch_free(c);
 }

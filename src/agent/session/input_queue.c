@@ -1,10 +1,10 @@
-/* input_queue.c -- messages that come while a session is busy.
+/* input_queue.c -- messages that arrive while a session is busy.
  *
- * A session runs one thing at a time. What comes meanwhile is steered into the
- * run, follows it, is collected until there is quiet and then begins one run of
- * its own, or interrupts. What waits here, outside of any run, is stored when
- * it comes; when a run begins with it, that is stored in the same transaction.
- * Nothing is dropped without a word in what the model and the reader see. */
+ * A session has one run at a time. A message that arrives meanwhile is steered into the
+ * run, follows it, waits until the input is quiet and then starts a run together with
+ * others, or interrupts the run. A message that waits outside of any run is stored on
+ * arrival. The run that starts with it is stored in the same transaction. A message that is
+ * dropped is mentioned in the text that the model and the reader get. */
 #include "agent/session/input_queue.h"
 
 #include "agent/context/reply_directives.h"
@@ -27,22 +27,22 @@ struct ch_input_queue {
     chela_session *session;
     struct chela_queue_opts opts;
     struct ch_queue waiting;
-    unsigned dropped; /* of those that waited */
+    unsigned dropped; /* waiting messages that were dropped */
     struct ch_timer timer;
-    bool held; /* the runtime is kept from being idle */
+    bool held; /* counted by ch_runtime_busy */
     chela_event_fn *on_event;
     void *user;
 };
 
 #define DEFAULT_CAP 20
 #define DEFAULT_DEBOUNCE_MS 1000
-#define NOTES 256 /* bytes between joined messages, and about what was left out */
+#define NOTES 256 /* bytes for separators and for the note about dropped messages */
 
 static struct ch_loop *loop_of(const struct ch_input_queue *f) {
     return f->session->agent->rt->loop;
 }
 
-/* While something waits, the runtime has work. */
+/* Keeps the runtime busy while messages wait. */
 static void input_queue_hold(struct ch_input_queue *f, bool held) {
     if (f->held == held)
         return;
@@ -69,6 +69,17 @@ void ch_input_queue_free(chela_session *s) {
     input_queue_hold(f, false);
     ch_queue_release(&f->waiting);
     ch_free(f);
+}
+
+void ch_input_queue_lost(chela_session *s) {
+    uint64_t safe = s->journal->safe;
+
+    if (s->input)
+        ch_queue_lost(&s->input->waiting, safe);
+    if (!s->run)
+        return;
+    ch_queue_lost(&s->run->steering, safe);
+    ch_queue_lost(&s->run->follow_ups, safe);
 }
 
 int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err) {
@@ -124,14 +135,15 @@ static bool same(const struct ch_input_queue *f, const struct ch_principal *a,
     return ch_principal_same(a, b, f->session->agent->policies);
 }
 
-/* Messages that become one. */
+/* Messages that are joined to one input. */
 struct joined {
-    struct ch_buf text, seqs; /* the latter: their records, uint64_t */
+    struct ch_buf text, seqs; /* seqs: their journal positions, uint64_t each */
     struct ch_arena arena;
-    struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text first; in the arena */
+    struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text comes first; data is in the
+                                                         arena */
     size_t n;
-    char *to; /* where the answer goes, by the newest that says so */
-    struct ch_message_origin origin; /* what is known of the newest */
+    char *to; /* address of the answer, from the newest message that has one */
+    struct ch_message_origin origin; /* origin of the newest message */
 };
 
 static void input_queue_release(struct joined *j) {
@@ -156,12 +168,13 @@ static void add_media(struct joined *j, const struct ch_msg *m) {
         ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", m->nblocks - i);
 }
 
-/* One alone always does. */
+/* True: the next message fits into the input. The first one always fits. */
 static bool has_room(const struct ch_input_queue *f, const struct joined *j) {
     return !j->seqs.n || j->text.n + ch_queue_text(&f->waiting).n + NOTES <= CH_LIMIT_INPUT;
 }
 
-/* Those at the front that have the same bounds, as many as one input may hold. */
+/* Joins the messages at the front that have the same principal, as many as one input may
+ * hold. */
 static void input_queue_join(struct ch_input_queue *f, const struct ch_principal *whose,
                              struct joined *j) {
     j->n = 1;
@@ -212,7 +225,8 @@ static void start_waiting(struct ch_input_queue *f) {
     }
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
     ch_principal_apply(ch_queue_principal(&f->waiting), &opts);
-    struct ch_principal whose = ch_principal_of(&opts); /* the queue's goes with its message */
+    struct ch_principal whose = ch_principal_of(&opts); /* a copy, because the queue's goes with
+                                                           its message */
     ch_principal_apply(&whose, &opts);
     input_queue_join(f, &whose, &j);
     opts.answer_to = s->channel.name ? j.to : NULL;
@@ -222,16 +236,16 @@ static void start_waiting(struct ch_input_queue *f) {
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
     if (rc == 0)
         ch_message_origin_move(ch_run_origin_of_message(s->run),
-                               &j.origin); /* it begins on the loop */
+                               &j.origin); /* the run begins later, on the loop */
     for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
-        ch_run_journal_delivered(s->run, seq, true); /* as a part of the message that begins it */
+        ch_run_journal_delivered(s->run, seq, true); /* delivered as part of the input */
     }
     input_queue_release(&j);
     ch_principal_release(&whose);
     if (rc < 0 && f->waiting.n > 0)
-        start_soon(f); /* what others wrote has its own chance */
+        start_soon(f); /* messages of other senders start a run of their own */
 }
 
 static void input_queue_on_timer(struct ch_timer *t) {
@@ -275,11 +289,13 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
     ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
     ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, opts->answer_to);
+    if (opts->event_id)
+        ch_queue_from_inbox(&f->waiting);
     ch_message_origin_release(&origin);
     return 0;
 }
 
-/* Into the run, if it still takes it, and works within the same bounds. */
+/* Queues the message in the run, if the run still accepts it and has the same principal. */
 static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts *opts,
                      struct ch_msg *m) {
     chela_session *s = f->session;
@@ -300,7 +316,7 @@ static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts
     return rc == 0;
 }
 
-/* What waits since an earlier process. */
+/* Starts a run with messages that an earlier process left waiting. */
 static int begin_waiting(struct ch_input_queue *f, struct chela_error *err) {
     if (f->waiting.n == 0)
         return ch_fail(err, CHELA_ENOENT, "nothing waits in session '%s'", f->session->key);
@@ -321,7 +337,7 @@ static int make_message(const chela_session *s, struct ch_sv text,
                             ch_now_ms(ch_loop_clock(s->agent->rt->loop)), out, err);
 }
 
-/* It joins the run, or waits. */
+/* Puts a message into the run or into the queue. */
 static int take_in(struct ch_input_queue *f, struct ch_sv text, const struct chela_run_opts *opts,
                    struct chela_error *err) {
     struct ch_msg *m;
@@ -363,13 +379,13 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     return 0;
 }
 
-/* m and behalf are taken. */
+/* Takes m and principal. */
 static void wait_again(struct ch_input_queue *f, struct ch_msg *m, uint64_t seq,
                        struct ch_principal principal, const struct ch_inbound_origin *from) {
     if (ch_queue_push(&f->waiting, m) < 0) {
         ch_principal_release(&principal);
         ch_msg_free(m);
-        return; /* it waits in the journal */
+        return; /* the message still waits in the journal */
     }
     ch_queue_mark(&f->waiting, seq);
     ch_queue_set_principal(&f->waiting, principal);

@@ -3,7 +3,6 @@
 
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
-#include "agent/journal/seen.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "model/codec/encoder.h"
@@ -11,7 +10,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 
-/* What waited outside of any run does so again. */
+/* Queues messages again that waited outside of any run. */
 static void recall_waiting(chela_session *s, const struct ch_journal_replay *past) {
     for (CH_LIST_EACH(k, &past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(k, struct ch_replay_note, link);
@@ -29,9 +28,6 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     past->memory = (struct ch_memory){0};
     ch_free(s->answers_to);
     s->answers_to = ch_strdup(past->answer_to);
-    ch_seen_release(&s->journal->seen);
-    s->journal->seen = past->seen;
-    past->seen = (struct ch_seen){0};
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
@@ -45,7 +41,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
         return;
     struct ch_msg *results =
         ch_journal_replay_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
+    if (results) /* the run ended without results, or another program wrote the journal */
         ch_transcript_add(&s->transcript, results);
     ch_run_journal_forget(s);
 }
@@ -62,8 +58,11 @@ static void restore_on_committed(chela_session *s, uint64_t seq) {
 }
 
 static void restore_on_lost(chela_session *s, const struct chela_error *err) {
+    ch_input_queue_lost(s);
     if (s->run)
         ch_run_lost(s->run, err);
+    if (s->on_lost)
+        s->on_lost(s, err, s->lost_user);
 }
 
 static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {

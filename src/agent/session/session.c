@@ -1,4 +1,4 @@
-/* session.c -- a conversation: its transcript, its one run at a time. */
+/* session.c -- sessions: the transcript of a conversation and one run at a time. */
 #include "agent/session/session.h"
 
 #include "agent/context/context.h"
@@ -35,12 +35,12 @@
 
 /* --- what happens by itself */
 
-/* A run in progress asks for events itself; one that is paused has its calls
- * answered first. */
+/* A background program ended. A run in progress delivers the event itself; a paused run
+ * gets the answers to its calls first. */
 static void on_job_end(const struct ch_job_end *end, void *user) {
     chela_session *s = user;
     CH_BUF_AUTO text = {0};
-    if (s->closed || end->killed) /* who killed it knows */
+    if (s->closed || end->killed) /* the program was killed on request */
         return;
     ch_job_end_text(end, &text);
     struct ch_msg *m = ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text),
@@ -91,8 +91,9 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
 
 /* --- being stored */
 
-/* What was said to a run that is left behind was said before what comes now; but
- * nobody's words are acted on within another's bounds. */
+/* Adds messages that the superseded run did not deliver to the transcript, before the input
+ * of the new run. Messages of another principal go back to the input queue, so that
+ * nobody's words are processed with another's rights. */
 static void deliver_notes(chela_session *s, const chela_run *run) {
     for (CH_LIST_EACH(i, &s->journal->past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(i, struct ch_replay_note, link);
@@ -107,8 +108,8 @@ static void deliver_notes(chela_session *s, const chela_run *run) {
     }
 }
 
-/* A new run takes the place of one that an earlier process left unfinished; a
- * journal that failed is opened again. */
+/* Replaces a run that an earlier process left unfinished. Opens the journal again if it had
+ * failed. */
 static void supersede(chela_session *s, const chela_run *run) {
     struct ch_run_journal *k = s->journal;
     struct ch_msg *results =
@@ -124,7 +125,8 @@ static void supersede(chela_session *s, const chela_run *run) {
         ch_restore_open(s);
 }
 
-/* A run was started before anybody could know that another one waits. */
+/* Checks, once the journal is read, whether a run that was started before may begin:
+ * another run may be unfinished. */
 static bool may_begin(chela_session *s) {
     struct chela_error err = {0};
     if (!s->journal->past || (!ch_run_origin_input(s->run) && !ch_run_origin_compacts(s->run)))
@@ -180,8 +182,8 @@ enum chela_session_status chela_session_status(const chela_session *s) {
     return past ? (enum chela_session_status)past->status : CHELA_SESSION_IDLE;
 }
 
-/* May be called from inside one of the session's own callbacks: everything
- * stops now, memory goes with ch_runtime_free_closed. */
+/* May be called from the session's own callbacks: all work stops now, and
+ * ch_runtime_free_closed frees the memory. */
 void chela_session_close(chela_session *s) {
     if (!s)
         return;
@@ -270,7 +272,7 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
     if (given && !c.send && !c.reply && !c.react)
         return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
     if (!c.name != !s->channel.name)
-        s->revision++; /* a request describes other tools */
+        s->revision++; /* the channel changes the tools of a request */
     c.name = ch_strdup(c.name);
     c.conversation = ch_strdup(c.conversation);
     free_channel(&s->channel);
@@ -291,7 +293,7 @@ int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opt
     if (rc == 0)
         rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
     if (rc == 0 && !out->sender)
-        out->sender = in.sender_id; /* the same one: policies go by it */
+        out->sender = in.sender_id; /* policies use the sender of the options */
     return rc;
 }
 
@@ -314,7 +316,7 @@ static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
     return CH_MSG_USER;
 }
 
-/* The session's run from now on; the one before has ended. */
+/* Makes `run` the session's run; the previous one has ended. */
 static void use_run(chela_session *s, chela_run *run) {
     if (s->run)
         ch_run_retire(s->run);
@@ -348,7 +350,7 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
         return rc;
     }
     ch_run_origin_message(run, input, &opts);
-    if (opts.answer_to) { /* it may be the same text */
+    if (opts.answer_to) { /* answer_to may point to the old text */
         char *to = ch_strdup(opts.answer_to);
         ch_free(s->answers_to);
         s->answers_to = to;
@@ -499,9 +501,11 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         return rc;
     if (from) {
         ch_queue_keep(q, from->to);
+        if (from->event)
+            ch_queue_from_inbox(q);
         ch_queue_set_origin(q, from->origin);
     }
-    if (run->session->journal && !ch_run_origin_input(run)) { /* else delivery stores it */
+    if (run->session->journal && !ch_run_origin_input(run)) { /* otherwise the delivery stores it */
         static const struct ch_inbound_origin nowhere;
         ch_queue_mark(q, ch_run_journal_queued(run, m, follow_up, from ? from : &nowhere));
     }
@@ -576,7 +580,7 @@ static int code_of(const chela_run *run) {
 
 char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     chela_run *run;
-    if (!agent) { /* what went wrong when it was made is in err already */
+    if (!agent) { /* err says why the agent could not be made */
         if (err && err->code == CHELA_OK)
             ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
         return NULL;

@@ -1,22 +1,23 @@
-/* session.h -- a conversation: opening, starting runs, closing. */
+/* session.h -- sessions: opening, starting runs, closing. */
 #ifndef CH_AGENT_SESSION_H
 #define CH_AGENT_SESSION_H
 #include "agent/handle/session.h"
 #include "agent/journal/run_journal.h"
 
-void ch_session_free(chela_session *s); /* by ch_runtime_free_closed alone */
-void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
-/* chela_session_new; kept: in the runtime's store, if it has one. */
+void ch_session_free(chela_session *s); /* called by ch_runtime_free_closed only */
+void ch_session_opened(chela_session *s); /* the journal was read, or reading it failed */
+/* chela_session_new. kept: stored, if the runtime has a store. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err);
-/* chela_run_start with a message of any kind that a model can be shown next,
- * results of tools included. Takes input, also on failure. */
+/* chela_run_start with any message that may follow the transcript, such as tool results.
+ * Takes input, also on failure. */
 int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
                      chela_run **out, struct chela_error *err);
 
-/* Into the run's queue of steering or following messages. from: the message came through
- * chela_session_send, so it stays if the run ends first; NULL: it did not. */
-int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
+/* Queues a message to steer or to follow the run. from: the message came through
+ * chela_session_send and goes back to the session if the run ends first; NULL: it did not.
+ * Takes m if it returns 0. */
+int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
                        const struct ch_inbound_origin *from);
 
 /* Reads the options of a run and checks those of its inbound message. */

@@ -82,11 +82,12 @@ static void chat_slash_list_models(struct ch_chat *c) {
     static const char *const heads[] = {"PROVIDER", "MODEL", "CONTEXT", NULL};
     static const char *const members[] = {"provider", "model", "context_window", NULL};
     struct ch_setup other = {
-        .env = c->setup->env, .flags = c->setup->flags, .console = c->console};
+        .env = c->setup->env, .flags = c->setup->flags, .console = c->console,
+        .config = c->setup->config};
     struct chela_error err = {0};
     char *json = NULL, *models = NULL;
 
-    if (ch_setup_config(&other, &err) == 0 && ch_setup_runtime(&other, &err) == 0)
+    if (ch_setup_runtime(&other, &err) == 0)
         json = chela_models_json(other.rt, NULL, &err);
     if (json)
         models = chela_json_get(json, strlen(json), "/models", NULL);
@@ -96,6 +97,7 @@ static void chat_slash_list_models(struct ch_chat *c) {
         chat_slash_complain(c, &err);
     chela_free(models);
     chela_free(json);
+    other.config = NULL; /* it is the chat's */
     ch_setup_release(&other);
 }
 

@@ -108,13 +108,11 @@ static int open_store(struct talk *t, struct chela_error *err) {
     return rc;
 }
 
-/* Set up everything but the agent. */
+/* Set up everything but the configuration and the agent. */
 static int chat_set_up(struct talk *t, struct chela_error *err) {
     const struct flags *f = &t->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
 
-    if (rc == 0)
-        rc = ch_setup_config(&t->setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&t->setup, err);
     if (rc == 0)
@@ -309,13 +307,19 @@ static int chat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
                                     .console = &t.console,
                                     .ca_file = t.flags.ca_file,
                                     .record = t.flags.record,
-                                    .replay = t.flags.replay};
+                                    .replay = t.flags.replay,
+                                    .uses = t.flags.no_session ? CH_USES_MODEL | CH_USES_TOOLS
+                                                               : CH_USES_RUN,
+                                    .model = t.flags.model};
         t.text = (struct ch_text){.console = &t.console, .fresh = true};
         int tty = args.n == 0 ? chat_open_terminal(&t.console) : -1;
         int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
                                          "chat takes no words; 'chela run' gives an agent one task")
-                 : tty >= 0 ? on_terminal(&t, tty, &err)
-                            : line_by_line(&t, &err);
+                            : ch_setup_config(&t.setup, &err);
+        if (rc < 0)
+            ch_setup_release(&t.setup);
+        else
+            rc = tty >= 0 ? on_terminal(&t, tty, &err) : line_by_line(&t, &err);
         if (rc < 0)
             ch_console_error(&t.console, "%s", err.message);
         code = ch_console_exit(&t.console, rc < 0 ? ch_problem_exit(&err) : t.code);

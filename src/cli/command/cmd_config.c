@@ -16,13 +16,15 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    bool all, json;
+    bool all, json, strict;
 };
 
 #define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
+    {"strict", 0, CH_OPT_SWITCH, AT(strict), NULL, 0, 0, "Configuration",
+     "every unknown key is an error"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -88,7 +90,8 @@ static void config_report(struct ch_console *c, const struct ch_setup *s) {
 
 static int config_check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                         struct chela_error *err) {
-    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c, .inspect = true};
+    setup.strict = f->strict;
     int rc = check_file(&setup, err);
     if (rc == 0)
         config_report(c, &setup);
@@ -142,7 +145,8 @@ static void config_show_option(const char *key, const char *value, int from_file
 static int config_show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                        struct chela_error *err) {
     static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
-    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct ch_setup setup = {
+        .env = env, .flags = &f->setup, .console = c, .uses = CH_USES_NOTHING};
     struct showing s = {.flags = f, .table = {heads, ch_console_columns(c), NULL, 0}};
     struct ch_draft d;
     int rc = ch_setup_config(&setup, err);
@@ -238,7 +242,9 @@ const struct ch_cmd ch_cmd_config_check = {
     .args = "[FILE]",
     .summary = "check the configuration file",
     .about = "Reads the configuration file that 'chela run' would use and reports errors with "
-             "line and column. FILE is the same as --config FILE. Unknown keys are warnings.",
+             "line and column, all of them at once. FILE is the same as --config FILE. An unknown "
+             "key is an error in agents, policies, approvals, sandbox, tools, channels, gateway, "
+             "providers and store, and a warning elsewhere. The file need not be trusted.",
     .opts = check_opts,
     .run = config_run_check,
 };

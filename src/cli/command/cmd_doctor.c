@@ -13,6 +13,7 @@
 #include "cli/command/cmd.h"
 #include "cli/command/doctor.h"
 #include "cli/command/doctor_machine.h"
+#include "cli/command/doctor_workspace.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -49,7 +50,12 @@ static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
                          "mend it, or name another: --config");
         return false;
     }
-    if (!s->config)
+    if (s->untrusted)
+        ch_findings_tell(f, "config", "trust", "warn",
+                         ch_format("%s is not trusted: %zu of its settings have no effect",
+                                   s->untrusted, s->ignored),
+                         "read the file, then run: chela trust");
+    if (!s->config_path)
         ch_findings_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
         ch_findings_tell(f, "config", "file", "warn",
@@ -159,6 +165,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     ch_findings_survey(f, json);
     chela_free(json);
     ch_doctor_disks(f, s->env, bounds.workspace);
+    ch_doctor_workspace(f, s);
     ch_doctor_channels(f, s->config, s->rt);
     look_at_agent(f, s, &opt);
 }
@@ -213,7 +220,11 @@ static void doctor_print_json(FILE *out, const struct ch_findings *f) {
 
 static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
     struct ch_setup setup = {
-        .env = env, .flags = &flags->setup, .console = c, .ca_file = flags->ca_file};
+        .env = env,
+        .flags = &flags->setup,
+        .console = c,
+        .ca_file = flags->ca_file,
+        .uses = CH_USES_NOTHING};
     struct ch_findings f = {0};
     struct ch_draft d;
 
@@ -261,10 +272,11 @@ const struct ch_cmd ch_cmd_doctor = {
     .summary = "check this machine and the configuration",
     .about = "Checks the configuration, the store (that it opens, and that a server keeps data "
              "durable), the modules, the keys in the environment (that they are set; their values "
-             "are not shown), the layers of the sandbox, the clock, free disk space, the channels "
-             "(that their secrets are set; for Feishu also that they are valid and that the app "
-             "has its permissions) and the model that 'chela run' would use. Each line is ok, "
-             "warn (works with restrictions) or fail (does not work), with a remedy. No model "
+             "are not shown), the layers of the sandbox, the clock, free disk space, whether the "
+             "configuration, the store, keys or programs of tools lie inside a workspace, the "
+             "channels (that their secrets are set; for Feishu also that they are valid and that "
+             "the app has its permissions) and the model that 'chela run' would use. Each line is "
+             "ok, warn (works with restrictions) or fail (does not work), with a remedy. No model "
              "call is made.\n\n"
              "With --url, a running gateway is checked instead, from the outside: whether it "
              "answers, whether it accepts the token, and which of its dependencies fails.\n\n"

@@ -206,7 +206,8 @@ static int heartbeat_run(const struct ch_cmd *cmd, const struct ch_env *env, int
     if (code < 0) {
         ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
                         s.flags.setup.no_color);
-        s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console};
+        s.setup = (struct ch_setup){
+            .env = env, .flags = &s.flags.setup, .console = &s.console, .inspect = true};
         code = simulate(&s);
         for (size_t i = 0; i < s.nplots; i++)
             ch_plot_release(&s.plots[i]);

@@ -308,7 +308,9 @@ static int heartbeat_compare_run(const struct ch_cmd *cmd, const struct ch_env *
                                     .flags = &c.flags.setup,
                                     .console = &c.console,
                                     .record = c.flags.record,
-                                    .replay = c.flags.replay};
+                                    .replay = c.flags.replay,
+                                    .uses = CH_USES_RUN,
+                                    .model = c.flags.model};
         code = heartbeat_compare_compare(&c);
         heartbeat_compare_release(&c);
         code = ch_console_exit(&c.console, code);

@@ -15,6 +15,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/setup/trust.h"
 
 struct flags {
     struct ch_setup_flags setup;
@@ -41,6 +42,7 @@ static const struct ch_opt opts[] = {
 struct init {
     struct flags flags;
     struct ch_console console;
+    const struct ch_env *env;
     chela_runtime *rt;
     const char *path;
     char *model; /* owned */
@@ -149,6 +151,20 @@ static int store_file(struct init *in) {
     return CHELA_OK;
 }
 
+/* The user has just chosen what is in the file. Without a state directory the file must be
+ * given by --config. */
+static int trust_written(struct init *in) {
+    struct chela_error why = {0};
+    chela_config *cfg;
+    int rc = chela_config_load(in->path, NULL, NULL, &cfg, &in->err);
+    if (rc < 0)
+        return rc;
+    if (ch_trust_add(in->env, cfg, &why) < 0)
+        ch_console_note(&in->console, "warning: %s is not trusted: %s", in->path, why.message);
+    chela_config_free(cfg);
+    return CHELA_OK;
+}
+
 /* --- the test */
 
 static int try_model(struct init *in) {
@@ -193,6 +209,8 @@ static int init_set_up(struct init *in) {
         rc = check_model(in);
     if (rc == 0)
         rc = store_file(in);
+    if (rc == 0)
+        rc = trust_written(in);
     if (rc == 0 && !in->flags.no_test)
         rc = try_model(in);
     if (rc == 0)
@@ -201,7 +219,7 @@ static int init_set_up(struct init *in) {
 }
 
 static int init_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    struct init in = {0};
+    struct init in = {.env = env};
     struct ch_args args;
     int code = ch_cmd_parse(cmd, env, argc, argv, &in.flags, &args);
 
@@ -229,7 +247,8 @@ const struct ch_cmd ch_cmd_init = {
     .summary = "write a first chela.yaml and try it",
     .about = "Finds a model (a key in the environment, else a server on this machine, else the "
              "offline demo), asks which one to use if there is a terminal, writes a commented "
-             "./chela.yaml, and calls the model once as a test.\n\n"
+             "./chela.yaml, records that the file is trusted ('chela trust'), and calls the model "
+             "once as a test.\n\n"
              "The exit status is 1 if the model does not answer. The file is written in any case.",
     .opts = opts,
     .run = init_run,

@@ -253,7 +253,12 @@ static int with_runtime(const struct ch_cmd *cmd, const struct ch_env *env, int 
     if (code < 0) {
         ch_console_init(&m.console, env, ch_setup_verbosity(&m.flags.setup),
                         m.flags.setup.no_color);
-        m.setup = (struct ch_setup){.env = env, .flags = &m.flags.setup, .console = &m.console};
+        m.setup = (struct ch_setup){.env = env,
+                                    .flags = &m.flags.setup,
+                                    .console = &m.console,
+                                    .uses = cmd == &ch_cmd_models_probe ? CH_USES_MODEL
+                                                                        : CH_USES_NOTHING,
+                                    .model = m.args.n ? m.args.words[0] : m.flags.model};
         int rc = ch_setup_config(&m.setup, &err);
         if (rc == 0)
             rc = ch_setup_runtime(&m.setup, &err);

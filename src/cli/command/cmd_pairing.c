@@ -52,6 +52,7 @@ static int pairing_with_store(const struct ch_cmd *cmd, const struct ch_env *env
 
     if (code < 0) {
         ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
+        s.setup.uses = CH_USES_STORE;
         int rc = ch_setup_config(&s.setup, &s.err);
         if (rc == 0)
             rc = ch_setup_store(&s.setup, how, &s.err);

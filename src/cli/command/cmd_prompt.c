@@ -77,7 +77,11 @@ int ch_prompt_cmd_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     if (code < 0) {
         ch_console_init(&p.console, env, ch_setup_verbosity(&p.flags.setup),
                         p.flags.setup.no_color);
-        p.setup = (struct ch_setup){.env = env, .flags = &p.flags.setup, .console = &p.console};
+        p.setup = (struct ch_setup){
+            .env = env,
+            .flags = &p.flags.setup,
+            .console = &p.console,
+            .uses = cmd == &ch_cmd_prompt_test ? CH_USES_RUN : CH_USES_NOTHING};
         code = prompt_open_prompts(&p, &err) < 0 ? ch_prompt_cmd_failed(&p, &err) : body(&p);
         ch_setup_release(&p.setup);
         code = ch_console_exit(&p.console, code);

@@ -732,6 +732,9 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
                              .ca_file = r->flags.ca_file,
                              .record = r->flags.record,
                              .replay = r->flags.replay};
+    setup.uses = CH_USES_MODEL | CH_USES_TOOLS | (r->flags.no_session ? 0 : CH_USES_STORE);
+    setup.model = r->flags.model;
+    setup.signals = r->signals;
     setup.nobody = !ch_asker_there(&r->asker);
     chela_agent *agent;
     bool wanted = r->resume || r->flags.session || r->flags.resume_last;

@@ -65,7 +65,10 @@ static int select_read_file(struct select *s, struct chela_error *err) {
 static int read_agent(struct select *s, const struct ch_env *env, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
-    struct ch_setup setup = {.env = env, .flags = &s->flags.setup, .console = &s->console};
+    struct ch_setup setup = {.env = env,
+                             .flags = &s->flags.setup,
+                             .console = &s->console,
+                             .uses = CH_USES_NOTHING};
     chela_agent *agent;
     int rc = ch_setup_config(&setup, err);
 

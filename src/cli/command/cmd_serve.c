@@ -16,6 +16,7 @@
 #include "cli/support/problem.h"
 #include "cli/support/service.h"
 #include "cli/setup/setup.h"
+#include "cli/setup/trust.h"
 
 #define DRAIN_MS 10000
 #define CHANNELS 8
@@ -189,9 +190,7 @@ static void allow_files(void) {
 static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
-    int rc = ch_setup_config(&s->setup, err);
-    if (rc == 0)
-        rc = ch_setup_runtime(&s->setup, err);
+    int rc = ch_setup_runtime(&s->setup, err);
     if (rc == 0)
         rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
     if (rc == 0)
@@ -237,8 +236,12 @@ static void reload(struct serve *s) {
     struct chela_error err = {0};
     chela_config *before = s->setup.config;
     char *path = s->setup.config_path;
+    char *untrusted = s->setup.untrusted;
+    if (chela_gateway_patched(s->gateway) && before && path && !untrusted)
+        ch_trust_renew(s->setup.env, path, before);
     s->setup.config = NULL;
-    s->setup.config_path = NULL;
+    s->setup.config_path = s->setup.untrusted = NULL;
+    s->setup.reloading = true;
     int rc = ch_setup_config(&s->setup, &err);
     if (rc == 0)
         rc = try_reload(s, before, &err);
@@ -246,13 +249,16 @@ static void reload(struct serve *s) {
     if (rc == 0) {
         chela_config_free(before);
         free(path);
+        free(untrusted);
         ch_console_note(&s->console, "the configuration was read again");
         return;
     }
     chela_config_free(s->setup.config);
     free(s->setup.config_path);
+    free(s->setup.untrusted);
     s->setup.config = before;
     s->setup.config_path = path;
+    s->setup.untrusted = untrusted;
     ch_console_error(&s->console, "the configuration stays as it was: %s", err.message);
 }
 
@@ -334,14 +340,17 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
                                     .flags = &s.flags.setup,
                                     .console = &s.console,
                                     .ca_file = s.flags.ca_file,
-                                    .nobody = true};
+                                    .nobody = true,
+                                    .no_demo = true,
+                                    .model = s.flags.model};
         s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
         s.setup.log = s.console.json ? log_json : NULL;
+        int rc = ch_setup_config(&s.setup, &err); /* it may ask: Ctrl-C ends the program */
         serve_block_signals(&s);
         allow_files();
         s.socket = ch_service_socket();
         code = CH_EXIT_DONE;
-        if (serve(&s, &err) < 0) {
+        if (rc < 0 || serve(&s, &err) < 0) {
             ch_console_error(&s.console, "%s", err.message);
             code = ch_problem_exit(&err);
         }

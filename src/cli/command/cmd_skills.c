@@ -71,7 +71,10 @@ static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int a
     if (code < 0) {
         ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
                         s.flags.setup.no_color);
-        s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console};
+        s.setup = (struct ch_setup){.env = env,
+                                    .flags = &s.flags.setup,
+                                    .console = &s.console,
+                                    .uses = CH_USES_NOTHING};
         if (skills_open_agent(&s, &err) == 0) {
             code = body(&s);
         } else {

@@ -87,7 +87,11 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     if (code < 0) {
         ch_console_init(&t.console, env, ch_setup_verbosity(&t.flags.setup),
                         t.flags.setup.no_color);
-        t.setup = (struct ch_setup){.env = env, .flags = &t.flags.setup, .console = &t.console};
+        t.setup = (struct ch_setup){
+            .env = env,
+            .flags = &t.flags.setup,
+            .console = &t.console,
+            .uses = cmd == &ch_cmd_tools_call ? CH_USES_TOOLS : CH_USES_NOTHING};
         if (tools_open_agent(&t, &err) == 0) {
             code = body(&t);
         } else {

@@ -82,7 +82,8 @@ static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         return code;
     }
     ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
-    struct ch_setup setup = {.env = env, .flags = &f.setup, .console = &console};
+    struct ch_setup setup = {
+        .env = env, .flags = &f.setup, .console = &console, .uses = CH_USES_STORE};
     int rc = args.n == 1 ? CHELA_OK
                          : ch_problem(&err, CHELA_EINVAL, "usage: chela trace [flags] SESSION");
     if (rc == 0)

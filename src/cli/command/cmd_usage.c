@@ -236,6 +236,7 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     int code = ch_cmd_parse(cmd, env, argc, argv, &u.flags, &args);
     if (code < 0) {
         ch_setup_begin(&u.setup, env, &u.flags.setup, &console);
+        u.setup.uses = CH_USES_STORE;
         if (u.flags.days.set)
             u.since = ch_wall_ms() - (int64_t)(u.flags.days.value * 86400e3);
         int rc = ch_setup_config(&u.setup, &u.err);

@@ -5,6 +5,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_run,
     &ch_cmd_chat,
     &ch_cmd_init,
+    &ch_cmd_trust,
     &ch_cmd_serve,
     &ch_cmd_schedule_list,
     &ch_cmd_schedule_add,

@@ -80,7 +80,7 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
 }
 
 /* The number of words of argv that name this command; 0: another command. */
-static int main_main_words_of(const struct ch_cmd *cmd, int argc, char **argv) {
+static int main_words_of(const struct ch_cmd *cmd, int argc, char **argv) {
     const char *second = strchr(cmd->name, ' ');
     if (!second)
         return argc > 0 && strcmp(argv[0], cmd->name) == 0 ? 1 : 0;
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     argc -= argc > 0;
     argv++;
     for (ch_commands cmd = ch_command_table; *cmd; cmd++) {
-        int n = main_main_words_of(*cmd, argc, argv);
+        int n = main_words_of(*cmd, argc, argv);
         if (n > 0)
             return (*cmd)->run(*cmd, &env, argc - n, argv + n);
     }

@@ -339,7 +339,7 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
 
 static void out_text_done(struct ch_console *c, const struct chela_event *end) {
     if (end->end.reason == CHELA_REASON_REFUSED)
-        ch_console_note(c, "the model refused");
+        ch_console_error(c, "refused: the model declined to answer");
     else if (end->end.reason == CHELA_REASON_LENGTH)
         ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
     char cost[40] = "cost unknown";

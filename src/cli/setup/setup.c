@@ -11,6 +11,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/suggest.h"
+#include "cli/setup/trust.h"
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f) {
     return f->quiet ? CH_QUIET : f->verbose ? CH_VERBOSE : CH_NORMAL;
@@ -24,23 +25,22 @@ static char *user_config(const struct ch_env *env) {
     return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
 }
 
-/* True for a regular file, not for a directory: a sandbox temporarily creates a directory
- * of that name, so that no file can be created inside. */
+/* True for a regular file or a link to one. A sandbox temporarily creates a directory of
+ * that name, so that no file can be created inside; a pipe would block. */
 static bool is_file(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static char *find_config(const struct ch_setup *s) {
-    if (s->flags->config)
-        return ch_dup(s->flags->config);
-    if (is_file("chela.yaml"))
-        return ch_dup("chela.yaml");
-    char *path = user_config(s->env);
-    if (path && is_file(path))
-        return path;
-    free(path);
-    return NULL;
+/* True if `path` is in the current directory. */
+static bool is_here(const char *path) {
+    struct stat here, there;
+    char *dir = ch_dup(path);
+    *strrchr(dir, '/') = '\0';
+    bool same = stat(".", &here) == 0 && stat(dir, &there) == 0 && here.st_dev == there.st_dev &&
+                here.st_ino == there.st_ino;
+    free(dir);
+    return same;
 }
 
 static void on_warning(const char *line, void *user) {
@@ -49,14 +49,48 @@ static void on_warning(const char *line, void *user) {
     ch_console_note(s->console, "warning: %s", line);
 }
 
-int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
-    s->config_path = find_config(s);
-    if (!s->config_path)
-        return CHELA_OK;
-    if (chela_config_load(s->config_path, on_warning, s, &s->config, err) < 0)
+/* The first complaint becomes the error of the command, unless there are more: then all
+ * are listed above it. */
+static void on_complaint(const char *line, void *user) {
+    struct ch_setup *s = user;
+    if (s->complaints++ == 1)
+        ch_console_error(s->console, "%s", s->complaint);
+    if (s->complaints > 1)
+        ch_console_error(s->console, "%s", line);
+    free(s->complaint);
+    s->complaint = ch_dup(line);
+}
+
+int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
+                  struct chela_error *err) {
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint,
+                                                      .user = s, .strict = s->strict);
+    s->complaints = 0;
+    int rc = chela_config_open(path, &opts, out, err);
+    free(s->complaint);
+    s->complaint = NULL;
+    if (rc < 0)
         return err->code = CHELA_ECONFIG; /* any error of the file: exit 2 */
-    ch_console_verbose(s->console, "[config] %s", s->config_path);
+    ch_console_verbose(s->console, "[config] %s", path);
     return CHELA_OK;
+}
+
+int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
+    char *own = user_config(s->env);
+    if (own && !is_file(own)) {
+        free(own);
+        own = NULL;
+    }
+    bool found = !s->flags->config && is_file("chela.yaml");
+    s->config_path = s->flags->config ? ch_dup(s->flags->config)
+                     : found          ? ch_dup("chela.yaml")
+                     : own            ? ch_dup(own)
+                                      : NULL;
+    int rc = s->config_path ? ch_setup_load(s, s->config_path, &s->config, err) : CHELA_OK;
+    if (rc == 0 && found && !(own && is_here(own)))
+        rc = ch_trust_gate(s, own, err);
+    free(own);
+    return rc;
 }
 
 /* --- runtime ----------------------------------------------------------------- */
@@ -94,8 +128,7 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- store ------------------------------------------------------------------- */
 
-/* Create missing directories of the path, accessible by the user alone. */
-static void setup_make_directories(char *path) {
+void ch_setup_make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700); /* failures are reported when the file is opened */
@@ -110,7 +143,7 @@ static char *user_store(const struct ch_env *env, bool create) {
     if (!path)
         return NULL;
     if (create)
-        setup_make_directories(path);
+        ch_setup_make_directories(path);
     char *url = ch_format("sqlite:%s", path);
     free(path);
     return url;
@@ -123,6 +156,10 @@ static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
     if (configured)
         return ch_dup(configured);
     return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
+}
+
+char *ch_setup_store_url(const struct ch_setup *s) {
+    return choose_store(s, CH_STORE_READ);
 }
 
 char *ch_setup_store_kind(const struct ch_setup *s) {
@@ -417,18 +454,27 @@ static int check_url(const char *url, struct chela_error *err) {
                       url);
 }
 
-static void setup_choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
+static int setup_choose_model(const struct ch_setup *s, struct chela_agent_opts *opts,
+                              struct chela_error *err) {
     const char *why = NULL;
     if (opts->model)
-        return;
+        return CHELA_OK;
     opts->model = chela_default_model(s->rt, &why);
-    if (strncmp(opts->model, "scripted/", 9) == 0)
+    bool demo = strncmp(opts->model, "scripted/", 9) == 0;
+    if (demo && s->no_demo)
+        return ch_problem(err, CHELA_ECONFIG,
+                          "no model is configured, and no key was found: set "
+                          "agents.defaults.model, a key such as ANTHROPIC_API_KEY, or pass "
+                          "--model (--model %s serves the offline demo)",
+                          opts->model);
+    if (demo)
         ch_console_note(s->console,
                         "no model chosen: playing the offline %s (set ANTHROPIC_API_KEY or pass "
                         "--model)",
                         opts->model);
     else
         ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
+    return CHELA_OK;
 }
 
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
@@ -461,7 +507,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, opts, &sandbox);
-    setup_choose_model(s, opts);
+    if (setup_choose_model(s, opts, err) < 0)
+        return err->code;
     struct policy policy = take_policy(opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     if (deny)
@@ -525,6 +572,8 @@ void ch_setup_release(struct ch_setup *s) {
     s->store = NULL;
     chela_config_free(s->config);
     free(s->config_path);
+    free(s->untrusted);
+    s->untrusted = NULL;
     s->rt = NULL;
     s->config = NULL;
     s->config_path = NULL;

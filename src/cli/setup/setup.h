@@ -10,6 +10,8 @@
 #include "cli/term/console.h"
 #include "cli/support/input.h"
 
+struct ch_signals;
+
 struct ch_setup_flags {
     const char *store;
     const char *config, *agent, *workspace, *tools, *deny, *sandbox;
@@ -57,6 +59,19 @@ struct ch_setup_team {
     size_t n;
 };
 
+/* The parts of the configuration that a command depends on. A file that is not trusted
+ * (trust.h) does not have them. */
+enum ch_setup_uses {
+    CH_USES_STORE = 1,
+    CH_USES_MODEL = 2,
+    CH_USES_TOOLS = 4, /* tools, what they may do, and all other settings of an agent */
+    CH_USES_GATEWAY = 8,
+    CH_USES_SCHEDULES = 16,
+    CH_USES_NOTHING = 32, /* the command only shows what is in effect */
+    CH_USES_RUN = CH_USES_STORE | CH_USES_MODEL | CH_USES_TOOLS,
+    CH_USES_ALL = CH_USES_RUN | CH_USES_GATEWAY | CH_USES_SCHEDULES,
+};
+
 struct ch_setup {
     const struct ch_env *env;           /* borrowed */
     const struct ch_setup_flags *flags; /* borrowed */
@@ -69,11 +84,21 @@ struct ch_setup {
     /* nobody can answer questions: ask_user is offered only if a list allows it; set by the
      * caller */
     bool nobody;
+    unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
+    const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
+    bool strict;       /* every unknown key of the file is an error; set by the caller */
+    bool no_demo;      /* do not run on the offline demo model unless it is named */
+    bool inspect;      /* read the file without acting on it: trust does not matter */
+    bool reloading;    /* nobody can be asked whether a file is trusted */
+    struct ch_signals *signals; /* end a question; borrowed, may be NULL; set by the caller */
     struct chela_limits limits; /* limits of the command line, for all agents */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: no file */
     char *config_path;                  /* owned; NULL: no file */
-    unsigned warnings;                  /* warnings of the file */
+    char *untrusted;                    /* owned: the file that is not trusted; NULL: none */
+    size_t ignored;                     /* settings of that file that have no effect */
+    unsigned warnings, complaints;      /* warnings and errors of the file */
+    char *complaint;                    /* owned: the last error while the file is read */
     chela_store *store;                 /* owned; NULL: not opened */
     struct ch_setup_team team;          /* agents that were made */
 };
@@ -86,14 +111,22 @@ void ch_setup_begin(struct ch_setup *s, const struct ch_env *env,
                     const struct ch_setup_flags *flags, struct ch_console *console);
 int ch_setup_finish(struct ch_setup *s, int rc, const struct chela_error *err);
 
-/* Find and read the configuration file, if any. A file named by a flag must exist. */
+/* Find and read the configuration file, if any. A file named by a flag must exist. A file
+ * of the current directory passes the gate of trust.h. */
 int ch_setup_config(struct ch_setup *s, struct chela_error *err);
+/* Read a file and report its warnings. Every error is CHELA_ECONFIG. */
+int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
+                  struct chela_error *err);
+/* Create the missing parent directories of the path, accessible by the user alone. */
+void ch_setup_make_directories(char *path);
 /* Create the runtime with the providers of the file. */
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
 /* Open the chosen store: from the flag, from the file, or, if `wanted`, the user's default.
  * None: s->store stays NULL. An existing runtime keeps its sessions there. */
 enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
+/* The URL of the store that the commands would use; NULL: none. The caller frees it. */
+char *ch_setup_store_url(const struct ch_setup *s);
 /* The scheme of the store's URL, such as "redis"; the caller frees it. */
 char *ch_setup_store_kind(const struct ch_setup *s);
 /* Fill the unset members of opts and create the agent with its tools, and the agents that

@@ -154,17 +154,18 @@ static void print_safely(struct ch_console *c, const char *p, size_t n) {
     ch_escape_feed(&safe, d.f, p, n);
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
-    break_line(c);
-    term_console_put_text(c, &c->out, d.p, d.n);
+    if (c->out.tty) {
+        break_line(c);
+        term_console_put_text(c, &c->out, d.p, d.n);
+    } else {
+        term_console_put(c, &c->out, d.p, d.n);
+    }
     free(d.p);
 }
 
 void ch_console_print(struct ch_console *c, const char *p, size_t n) {
     pthread_mutex_lock(&c->lock);
-    if (c->out.tty)
-        print_safely(c, p, n);
-    else
-        term_console_put(c, &c->out, p, n);
+    print_safely(c, p, n);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -3,7 +3,8 @@
  * Answers go to stdout, everything else to stderr; both may be the same terminal. The
  * console tracks the cursor, so that a note never starts in the middle of an answer's line,
  * and removes the status line before other output. Untrusted text is made safe for
- * terminals here: always on stderr, on stdout if it is a terminal.
+ * terminals here: always on stderr and in listings, because a file is read at a terminal
+ * later; an answer on stdout only if that is a terminal, because programs read answers.
  *
  * All functions may be called from any thread: the run's events, the status ticker and the
  * library's log use the same console. */
@@ -48,7 +49,8 @@ void ch_console_release(struct ch_console *c);
 void ch_console_answer(struct ch_console *c, const char *p, size_t n);
 void ch_console_answer_end(struct ch_console *c);
 
-/* Write bytes to stdout unchanged (made safe on a terminal), at once. */
+/* Write text to stdout, made safe, at once. JSON stays the same JSON: the safe form of a
+ * character is its escape in a string. */
 void ch_console_print(struct ch_console *c, const char *p, size_t n);
 
 /* Columns of stdout's terminal; 0: not a terminal. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chela.h"
+#include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/term/term.h"
 
@@ -57,10 +58,25 @@ static void print_cells(const struct ch_table *t, FILE *out, const char *const *
     print_last(out, text[columns - 1], t->columns > used ? t->columns - used : 0);
 }
 
-void ch_table_print(const struct ch_table *t, FILE *out) {
+/* A cell has one line: a text cannot add rows. */
+static char *safe_cell(char *text) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, text, strlen(text));
+    ch_escape_finish(&safe, d.f);
+    ch_draft_finish(&d);
+    free(text);
+    return d.p;
+}
+
+void ch_table_print(struct ch_table *t, FILE *out) {
     size_t width[CH_TABLE_COLUMNS] = {0}, columns = 0;
     for (; t->heads[columns]; columns++) {
         width[columns] = strlen(t->heads[columns]);
+        for (size_t i = 0; i < t->n; i++)
+            if (t->cells[i][columns])
+                t->cells[i][columns] = safe_cell(t->cells[i][columns]);
         for (size_t i = 0; i < t->n; i++)
             if (length(t->cells[i][columns]) > width[columns])
                 width[columns] = length(t->cells[i][columns]);

@@ -20,7 +20,8 @@ char **ch_table_row(struct ch_table *t);
 /* Add a row for each object of a JSON array, one member per column. */
 void ch_table_fill(struct ch_table *t, const char *json, const char *const *members);
 
-void ch_table_print(const struct ch_table *t, FILE *out);
+/* Untrusted text is made one safe line a cell. */
+void ch_table_print(struct ch_table *t, FILE *out);
 void ch_table_release(struct ch_table *t);
 
 #endif

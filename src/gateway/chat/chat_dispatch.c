@@ -54,16 +54,13 @@ static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_even
     ch_chat_event_drop(e);
 }
 
-/* Another gateway holds the session's lease. It takes the event from the inbox, or this
- * gateway does when the lease is free, whichever comes first. Other errors leave the event
- * to the next recovery. */
-static void dispatch_postpone(struct ch_chat_event *e, const struct chela_error *why) {
-    e->postponed = why->code == CHELA_EBUSY;
-    if (e->tries++ == 0)
-        ch_log(e->postponed ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s",
-               e->in.id, why->message);
-    if (!e->postponed)
-        ch_chat_event_drop(e);
+/* The event stays in the inbox: another gateway holds the session and takes it up, or the next
+ * recovery finds it. */
+static void dispatch_leave(struct ch_chat_event *e, const struct chela_error *why) {
+    bool elsewhere = why->code == CHELA_EBUSY || why->code == CHELA_EEXIST;
+    ch_log(elsewhere ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s", e->in.id,
+           why->message);
+    ch_chat_event_drop(e);
 }
 
 /* Tools that a run for this message must not use. */
@@ -87,35 +84,48 @@ static int send_to_session(struct ch_chat_event *e, struct ch_lane *l, struct ch
     return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
 }
 
-static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                   const struct chela_error *failed) {
-    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    if (!failed && e->in.nmedia)
+static int dispatch_take(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
+    struct ch_chat_event *e = CH_CONTAINER(t, struct ch_chat_event, turn);
+    struct chela_error err = {0};
+    if (failed) {
+        dispatch_leave(e, failed);
+        return 0;
+    }
+    if (e->in.nmedia)
         ch_pictures_fit(&e->in, ch_input_queue_media(l->session), &e->arena);
     struct ch_sv text = ch_sv_str(*e->in.text ? e->in.text : NO_WORDS);
     CH_BUF_AUTO words = {0};
-    if (!failed && ch_context_words(l->agent, e->in.about.channel, e->in.about.sender_id, text,
-                                    &words, &err) < 0) {
+    int rc = ch_context_words(l->agent, e->in.about.channel, e->in.about.sender_id, text, &words,
+                              &err);
+    if (rc < 0) {
         ch_chat_event_reply(e, err.message);
-        return;
+        return rc;
     }
-    int rc = failed ? err.code : send_to_session(e, l, ch_buf_sv(&words), &err);
+    rc = send_to_session(e, l, ch_buf_sv(&words), &err);
     if (rc == 0) {
         ch_chat_event_show_working(e, true);
         e->watcher.event = dispatch_on_event;
         e->lane = l;
         ch_lane_watch(l, &e->watcher);
-        return;
-    }
-    if (rc == CHELA_ELIMIT) {
+    } else if (rc == CHELA_ELIMIT) {
         ch_chat_event_reply(e, "Too many messages are waiting. Please repeat yours later.");
+    } else {
+        dispatch_leave(e, &err);
+    }
+    return rc;
+}
+
+static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                   const struct chela_error *failed) {
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, wait);
+    if (failed) {
+        dispatch_leave(e, failed);
         return;
     }
-    if (rc == CHELA_EEXIST)
-        ch_chat_event_drop(e);
-    else
-        dispatch_postpone(e, &err);
+    e->turn.id = e->in.id;
+    e->turn.kind = CH_TURN_JOINS;
+    e->turn.take = dispatch_take;
+    ch_lane_inbox_wait(l, &e->turn);
 }
 
 void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
@@ -131,7 +141,7 @@ void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
         ch_lane_when_ready(lane, &e->wait);
         return;
     }
-    dispatch_postpone(e, &err);
+    dispatch_leave(e, &err);
 }
 
 /* The oldest event of the session that is preparing or queued. */

@@ -17,13 +17,14 @@ void ch_chat_event_drop(struct ch_chat_event *e) {
     ch_list_del(&e->link);
     ch_list_del(&e->room_link);
     ch_list_del(&e->wait.link);
+    ch_list_del(&e->turn.link);
     ch_lane_unwatch(&e->watcher);
     ch_arena_release(&e->arena);
     ch_free(e);
 }
 
 void ch_chat_event_settle(struct ch_chat_event *e) {
-    chela_inbox_settle(e->chat->gw->rt, e->in.id, NULL);
+    ch_lane_inbox_settle(e->chat->gw, e->in.session, e->in.id);
     ch_chat_event_drop(e);
 }
 

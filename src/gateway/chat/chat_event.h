@@ -6,6 +6,7 @@
 #define CH_GATEWAY_CHAT_EVENT_H
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/lane_inbox.h"
 
 struct ch_chat_event {
     struct ch_link link;         /* in the service's events */
@@ -13,6 +14,7 @@ struct ch_chat_event {
     chela_accepted_fn *on_accepted; /* called when the inbox has the event; NULL: nobody waits */
     void *accepted_tag;
     struct ch_lane_wait wait;
+    struct ch_turn turn;
     struct ch_lane_watcher watcher;
     struct ch_lane *lane;     /* that is watched */
     struct ch_link room_link; /* chat_room.c: in a list of its room */
@@ -23,9 +25,6 @@ struct ch_chat_event {
     bool awaits_channel;  /* the channel cannot judge it yet */
     bool preparing;       /* the channel completes it */
     bool queued;          /* waits for an earlier event of its session that is preparing */
-    bool postponed;       /* another process holds the lease of its session */
-    bool in_scan;         /* was postponed when the current recovery began */
-    unsigned tries;       /* how often it was postponed */
     bool decided;         /* chat_room.c: whether to reply was decided */
     bool wants_reply;     /* chat_room.c: addressed to the agent */
 };

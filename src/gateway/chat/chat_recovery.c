@@ -14,6 +14,7 @@
 #include "gateway/chat/chat_service.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/lane_inbox.h"
 #include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
@@ -194,16 +195,33 @@ static void recovery_take_event(struct ch_chat_service *chat, const struct recov
     }
     ch_log(CH_LOG_WARN, "gateway", "event %s is dropped: %s", f->id, err.message);
     e->in.id = ch_arena_str(&e->arena, ch_sv_str(f->id));
+    e->in.session = f->key ? ch_arena_str(&e->arena, ch_sv_str(f->key)) : "";
     ch_chat_event_settle(e);
 }
 
-static bool recovery_is_active(const struct ch_chat_service *chat, const struct recovered_item *f) {
+static bool recovery_knows(const struct ch_chat_service *chat, const char *id) {
     for (CH_LIST_EACH(k, &chat->events)) {
         const struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
-        if (f->id && e->in.id && strcmp(e->in.id, f->id) == 0)
+        if (e->in.id && strcmp(e->in.id, id) == 0)
             return true;
     }
     return false;
+}
+
+static bool recovery_is_active(const struct ch_chat_service *chat, const struct recovered_item *f) {
+    return f->id && recovery_knows(chat, f->id);
+}
+
+/* Lines that a room heard wait for its next turn. */
+enum ch_restored ch_chat_recovery_restore(chela_gateway *gw, const char *id, struct ch_sv data) {
+    struct ch_sv name = ch_sv_str(id);
+    struct ch_chat_service *chat = ch_chat_service_named(gw, ch_sv_split(&name, ':'));
+    struct recovered_item f = {.id = (char *)id, .data = (char *)data.p, .n = data.n};
+    if (!chat || chat->leaving)
+        return CH_RESTORED_ASIDE;
+    if (!recovery_knows(chat, id))
+        recovery_take_event(chat, &f);
+    return ch_companion_of(ch_chat_service_agent(chat)) ? CH_RESTORED_ASIDE : CH_RESTORED;
 }
 
 /* May this gateway take the item? The holder of the session comes first, and a new item is
@@ -217,10 +235,12 @@ static bool recovery_may_take(const struct ch_chat_recovery *r, const struct rec
         return f->kind == OVERRIDE ? !ch_chat_service_of_session(gw, f->key)->overrides_read
                                    : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
+    if (f->kind == EVENT && open) /* its lane reads it */
+        ch_lane_inbox_refresh(ch_lane_find(gw, ch_sv_str(f->key)));
     if (r->first && !ch_gateway_is_shared(gw))
-        return true;
+        return f->kind != EVENT || !open;
     if (f->kind == EVENT)
-        return open || age >= LEFT_MS;
+        return !open && age >= LEFT_MS;
     return open ? age >= LEFT_MS : !f->held && age >= ABANDONED_MS;
 }
 
@@ -246,37 +266,8 @@ void ch_chat_recovery_cancel(chela_gateway *gw) {
         gw->chat_recovery->gw = NULL;
 }
 
-static bool is_in_inbox(const struct ch_chat_recovery *r, const char *id) {
-    for (CH_LIST_EACH(k, &r->found)) {
-        const struct recovered_item *f = CH_CONTAINER(k, struct recovered_item, link);
-        if (f->kind == EVENT && strcmp(f->id, id) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Tries postponed events again, unless another gateway has settled them. */
-static void recovery_retry_postponed(const struct ch_chat_recovery *r,
-                                     struct ch_chat_service *chat) {
-    struct ch_link *k = chat->events.head.next, *next;
-    for (; k != &chat->events.head; k = next) {
-        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
-        next = k->next;
-        if (!e->in_scan)
-            continue;
-        e->in_scan = e->postponed = false;
-        if (is_in_inbox(r, e->in.id))
-            ch_chat_dispatch_to_lane(e);
-        else
-            ch_chat_event_drop(e);
-    }
-}
-
 static void recovery_on_read(struct ch_work *w) {
     struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
-    if (r->gw && !r->gw->draining && r->rc == 0)
-        for (CH_LIST_EACH(k, &r->gw->chats))
-            recovery_retry_postponed(r, CH_CONTAINER(k, struct ch_chat_service, link));
     for (struct recovered_item *f;
          r->gw && (f = CH_LIST_FIRST(&r->found, struct recovered_item, link));) {
         struct ch_chat_service *chat = ch_chat_service_of_session(r->gw, f->key);
@@ -318,10 +309,6 @@ void ch_chat_recovery_start(chela_gateway *gw) {
         r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
         ch_chat_notes_begin_read(chat);
-        for (CH_LIST_EACH(i, &chat->events)) {
-            struct ch_chat_event *e = CH_CONTAINER(i, struct ch_chat_event, link);
-            e->in_scan = e->postponed;
-        }
     }
     gw->chat_recovery = r;
     ch_work_submit(gw->rt->workers, &r->work);

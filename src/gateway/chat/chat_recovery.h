@@ -10,4 +10,7 @@ void ch_chat_recovery_start(chela_gateway *gw);
 /* The gateway is closed: the recovery in progress ends without effect. */
 void ch_chat_recovery_cancel(chela_gateway *gw);
 
+/* Delivers one event of the inbox, unless the service has it. */
+enum ch_restored ch_chat_recovery_restore(chela_gateway *gw, const char *id, struct ch_sv data);
+
 #endif

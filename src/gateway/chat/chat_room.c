@@ -57,6 +57,8 @@ static void free_room(struct ch_chat_room *r) {
         ch_chat_room_notes_write(r);
     ch_timer_stop(r->chat->gw->rt->loop, &r->quiet_timer);
     ch_list_del(&r->wait.link);
+    ch_list_del(&r->turn.link);
+    ch_free(r->turn_id);
     ch_lane_unwatch(&r->watcher);
     ch_list_del(&r->link);
     chela_willing_free(r->willing);
@@ -502,25 +504,37 @@ static void room_retry(struct ch_chat_room *r, const struct chela_error *err) {
     room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
 }
 
-static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                               const struct chela_error *failed) {
-    struct ch_chat_room *r = CH_CONTAINER(w, struct ch_chat_room, wait);
+/* The pending line's turn has come, or another process has taken it up. */
+static int room_take_turn(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
+    struct ch_chat_room *r = CH_CONTAINER(t, struct ch_chat_room, turn);
     struct chela_error err = {0};
     CH_BUF_AUTO lines = {0};
     int rc;
     r->waiting = false;
-    if (failed) {
+    bool gone = failed && failed->code == CHELA_EEXIST;
+    if (failed && !gone) {
         room_retry(r, failed);
-        return;
+        return 0;
     }
-    if (l->running || !companion_of(r)) { /* a run began by other means */
+    if (gone) {
+        if (r->pending && strcmp(r->pending->in.id, r->turn.id) == 0) {
+            struct ch_chat_event *e = CH_TAKE(r->pending);
+            ch_list_del(&e->room_link);
+            r->nheard--;
+            ch_chat_event_drop(e);
+            r->pending_digest = 0;
+        }
+        return 0;
+    }
+    if (l->running || !companion_of(r) || !r->pending ||
+        strcmp(r->pending->in.id, r->turn.id) != 0) { /* a run began by other means */
         room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
-        return;
+        return -1;
     }
     if (ch_lane_was_interrupted(l)) {
         if (room_resume_run(r, l, &err) < 0)
             room_retry(r, &err);
-        return;
+        return -1;
     }
     room_collect_lines(r, l, &lines);
     rc = r->pending ? room_start_run(r, l, &lines, &err) : CHELA_EEXIST;
@@ -535,4 +549,20 @@ static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     } else {
         room_retry(r, &err);
     }
+    return rc;
+}
+
+static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                               const struct chela_error *failed) {
+    struct ch_chat_room *r = CH_CONTAINER(w, struct ch_chat_room, wait);
+    if (failed || !r->pending) {
+        r->waiting = false;
+        if (failed)
+            room_retry(r, failed);
+        return;
+    }
+    ch_free(r->turn_id);
+    r->turn_id = ch_strdup(r->pending->in.id);
+    r->turn = (struct ch_turn){.id = r->turn_id, .kind = CH_TURN_CONTROLS, .take = room_take_turn};
+    ch_lane_inbox_wait(l, &r->turn);
 }

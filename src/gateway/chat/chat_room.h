@@ -32,6 +32,8 @@ struct ch_chat_room {
     int64_t deadline;            /* the turn begins by then, however lively the chat; monotonic */
     struct ch_timer quiet_timer;
     struct ch_lane_wait wait;
+    struct ch_turn turn; /* of the line that the next run begins with */
+    char *turn_id;       /* owned; may be NULL */
     struct ch_lane_watcher watcher;
     struct ch_chat_event *answering; /* the line that the run answers; NULL: not known */
     bool waiting;                    /* for the lane */

@@ -274,6 +274,7 @@ static void config_job_done(struct ch_work *w) {
     struct ch_config_job *c = CH_CONTAINER(w, struct ch_config_job, work);
     if (c->chat && c->value && !c->err.code) {
         ch_log(CH_LOG_INFO, "gateway", "%s was changed in %s", c->key, c->file);
+        c->chat->gw->patched = true;
         chela_gateway_interrupt(c->chat->gw);
     }
     if (c->call && c->err.code)

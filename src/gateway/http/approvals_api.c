@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "gateway/http/admission.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -96,6 +97,7 @@ void ch_approvals_list(struct ch_request *req) {
 struct approval_request {
     struct ch_lane_wait wait;
     struct ch_request *request;
+    char *key; /* owned: of the session */
 };
 
 static bool approvals_read_decision(struct ch_sv word, enum chela_decision *out) {
@@ -131,41 +133,47 @@ static const char *approvals_decision_text(struct ch_request *req, enum chela_de
     return text.n ? ch_arena_str(&req->arena, ch_buf_sv(&text)) : NULL;
 }
 
-static void approvals_apply(struct ch_request *req, struct ch_lane *l) {
+static void approvals_respond_decided(struct ch_request *req, struct ch_lane *l,
+                                      const struct ch_delivery *d) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    struct chela_error err = {0};
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "session", d->key);
+    ch_jw_kbool(&w, "resumed", l && d->how && *d->how);
+    ch_jw_end(&w, '}');
+    ch_request_respond_json(req, l ? 200 : 202, &out);
+}
+
+static void approvals_admit(struct ch_request *req, const char *key, const char *agent) {
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
     enum chela_decision decision = CHELA_UNDECIDED;
     approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision);
-    int rc = chela_session_approve(l->session, ch_arena_str(&req->arena, req->param), decision,
-                                   approvals_decision_text(req, decision), &err);
-    if (rc < 0) {
-        ch_request_fail_with(req, &err);
-        return;
-    }
-    rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &err); /* CHELA_ESTATE: other calls wait */
-    ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "session", l->session->key);
-    ch_jw_kbool(&w, "resumed", rc == 0);
-    ch_jw_end(&w, '}');
-    ch_request_respond_json(req, 200, &out);
+    const char *text = approvals_decision_text(req, decision);
+    ch_jw_kstr(&w, "approval", req->param);
+    ch_jw_kint(&w, "decision", decision);
+    if (text)
+        ch_jw_kcstr(&w, "text", text);
+    ch_admission_begin(req, &ch_client_decision, key, agent, &data, approvals_respond_decided);
 }
 
 static void approvals_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                     const struct chela_error *err) {
     struct approval_request *d = CH_CONTAINER(w, struct approval_request, wait);
     struct ch_request *req = d->request;
+    CH_AUTOFREE char *key = d->key;
     req->on_disconnect = NULL;
     ch_free(d);
-    if (err)
+    if (err && err->code != CHELA_EBUSY)
         ch_request_fail_with(req, err);
     else
-        approvals_apply(req, l);
+        approvals_admit(req, key, err ? "" : l->agent->id);
 }
 
 static void approvals_on_disconnect(struct ch_request *req) {
     struct approval_request *d = req->user;
     ch_list_del(&d->wait.link);
+    ch_free(d->key);
     ch_free(d);
 }
 
@@ -187,6 +195,7 @@ static void approvals_open_session(struct ch_request *req, struct ch_store_looku
     }
     struct approval_request *d = ch_alloc(sizeof(*d));
     d->request = req;
+    d->key = ch_strdup(l->found);
     d->wait.ready = approvals_on_lane_ready;
     req->user = d;
     req->on_disconnect = approvals_on_disconnect;

@@ -6,7 +6,8 @@
 struct ch_health;
 
 struct ch_health *ch_health_new(chela_gateway *gw);
-void ch_health_free(struct ch_health *h); /* after the requests that wait for it */
+void ch_health_free(struct ch_health *h); /* call it after the requests that wait for the health
+                                             check are freed */
 ch_http_route_fn ch_health_live, ch_health_ready;
 
 #endif

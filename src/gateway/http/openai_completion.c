@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "gateway/http/openai.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -20,6 +21,8 @@
 static void free_completion(struct ch_completion *r) {
     ch_lane_unwatch(&r->watcher);
     ch_list_del(&r->wait.link);
+    if (r->delivery)
+        ch_delivery_leave(r->delivery);
     if (r->lane && !r->lane->stored)
         ch_lane_close(r->lane);
     r->ops->release(r);
@@ -64,10 +67,44 @@ static void completion_refuse(struct ch_completion *r, const struct chela_error 
     ch_request_fail_with(req, err);
 }
 
+static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                            const struct chela_error *err, void *user) {
+    struct ch_completion *r = user;
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    r->delivery = NULL;
+    if (stage == CH_DELIVERY_TAKEN) {
+        ch_lane_watch(l, &r->watcher);
+        return;
+    }
+    if (!why.code)
+        ch_fail(&why, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
+    completion_refuse(r, &why);
+}
+
+/* A stored session has its own history: what follows the last reply is an event for it. */
+static void completion_admit(struct ch_completion *r, struct ch_lane *l) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+    const struct ch_delivery_kind *kind = ch_client_input_of_history(l, &r->history, &w, &err);
+    if (kind)
+        r->delivery = ch_client_input_accept(r->request->gw, kind, l->session->key, l->agent->id,
+                                             &data, completion_told, r);
+    else
+        completion_refuse(r, &err);
+}
+
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                      const struct chela_error *failed) {
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
+    if (!failed && l->stored) {
+        completion_admit(r, l);
+        return;
+    }
     int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
     if (rc < 0)
         completion_refuse(r, &err);

@@ -11,6 +11,7 @@ struct ch_completion {
     struct ch_request *request;
     struct ch_lane_watcher watcher;
     struct ch_lane_wait wait;
+    struct ch_delivery *delivery; /* being stored or delivered; else NULL */
     struct ch_lane *lane; /* NULL: not opened yet. Owned, unless it is stored */
     struct ch_client_history history;
     char id[40];

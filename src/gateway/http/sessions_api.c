@@ -7,9 +7,10 @@
 
 #include <time.h>
 
-#include "agent/journal/run_journal.h"
+#include "agent/handle/run.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "gateway/http/admission.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/session_events.h"
 #include "gateway/lane/client_history.h"
@@ -159,22 +160,28 @@ void ch_sessions_delete(struct ch_request *req) {
     ch_store_lookup_start(req, req->param, lane != NULL, query_delete, respond_delete);
 }
 
-void ch_sessions_cancel(struct ch_request *req) {
+static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lane *l,
+                                           const struct ch_delivery *d) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "session", d->key);
+    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    ch_jw_kbool(&w, "cancelled", true);
+    ch_jw_end(&w, '}');
+    ch_request_respond_json(req, 202, &out);
+}
+
+void ch_sessions_cancel(struct ch_request *req) {
+    CH_BUF_AUTO none = {0};
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (!lane || !lane->running) {
         ch_request_fail(req, 409, "idle", "no run in progress in session '%.*s'",
                         CH_SV_FMT(req->param));
         return;
     }
-    chela_cancel(lane->run, "cancelled by a request");
-    ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "session", lane->session->key);
-    ch_jw_kcstr(&w, "run", lane->run->id);
-    ch_jw_kbool(&w, "cancelled", true);
-    ch_jw_end(&w, '}');
-    ch_request_respond_json(req, 202, &out);
+    ch_admission_begin(req, &ch_client_cancel, lane->session->key, lane->agent->id, &none,
+                       sessions_api_respond_cancelled);
 }
 
 /* --- messages */
@@ -185,37 +192,31 @@ struct session_message {
 };
 
 static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane *l,
-                                          const char *delivery) {
+                                          const struct ch_delivery *d) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    if (ch_json_bool(ch_json_get(req->json, "stream"), false)) {
+    bool results = d->kind == &ch_client_results;
+    if (l && ch_json_bool(ch_json_get(req->json, "stream"), false)) {
         ch_session_events_follow(req, l, true);
         return;
     }
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "session", l->session->key);
-    ch_jw_kcstr(&w, "run", l->run ? l->run->id : NULL);
-    ch_jw_kcstr(&w, "delivery", delivery);
-    if (strcmp(delivery, "results") == 0)
-        ch_jw_kbool(&w, "resumed", l->running);
+    ch_jw_kcstr(&w, "session", d->key);
+    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
+    if (results)
+        ch_jw_kbool(&w, "resumed", l && l->running);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
 }
 
-/* Stores each result. The run resumes with the last one. */
-static int give_results(struct ch_request *req, struct ch_lane *l, struct chela_error *err) {
-    size_t given = 0;
-    for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
-        const char *id = ch_arena_str(&req->arena, ch_json_get_str(r, "id"));
-        struct ch_sv content = ch_json_get_str(r, "content");
-        int rc = chela_session_answer(l->session, id, content.p ? content.p : "", content.n,
-                                      ch_json_bool(ch_json_get(r, "is_error"), false), err);
-        if (rc < 0)
-            return rc;
-        given++;
-    }
-    int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    return rc == CHELA_ESTATE && given ? 0 : rc;
+static void sessions_api_write_results(struct ch_request *req, struct ch_jw *w) {
+    ch_jw_key(w, "results");
+    ch_jw_begin(w, '[');
+    for (CH_JSON_EACH(r, ch_json_get(req->json, "results")))
+        ch_client_input_write_result(w, ch_json_get_str(r, "id"), ch_json_get_str(r, "content"),
+                                     ch_json_bool(ch_json_get(r, "is_error"), false));
+    ch_jw_end(w, ']');
 }
 
 static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
@@ -235,74 +236,67 @@ static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
     return rc;
 }
 
-static int deliver_while_running(struct ch_request *req, struct ch_lane *l, const char **delivery,
-                                 struct chela_error *err) {
-    struct ch_sv text = ch_json_get_str(req->json, "text"),
-                 mode = ch_json_get_str(req->json, "mode");
-    bool later = ch_sv_is(mode, "follow_up");
-    if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    if (ch_sv_is(mode, "run"))
-        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
-    int rc = later ? chela_run_follow_up(l->run, text.p, text.n)
-                   : chela_run_steer(l->run, text.p, text.n);
-    *delivery = later ? "follow_up" : "steer";
-    return rc < 0 ? ch_fail(err, rc, "the message cannot be delivered: %s", chela_error_text(rc))
-                  : 0;
-}
-
-/* A person replies in place of the run, which ends. */
-static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
-                                  struct chela_error *err) {
-    struct ch_sv text = ch_json_get_str(req->json, "text");
-    if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    bool stored = l->session->journal && l->session->journal->past;
-    int rc = stored ? ch_lane_resume(l, CHELA_APPROVE_ASK, err) : 0;
+static int sessions_api_write_message(struct ch_request *req, struct ch_jw *w,
+                                      struct chela_error *err) {
+    struct ch_msg *input;
+    int rc = sessions_api_read_input(req, &input, err);
     if (rc < 0)
         return rc;
-    rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
-    if (rc == 0)
-        l->running = true;
-    return rc < 0 ? ch_fail(err, rc, "no run in session '%s' to take over", l->session->key) : 0;
+    ch_client_input_write(w, input, ch_json_get_str(req->json, "mode"));
+    ch_msg_free(input);
+    return 0;
 }
 
-static int sessions_api_deliver(struct ch_request *req, struct ch_lane *l, const char **delivery,
-                                struct chela_error *err) {
-    struct ch_msg *input;
+/* What the body asks for, as an event. l NULL: another gateway has the session. */
+static int sessions_api_write_event(struct ch_request *req, const struct ch_lane *l,
+                                    const struct ch_delivery_kind **kind, struct ch_buf *data,
+                                    struct chela_error *err) {
+    struct ch_jw w = ch_jw(data);
+    struct ch_sv text = ch_json_get_str(req->json, "text"),
+                 mode = ch_json_get_str(req->json, "mode");
+    *kind = &ch_client_message;
     if (ch_json_is(ch_json_get(req->json, "results"), CH_JSON_ARRAY)) {
-        *delivery = "results";
-        return give_results(req, l, err);
+        *kind = &ch_client_results;
+        sessions_api_write_results(req, &w);
+    } else if (ch_sv_is(mode, "take_over")) {
+        *kind = &ch_client_take_over;
+        ch_jw_kstr(&w, "text", text);
+        return text.n ? 0 : ch_fail(err, CHELA_EINVAL, "`text` is missing");
+    } else if (l && l->running && ch_sv_is(mode, "run")) {
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
+    } else if (l && l->running && !text.n) {
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
+    } else if (!(l && l->running) && ch_json_bool(ch_json_get(req->json, "resume"), false)) {
+        *kind = &ch_client_resume;
+    } else {
+        return sessions_api_write_message(req, &w, err);
     }
-    if (ch_sv_is(ch_json_get_str(req->json, "mode"), "take_over")) {
-        *delivery = "take_over";
-        return sessions_api_take_over(req, l, err);
-    }
-    if (l->running)
-        return deliver_while_running(req, l, delivery, err);
-    if (ch_json_bool(ch_json_get(req->json, "resume"), false)) {
-        *delivery = "resume";
-        return ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    }
-    *delivery = "run";
-    int rc = sessions_api_read_input(req, &input, err);
-    return rc < 0 ? rc : ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
+    return 0;
+}
+
+/* A request that wants to see the run needs the session here. */
+static bool sessions_api_may_queue(const struct ch_request *req, const struct chela_error *failed) {
+    return failed->code == CHELA_EBUSY && !ch_json_bool(ch_json_get(req->json, "stream"), false);
 }
 
 static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                   const struct chela_error *failed) {
     struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
     struct ch_request *req = m->request;
-    struct chela_error err = {0};
-    const char *delivery = NULL;
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    const struct ch_delivery_kind *kind = NULL;
+    CH_BUF_AUTO data = {0};
     req->on_disconnect = NULL;
     ch_free(m);
-    if (failed)
-        ch_request_fail_with(req, failed);
-    else if (sessions_api_deliver(req, l, &delivery, &err) < 0)
+    bool elsewhere = failed && sessions_api_may_queue(req, failed);
+    int rc = failed && !elsewhere ? err.code : 0;
+    if (rc == 0)
+        rc = sessions_api_write_event(req, failed ? NULL : l, &kind, &data, &err);
+    if (rc < 0)
         ch_request_fail_with(req, &err);
     else
-        sessions_api_respond_accepted(req, l, delivery);
+        ch_admission_begin(req, kind, ch_arena_str(&req->arena, req->param),
+                           failed ? "" : l->agent->id, &data, sessions_api_respond_accepted);
 }
 
 static void sessions_api_on_disconnect(struct ch_request *req) {

@@ -13,6 +13,7 @@
 #include "gateway/http/openai.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -22,10 +23,13 @@ struct ui_chat {
     struct ch_request *request;
     const struct ch_json *last; /* message, in the request's arena */
     struct ch_buf page_tools;   /* names of the page's tools */
+    struct ch_delivery *delivery; /* NULL: not stored yet */
 };
 
 static void ui_chat_free(struct ui_chat *c) {
     ch_list_del(&c->wait.link);
+    if (c->delivery)
+        ch_delivery_leave(c->delivery);
     ch_buf_release(&c->page_tools);
     ch_free(c);
 }
@@ -55,7 +59,7 @@ static int ui_chat_read_parts(const struct ch_json *message, struct ch_client_hi
     return 0;
 }
 
-static int ui_chat_begin_run(struct ui_chat *c, struct ch_lane *l, struct chela_error *err) {
+static int ui_chat_write_message(struct ui_chat *c, struct ch_jw *w, struct chela_error *err) {
     struct ch_request *req = c->request;
     struct ch_client_history h;
     struct ch_msg *input;
@@ -63,10 +67,12 @@ static int ui_chat_begin_run(struct ui_chat *c, struct ch_lane *l, struct chela_
     int rc = ui_chat_read_parts(c->last, &h, err);
     if (rc == 0)
         rc = ch_client_history_finish(&h, &input, err);
-    if (rc == 0)
-        rc = ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
     ch_client_history_release(&h);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ch_client_input_write(w, input, CH_SV("run"));
+    ch_msg_free(input);
+    return 0;
 }
 
 /* --- results and decisions of the page */
@@ -80,73 +86,111 @@ static struct ch_sv output_text(struct ch_request *req, const struct ch_json *ou
     return ch_arena_sv(&req->arena, ch_buf_sv(&text));
 }
 
-/* Passes one part on. *taken counts the parts that the run waited for. */
-static void ui_chat_take_answer(struct ui_chat *c, struct ch_lane *l, const struct ch_json *p,
-                                size_t *taken, struct ch_buf *denied) {
-    struct ch_request *req = c->request;
-    struct ch_sv state = ch_json_get_str(p, "state");
-    const char *id = ch_arena_str(&req->arena, ch_json_get_str(p, "toolCallId"));
-    const struct ch_json *approval = ch_json_get(p, "approval");
-    int rc = CHELA_ENOENT;
-    if (ch_sv_is(state, "output-available")) {
-        struct ch_sv text = output_text(req, ch_json_get(p, "output"));
-        rc = chela_session_answer(l->session, id, text.p, text.n, false, NULL);
-    } else if (ch_sv_is(state, "output-error")) {
-        struct ch_sv text = ch_json_get_str(p, "errorText");
-        rc = chela_session_answer(l->session, id, text.p ? text.p : "", text.n, true, NULL);
-    } else if (ch_sv_is(state, "approval-responded")) {
-        bool yes = ch_json_bool(ch_json_get(approval, "approved"), false);
-        struct ch_sv why = ch_json_get_str(approval, "reason");
-        rc = chela_session_approve(l->session,
-                                   ch_arena_str(&req->arena, ch_json_get_str(approval, "id")),
-                                   yes ? CHELA_ALLOW_ONCE : CHELA_DENY,
-                                   why.n ? ch_arena_str(&req->arena, why) : NULL, NULL);
-        if (rc == 0 && !yes)
-            ch_buf_addf(denied, "%s\n", id);
+static void ui_chat_write_results(struct ui_chat *c, struct ch_jw *w) {
+    ch_jw_key(w, "results");
+    ch_jw_begin(w, '[');
+    for (CH_JSON_EACH(p, ch_json_get(c->last, "parts"))) {
+        struct ch_sv state = ch_json_get_str(p, "state"), id = ch_json_get_str(p, "toolCallId");
+        if (ch_sv_is(state, "output-available"))
+            ch_client_input_write_result(w, id, output_text(c->request, ch_json_get(p, "output")),
+                                         false);
+        else if (ch_sv_is(state, "output-error"))
+            ch_client_input_write_result(w, id, ch_json_get_str(p, "errorText"), true);
     }
-    *taken += rc == 0;
+    ch_jw_end(w, ']');
 }
 
-static int ui_chat_resume_run(struct ui_chat *c, struct ch_lane *l, struct ch_buf *denied,
-                              struct chela_error *err) {
-    size_t taken = 0;
-    if (chela_session_status(l->session) != CHELA_SESSION_PAUSED)
-        return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for no answer", l->session->key);
+static bool ui_chat_is_decision(const struct ch_json *part) {
+    return ch_sv_is(ch_json_get_str(part, "state"), "approval-responded");
+}
+
+static void ui_chat_write_approvals(const struct ui_chat *c, struct ch_jw *w) {
+    ch_jw_key(w, "approvals");
+    ch_jw_begin(w, '[');
+    for (CH_JSON_EACH(p, ch_json_get(c->last, "parts"))) {
+        const struct ch_json *approval = ch_json_get(p, "approval");
+        if (!ui_chat_is_decision(p))
+            continue;
+        ch_jw_begin(w, '{');
+        ch_jw_kstr(w, "id", ch_json_get_str(approval, "id"));
+        ch_jw_kbool(w, "approved", ch_json_bool(ch_json_get(approval, "approved"), false));
+        ch_jw_kstr(w, "reason", ch_json_get_str(approval, "reason"));
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+}
+
+/* The stream shows calls that a person denied as such. */
+static void ui_chat_mark_denied(const struct ui_chat *c, struct ch_ui_stream *t) {
     for (CH_JSON_EACH(p, ch_json_get(c->last, "parts")))
-        ui_chat_take_answer(c, l, p, &taken, denied);
-    if (!taken)
-        return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these",
-                       l->session->key);
-    return ch_lane_resume(l, CHELA_APPROVE_ASK, err);
+        if (ui_chat_is_decision(p) &&
+            !ch_json_bool(ch_json_get(ch_json_get(p, "approval"), "approved"), false))
+            ch_ui_stream_mark_denied(t, ch_json_get_str(p, "toolCallId"));
 }
 
 /* --- a request */
 
+static bool ui_chat_answers(const struct ui_chat *c) {
+    return ch_sv_is(ch_json_get_str(c->last, "role"), "assistant");
+}
+
+static void ui_chat_refuse(struct ui_chat *c, const struct chela_error *err) {
+    struct ch_request *req = c->request;
+    req->on_disconnect = NULL;
+    ui_chat_free(c);
+    ch_request_fail_with(req, err);
+}
+
+static void ui_chat_begin_stream(struct ui_chat *c, struct ch_lane *l) {
+    struct ch_request *req = c->request;
+    char fresh[24];
+    ch_random_id("msg_", fresh);
+    struct ch_sv id = ch_json_get_str(c->last, "id");
+    const char *message = ui_chat_answers(c) && id.n ? ch_arena_str(&req->arena, id) : fresh;
+    struct ch_ui_stream *t = ch_ui_stream_new(l, message, ch_buf_str(&c->page_tools));
+    ui_chat_mark_denied(c, t);
+    req->on_disconnect = NULL;
+    ui_chat_free(c);
+    ch_ui_stream_add_viewer(t, req);
+}
+
+static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                         const struct chela_error *err, void *user) {
+    struct ui_chat *c = user;
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    c->delivery = NULL;
+    if (stage == CH_DELIVERY_TAKEN) {
+        ui_chat_begin_stream(c, l);
+        return;
+    }
+    if (!why.code)
+        ch_fail(&why, CHELA_EBUSY, "chat '%s' is busy; the message waits", d->key);
+    ui_chat_refuse(c, &why);
+}
+
 static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                   const struct chela_error *failed) {
     struct ui_chat *c = CH_CONTAINER(w, struct ui_chat, wait);
-    struct ch_request *req = c->request;
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    CH_BUF_AUTO denied = {0};
-    bool answers = ch_sv_is(ch_json_get_str(c->last, "role"), "assistant");
-    char fresh[24];
-    int rc = failed    ? err.code
-             : answers ? ui_chat_resume_run(c, l, &denied, &err)
-                       : ui_chat_begin_run(c, l, &err);
-    req->on_disconnect = NULL;
-    if (rc < 0) {
-        ui_chat_free(c);
-        ch_request_fail_with(req, &err);
-        return;
+    CH_BUF_AUTO data = {0};
+    struct ch_jw out = ch_jw(&data);
+    bool answers = ui_chat_answers(c);
+    int rc = failed ? err.code : 0;
+    if (rc == 0 && answers) {
+        ui_chat_write_results(c, &out);
+        ui_chat_write_approvals(c, &out);
+    } else if (rc == 0) {
+        rc = ui_chat_write_message(c, &out, &err);
     }
-    ch_random_id("msg_", fresh);
-    struct ch_sv id = ch_json_get_str(c->last, "id");
-    const char *message = answers && id.n ? ch_arena_str(&req->arena, id) : fresh;
-    struct ch_ui_stream *t = ch_ui_stream_new(l, message, ch_buf_str(&c->page_tools));
-    for (struct ch_sv rest = ch_buf_sv(&denied); rest.n;)
-        ch_ui_stream_mark_denied(t, ch_sv_split(&rest, '\n'));
-    ui_chat_free(c);
-    ch_ui_stream_add_viewer(t, req);
+    if (rc < 0)
+        ui_chat_refuse(c, &err);
+    else
+        c->delivery = ch_client_input_accept(
+            c->request->gw, answers ? &ch_client_answers : &ch_client_message, l->session->key,
+            l->agent->id, &data, ui_chat_told, c);
 }
 
 /* Tools may be a list, or an object by name. */

@@ -31,66 +31,33 @@ struct ch_webhooks {
 
 /* --- a call */
 
-struct webhook_call {
-    struct ch_link link;          /* in the gateway's webhook_calls */
-    struct ch_request *request;   /* NULL: the client has left */
-    struct ch_delivery *delivery; /* owned */
-    bool closed;                  /* the gateway was closed: the event is not delivered */
-};
-
-static void webhook_call_free(struct webhook_call *k) {
-    ch_list_del(&k->link);
-    ch_free(k);
-}
-
-static void webhook_on_accepted(int rc, const struct chela_error *err, void *user) {
-    struct webhook_call *k = user;
-    struct ch_request *req = k->request;
-    struct ch_delivery *d = k->delivery;
+static void webhook_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                         const struct chela_error *err, void *user) {
+    struct ch_request *req = user;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    bool closed = k->closed;
-    webhook_call_free(k);
-    if (req) {
-        req->on_disconnect = NULL;
-        ch_jw_begin(&w, '{');
-        ch_jw_kcstr(&w, "session", ch_delivery_key(d));
-        ch_jw_kbool(&w, "duplicate", rc == CHELA_EEXIST);
-        ch_jw_end(&w, '}');
-        if (rc == 0 || rc == CHELA_EEXIST)
-            ch_request_respond_json(req, rc == 0 ? 202 : 200, &out);
-        else
-            ch_request_fail(req, 503, NULL, "the event cannot be stored: %s",
-                            err ? err->message : chela_error_text(rc));
-    }
-    if (rc < 0 || closed) { /* the next gateway delivers an event that was accepted */
-        ch_delivery_free(d);
+    (void)l;
+    ch_delivery_leave(d);
+    req->on_disconnect = NULL;
+    if (stage == CH_DELIVERY_FAILED) {
+        ch_request_fail(req, 503, NULL, "the event cannot be stored: %s", err->message);
         return;
     }
-    ch_delivery_start(d);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "session", d->key);
+    ch_jw_kbool(&w, "duplicate", stage == CH_DELIVERY_DUPLICATE);
+    ch_jw_end(&w, '}');
+    ch_request_respond_json(req, stage == CH_DELIVERY_DUPLICATE ? 200 : 202, &out);
 }
 
 static void webhook_on_disconnect(struct ch_request *req) {
-    ((struct webhook_call *)req->user)->request = NULL;
+    ch_delivery_leave(req->user);
 }
 
-static void webhook_accept(struct ch_request *req, struct ch_delivery *d, const char *id) {
-    struct ch_journal *j = req->gw->rt->journal;
-    struct webhook_call *k = ch_alloc(sizeof(*k));
-    CH_BUF_AUTO data = {0};
-    ch_delivery_write(d, &data);
-    ch_list_add(&req->gw->webhook_calls, &k->link);
-    k->request = req;
-    k->delivery = d;
-    req->user = k;
+static void webhook_accept(struct ch_request *req, struct ch_delivery *d) {
+    req->user = d;
     req->on_disconnect = webhook_on_disconnect;
-    struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT,
-                                   .id = id,
-                                   .key = ch_delivery_key(d),
-                                   .data = data.p,
-                                   .n = data.n,
-                                   .now = ch_now_ms(ch_loop_clock(req->gw->rt->loop))};
-    j->ops->change(j, &c, j->gate, webhook_on_accepted, k);
+    ch_delivery_accept(d, webhook_told, req);
 }
 
 /* *signature: in hexadecimal, as it was sent. */
@@ -122,7 +89,8 @@ static const struct webhook *webhook_find(const chela_gateway *gw, struct ch_sv 
 void ch_webhooks_receive(struct ch_request *req) {
     const struct webhook *h = webhook_find(req->gw, req->param);
     struct ch_sv signature;
-    CH_BUF_AUTO id = {0}, key = {0}, text = {0};
+    CH_BUF_AUTO id = {0}, key = {0}, text = {0}, data = {0};
+    struct ch_jw w = ch_jw(&data);
     if (!h || !webhook_is_signed(req, h->secret, &signature)) {
         req->gw->counters.refused++;
         ch_request_fail(req, 401, NULL, "no such hook, or a wrong signature");
@@ -134,9 +102,9 @@ void ch_webhooks_receive(struct ch_request *req) {
     else
         ch_buf_addf(&key, CH_WEBHOOK_SESSION "%s:%.16s", h->name, signature.p);
     ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(req->body));
-    struct ch_delivery_opts o = {.id = ch_buf_str(&id), .key = ch_buf_str(&key),
-                                 .agent = h->agent, .text = ch_buf_str(&text)};
-    webhook_accept(req, ch_delivery_new(req->gw, &o), o.id);
+    ch_jw_kcstr(&w, "text", ch_buf_str(&text));
+    webhook_accept(req, ch_delivery_new(req->gw, NULL, ch_buf_str(&id), ch_buf_str(&key), h->agent,
+                                        ch_buf_sv(&data)));
 }
 
 bool ch_webhooks_own_session(const chela_gateway *gw, const char *session) {
@@ -183,14 +151,6 @@ int ch_webhooks_new(chela_gateway *gw, const struct chela_gateway_opts *o,
     else
         *out = all;
     return rc;
-}
-
-void ch_webhooks_abandon_calls(chela_gateway *gw) {
-    for (struct webhook_call *k;
-         (k = CH_LIST_FIRST(&gw->webhook_calls, struct webhook_call, link));) {
-        k->closed = true;
-        ch_list_del(&k->link);
-    }
 }
 
 void ch_webhooks_free(struct ch_webhooks *all) {

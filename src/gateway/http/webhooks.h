@@ -12,8 +12,6 @@ struct ch_webhooks;
 int ch_webhooks_new(chela_gateway *gw, const struct chela_gateway_opts *o,
                     struct ch_webhooks **out, struct chela_error *err);
 void ch_webhooks_free(struct ch_webhooks *h);
-/* The gateway is closed: calls that are being stored are not delivered. */
-void ch_webhooks_abandon_calls(chela_gateway *gw);
 ch_http_route_fn ch_webhooks_receive;
 /* Is this a session for the events of a hook? */
 bool ch_webhooks_own_session(const chela_gateway *gw, const char *session);

@@ -1,212 +1,302 @@
 /* delivery.c -- see delivery.h. */
-#include "agent/handle/run.h"
 #include "gateway/lane/delivery.h"
 
 #include "agent/handle/agent.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
+#include "json/writer.h"
 
-#define LONGEST_REST_MS 60000
-
-struct ch_delivery {
-    struct ch_link link; /* in the gateway's deliveries, once started */
-    struct ch_lane_wait wait;
-    struct ch_lane_watcher watcher; /* of the run that must end first */
-    struct ch_task again;
-    chela_gateway *gw;
-    struct ch_arena arena;
-    struct ch_delivery_opts is; /* texts are in the arena */
-    int64_t not_before;         /* monotonic; of a postponed delivery */
-    unsigned failures;
-};
-
-static void delivery_try(struct ch_task *t);
-
-struct ch_delivery *ch_delivery_new(chela_gateway *gw, const struct ch_delivery_opts *o) {
-    struct ch_delivery *d = ch_alloc(sizeof(*d));
-    d->gw = gw;
-    d->is = *o;
-    d->is.id = ch_arena_str(&d->arena, ch_sv_str(o->id));
-    d->is.key = ch_arena_str(&d->arena, ch_sv_str(o->key));
-    d->is.agent = ch_arena_str(&d->arena, ch_sv_str(o->agent ? o->agent : ""));
-    d->is.text = ch_arena_str(&d->arena, ch_sv_str(o->text));
-    d->again.fn = delivery_try;
-    return d;
-}
-
-void ch_delivery_free(struct ch_delivery *d) {
-    if (!d)
-        return;
+static void delivery_free(struct ch_delivery *d) {
     ch_list_del(&d->link);
     ch_list_del(&d->wait.link);
-    ch_lane_unwatch(&d->watcher);
-    if (ch_task_queued(&d->again))
-        ch_task_cancel(d->gw->rt->loop, &d->again);
+    ch_list_del(&d->turn.link);
+    ch_buf_release(&d->text);
     ch_arena_release(&d->arena);
     ch_free(d);
 }
 
-const char *ch_delivery_key(const struct ch_delivery *d) {
-    return d->is.key;
+static void delivery_tell(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                          const struct chela_error *err) {
+    if (d->told)
+        d->told(d, stage, l, err, d->user);
 }
 
-/* --- as an item of the inbox */
-
-void ch_delivery_write(const struct ch_delivery *d, struct ch_buf *out) {
-    const struct ch_bounds *b = &d->is.bounds;
-    struct ch_jw w = ch_jw(out);
-    ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "agent", d->is.agent);
-    ch_jw_kcstr(&w, "text", d->is.text);
-    if (d->is.timer)
-        ch_jw_kbool(&w, "timer", true);
-    if (d->is.wake)
-        ch_jw_kbool(&w, "wake", true);
-    if (b->cost_usd > 0) {
-        ch_jw_key(&w, "cost_usd");
-        ch_jw_double(&w, b->cost_usd);
-    }
-    if (b->turns)
-        ch_jw_kint(&w, "turns", b->turns);
-    if (b->timeout_ms)
-        ch_jw_kint(&w, "timeout_ms", b->timeout_ms);
-    ch_jw_end(&w, '}');
+static void delivery_end(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                         const struct chela_error *err) {
+    delivery_tell(d, stage, l, err);
+    delivery_free(d);
 }
 
-static const char *delivery_text_of(struct ch_arena *a, const struct ch_json *v, const char *key) {
-    struct ch_sv text = ch_json_get_str(v, key);
-    return text.p ? ch_arena_str(a, text) : "";
+void ch_delivery_leave(struct ch_delivery *d) {
+    d->told = NULL;
 }
 
-struct ch_delivery *ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
-                                        struct ch_sv data) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
-    if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+/* --- as data of the inbox */
+
+static const struct ch_delivery_kind *delivery_kind(const chela_gateway *gw, struct ch_sv name) {
+    const struct ch_delivery_kind *const *k = gw->delivery_kinds;
+    if (!name.n)
+        return *k;
+    for (; *k; k++)
+        if (ch_sv_is(name, (*k)->name))
+            return *k;
+    return NULL;
+}
+
+static const char *delivery_text(struct ch_delivery *d, const char *key) {
+    struct ch_sv text = ch_json_get_str(d->data, key);
+    return text.p ? ch_arena_str(&d->arena, text) : "";
+}
+
+static struct ch_delivery *delivery_parse(chela_gateway *gw, const char *id, const char *key,
+                                          struct ch_sv data) {
+    struct ch_delivery *d = ch_alloc(sizeof(*d));
+    d->gw = gw;
+    d->id = ch_arena_str(&d->arena, ch_sv_str(id));
+    d->key = ch_arena_str(&d->arena, ch_sv_str(key));
+    d->turn.id = d->id;
+    if (ch_json_parse(&d->arena, ch_arena_sv(&d->arena, data), CH_JSON_REPLACE, &d->data, NULL,
+                      NULL) == 0)
+        d->kind = delivery_kind(gw, ch_json_get_str(d->data, "kind"));
+    if (!d->kind) {
+        delivery_free(d);
         return NULL;
-    struct ch_delivery_opts o = {
-        .id = id,
-        .key = key,
-        .agent = delivery_text_of(&arena, v, "agent"),
-        .text = delivery_text_of(&arena, v, "text"),
-        .timer = ch_json_bool(ch_json_get(v, "timer"), false),
-        .wake = ch_json_bool(ch_json_get(v, "wake"), false),
-        .bounds = {.cost_usd = ch_json_double(ch_json_get(v, "cost_usd"), 0),
-                   .turns = ch_json_int(ch_json_get(v, "turns"), 0),
-                   .timeout_ms = ch_json_int(ch_json_get(v, "timeout_ms"), 0)}};
-    return ch_delivery_new(gw, &o);
-}
-
-/* --- delivering */
-
-static void delivery_postpone(struct ch_delivery *d, const struct chela_error *why) {
-    int64_t ms = CH_MIN(1000LL << CH_MIN(d->failures, 10u), (int64_t)LONGEST_REST_MS);
-    if (why->code == CHELA_EBUSY) /* another gateway holds the session for a short time */
-        ms = CH_DEFAULT_SHARED_ORPHAN_SCAN_MS;
-    d->not_before = ch_mono_ms(ch_loop_clock(d->gw->rt->loop)) + ms;
-    if ((d->failures & (d->failures + 1)) == 0) /* log the 1st, 2nd, 4th, 8th... failure */
-        ch_log(why->code == CHELA_EBUSY ? CH_LOG_INFO : CH_LOG_WARN, "gateway",
-               "an event for session %s waits: %s", d->is.key, why->message);
-    d->failures++;
-}
-
-/* Tries again from the loop: inside the event the lane is not idle yet. */
-static void delivery_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
-    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, watcher);
-    if (ev->type != CHELA_EV_RUN_END)
-        return;
-    ch_lane_unwatch(w);
-    ch_task_defer(d->gw->rt->loop, &d->again);
-}
-
-static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
-    int64_t now = ch_now_ms(ch_loop_clock(d->gw->rt->loop));
-    struct ch_msg *m = ch_msg_text(d->is.timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
-                                   ch_sv_str(d->is.text), now);
-    struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->is.id,
-                       .drop_if = d->is.wake ? CH_WAKE_OK : NULL);
-    int rc = d->is.timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
-    if (rc < 0) {
-        ch_msg_free(m);
-        return rc;
     }
-    if (d->is.wake)
-        opts.approve = CHELA_APPROVE_DENY;
-    return ch_lane_begin(l, m, &opts, err);
+    d->turn.kind = d->kind->turn;
+    d->agent = delivery_text(d, "agent");
+    d->bounds =
+        (struct ch_bounds){.cost_usd = ch_json_double(ch_json_get(d->data, "cost_usd"), 0),
+                           .turns = ch_json_int(ch_json_get(d->data, "turns"), 0),
+                           .timeout_ms = ch_json_int(ch_json_get(d->data, "timeout_ms"), 0)};
+    return d;
+}
+
+struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const char *id,
+                                    const char *key, const char *agent, struct ch_sv data) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    ch_jw_begin(&w, '{');
+    if (kind)
+        ch_jw_kcstr(&w, "kind", kind);
+    ch_jw_kcstr(&w, "agent", agent ? agent : "");
+    if (data.n)
+        ch_buf_addf(&text, ",%.*s", CH_SV_FMT(data));
+    ch_jw_end(&w, '}');
+    struct ch_delivery *d = delivery_parse(gw, id, key, ch_buf_sv(&text));
+    if (d)
+        ch_buf_add_sv(&d->text, ch_buf_sv(&text));
+    return d;
+}
+
+/* --- its turn */
+
+static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
+    if (d->kind->keeps && !d->told) { /* the store keeps it; a later scan tries again */
+        ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
+        delivery_free(d);
+        return;
+    }
+    if (!d->told)
+        ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
+               err->message);
+    ch_lane_inbox_settle(d->gw, d->key, d->id);
+    delivery_end(d, CH_DELIVERY_REFUSED, NULL, err);
+}
+
+static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
+    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, turn);
+    struct chela_error err = {0};
+    if (failed) {
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
+        return 0;
+    }
+    int rc = d->kind->apply(d, l, &err);
+    if (rc == CH_TURN_WAITS) {
+        delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
+        d->told = NULL;
+    } else if (rc == 0) {
+        delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
+    } else {
+        delivery_refuse(d, &err);
+    }
+    return rc;
 }
 
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = err.code;
-    /* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
-     * same. */
-    if (rc == 0 && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
-               d->is.key, err.message);
-    if (rc == 0 && l->running) {
-        d->watcher.event = delivery_on_event;
-        ch_lane_watch(l, &d->watcher);
-        return;
-    }
-    if (rc == 0)
-        rc = delivery_begin_run(d, l, &err);
-    if (rc == 0 || rc == CHELA_EEXIST)
-        ch_delivery_free(d);
+    if (!failed)
+        ch_lane_inbox_wait(l, &d->turn);
+    else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
     else
-        delivery_postpone(d, &err);
+        delivery_refuse(d, failed);
+}
+
+static bool delivery_is_bounded(const struct ch_delivery *d) {
+    return d->bounds.cost_usd > 0 || d->bounds.turns || d->bounds.timeout_ms;
 }
 
 /* An event without bounds uses the open lane as it is, whatever options the lane was opened
  * with. */
 static int delivery_find_lane(const struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
-    const struct ch_bounds *b = &d->is.bounds;
-    chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->is.agent));
-    bool bounded = b->cost_usd > 0 || b->turns || b->timeout_ms;
-    struct ch_lane_opts o = {.agent = agent, .key = d->is.key, .patch.bounds = *b};
-    *out = bounded ? NULL : ch_lane_find(d->gw, ch_sv_str(d->is.key));
+    chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
+    struct ch_lane_opts o = {.agent = agent, .key = d->key, .patch.bounds = d->bounds};
+    *out = ch_lane_find(d->gw, ch_sv_str(d->key));
     if (*out)
         return 0;
     if (!agent)
-        return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->is.agent);
+        return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
     return ch_lane_use(d->gw, &o, out, err);
 }
 
-static void delivery_try(struct ch_task *t) {
-    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, again);
+/* The store has the event. */
+static void delivery_start(struct ch_delivery *d) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (d->gw->draining)
-        return; /* the event stays in the inbox */
+    if (d->gw->draining) {
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
+        return;
+    }
+    d->turn.take = delivery_take;
     d->wait.ready = delivery_on_ready;
     if (delivery_find_lane(d, &lane, &err) == 0)
         ch_lane_when_ready(lane, &d->wait);
     else
-        delivery_postpone(d, &err);
+        delivery_refuse(d, &err);
 }
 
-void ch_delivery_start(struct ch_delivery *d) {
+static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
+    struct ch_delivery *d = user;
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    d->accepting = false;
+    if (rc < 0 && rc != CHELA_EEXIST && !err)
+        ch_fail(&why, rc, "%s", chela_error_text(rc));
+    if (rc == CHELA_EEXIST) {
+        delivery_end(d, CH_DELIVERY_DUPLICATE, NULL, NULL);
+    } else if (rc < 0) {
+        delivery_end(d, CH_DELIVERY_FAILED, NULL, &why);
+    } else if (d->closed) {
+        delivery_free(d);
+    } else {
+        delivery_tell(d, CH_DELIVERY_ACCEPTED, NULL, NULL);
+        delivery_start(d);
+    }
+}
+
+void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
+    struct ch_journal *j = d->gw->rt->journal;
+    struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT,
+                                   .id = d->id,
+                                   .key = d->key,
+                                   .data = d->text.p,
+                                   .n = d->text.n,
+                                   .now = ch_now_ms(ch_loop_clock(d->gw->rt->loop))};
+    d->told = told;
+    d->user = user;
+    d->accepting = true;
     ch_list_add(&d->gw->deliveries, &d->link);
-    delivery_try(&d->again);
+    j->ops->change(j, &c, j->gate, delivery_on_accepted, d);
+    ch_buf_release(&d->text);
 }
 
-/* --- all deliveries */
-
-bool ch_delivery_is_known(const chela_gateway *gw, const char *id) {
+static bool delivery_is_known(const chela_gateway *gw, const char *id) {
     for (CH_LIST_EACH(k, &gw->deliveries))
-        if (strcmp(CH_CONTAINER(k, struct ch_delivery, link)->is.id, id) == 0)
+        if (strcmp(CH_CONTAINER(k, struct ch_delivery, link)->id, id) == 0)
             return true;
     return false;
 }
 
+bool ch_delivery_owns(const char *id) {
+    static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT};
+    for (size_t i = 0; i < CH_LEN(prefixes); i++)
+        if (strncmp(id, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data) {
+    if (delivery_is_known(gw, id))
+        return;
+    struct ch_delivery *d = delivery_parse(gw, id, key, data);
+    if (!d) {
+        ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
+               id, key);
+        ch_lane_inbox_settle(gw, key, id);
+        return;
+    }
+    ch_list_add(&gw->deliveries, &d->link);
+    delivery_start(d);
+}
+
+/* --- webhooks and schedules */
+
+static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    bool timer = ch_json_bool(ch_json_get(d->data, "timer"), false),
+         wake = ch_json_bool(ch_json_get(d->data, "wake"), false);
+    int64_t now = ch_now_ms(ch_loop_clock(d->gw->rt->loop));
+    struct ch_msg *m = ch_msg_text(timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
+                                   ch_sv_str(delivery_text(d, "text")), now);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id,
+                                                .drop_if = wake ? CH_WAKE_OK : NULL);
+    int rc = timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
+    if (rc < 0) {
+        ch_msg_free(m);
+        return rc;
+    }
+    if (wake)
+        opts.approve = CHELA_APPROVE_DENY;
+    d->how = "run";
+    return ch_lane_begin(l, m, &opts, err);
+}
+
+/* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
+ * same. */
+static bool delivery_resumes(const struct ch_delivery *d, struct ch_lane *l) {
+    struct chela_error err = {0};
+    if (!ch_lane_was_interrupted(l))
+        return false;
+    if (ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0)
+        return true;
+    ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
+           d->key, err.message);
+    return false;
+}
+
+static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
+                                struct chela_error *err) {
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)),
+                             .key = d->key,
+                             .patch.bounds = d->bounds};
+    if (delivery_resumes(d, l))
+        return CH_TURN_WAITS;
+    if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
+        return CH_TURN_WAITS;
+    if (delivery_is_bounded(d)) { /* its bounds may need another agent, which opens it again */
+        if (!o.agent)
+            return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
+        int rc = ch_lane_use(d->gw, &o, &l, err);
+        if (rc < 0 || !l->ready)
+            return rc < 0 ? rc : CH_TURN_WAITS;
+    }
+    return delivery_begin_run(d, l, err);
+}
+
+const struct ch_delivery_kind ch_delivery_event = {
+    .name = "event", .turn = CH_TURN_BEGINS, .keeps = true, .apply = delivery_apply_event};
+
+/* --- all deliveries */
+
+/* An event whose session waits for a person may wait for days. */
 static bool delivery_is_active(const struct ch_delivery *d) {
-    return d->wait.link.next || d->watcher.link.next || ch_task_queued(&d->again);
+    const struct ch_lane *l = d->turn.link.next ? ch_lane_find(d->gw, ch_sv_str(d->key)) : NULL;
+    return !l || !l->ready || chela_session_status(l->session) != CHELA_SESSION_PAUSED;
 }
 
 bool ch_deliveries_busy(const chela_gateway *gw) {
@@ -216,18 +306,12 @@ bool ch_deliveries_busy(const chela_gateway *gw) {
     return false;
 }
 
-void ch_deliveries_retry(chela_gateway *gw) {
-    int64_t now = ch_mono_ms(ch_loop_clock(gw->rt->loop));
-    struct ch_link *k = gw->deliveries.head.next, *next;
-    for (; k != &gw->deliveries.head; k = next) {
-        struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
-        next = k->next;
-        if (!delivery_is_active(d) && now >= d->not_before)
-            ch_task_defer(gw->rt->loop, &d->again);
-    }
-}
-
 void ch_deliveries_free(chela_gateway *gw) {
-    for (struct ch_delivery *d; (d = CH_LIST_FIRST(&gw->deliveries, struct ch_delivery, link));)
-        ch_delivery_free(d);
+    for (struct ch_delivery *d; (d = CH_LIST_FIRST(&gw->deliveries, struct ch_delivery, link));) {
+        d->told = NULL;
+        d->closed = true;
+        ch_list_del(&d->link);
+        if (!d->accepting)
+            delivery_free(d);
+    }
 }

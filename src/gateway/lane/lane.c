@@ -3,6 +3,7 @@
 
 #include "agent/api/runtime.h"
 #include "agent/handle/run.h"
+#include "agent/journal/inbox.h"
 #include "agent/journal/outbox.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
@@ -17,6 +18,7 @@
 #include "base/utf8.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/health_state.h"
+#include "gateway/lane/lane_inbox.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
@@ -98,6 +100,16 @@ static void carry_hops(struct ch_lane *l) {
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
 }
 
+void ch_lane_take_later(struct ch_lane *l, const char *event) {
+    ch_buf_add(&l->taking, event, strlen(event) + 1);
+}
+
+static void lane_take_applied(struct ch_lane *l) {
+    for (size_t at = 0; at < l->taking.n; at += strlen(l->taking.p + at) + 1)
+        ch_inbox_take(l->session, l->taking.p + at);
+    ch_buf_clear(&l->taking);
+}
+
 static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
@@ -107,9 +119,12 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         record_event(l, ev);
     if (ev->type == CHELA_EV_RUN_START)
         adopt_run(l);
+    if (l->taking.n && (ev->type == CHELA_EV_MODEL_REQUEST || ev->type == CHELA_EV_RUN_END))
+        lane_take_applied(l);
     if (ev->type == CHELA_EV_RUN_END) {
         carry_hops(l);
         lane_set_idle(l);
+        ch_lane_inbox_poke(l);
     }
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->on_approval)
         l->on_approval(ev, l->on_approval_user);
@@ -120,6 +135,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         next = k->next;
         w->event(w, ev);
     }
+    if (l->lost && ev->type == CHELA_EV_RUN_END && l->link.next)
+        ch_lane_close(l);
 }
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
@@ -150,6 +167,8 @@ static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chel
 }
 
 static void free_lane(struct ch_lane *l) {
+    ch_lane_inbox_free(l->inbox);
+    ch_buf_release(&l->taking);
     while (l->nrecent)
         drop_oldest_event(l);
     ch_free(l->recent);
@@ -189,13 +208,30 @@ static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     }
 }
 
-static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
-    struct ch_lane *l = user;
-    (void)s;
+static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
     l->ready = true;
     struct chela_error copy = err ? *err : (struct chela_error){0};
     notify_waiters(l, err ? &copy : NULL);
     if (err)
+        ch_lane_close(l);
+}
+
+static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    if (err || !l->inbox)
+        lane_set_ready(l, err);
+    else
+        ch_lane_inbox_open(l->inbox, lane_set_ready);
+}
+
+/* Another process has the session, or the store failed. The next use opens it again. */
+static void lane_on_lost(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    (void)err;
+    l->lost = true;
+    if (!l->running && l->link.next)
         ch_lane_close(l);
 }
 
@@ -221,6 +257,8 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->journal;
+    l->session->on_lost = lane_on_lost;
+    l->session->lost_user = l;
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }
@@ -240,6 +278,8 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
         ch_free(l);
         return rc;
     }
+    if (l->stored && l->session->journal && gw->store)
+        l->inbox = ch_lane_inbox_new(l);
     ch_list_add(&gw->lanes, &l->link);
     gw->nlanes++;
     lane_set_idle(l);
@@ -344,6 +384,8 @@ void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
     l->unfinished = l->running ||
                     (l->agent && chela_session_status(l->session) == CHELA_SESSION_PAUSED);
+    l->ready = false;
+    ch_lane_inbox_stop(l->inbox);
     lane_detach(l);
     ch_task_defer(loop, &l->free_task);
 }
@@ -427,32 +469,6 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
     return rc;
 }
 
-static int lane_give_result(struct ch_lane *l, const struct ch_block *b, struct chela_error *err) {
-    if (b->type != CH_BLOCK_TOOL_RESULT)
-        return 0;
-    CH_AUTOFREE char *id = ch_strndup(b->id.p, b->id.n);
-    return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
-}
-
-/* The leading results answer the calls that a paused run waits for. The user's text after
- * them is queued as a follow-up. */
-static int lane_answer_calls(struct ch_lane *l, struct ch_client_history *h,
-                             struct chela_error *err) {
-    const struct ch_msg *results = h->msgs[0];
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
-        rc = lane_give_result(l, &results->blocks[i], err);
-    if (rc == 0)
-        rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    for (size_t i = 1; rc == 0 && i < h->n; i++)
-        for (uint32_t k = 0; rc == 0 && k < h->msgs[i]->nblocks; k++) {
-            const struct ch_block *b = &h->msgs[i]->blocks[k];
-            if (b->type == CH_BLOCK_TEXT)
-                rc = chela_run_follow_up(l->run, b->text.p, b->text.n);
-        }
-    return rc;
-}
-
 int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct ch_lane **out,
                         struct chela_error *err) {
     if (!req->session.p)
@@ -464,8 +480,7 @@ int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct c
     return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }
 
-static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *h,
-                                   struct chela_error *err) {
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
     struct ch_msg *input;
     int rc = ch_client_history_finish(h, &input, err);
     if (rc < 0)
@@ -476,18 +491,6 @@ static int lane_begin_with_history(struct ch_lane *l, struct ch_client_history *
         return ch_lane_start(l, input, CHELA_APPROVE_DENY, err);
     ch_msg_free(input);
     return rc;
-}
-
-int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
-    if (!l->stored)
-        return lane_begin_with_history(l, h, err);
-    ch_client_history_keep_new(h);
-    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
-        return lane_answer_calls(l, h, err);
-    struct ch_msg *input = ch_client_history_join_user(h);
-    if (!input)
-        return ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
-    return ch_lane_start(l, input, CHELA_APPROVE_ASK, err);
 }
 
 /* --- all lanes */
@@ -507,10 +510,11 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
-        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
+        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
+                    (l->inbox && ch_lane_inbox_waits(l));
         /* The holder of a session sends its messages, so a lane with unsent ones stays. */
         if (!used && now - l->idle_since > most &&
-            !(shared && l->stored && ch_outbox_has(gw->rt, l->session->key)))
+            !(l->stored && ch_outbox_has(gw->rt, l->session->key)))
             ch_lane_close(l);
     }
 }
@@ -519,6 +523,7 @@ void ch_lanes_close_idle(chela_gateway *gw) {
  * deliveries, UI streams and resumed orphans; runs end here; requests are told after this. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
+        ch_lane_inbox_stop(l->inbox);
         lane_detach(l);
         lane_dismiss_watchers(l, NULL);
         while (!ch_list_empty(&l->waits))

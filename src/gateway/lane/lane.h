@@ -15,6 +15,7 @@
 
 struct ch_client_history;
 struct ch_lane;
+struct ch_lane_inbox;
 struct ch_request;
 
 /* Receives the events of a lane's runs; embedded in the struct of its owner. */
@@ -56,6 +57,7 @@ struct ch_lane {
     chela_session *session; /* owned by the agent */
     chela_run *run;         /* owned handle of the last run; NULL: none yet */
     struct ch_list watchers, waits;
+    struct ch_lane_inbox *inbox; /* owned: events that wait for the session; NULL: temporary */
     /* Receives APPROVAL_REQUIRED; may be NULL. Unlike a watcher it does not keep the lane
      * open. */
     void (*on_approval)(const struct chela_event *ev, void *user);
@@ -63,7 +65,9 @@ struct ch_lane {
     struct ch_lane_event *recent; /* owned: a ring */
     size_t recent_first, nrecent, recent_bytes;
     bool stored;
-    bool ready; /* the journal has been read */
+    struct ch_buf taking; /* ids of events, each NUL-terminated: see ch_lane_take_later */
+    bool ready; /* the journal and the inbox have been read */
+    bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
     bool has_chat_tools; /* for runs that begin in the chat only */
     bool unfinished;     /* when it was closed: a run was running or paused */
@@ -108,9 +112,7 @@ int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve ap
 /* The same with all options of a run. */
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
-/* Begins a run with a posted history. A temporary lane takes all of it, the last message as
- * input. A stored lane has its own history and takes only what follows the last reply:
- * results for the calls it waits for, or text. */
+/* Begins a run of a temporary lane with a posted history, the last message as input. */
 int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err);
 /* chela_session_send: text begins a run, or joins or follows the one in progress. p NULL:
  * queued messages begin a run. */
@@ -120,6 +122,9 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
+/* The event was applied to the run in memory. It leaves the inbox when the run goes on to its
+ * next model call or ends: by then the journal has what the event brought. */
+void ch_lane_take_later(struct ch_lane *l, const char *event);
 /* Did an earlier process leave a run that this process has not resumed? */
 bool ch_lane_was_interrupted(const struct ch_lane *l);
 /* Denies the tools of the lane's chat in opts, for a run on behalf of somebody who does not

@@ -8,7 +8,7 @@
  * that a run sends, and that follow from one another, is limited.
  *
  * A call that is repeated after a crash does not send twice: the call's key is the id of the
- * message, and a session accepts an id once. The call then looks for the outcome there: an
+ * message in the inbox, which accepts an id once. The call then looks for the outcome there: an
  * interrupted run is resumed and awaited, a stored reply becomes the result. */
 #include "gateway/lane/send_tool.h"
 
@@ -18,18 +18,23 @@
 #include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/lane_inbox.h"
 #include "gateway/request/gateway_state.h"
 #include "tool/call/call.h"
 
 struct send_call {
     struct ch_lane_wait wait;
     struct ch_lane_watcher watcher;
+    chela_gateway *gw;
+    char *to; /* owned: key of the session */
+    struct ch_delivery *delivery; /* being stored or delivered; else NULL */
     chela_call *call;
     struct ch_buf text;
     struct ch_principal principal; /* the principal of the sender */
     unsigned hops;           /* messages that followed from one another, this one included */
-    char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* id of the message */
+    char event[sizeof(CH_SEND_EVENT) + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
 
 /* --- the end of a call */
@@ -38,6 +43,9 @@ static void send_free(struct send_call *s) {
     s->call->doing = NULL;
     ch_list_del(&s->wait.link);
     ch_list_del(&s->watcher.link);
+    if (s->delivery)
+        ch_delivery_leave(s->delivery);
+    ch_free(s->to);
     ch_buf_release(&s->text);
     ch_principal_release(&s->principal);
     ch_free(s);
@@ -80,26 +88,50 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
 /* --- sending */
 
 /* The message joins a run of the same principal; otherwise it is queued, and its hops with
- * it. */
-static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *waits,
-                        struct chela_error *err) {
+ * it. event: its id in the inbox; NULL: the session is not stored. */
+static int send_into(struct ch_lane *l, struct ch_sv text, const struct ch_principal *principal,
+                     unsigned hops, const char *event, bool *waits, struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     CH_BUF_AUTO deny = {0};
     size_t before = ch_input_queue_waiting(l->session);
-    ch_principal_apply(&s->principal, &o);
+    ch_principal_apply(principal, &o);
     ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
     o.approve = o.approve ? o.approve : CHELA_APPROVE_ASK;
-    o.event_id = l->session->journal ? s->event : NULL;
-    int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
+    o.event_id = event;
+    int rc = ch_lane_send(l, text, &o, err);
     if (rc < 0)
         return rc;
     size_t after = ch_input_queue_waiting(l->session);
     *waits = after > before;
     if (after)
-        l->queued_hops = CH_MAX(l->queued_hops, s->hops);
+        l->queued_hops = CH_MAX(l->queued_hops, hops);
     if (!*waits)
-        l->hops = CH_MAX(l->hops, s->hops);
+        l->hops = CH_MAX(l->hops, hops);
     return 0;
+}
+
+/* --- as an event of the inbox */
+
+static int send_apply(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    struct ch_principal principal = ch_principal_read(d->data);
+    bool waits = false, at_work = l->running;
+    if (ch_lane_was_interrupted(l))
+        at_work = ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0;
+    int rc = send_into(l, ch_json_get_str(d->data, "text"), &principal,
+                       (unsigned)ch_json_int(ch_json_get(d->data, "hops"), 1), d->id, &waits, err);
+    d->how = waits ? "queued" : at_work ? "joined" : "run";
+    ch_principal_release(&principal);
+    return rc;
+}
+
+const struct ch_delivery_kind ch_send_message = {
+    .name = "send", .turn = CH_TURN_JOINS, .apply = send_apply};
+
+static void send_write(const struct send_call *s, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_kstr(&w, "text", ch_buf_sv(&s->text));
+    ch_jw_kint(&w, "hops", s->hops);
+    ch_principal_write(&s->principal, &w);
 }
 
 static void send_report_queued(struct send_call *s, bool waits) {
@@ -176,21 +208,81 @@ static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed
         give_stored_answer(s, l);
 }
 
+static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
+                          const struct chela_error *failed) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
+    struct chela_error err = {0};
+    if (failed) {
+        send_fail(s, "unavailable", failed->message);
+        return;
+    }
+    bool resumed =
+        ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
+    if (!resumed && ch_lane_inbox_waits(l))
+        wait_for_answer(s, l); /* the message is about to be taken up */
+    else
+        look_for_answer(s, l, resumed);
+}
+
+/* The message was sent before a crash: its session has it, or will. */
+static void send_again(struct send_call *s, chela_gateway *gw, const char *key) {
+    struct ch_lane_opts o = {.agent = gw->agents[0], .key = key};
+    struct ch_lane *lane = ch_lane_find(gw, ch_sv_str(key));
+    struct chela_error err = {0};
+    s->wait.ready = send_on_found;
+    if (!lane && ch_lane_use(gw, &o, &lane, &err) < 0)
+        send_fail(s, "unavailable", err.message);
+    else
+        ch_lane_when_ready(lane, &s->wait);
+}
+
+static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                      const struct chela_error *err, void *user) {
+    struct send_call *s = user;
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    s->delivery = NULL;
+    if (stage == CH_DELIVERY_TAKEN && strcmp(d->how, "run") == 0)
+        wait_for_answer(s, l);
+    else if (stage == CH_DELIVERY_TAKEN)
+        send_report_queued(s, strcmp(d->how, "queued") == 0);
+    else if (stage == CH_DELIVERY_QUEUED)
+        send_report_queued(s, true);
+    else if (stage == CH_DELIVERY_DUPLICATE)
+        send_again(s, d->gw, d->key);
+    else
+        send_fail(s, "unavailable", err->message);
+}
+
+/* A session that another gateway has gets the message through the store. */
+static void send_accept(struct send_call *s, chela_gateway *gw, const char *key,
+                        const char *agent) {
+    CH_BUF_AUTO data = {0};
+    send_write(s, &data);
+    s->delivery =
+        ch_delivery_new(gw, ch_send_message.name, s->event, key, agent, ch_buf_sv(&data));
+    ch_delivery_accept(s->delivery, send_told, s);
+}
+
 static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                           const struct chela_error *failed) {
     struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    bool waits = false;
+    bool waits = false, at_work = !failed && l->running;
+    if (failed && failed->code == CHELA_EBUSY && s->gw->rt->journal) {
+        send_accept(s, s->gw, s->to, "");
+        return;
+    }
     if (failed) {
         send_fail(s, "unavailable", err.message);
         return;
     }
-    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
-    bool at_work = l->running;
-    int rc = send_deliver(s, l, &waits, &err);
-    if (rc == CHELA_EEXIST)
-        look_for_answer(s, l, resumed);
-    else if (rc < 0)
+    if (l->session->journal) {
+        send_accept(s, s->gw, s->to, l->agent->id);
+        return;
+    }
+    if (send_into(l, ch_buf_sv(&s->text), &s->principal, s->hops, NULL, &waits, &err) < 0)
         send_fail(s, "unavailable", err.message);
     else if (at_work)
         send_report_queued(s, waits);
@@ -198,10 +290,13 @@ static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         wait_for_answer(s, l);
 }
 
-static struct send_call *send_call_new(chela_call *call, const struct ch_lane *from) {
+static struct send_call *send_call_new(chela_call *call, const struct ch_lane *from,
+                                       const char *to) {
     struct send_call *s = ch_alloc(sizeof(*s));
     unsigned char digest[CH_SHA256_SIZE];
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    s->gw = from->gw;
+    s->to = ch_strdup(to);
     s->call = call;
     s->hops = from->hops + 1;
     s->wait.ready = send_on_ready;
@@ -210,8 +305,8 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));
     ch_sha256_of(ch_sv_str(call->key), digest);
-    memcpy(s->event, "send:", 5);
-    ch_sha256_hex(digest, s->event + 5);
+    memcpy(s->event, CH_SEND_EVENT, strlen(CH_SEND_EVENT));
+    ch_sha256_hex(digest, s->event + strlen(CH_SEND_EVENT));
     call->doing = s;
     return s;
 }
@@ -253,7 +348,7 @@ static void send_start(chela_call *call) {
         return;
     }
     from->sends++;
-    ch_lane_when_ready(lane, &send_call_new(call, from)->wait);
+    ch_lane_when_ready(lane, &send_call_new(call, from, key)->wait);
 }
 
 static void send_cancel(chela_call *call) {

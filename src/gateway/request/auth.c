@@ -9,11 +9,10 @@
  * Tokens are compared by their digests, in constant time. */
 #include "gateway/request/auth.h"
 
-#include <arpa/inet.h>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "net/url.h"
 #include "net/ws_peer.h"
 
 #define TOKEN_LEAST 16
@@ -36,58 +35,43 @@ void ch_auth_release(struct ch_auth *g) {
     ch_strings_free(g->origins);
 }
 
-/* Removes the port from "name:port" and "[::1]:port". */
-static struct ch_sv without_port(struct ch_sv host) {
-    if (host.n && host.p[0] == '[') {
-        const char *end = memchr(host.p, ']', host.n);
-        return end ? ch_sv(host.p, (size_t)(end - host.p) + 1) : host;
-    }
-    const char *colon = memchr(host.p, ':', host.n);
-    return colon ? ch_sv(host.p, (size_t)(colon - host.p)) : host;
-}
-
 /* An IP address involves no DNS, so it cannot be made to point elsewhere. */
-static bool auth_is_address(struct ch_sv host) {
-    char text[INET6_ADDRSTRLEN + 2];
-    unsigned char ip[16];
-    bool six = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
-    struct ch_sv bare = six ? ch_sv(host.p + 1, host.n - 2) : host;
-    if (bare.n >= sizeof(text))
-        return false;
-    memcpy(text, bare.p, bare.n);
-    text[bare.n] = '\0';
-    return inet_pton(six ? AF_INET6 : AF_INET, text, ip) == 1;
-}
-
-static bool auth_is_listed(char *const *list, struct ch_sv word) {
-    for (size_t i = 0; list[i]; i++)
-        if (ch_sv_eq_nocase(ch_sv_str(list[i]), word))
+static bool auth_is_known_host(const struct ch_auth *g, const struct ch_url *host) {
+    struct ch_url known;
+    if (host->kind != CH_HOST_NAME || ch_sv_eq_nocase(host->host, CH_SV("localhost")))
+        return true;
+    for (size_t i = 0; g->hosts[i]; i++)
+        if (ch_url_parse_host(ch_sv_str(g->hosts[i]), false, &known, NULL) == 0 &&
+            ch_url_same_host(host, &known))
             return true;
     return false;
 }
 
-static bool auth_is_known_host(const struct ch_auth *g, struct ch_sv host) {
-    struct ch_sv name = without_port(host);
-    return ch_sv_eq_nocase(name, CH_SV("localhost")) || auth_is_address(name) ||
-           auth_is_listed(g->hosts, name);
+static bool auth_read_origin(struct ch_sv text, struct ch_url *out) {
+    return ch_url_parse(text, out, NULL) == 0 && !out->userinfo.p && !out->target.n;
 }
 
 /* Does the request come from a page of this gateway? */
 static bool is_same_origin(struct ch_sv origin, struct ch_sv host) {
-    struct ch_sv rest = origin;
-    if (ch_sv_starts(rest, "http://"))
-        rest = ch_sv(rest.p + 7, rest.n - 7);
-    else if (ch_sv_starts(rest, "https://"))
-        rest = ch_sv(rest.p + 8, rest.n - 8);
-    else
-        return false;
-    return ch_sv_eq_nocase(rest, host);
+    struct ch_url page, here;
+    return auth_read_origin(origin, &page) &&
+           ch_url_parse_host(host, page.tls, &here, NULL) == 0 && ch_url_same_host(&page, &here) &&
+           page.port == here.port;
+}
+
+/* Origins that are no URLs, such as those of browser extensions, are compared as text. */
+static bool auth_origins_match(struct ch_sv a, struct ch_sv b) {
+    struct ch_url x, y;
+    if (ch_sv_eq_nocase(a, b))
+        return true;
+    return auth_read_origin(a, &x) && auth_read_origin(b, &y) && x.tls == y.tls &&
+           x.port == y.port && ch_url_same_host(&x, &y);
 }
 
 const char *ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv origin = ch_inbound_header(in, "origin");
     for (size_t i = 0; origin.p && g->origins[i]; i++)
-        if (ch_sv_eq_nocase(ch_sv_str(g->origins[i]), origin))
+        if (auth_origins_match(ch_sv_str(g->origins[i]), origin))
             return g->origins[i];
     return NULL;
 }
@@ -95,9 +79,12 @@ const char *ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbo
 struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv host = ch_inbound_header(in, "host");
     struct ch_sv origin = ch_inbound_header(in, "origin");
+    struct ch_url url;
     if (!host.n)
         return (struct ch_auth_refusal){400, "the Host header is missing"};
-    if (!auth_is_known_host(g, host))
+    if (ch_url_parse_host(host, false, &url, NULL) < 0)
+        return (struct ch_auth_refusal){400, "the Host header is invalid"};
+    if (!auth_is_known_host(g, &url))
         return (struct ch_auth_refusal){421, "unknown host name: see gateway.hosts"};
     if (origin.p && !is_same_origin(origin, host) && !ch_auth_allowed_origin(g, in))
         return (struct ch_auth_refusal){403, "origin not allowed: see gateway.origins"};
@@ -115,6 +102,10 @@ bool ch_auth_has_token(const struct ch_auth *g, const struct ch_inbound *in) {
     return ch_inbound_count(in, "authorization") == 1 && shown.n >= 7 &&
            ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")) &&
            auth_is_token(g, ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)));
+}
+
+bool ch_auth_shows_token(const struct ch_inbound *in) {
+    return ch_inbound_header(in, "authorization").n || ch_ws_peer_offer(in, "bearer.").n;
 }
 
 bool ch_auth_has_socket_token(const struct ch_auth *g, const struct ch_inbound *in) {

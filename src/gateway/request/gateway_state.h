@@ -9,10 +9,18 @@
 
 #include "agent/handle/session.h"
 #include "chela/gateway.h"
+#include "gateway/request/attempts.h"
 #include "gateway/request/auth.h"
 
+struct ch_delivery_kind;
 struct ch_http_route;
 struct ch_lane;
+
+/* What gw->restore_event says of an event. */
+enum ch_restored {
+    CH_RESTORED,       /* it is being prepared, and waits for its turn then */
+    CH_RESTORED_ASIDE, /* it may wait for long, and keeps no other event waiting */
+};
 
 /* Totals since the gateway was opened, for GET /metrics. */
 struct ch_counters {
@@ -45,7 +53,13 @@ struct chela_gateway {
      * belongs to no chat. chat/reply_target.c */
     int (*attach_chat)(struct ch_lane *l, const char **to, enum chela_approve *approve,
                        struct chela_error *err);
+    /* Delivers an event of the inbox that was accepted elsewhere or earlier to the lane's
+     * session, unless this gateway delivers it already. server/orphan_scan.c */
+    enum ch_restored (*restore_event)(chela_gateway *gw, struct ch_lane *l, const char *id,
+                                      struct ch_sv data);
+    const struct ch_delivery_kind *const *delivery_kinds; /* NULL-terminated: delivery.h */
     /* request/request.c */
+    struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
     /* lane/ */
@@ -59,11 +73,11 @@ struct chela_gateway {
     struct ch_timer leave_timer;   /* checks which services can be closed: chat_lifecycle.c */
     struct ch_chat_recovery *chat_recovery; /* in progress; else NULL */
     bool wants_restart;            /* gateway_tool.c */
+    bool patched;                  /* the tool changed the file; gateway_tool.c */
     /* schedule/ */
     struct ch_schedules *schedules;
     /* http/ */
     struct ch_webhooks *webhooks;
-    struct ch_list webhook_calls;  /* being stored: webhooks.c */
     struct ch_list ui_streams;     /* ui_stream.c */
     size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;

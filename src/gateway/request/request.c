@@ -212,6 +212,8 @@ static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status,
     add_security_headers(x);
     if (status == 401)
         ch_exchange_header(x, "WWW-Authenticate", "Bearer");
+    if (status == 429)
+        ch_exchange_header(x, "Retry-After", "60");
     write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why);
     ch_buf_addc(&body, '\n');
     ch_log(CH_LOG_INFO, "gateway", "refused %d from %s: %s", status, ch_exchange_peer(x), why);
@@ -251,6 +253,14 @@ static bool has_small_body(const struct ch_inbound *in) {
     return length.n && n <= CH_LIMIT_CALLBACK;
 }
 
+static struct ch_auth_refusal refuse_token(chela_gateway *gw, struct ch_exchange *x) {
+    bool many = ch_auth_shows_token(ch_exchange_inbound(x)) &&
+                ch_attempts_fail(&gw->attempts, ch_exchange_network(x),
+                                 ch_mono_ms(ch_loop_clock(gw->rt->loop)));
+    return many ? (struct ch_auth_refusal){429, "too many wrong tokens from this address"}
+                : (struct ch_auth_refusal){401, "missing or wrong bearer token"};
+}
+
 static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_inbound *in = ch_exchange_inbound(x);
@@ -262,7 +272,7 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange 
     bool knows = ch_auth_has_token(&gw->auth, in) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
-        return (struct ch_auth_refusal){401, "missing or wrong bearer token"};
+        return refuse_token(gw, x);
     if (knows)
         ch_exchange_trust(x);
     if (!r)

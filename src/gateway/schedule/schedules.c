@@ -128,7 +128,7 @@ struct schedule_firing {
     struct ch_link link;
     struct ch_work work;
     struct ch_schedules *owner;   /* NULL: freed meanwhile */
-    struct ch_delivery *delivery; /* owned */
+    struct ch_delivery *delivery; /* being stored; NULL: not yet */
     /* of a wake: its file is read on a worker thread */
     char *path, *id, *key, *agent, *head; /* owned */
     char *state_id;                       /* owned: the note that holds the state */
@@ -159,22 +159,17 @@ static void free_firing(struct schedule_firing *f) {
     ch_free(f);
 }
 
-static void firing_on_accepted(int rc, const struct chela_error *err, void *user) {
+static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                        const struct chela_error *err, void *user) {
     struct schedule_firing *f = user;
     struct ch_schedules *s = f->owner;
-    struct ch_delivery *d = CH_TAKE(f->delivery);
-    if (s && rc == 0) {
-        s->accepted++;
-        ch_delivery_start(d);
-    } else if (s) {
-        if (rc != CHELA_EEXIST) /* another gateway has it */
-            ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id,
-                   err ? err->message : chela_error_text(rc));
-        ch_delivery_free(d);
-    }
+    (void)l;
+    ch_delivery_leave(d);
+    s->accepted += stage == CH_DELIVERY_ACCEPTED;
+    if (stage == CH_DELIVERY_FAILED) /* DUPLICATE: another gateway has it */
+        ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id, err->message);
     free_firing(f);
-    if (s)
-        report_once(s);
+    report_once(s);
 }
 
 static void store_state(chela_gateway *gw, const char *id, struct ch_sv state) {
@@ -184,22 +179,33 @@ static void store_state(chela_gateway *gw, const char *id, struct ch_sv state) {
     j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
 }
 
+static void firing_write(const struct schedule_firing *f, struct ch_buf *out) {
+    const struct ch_bounds *b = &f->bounds;
+    struct ch_jw w = ch_jw(out);
+    ch_jw_kcstr(&w, "text", ch_buf_str(&f->text));
+    ch_jw_kbool(&w, "timer", true);
+    if (f->wake)
+        ch_jw_kbool(&w, "wake", true);
+    if (b->cost_usd > 0) {
+        ch_jw_key(&w, "cost_usd");
+        ch_jw_double(&w, b->cost_usd);
+    }
+    if (b->turns)
+        ch_jw_kint(&w, "turns", b->turns);
+    if (b->timeout_ms)
+        ch_jw_kint(&w, "timeout_ms", b->timeout_ms);
+}
+
 /* Stores the event and the state of its schedule in one transaction. */
 static void firing_accept(struct schedule_firing *f) {
     chela_gateway *gw = f->owner->gw;
-    struct ch_journal *j = gw->rt->journal;
     CH_BUF_AUTO data = {0};
-    struct ch_delivery_opts o = {.id = f->id, .key = f->key, .agent = f->agent,
-                                 .text = ch_buf_str(&f->text), .timer = true, .wake = f->wake,
-                                 .bounds = f->bounds};
-    f->delivery = ch_delivery_new(gw, &o);
-    ch_delivery_write(f->delivery, &data);
-    struct chela_store_change c = {
-        .kind = CHELA_STORE_ACCEPT, .id = f->id, .key = f->key, .data = data.p, .n = data.n};
+    firing_write(f, &data);
     if (f->state_id)
         store_state(gw, f->state_id, ch_buf_sv(&f->state));
     ch_log(CH_LOG_INFO, "schedule", "%s is due", f->id);
-    j->ops->change(j, &c, j->gate, firing_on_accepted, f);
+    f->delivery = ch_delivery_new(gw, NULL, f->id, f->key, f->agent, ch_buf_sv(&data));
+    ch_delivery_accept(f->delivery, firing_told, f);
 }
 
 /* --- wakes: a run begins only if the wake file asks for something */
@@ -495,9 +501,12 @@ void ch_schedules_free(struct ch_schedules *s) {
         s->scan->owner = NULL;
     for (struct schedule_firing *f;
          (f = CH_LIST_FIRST(&s->firings, struct schedule_firing, link));) {
-        ch_list_del(&f->link); /* its callback frees it */
+        ch_list_del(&f->link);
         f->owner = NULL;
-        ch_delivery_free(CH_TAKE(f->delivery));
+        if (!f->delivery)
+            continue; /* its callback frees it */
+        ch_delivery_leave(f->delivery);
+        free_firing(f);
     }
     for (size_t i = 0; i < s->n; i++)
         ch_schedule_free(s->configured[i]);

@@ -26,6 +26,7 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/schedule/schedules.h"
+#include "gateway/server/delivery_kinds.h"
 #include "gateway/server/http_routes.h"
 #include "gateway/server/orphan_scan.h"
 #include "gateway/server/retention.h"
@@ -308,13 +309,15 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
     struct ch_list *lists[] = {&gw->lanes,         &gw->requests,   &gw->ui_streams,
-                               &gw->webhook_calls, &gw->deliveries, &gw->chats};
+                               &gw->deliveries, &gw->chats};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;
     gw->store = o->store;
     gw->routes = ch_http_routes;
     gw->attach_chat = ch_reply_target_attach_timer_run;
+    gw->restore_event = ch_orphan_scan_restore;
+    gw->delivery_kinds = ch_delivery_kinds;
     gw->health_state = ch_health_state_new();
     gw->health = ch_health_new(gw);
     gw->orphans = ch_orphans_new(gw);
@@ -415,7 +418,6 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_retention_free(gw->retention);
     ch_schedules_free(gw->schedules);
     ch_orphan_scan_free(gw->orphan_scan);
-    ch_webhooks_abandon_calls(gw);
     ch_deliveries_free(gw);
     ch_webhooks_free(gw->webhooks);
     ch_chat_lifecycle_close_all(gw);
@@ -428,6 +430,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_health_state_free(gw->health_state);
     ch_orphans_free(gw->orphans);
     ch_auth_release(&gw->auth);
+    ch_attempts_release(&gw->attempts);
     free_instance(g);
 }
 
@@ -437,6 +440,12 @@ const char *chela_gateway_address(const chela_gateway *gw) {
 
 int chela_gateway_wants_restart(const chela_gateway *gw) {
     return gw->wants_restart;
+}
+
+int chela_gateway_patched(chela_gateway *gw) {
+    bool was = gw->patched;
+    gw->patched = false;
+    return was;
 }
 
 int chela_gateway_run(chela_gateway *gw) {

@@ -9,6 +9,7 @@
 #include "gateway/http/webhooks.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/lane_inbox.h"
 #include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
@@ -54,7 +55,7 @@ static bool orphan_has_prefix(const char *text, const char *with) {
 
 static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
     struct store_scan *k = user;
-    if (!orphan_has_prefix(i->id, CH_WEBHOOK_EVENT) && !orphan_has_prefix(i->id, CH_SCHEDULE_NOTE))
+    if (!ch_delivery_owns(i->id))
         return 0;
     struct orphan *f = add_orphan(&k->events, i->key);
     f->id = ch_strdup(i->id);
@@ -163,19 +164,28 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
 
 /* --- scanning */
 
-/* An event whose session is open here, or that this gateway left itself, is taken at once. */
+/* The lane of an open session reads its events itself. An event that this gateway left itself
+ * is taken at once. */
 static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) {
     chela_gateway *gw = s->gw;
-    if (ch_delivery_is_known(gw, f->id) ||
-        (gw->headless && !orphan_has_prefix(f->id, CH_SCHEDULE_NOTE)))
+    struct ch_lane *lane = ch_lane_find(gw, ch_sv_str(f->key));
+    if (lane)
+        ch_lane_inbox_refresh(lane);
+    if (lane || (gw->headless && !orphan_has_prefix(f->id, CH_SCHEDULE_NOTE)))
         return;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     bool first = ch_orphans_is_first_scan(gw->orphans) && !ch_gateway_is_shared(gw);
-    if (!first && age < EVENT_AGE_MS && !ch_lane_find(gw, ch_sv_str(f->key)))
-        return;
-    struct ch_delivery *d = ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
-    if (d)
-        ch_delivery_start(d);
+    if (first || age >= EVENT_AGE_MS)
+        ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
+}
+
+/* An event of a chat service that is not configured any more waits for that service. */
+enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, const char *id,
+                                        struct ch_sv data) {
+    if (!ch_delivery_owns(id))
+        return ch_chat_recovery_restore(gw, id, data);
+    ch_delivery_restore(gw, id, l->session->key, data);
+    return CH_RESTORED;
 }
 
 static void orphan_scan_on_timer(struct ch_timer *t);
@@ -194,8 +204,6 @@ static void orphan_scan_done(struct ch_work *w) {
     for (CH_LIST_EACH(i, &k->events))
         if (!gw->draining)
             orphan_take_event(s, CH_CONTAINER(i, struct orphan, link));
-    if (!gw->draining)
-        ch_deliveries_retry(gw);
     ch_orphans_end_scan(gw->orphans);
     store_scan_free(w);
     ch_timer_start(gw->rt->loop, &s->timer,

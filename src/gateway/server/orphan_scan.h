@@ -20,4 +20,8 @@ struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw);
 void ch_orphan_scan_start(struct ch_orphan_scan *s);
 void ch_orphan_scan_free(struct ch_orphan_scan *s);
 
+/* chela_gateway.restore_event */
+enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, const char *id,
+                                        struct ch_sv data);
+
 #endif

@@ -74,6 +74,8 @@ enum ch_quirk {
     CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a string; a named tool becomes "any" */
     CH_Q_ALTERNATE = 1 << 23,        /* user and assistant must alternate: see openai_turns.h */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* no structured output */
+    CH_Q_REASONS = 1 << 25,          /* a reasoning model, whatever its name */
+    CH_Q_NO_REASONING = 1 << 26,     /* not a reasoning model, whatever its name */
 };
 
 struct ch_model_request {
@@ -115,6 +117,8 @@ struct ch_model_request {
 
 struct ch_usage { /* input includes cached, output includes reasoning */
     int64_t input, output, cache_read, cache_write, reasoning;
+    /* cache_write by lifetime of the entries; both 0 if the vendor does not report it */
+    int64_t cache_write_5m, cache_write_1h;
 };
 
 /* Clamp a token count from the wire, so that sums cannot overflow. */

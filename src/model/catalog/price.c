@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "model/catalog/claude.h"
+#include "model/catalog/provider.h"
 
 /* clang-format off */
 #define AS_INPUT (-1)
@@ -127,22 +128,6 @@ static const struct {
 };
 /* clang-format on */
 
-static bool price_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* "-20250929", "-2025-04-14", "-2512", "-001" or "-latest". */
-static bool price_is_version(struct ch_sv end) {
-    if (ch_sv_is(end, "-latest"))
-        return true;
-    if (!ch_sv_starts(end, "-"))
-        return false;
-    for (size_t i = 1; i < end.n; i++)
-        if (!price_is_digit(end.p[i]) && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
-            return false;
-    return end.n >= 4;
-}
-
 /* Both protocols of OpenAI belong to one service. Azure sells its models at the same
  * prices, usually with deployments named like the models. */
 static const char *seller(const char *provider) {
@@ -180,7 +165,7 @@ bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *ou
         if (strcmp(prices[i].provider, seller(provider)) != 0 ||
             !ch_sv_starts(model, prices[i].model))
             continue;
-        if (model.n == n || price_is_version(ch_sv(model.p + n, model.n - n))) {
+        if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {
             *out = prices[i].price;
             return true;
         }
@@ -196,15 +181,22 @@ bool ch_price_at(size_t i, const char **provider, const char **model) {
     return true;
 }
 
+/* The tokens written to a one-hour cache: as reported, or else by the cache mode. */
+static int64_t written_for_an_hour(const struct ch_usage *u, enum ch_cache cache) {
+    if (u->cache_write_5m || u->cache_write_1h)
+        return CH_MIN(u->cache_write_1h, u->cache_write);
+    return cache == CH_CACHE_LONG ? u->cache_write : 0;
+}
+
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache) {
     double read = p->cache_read < 0 ? p->input : p->cache_read;
     double write = p->cache_write < 0 ? p->input : p->cache_write;
-    if (cache == CH_CACHE_LONG && p->cache_write > p->input)
-        write *= HOUR_FACTOR;
+    int64_t hour = written_for_an_hour(u, cache);
+    double hour_write = p->cache_write > p->input ? write * HOUR_FACTOR : write;
     bool is_long = p->long_input > 0 && u->input > CH_PRICE_LONG;
     int64_t plain = CH_MAX(u->input - u->cache_read - u->cache_write, 0);
     double in = (double)plain * p->input + (double)u->cache_read * read +
-                (double)u->cache_write * write;
+                (double)(u->cache_write - hour) * write + (double)hour * hour_write;
     double out = (double)u->output * p->output;
     return (in * (is_long ? p->long_input : 1) + out * (is_long ? p->long_output : 1)) / 1e6;
 }

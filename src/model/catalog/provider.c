@@ -211,6 +211,8 @@ static const struct {
     {"choice_word", CH_Q_CHOICE_WORD},
     {"alternate_roles", CH_Q_ALTERNATE},
     {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
+    {"reasons", CH_Q_REASONS},
+    {"no_reasoning", CH_Q_NO_REASONING},
 };
 
 unsigned ch_quirk_find(struct ch_sv name) {
@@ -304,4 +306,17 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {
     /* A local server serves the model that its owner loaded, with its own context size. */
     const struct ch_provider *p = provider ? ch_provider_find(ch_sv_str(provider)) : NULL;
     return p && p->local ? (struct ch_model_info){0} : best;
+}
+
+bool ch_model_is_version(struct ch_sv end) {
+    if (ch_sv_is(end, "-latest"))
+        return true;
+    if (!ch_sv_starts(end, "-"))
+        return false;
+    for (size_t i = 1; i < end.n; i++) {
+        bool digit = end.p[i] >= '0' && end.p[i] <= '9';
+        if (!digit && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
+            return false;
+    }
+    return end.n >= 4;
 }

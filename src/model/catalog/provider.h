@@ -38,6 +38,10 @@ struct ch_model_info {
 };
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
 
+/* True for the end of a model name that names a version: "-20250929", "-2025-04-14", "-2512",
+ * "-001" or "-latest". */
+bool ch_model_is_version(struct ch_sv end);
+
 /* Whether a model accepts images. */
 enum ch_sight { CH_SIGHT_UNKNOWN, CH_SIGHT_IMAGES, CH_SIGHT_NONE };
 

@@ -89,8 +89,7 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
         renewed |= id.p != blocks[i].id.p;
         blocks[i].id = id;
     }
-    struct ch_msg *copy =
-        renewed ? ch_msg_new(m->kind, blocks, m->nblocks, m->api, m->model, m->ts) : NULL;
+    struct ch_msg *copy = renewed ? ch_msg_like(m, m->kind, blocks, m->nblocks) : NULL;
     ch_free(blocks);
     return copy;
 }
@@ -150,7 +149,7 @@ struct ch_msg *ch_without_images(const struct ch_model_request *req, const struc
             blocks[n++] = *b;
         }
     }
-    struct ch_msg *copy = ch_msg_new(m->kind, blocks, n, m->api, m->model, m->ts);
+    struct ch_msg *copy = ch_msg_like(m, m->kind, blocks, n);
     ch_free(blocks);
     return copy;
 }

@@ -211,6 +211,7 @@ struct ch_decoder {
     bool recognised; /* data of this protocol was seen */
     bool heard;      /* an event of any protocol was read */
     bool ending;     /* no more bytes: a malformed event was truncated */
+    struct ch_sv asked; /* "provider/model" that was asked, in the arena; may be empty */
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;
 };

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/prompted.h"
@@ -23,12 +24,25 @@
 
 #define QUOTED 100 /* bytes of an unexpected response quoted in an error */
 
+/* An event "error" whose data the codec did not recognize as an error. */
+static int fail_by_event(struct ch_decoder *d, struct ch_sv data, int rc) {
+    struct chela_error ignored = {0};
+    if (rc == CHELA_EPARSE) {
+        struct ch_sv text = ch_utf8_cut(ch_sv_trim(data), QUOTED);
+        ch_decoder_fail(d, &(struct ch_vendor_error){.message = text});
+        return CHELA_OK;
+    }
+    return rc < 0 ? rc : ch_decode_error(d, data, &ignored);
+}
+
 static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
     struct chela_error err = {0};
     int rc = d->codec->event(d, name, data, &err);
     if (rc == CHELA_EPARSE && d->ending)
         return false;
+    if (ch_sv_is(name, "error") && d->reply.error.cls == CH_ERR_NONE)
+        rc = fail_by_event(d, data, rc);
     d->heard = true;
     if (rc < 0)
         ch_decoder_fail_as(d, CH_ERR_FORMAT, rc == CHELA_EPARSE, ch_sv_str(err.message));
@@ -72,6 +86,7 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
     d->sse.takes_json = d->codec->bare_errors;
+    d->sse.takes_errors = true;
     ch_eventstream_init(&d->events, decoder_on_message, d);
 }
 
@@ -80,9 +95,11 @@ void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_mode
     init(d, codec, false, fn, user);
 }
 
-void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
-                         void *user) {
+void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
+                         ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
+    d->asked = ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", ep->provider, CH_SV_FMT(model)));
+    d->reply.model = model; /* until the vendor names it */
 }
 
 void ch_decoder_release(struct ch_decoder *d) {
@@ -132,7 +149,8 @@ static struct ch_sv past_blank(struct ch_sv s) {
 
 /* Classify the first bytes; NONE while they may still become a stream. */
 static int sniff(const struct ch_decoder *d, struct ch_sv s) {
-    static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":", "\xef\xbb\xbf"};
+    static const char *const fields[] = {"data:", "event:", "id:", "retry:", "error:",
+                                         ":",     "\xef\xbb\xbf"};
     if (!s.n)
         return CH_FRAME_NONE;
     if (d->codec->binary && (*s.p == 0 || *s.p == 1)) /* first byte of a frame length below 32 MB */
@@ -345,7 +363,8 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    d->reply.msg = ch_fold_message(d->fold, d->codec->name, d->reply.model, ts);
+    struct ch_msg_author by = {d->codec->name, d->reply.model, d->asked};
+    d->reply.msg = ch_fold_message(d->fold, &by, ts);
     if (d->reader)
         decoder_read_text(d);
     d->reply.stop = final_stop(d);

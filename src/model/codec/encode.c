@@ -2,7 +2,9 @@
 #include "model/codec/encode.h"
 
 #include "base/base64.h"
+#include "base/error.h"
 #include "json/json.h"
+#include "model/catalog/claude.h"
 
 const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {
     struct ch_sv query = ch_sv_str(base_url);
@@ -93,6 +95,125 @@ void ch_encode_undo(struct ch_buf *out, size_t mark) {
     out->n = mark;
     if (out->p)
         out->p[mark] = '\0';
+}
+
+/* --- members from the configuration */
+
+static const struct ch_json *read_extra_body(const struct ch_model_request *req,
+                                             struct ch_arena *a) {
+    const struct ch_json *v = NULL;
+    char *text = ch_arena_printf(a, "{%.*s}", CH_SV_FMT(req->endpoint->extra_body));
+    ch_json_parse(a, ch_sv_str(text), CH_JSON_STRICT, &v, NULL, NULL);
+    return v;
+}
+
+void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w) {
+    CH_ARENA_AUTO arena = {0};
+    if (!req->endpoint->extra_body.n)
+        return;
+    for (CH_JSON_EACH(tool, ch_json_get(read_extra_body(req, &arena), "tools")))
+        ch_jw_value(w, tool);
+}
+
+static void write_merged(struct ch_jw *w, const struct ch_json *own, const struct ch_json *added) {
+    if (!ch_json_is(own, CH_JSON_OBJECT) || !ch_json_is(added, CH_JSON_OBJECT)) {
+        ch_jw_value(w, added);
+        return;
+    }
+    ch_jw_begin(w, '{');
+    for (CH_JSON_MEMBERS(k, v, own))
+        if (!ch_json_get_sv(added, ch_json_str(k))) {
+            ch_jw_key_sv(w, ch_json_str(k));
+            ch_jw_value(w, v);
+        }
+    for (CH_JSON_MEMBERS(key, value, added)) {
+        ch_jw_key_sv(w, ch_json_str(key));
+        ch_jw_value(w, value);
+    }
+    ch_jw_end(w, '}');
+}
+
+static int check_extra(const struct ch_model_request *req, const struct ch_json *extra,
+                       struct chela_error *err) {
+    static const char *const own[] = {"model", "messages", "input", "instructions", "system"};
+    for (size_t i = 0; i < CH_LEN(own); i++)
+        if (ch_json_get(extra, own[i]))
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: extraBody must not contain \"%s\"",
+                           req->endpoint->provider, own[i]);
+    const struct ch_json *tools = ch_json_get(extra, "tools");
+    if (tools && !ch_json_is(tools, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: \"tools\" in extraBody must be a list",
+                       req->endpoint->provider);
+    return CHELA_OK;
+}
+
+int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
+                    struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *own = NULL;
+    if (!req->endpoint->extra_body.n)
+        return CHELA_OK;
+    const struct ch_json *extra = read_extra_body(req, &arena);
+    int rc = check_extra(req, extra, err);
+    if (rc < 0)
+        return rc;
+    char *text = ch_arena_printf(&arena, "{\"\":[%.*s}", (int)(tail->n - from), tail->p + from);
+    ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &own, NULL, NULL);
+    ch_encode_undo(tail, from);
+    ch_buf_addc(tail, ']');
+    struct ch_jw w = {.out = tail, .comma = true};
+    for (CH_JSON_MEMBERS(k, v, own))
+        if (ch_json_str(k).n && !ch_json_get_sv(extra, ch_json_str(k))) {
+            ch_jw_key_sv(&w, ch_json_str(k));
+            ch_jw_value(&w, v);
+        }
+    for (CH_JSON_MEMBERS(key, value, extra)) {
+        if (req->ntools && ch_sv_is(ch_json_str(key), "tools"))
+            continue; /* in the head */
+        ch_jw_key_sv(&w, ch_json_str(key));
+        write_merged(&w, ch_json_get_sv(own, ch_json_str(key)), value);
+    }
+    return CHELA_OK;
+}
+
+/* --- who wrote a message */
+
+static bool claude_is_known(struct ch_sv model) {
+    return ch_claude_parse(model).family != CH_CLAUDE_NOT;
+}
+
+const struct ch_model_names ch_claude_names = {ch_claude_same, claude_is_known, true};
+
+static bool encode_is_known(const struct ch_model_names *names, struct ch_sv model) {
+    return !names->is_known || names->is_known(model);
+}
+
+static struct ch_sv asked_provider(const struct ch_msg *m) {
+    struct ch_sv rest = m->asked;
+    return ch_sv_split(&rest, '/');
+}
+
+bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                      const struct ch_model_names *names) {
+    if (!m->api || strcmp(m->api, api) != 0)
+        return false;
+    if (!m->asked.n || ch_sv_eq(asked_provider(m), ch_sv_str(req->endpoint->provider)))
+        return true;
+    return names->portable && encode_is_known(names, m->model) &&
+           encode_is_known(names, req->model);
+}
+
+bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                     const struct ch_model_names *names) {
+    if (!ch_encode_is_own(req, m, api, names))
+        return false;
+    struct ch_sv model = m->asked, provider = ch_sv_split(&model, '/');
+    if (m->asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
+        ch_sv_eq(model, req->model))
+        return true;
+    if (m->asked.n && !(encode_is_known(names, m->model) && encode_is_known(names, req->model)))
+        return false;
+    return names->same(m->model, req->model);
 }
 
 /* --- documents and parts that cannot be sent */

@@ -48,6 +48,34 @@ bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out);
  * not. */
 uint32_t ch_encode_end_of(const struct ch_msg *m);
 
+/* Write the "tools" of the endpoint's extra body, the vendor's own tools, into the open array
+ * of tools. */
+void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w);
+/* Add the other members of the extra body to a tail whose closing brace is missing and that
+ * begins at `from` with the end of the messages. Objects are merged; another value replaces
+ * the value that chela wrote. CHELA_ECONFIG for a member of the head, such as "messages". */
+int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
+                    struct chela_error *err);
+
+/* How the names of a vendor's models are compared. */
+struct ch_model_names {
+    bool (*same)(struct ch_sv a, struct ch_sv b); /* both denote the same model, perhaps */
+    bool (*is_known)(struct ch_sv model);         /* false: a deployment's own name; NULL: never */
+    bool portable; /* other providers of a model accept its signatures */
+};
+
+/* True if m came from the service that the request goes to, so that blocks which only this
+ * service understands may be sent back. */
+bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                      const struct ch_model_names *names);
+/* True if, in addition, the requested model wrote m, so that reasoning and signatures may be
+ * sent back: the same name was asked for, or the names show it. A message that does not
+ * record who was asked is judged by the model's name alone. */
+bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
+                     const struct ch_model_names *names);
+/* The names of Claude models, for the protocols that reach them. */
+extern const struct ch_model_names ch_claude_names;
+
 /* Append a description of a media block for a model that cannot read it. */
 void ch_encode_note(const struct ch_block *b, struct ch_buf *out);
 

@@ -259,7 +259,7 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
 static uint64_t shape_of(const struct ch_model_request *req) {
     const struct ch_endpoint *ep = req->endpoint;
     bool prompted = ep->codec->inner && req->ntools;
-    uint64_t hash = ch_hash(0, req->model);
+    uint64_t hash = ch_hash(ch_hash(0, ch_sv_str(ep->provider)), req->model);
     hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
     return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
 }

@@ -223,10 +223,14 @@ static bool fold_is_object(struct ch_sv text) {
     return ch_json_is(v, CH_JSON_OBJECT);
 }
 
+bool ch_fold_ends_cut(const struct ch_fold *f) {
+    const struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
+    return last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text));
+}
+
 void ch_fold_cut(struct ch_fold *f) {
-    struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
-    if (last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text)))
-        last->closed = false;
+    if (ch_fold_ends_cut(f))
+        f->blocks[f->n - 1].closed = false;
 }
 
 void ch_fold_abandon(struct ch_fold *f) {
@@ -305,7 +309,7 @@ static bool fold_is_void(const struct block *b) {
     }
 }
 
-struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv model, int64_t ts) {
+struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by, int64_t ts) {
     struct ch_block *out = ch_alloc((f->n + 1) * sizeof(*out));
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
@@ -325,7 +329,7 @@ struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv 
             .extra = ch_buf_sv(&b->extra),
         };
     }
-    struct ch_msg *m = n ? ch_msg_new(CH_MSG_ASSISTANT, out, n, api, model, ts) : NULL;
+    struct ch_msg *m = n ? ch_msg_by(CH_MSG_ASSISTANT, out, n, by, ts) : NULL;
     ch_free(out);
     return m;
 }

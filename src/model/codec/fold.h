@@ -35,6 +35,8 @@ void ch_fold_close_all(struct ch_fold *f);
 /* Free the key for a new block; its current block is kept. */
 void ch_fold_release_key(struct ch_fold *f, unsigned key);
 
+/* True if the last block is a call whose arguments are not a complete JSON object. */
+bool ch_fold_ends_cut(const struct ch_fold *f);
 /* The reply was truncated by the output limit. If a call is the last block, it stays closed
  * only if its arguments are a complete JSON object. */
 void ch_fold_cut(struct ch_fold *f);
@@ -48,6 +50,6 @@ struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);
 /* Build the message. Calls not closed are flagged CH_F_CUT, calls with unparsable arguments
  * CH_F_INVALID. Missing ids are generated, repeated ids made unique. NULL if there is no
  * block. */
-struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv model, int64_t ts);
+struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by, int64_t ts);
 
 #endif

@@ -248,7 +248,7 @@ int ch_prompted_message(const struct ch_model_request *req, const struct ch_msg 
         prompted_add_block(&x, &m->blocks[i]);
     prompted_flush(&x);
     enum ch_msg_kind kind = m->kind == CH_MSG_RESULTS ? CH_MSG_USER : (enum ch_msg_kind)m->kind;
-    struct ch_msg *plain = ch_msg_new(kind, x.out, x.n, m->api, m->model, m->ts);
+    struct ch_msg *plain = ch_msg_like(m, kind, x.out, x.n);
     int rc = x.n ? inner(req)->message(&b.req, plain, out, err) : CHELA_OK;
     ch_msg_free(plain);
     ch_buf_release(&x.text);

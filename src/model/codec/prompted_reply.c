@@ -184,8 +184,7 @@ int ch_tags_rewrite(enum ch_tags_mode mode, bool failed, struct ch_msg **m) {
     }
     ch_tags_end(&tags);
     close_open(&x);
-    struct ch_msg *now =
-        x.n ? ch_msg_new(CH_MSG_ASSISTANT, x.out, x.n, old->api, old->model, old->ts) : NULL;
+    struct ch_msg *now = x.n ? ch_msg_like(old, CH_MSG_ASSISTANT, x.out, x.n) : NULL;
     ch_tags_release(&tags);
     ch_buf_release(&x.text);
     ch_arena_release(&x.arena);

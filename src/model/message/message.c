@@ -60,19 +60,28 @@ static struct ch_sv message_message_place(char **at, struct ch_sv s) {
     return ch_sv(p, s.n);
 }
 
-struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
-                          const char *api, struct ch_sv model, int64_t ts) {
-    struct ch_sv api_text = ch_sv_str(api);
+/* The name of the model is usually the end of `asked`, and needs no copy then. */
+static bool ends_with(struct ch_sv s, struct ch_sv end) {
+    return end.n && s.n >= end.n && memcmp(s.p + s.n - end.n, end.p, end.n) == 0;
+}
+
+struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
+                         const struct ch_msg_author *by, int64_t ts) {
+    struct ch_sv api_text = ch_sv_str(by->api);
     size_t size = sizeof(struct ch_msg) + n * sizeof(struct ch_block);
     for (size_t i = 0; i < n; i++)
         size += block_room(&blocks[i]);
-    size += message_message_room(api_text) + message_message_room(model);
+    bool shared = ends_with(by->asked, by->model);
+    size += message_message_room(api_text) + message_message_room(by->asked) +
+            (shared ? 0 : message_message_room(by->model));
 
     struct ch_msg *m = ch_malloc(size);
     *m = (struct ch_msg){.kind = (uint8_t)kind, .nblocks = (uint32_t)n, .ts = ts, .size = size};
     char *at = (char *)&m->blocks[n];
     m->api = api_text.n ? message_message_place(&at, api_text).p : NULL;
-    m->model = message_message_place(&at, model);
+    m->asked = message_message_place(&at, by->asked);
+    m->model = shared ? ch_sv(m->asked.p + m->asked.n - by->model.n, by->model.n)
+                      : message_message_place(&at, by->model);
     for (size_t i = 0; i < n; i++) {
         const struct ch_block *b = &blocks[i];
         m->blocks[i] = (struct ch_block){
@@ -86,6 +95,17 @@ struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, 
         };
     }
     return m;
+}
+
+struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
+                          const char *api, struct ch_sv model, int64_t ts) {
+    return ch_msg_by(kind, blocks, n, &(struct ch_msg_author){.api = api, .model = model}, ts);
+}
+
+struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
+                           const struct ch_block *blocks, size_t n) {
+    struct ch_msg_author by = {m->api, m->model, m->asked};
+    return ch_msg_by(kind, blocks, n, &by, m->ts);
 }
 
 void ch_msg_free(struct ch_msg *m) {

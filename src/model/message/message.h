@@ -70,13 +70,27 @@ struct ch_msg {
     const char *api; /* ASSISTANT: codec that decoded the message, or NULL; compare as text */
     size_t size;     /* bytes of this allocation */
     struct ch_sv model; /* ASSISTANT: the vendor's name of the model */
+    /* ASSISTANT: the provider and the model that were asked, "provider/model"; empty if
+     * unknown. Vendors may report another name in `model`. */
+    struct ch_sv asked;
     struct ch_block blocks[];
+};
+
+/* Who wrote an ASSISTANT message; the fields are those of struct ch_msg. */
+struct ch_msg_author {
+    const char *api;
+    struct ch_sv model, asked;
 };
 
 /* Copy blocks into one new message. All texts are copied (api too) and
  * NUL-terminated; an empty text is "". */
 struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                           const char *api, struct ch_sv model, int64_t ts);
+struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
+                         const struct ch_msg_author *by, int64_t ts);
+/* A message with the author and the time of m. */
+struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
+                           const struct ch_block *blocks, size_t n);
 void ch_msg_free(struct ch_msg *m);
 
 /* A message of one text block. */
@@ -110,7 +124,7 @@ void ch_transcript_cut(struct ch_transcript *t, size_t n);
  * for each block type; members in brackets only where they hold something):
  *
  * {"role":"user|assistant|tool|event|timer|webhook","content":[..],
- *  ["ts":ms,"api","model"]}
+ *  ["ts":ms,"api","model","asked"]}
  * {"type":"text","text",["extra"]}           {"type":"refusal","text"}
  * {"type":"reasoning","text",["id","field","extra","redacted":true]}
  * {"type":"image|audio|document","media_type","data"|"url",["name","detail"]}

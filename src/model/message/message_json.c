@@ -130,6 +130,7 @@ void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
     if (m->api)
         ch_jw_kcstr(w, "api", m->api);
     message_json_optional(w, "model", m->model);
+    message_json_optional(w, "asked", m->asked);
     ch_jw_end(w, '}');
 }
 
@@ -336,7 +337,8 @@ static int message_json_kind_of(struct ch_sv role) {
 }
 
 int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error *err) {
-    struct ch_sv role = ch_json_get_str(v, "role"), model = {0}, api = {0};
+    struct ch_sv role = ch_json_get_str(v, "role"), api = {0};
+    struct ch_msg_author by = {0};
     int kind = message_json_kind_of(role);
     if (kind < 0)
         return ch_fail(err, CHELA_EINVAL, "message: unknown role \"%.*s\"", CH_SV_FMT(role));
@@ -346,10 +348,12 @@ int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error
     if (rc == CHELA_OK)
         rc = message_json_text_of(&r, v, "api", &api);
     if (rc == CHELA_OK)
-        rc = message_json_text_of(&r, v, "model", &model);
+        rc = message_json_text_of(&r, v, "model", &by.model);
     if (rc == CHELA_OK)
-        *out = ch_msg_new(kind, r.blocks, r.n, api.n ? ch_arena_str(&r.arena, api) : NULL, model,
-                          ch_json_int(ch_json_get(v, "ts"), 0));
+        rc = message_json_text_of(&r, v, "asked", &by.asked);
+    by.api = api.n ? ch_arena_str(&r.arena, api) : NULL;
+    if (rc == CHELA_OK)
+        *out = ch_msg_by(kind, r.blocks, r.n, &by, ch_json_int(ch_json_get(v, "ts"), 0));
     ch_free(r.blocks);
     ch_arena_release(&r.arena);
     return rc;

@@ -8,7 +8,8 @@
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 
-static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
+static int parse_quirks(const char *list, const char *provider, struct ch_quirk_set *q,
+                        struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
     while (rest.n) {
         struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
@@ -17,9 +18,9 @@ static int parse_quirks(const char *list, struct ch_provider_conf *c, struct che
             name = ch_sv(name.p + 1, name.n - 1);
         unsigned bit = ch_quirk_find(name);
         if (!bit && name.n)
-            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", provider,
                            CH_SV_FMT(name));
-        *(off ? &c->quirks_off : &c->quirks_on) |= bit;
+        *(off ? &q->off : &q->on) |= bit;
     }
     return 0;
 }
@@ -138,6 +139,34 @@ int ch_providers_add_window(struct ch_providers *ps, const char *provider, const
     return 0;
 }
 
+static void free_model_quirks(struct ch_model_quirks_conf *list) {
+    while (list) {
+        struct ch_model_quirks_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int ch_providers_add_quirks(struct ch_providers *ps, const char *provider, const char *model,
+                            const char *quirks, struct chela_error *err) {
+    struct ch_quirk_set set = {0};
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "quirks of a model need a provider and a model");
+    int rc = parse_quirks(quirks, provider, &set, err);
+    if (rc < 0)
+        return rc;
+    struct ch_model_quirks_conf *c = ch_alloc(sizeof(*c)), **at = &ps->model_quirks;
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->quirks = set;
+    while (*at) /* applied in order: the newest wins */
+        at = &(*at)->next;
+    *at = c;
+    return 0;
+}
+
 int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *given,
                      struct chela_error *err) {
     struct chela_provider_opts opts;
@@ -155,7 +184,7 @@ int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *
     c->base_url = ch_strdup(opts.base_url);
     c->api_key = ch_strdup(opts.api_key);
     c->api_key_env = ch_strdup(opts.api_key_env);
-    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
+    rc = opts.quirks ? parse_quirks(opts.quirks, c->name, &c->quirks, err) : 0;
     if (rc == 0 && opts.headers)
         rc = parse_headers(opts.headers, c, err);
     if (rc == 0 && opts.extra_body)
@@ -184,5 +213,6 @@ void ch_providers_release(struct ch_providers *ps) {
     free_confs(ps->confs);
     free_prices(ps->prices);
     free_windows(ps->windows);
+    free_model_quirks(ps->model_quirks);
     ch_cooldowns_release(&ps->cooldowns);
 }

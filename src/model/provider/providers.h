@@ -15,6 +15,11 @@
 
 struct ch_context_window;
 
+/* Quirks that are switched on or off. */
+struct ch_quirk_set {
+    unsigned on, off;
+};
+
 /* A server as configured: overrides of a built-in one, or a new one. */
 struct ch_provider_conf {
     struct ch_provider_conf *next;
@@ -22,7 +27,7 @@ struct ch_provider_conf {
     struct ch_header *headers;                           /* owned texts */
     size_t nheaders;
     char *extra_body; /* members without the braces */
-    unsigned quirks_on, quirks_off;
+    struct ch_quirk_set quirks;
 };
 
 /* The price of a model, as configured. */
@@ -39,6 +44,13 @@ struct ch_context_window_conf {
     int64_t tokens;
 };
 
+/* Quirks of one model, as configured. */
+struct ch_model_quirks_conf {
+    struct ch_model_quirks_conf *next;
+    char *provider, *model; /* owned */
+    struct ch_quirk_set quirks;
+};
+
 struct ch_providers {
     struct ch_loop *loop;           /* borrowed, as the next four */
     struct ch_http *http;           /* the network */
@@ -49,6 +61,7 @@ struct ch_providers {
     struct ch_provider_conf *confs; /* owned, as the next two; the newest first */
     struct ch_price_conf *prices;
     struct ch_context_window_conf *windows;
+    struct ch_model_quirks_conf *model_quirks; /* owned; the oldest first */
     struct ch_cooldowns cooldowns;
     struct ch_context_window *heard; /* owned: what local servers said (context_window.h) */
 };
@@ -56,14 +69,16 @@ struct ch_providers {
 /* Frees the settings. The windows that were heard go first: ch_context_windows_free. */
 void ch_providers_release(struct ch_providers *ps);
 
-/* Add settings; later ones win. The public functions chela_runtime_provider, _price and
- * _context_window document arguments and errors. */
+/* Add settings; later ones win. The public functions chela_runtime_provider, _price,
+ * _context_window and _model_quirks document arguments and errors. */
 int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *opts,
                      struct chela_error *err);
 int ch_providers_add_price(struct ch_providers *ps, const char *provider, const char *model,
                            const struct chela_price *price, struct chela_error *err);
 int ch_providers_add_window(struct ch_providers *ps, const char *provider, const char *model,
                             int64_t tokens, struct chela_error *err);
+int ch_providers_add_quirks(struct ch_providers *ps, const char *provider, const char *model,
+                            const char *quirks, struct chela_error *err);
 
 /* The settings of the server of this name; NULL: none. */
 const struct ch_provider_conf *ch_providers_conf(const struct ch_providers *ps, struct ch_sv name);

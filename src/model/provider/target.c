@@ -229,11 +229,14 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
     t->ep.quirks = find_quirks(t, known);
     if (conf) {
-        t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
+        t->ep.quirks = (t->ep.quirks | conf->quirks.on) & ~conf->quirks.off;
         t->ep.headers = conf->headers;
         t->ep.nheaders = conf->nheaders;
         t->ep.extra_body = ch_sv_str(conf->extra_body);
     }
+    for (const struct ch_model_quirks_conf *c = ps->model_quirks; c; c = c->next)
+        if (is_about(c->provider, c->model, t, model))
+            t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(ps, t, model, &t->price);

@@ -55,6 +55,8 @@ static void wire_decode_write_usage(struct ch_jw *w, const struct ch_usage *u) {
     ch_jw_kint(w, "cache_read", u->cache_read);
     ch_jw_kint(w, "cache_write", u->cache_write);
     ch_jw_kint(w, "reasoning", u->reasoning);
+    if (u->cache_write_1h)
+        ch_jw_kint(w, "cache_write_1h", u->cache_write_1h);
     ch_jw_end(w, '}');
 }
 

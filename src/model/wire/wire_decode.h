@@ -6,8 +6,9 @@
 /* Append one object:
  *   {"text","reasoning","refusal","tool_calls":[{"id","name","arguments"}],
  *    "stop","stop_raw","usage":{"input","output","cache_read","cache_write",
- *    "reasoning"},"model","complete","error":{"class","message","retryable"}}
- * where error may be null; arguments that are no object are {"_invalid":text};
+ *    "reasoning",["cache_write_1h"]},"model","complete","error":{"class","message","retryable"}}
+ * where error may be null; cache_write_1h is the part of cache_write that the vendor reports
+ * as written to a one-hour cache, if any; arguments that are no object are {"_invalid":text};
  * a call has "cut" or "repaired":true where it applies. A status of 0 means
  * 200. Returns CHELA_EPROTO, the object written all the same, if the body is
  * not of this protocol. */

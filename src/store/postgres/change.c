@@ -80,6 +80,46 @@ static size_t batch_of(const struct chela_store_record *r, size_t n) {
     return i;
 }
 
+static int postgres_change_settle(struct chela_store_db *db, struct chela_store_change *c,
+                                  struct chela_error *err);
+static int intent(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err);
+
+/* Lock the events that the change takes up; c->rc if one does not wait for its session. */
+static int postgres_change_lock_takes(struct chela_store_db *db, struct chela_store_change *c,
+                                      struct chela_error *err) {
+    int rc = 0;
+
+    c->rc = 0;
+    for (size_t i = 0; rc == 0 && c->rc == 0 && i < c->ntakes; i++) {
+        bool there = false;
+        rc = CHANGE(db,
+                    "SELECT FROM chela.inbox WHERE id = $1 AND key = $2 AND state <> 'done'"
+                    " FOR UPDATE",
+                    &there, err, ch_pg_text(c->takes[i]), ch_pg_text(c->key));
+        c->rc = there ? 0 : CHELA_EEXIST;
+    }
+    return rc;
+}
+
+static int postgres_change_mail(struct chela_store_db *db, const struct chela_store_change *c,
+                                struct chela_error *err) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->ntakes; i++) {
+        struct chela_store_change settle = {.id = c->takes[i]};
+        rc = postgres_change_settle(db, &settle, err);
+    }
+    for (size_t i = 0; rc == 0 && i < c->nsends; i++) {
+        struct chela_store_send *m = &c->sends[i];
+        struct chela_store_change send = {
+            .id = m->id, .key = c->key, .data = m->data, .n = m->n, .now = c->now};
+        rc = intent(db, &send, err);
+        m->rc = send.rc;
+    }
+    return rc;
+}
+
 /* Update the row first: the update locks the row, and its guard checks the
  * token. */
 static int postgres_change_append(struct chela_store_db *db, struct chela_store_change *c,
@@ -97,20 +137,24 @@ static int postgres_change_append(struct chela_store_db *db, struct chela_store_
         ch_pg_number((int64_t)c->head.messages),
     };
     PGresult *res;
-    int rc = ch_pg_query(db,
-                         "UPDATE chela.sessions SET last = last + $4, updated = $5,"
-                         " status = coalesce($6, status), title = coalesce($7, title),"
-                         " needed = greatest(needed, $8), turns = turns + $9,"
-                         " messages = messages + $10"
-                         " WHERE key = $1 AND token = $2 AND $3 IN (-1, last) RETURNING id",
-                         args, CH_LEN(args), &res, err);
+    int rc = postgres_change_lock_takes(db, c, err);
+
+    if (rc < 0 || c->rc < 0)
+        return rc;
+    rc = ch_pg_query(db,
+                     "UPDATE chela.sessions SET last = last + $4, updated = $5,"
+                     " status = coalesce($6, status), title = coalesce($7, title),"
+                     " needed = greatest(needed, $8), turns = turns + $9,"
+                     " messages = messages + $10"
+                     " WHERE key = $1 AND token = $2 AND $3 IN (-1, last) RETURNING id",
+                     args, CH_LEN(args), &res, err);
     if (rc < 0)
         return rc;
     int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
     PQclear(res);
     if (!id)
         return postgres_change_why_not(db, c, err);
-    c->rc = 0;
+    rc = postgres_change_mail(db, c, err);
     for (size_t i = 0, n; rc == 0 && i < c->nrecords; i += n) {
         n = batch_of(c->records + i, c->nrecords - i);
         rc = add_records(db, id, c->records + i, n, err);

@@ -61,6 +61,12 @@ static const char *const steps[] = {
     "CREATE TABLE chela.notes(id text COLLATE \"C\" PRIMARY KEY, key text NOT NULL,"
     " data text NOT NULL, ts bigint NOT NULL);"
     "CREATE INDEX ON chela.notes(key);",
+    /* A partial index on status leaves an append that keeps the status a HOT update. */
+    "DROP INDEX IF EXISTS chela.inbox_ts_number_idx, chela.outbox_ts_number_idx;"
+    "CREATE INDEX ON chela.inbox(number) WHERE state <> 'done';"
+    "CREATE INDEX ON chela.inbox(key, number) WHERE state <> 'done';"
+    "CREATE INDEX ON chela.outbox(number) WHERE state <> 'sent';"
+    "CREATE INDEX ON chela.sessions(status) WHERE status <> 'idle';",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 

@@ -16,6 +16,7 @@ static const struct chela_store_ops ops = {
     .list = ch_pg_list,
     .records = ch_pg_records,
     .items = ch_pg_items,
+    .waiting = ch_pg_waiting,
     .search = ch_pg_search,
 };
 

@@ -176,12 +176,23 @@ int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store
     struct items w = {fn, user, 0};
     static const char *const sql[] = {
         [CHELA_STORE_INBOX] = "SELECT id, key, state, data, '', ts, 0 FROM chela.inbox"
-                              " WHERE state <> 'done' ORDER BY ts, number",
+                              " WHERE state <> 'done' ORDER BY number",
         [CHELA_STORE_OUTBOX] = "SELECT id, key, state, data, receipt, ts, attempts FROM"
-                               " chela.outbox WHERE state <> 'sent' ORDER BY ts, number",
+                               " chela.outbox WHERE state <> 'sent' ORDER BY number",
         [CHELA_STORE_NOTES] = "SELECT id, key, '', data, '', ts, 0 FROM chela.notes ORDER BY id",
     };
     struct ch_pg_reading r = {.sql = sql[box], .row = postgres_read_on_item, .user = &w};
+
+    return ch_pg_read(db, &r, &w.seen, err);
+}
+
+int ch_pg_waiting(struct chela_store_db *db, const char *key, size_t limit,
+                  chela_store_item_fn *fn, void *user, struct chela_error *err) {
+    struct items w = {fn, user, 0};
+    struct ch_pg_arg args[] = {ch_pg_text(key), ch_pg_number((int64_t)limit)};
+    struct ch_pg_reading r = {"SELECT id, key, state, data, '', ts, 0 FROM chela.inbox"
+                              " WHERE key = $1 AND state <> 'done' ORDER BY number LIMIT $2",
+                              args, CH_LEN(args), postgres_read_on_item, &w};
 
     return ch_pg_read(db, &r, &w.seen, err);
 }

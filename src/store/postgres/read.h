@@ -15,5 +15,7 @@ int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
                   chela_store_record_fn *fn, void *user, struct chela_error *err);
 int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                 void *user, struct chela_error *err);
+int ch_pg_waiting(struct chela_store_db *db, const char *key, size_t limit,
+                  chela_store_item_fn *fn, void *user, struct chela_error *err);
 
 #endif

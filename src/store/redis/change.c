@@ -56,6 +56,14 @@ static void redis_change_append(struct ch_redis_cmd *cmd, const struct chela_sto
     redis_change_number(cmd, (int64_t)c->head.window);
     redis_change_number(cmd, (int64_t)c->head.turns);
     redis_change_number(cmd, (int64_t)c->head.messages);
+    redis_change_number(cmd, (int64_t)c->ntakes);
+    for (size_t i = 0; i < c->ntakes; i++)
+        redis_change_text(cmd, c->takes[i]);
+    redis_change_number(cmd, (int64_t)c->nsends);
+    for (size_t i = 0; i < c->nsends; i++) {
+        redis_change_text(cmd, c->sends[i].id);
+        ch_redis_add(cmd, c->sends[i].data ? c->sends[i].data : "", c->sends[i].n);
+    }
     for (size_t i = 0; i < c->nrecords; i++)
         record(cmd, &c->records[i]);
 }
@@ -157,6 +165,16 @@ static bool redis_change_code_of(struct ch_sv word, int *out) {
     return false;
 }
 
+/* WORD, or ok:WORD,WORD... with one word for each message that was sent. */
+static bool redis_change_read_answer(struct ch_sv answer, struct chela_store_change *c) {
+    struct ch_sv rest = answer, first = ch_sv_split(&rest, ':');
+
+    for (size_t i = 0; rest.p && i < c->nsends; i++)
+        if (!redis_change_code_of(ch_sv_split(&rest, ','), &c->sends[i].rc))
+            return false;
+    return redis_change_code_of(first, &c->rc);
+}
+
 static bool redis_change_needs_clock(const struct chela_store_change *c, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (c[i].kind == CHELA_STORE_RENEW || c[i].kind == CHELA_STORE_DELETE)
@@ -180,7 +198,7 @@ int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *change
     ch_buf_release(&cmd.args);
     struct ch_sv rest = ch_sv_str(results);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (!redis_change_code_of(ch_sv_split(&rest, ' '), &changes[i].rc))
+        if (!redis_change_read_answer(ch_sv_split(&rest, ' '), &changes[i]))
             rc = ch_redis_strange(db, err);
     return rc;
 }

@@ -227,13 +227,19 @@ static int redis_db_check_version(struct chela_store_db *db, const redisReply *r
     return 0;
 }
 
-/* Version 2 needs no change of existing data. */
 static int raise_version(struct chela_store_db *db, struct chela_error *err) {
-    CH_BUF_AUTO words = {0};
+    struct ch_redis_cmd cmd = {0};
     redisReply *r = NULL;
 
-    ch_buf_addf(&words, "SET %sformat %d", db->url.prefix, CHELA_STORE_VERSION);
-    int rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+    ch_redis_add(&cmd, "EVAL", 4);
+    ch_redis_add(&cmd, ch_redis_migration, strlen(ch_redis_migration));
+    ch_redis_add(&cmd, "0", 1);
+    ch_redis_add(&cmd, db->url.prefix, strlen(db->url.prefix));
+    ch_redis_addf(&cmd, "%d", CHELA_STORE_VERSION);
+    int rc = ch_redis_send(db, &cmd, err);
+    ch_buf_release(&cmd.args);
+    if (rc == 0)
+        rc = ch_redis_receive(db, &r, err);
     freeReplyObject(r);
     return rc;
 }

@@ -52,6 +52,8 @@ struct ch_redis_cmd {
 };
 
 extern const char ch_redis_script[];
+/* Brings data of an older format up to date. ARGV: prefix, new version. */
+extern const char ch_redis_migration[];
 
 int ch_redis_open(const char *target, int read_only, struct chela_store_db **out,
                   const char **note, struct chela_error *err);

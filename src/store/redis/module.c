@@ -15,6 +15,7 @@ static const struct chela_store_ops ops = {
     .list = ch_redis_list,
     .records = ch_redis_records,
     .items = ch_redis_items,
+    .waiting = ch_redis_waiting,
 };
 
 CHELA_API const struct chela_module chela_module;

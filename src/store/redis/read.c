@@ -286,13 +286,14 @@ static int redis_read_on_item(struct chela_store_db *db, const char *name, const
     return w->fn(&i, w->user);
 }
 
+static const char *const item_fields = "key state data receipt ts attempts";
+
 int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                    void *user, struct chela_error *err) {
     static const char *const sets[] = {"inbox", "outbox", "notes"};
     static const char *const kinds[] = {"i:", "o:", "n:"};
     struct names names = {.command = "ZRANGE", .set = sets[box]};
-    struct batch b = {
-        .kind = kinds[box], .fields = "key state data receipt ts attempts", .nfields = 6};
+    struct batch b = {.kind = kinds[box], .fields = item_fields, .nfields = 6};
     struct items w = {fn, user};
 
     ch_redis_start(db);
@@ -304,6 +305,24 @@ int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_st
     }
     if (rc == 0)
         rc = redis_read_walk(db, &b, ids, names.n, redis_read_on_item, &w, err);
+    drop_names(&names);
+    return rc;
+}
+
+int ch_redis_waiting(struct chela_store_db *db, const char *key, size_t limit,
+                     chela_store_item_fn *fn, void *user, struct chela_error *err) {
+    CH_BUF_AUTO set = {0}, range = {0};
+    struct batch b = {.kind = "i:", .fields = item_fields, .nfields = 6};
+    struct items w = {fn, user};
+
+    ch_buf_addf(&set, "i-new:%s", key);
+    ch_buf_addf(&range, "0 %zu", limit - 1);
+    struct names names = {
+        .command = "ZRANGE", .set = ch_buf_str(&set), .max = ch_buf_str(&range)};
+    ch_redis_start(db);
+    int rc = persist(db, fetch_names, &names, err);
+    if (rc == 0)
+        rc = redis_read_walk(db, &b, names.list, names.n, redis_read_on_item, &w, err);
     drop_names(&names);
     return rc;
 }

@@ -85,6 +85,46 @@ static int update_head(struct chela_store_db *db, int64_t session,
     return ch_sqlite_step(db, stmt, err);
 }
 
+static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_store_change *c,
+                                     enum statement which, struct chela_error *err);
+static int drop_by_key(struct chela_store_db *db, enum statement which, const char *key,
+                       struct chela_error *err);
+
+/* Whether all events that the change takes up wait for its session; else c->rc. */
+static int sqlite_change_check_takes(struct chela_store_db *db, struct chela_store_change *c,
+                                     struct chela_error *err) {
+    for (size_t i = 0; i < c->ntakes; i++) {
+        sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND_EVENT, err);
+        if (!stmt)
+            return err->code;
+        bind_text(stmt, 1, c->takes[i]);
+        bind_text(stmt, 2, c->key);
+        int rc = sqlite3_step(stmt);
+        sqlite3_reset(stmt);
+        if (rc == SQLITE_DONE)
+            c->rc = CHELA_EEXIST;
+        else if (rc != SQLITE_ROW)
+            return ch_sqlite_fail(db, rc, err);
+    }
+    return 0;
+}
+
+static int sqlite_change_mail(struct chela_store_db *db, const struct chela_store_change *c,
+                              struct chela_error *err) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->ntakes; i++)
+        rc = drop_by_key(db, S_SETTLE, c->takes[i], err);
+    for (size_t i = 0; rc == 0 && i < c->nsends; i++) {
+        struct chela_store_send *m = &c->sends[i];
+        struct chela_store_change intent = {
+            .id = m->id, .key = c->key, .data = m->data, .n = m->n, .now = c->now};
+        rc = sqlite_change_insert_item(db, &intent, S_INTENT, err);
+        m->rc = intent.rc;
+    }
+    return rc;
+}
+
 static int sqlite_change_append(struct chela_store_db *db, struct chela_store_change *c,
                                 struct chela_error *err) {
     struct row row;
@@ -98,8 +138,11 @@ static int sqlite_change_append(struct chela_store_db *db, struct chela_store_ch
             : c->nrecords && c->records[0].seq != row.last + 1     ? CHELA_ESTATE
             : row.last + c->nrecords > (uint64_t)SEQ_MAX           ? CHELA_ELIMIT
                                                                    : 0;
-    if (c->rc < 0)
-        return 0;
+    if (c->rc == 0)
+        rc = sqlite_change_check_takes(db, c, err);
+    if (rc < 0 || c->rc < 0)
+        return rc;
+    rc = sqlite_change_mail(db, c, err);
     for (size_t i = 0; rc == 0 && i < c->nrecords; i++)
         rc = sqlite_change_add_record(db, row.id, &c->records[i], err);
     return rc < 0 ? rc : update_head(db, row.id, c, row.last + c->nrecords, err);

@@ -29,6 +29,13 @@
     "CREATE TABLE IF NOT EXISTS notes(id TEXT PRIMARY KEY, key TEXT NOT NULL,"        \
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
 
+#define INDEXES /* from format 3 on */                                                 \
+    "CREATE INDEX IF NOT EXISTS inbox_waiting ON inbox(key) WHERE state <> 'done';"   \
+    "CREATE INDEX IF NOT EXISTS outbox_waiting ON outbox(key) WHERE state <> 'sent';" \
+    "CREATE INDEX IF NOT EXISTS outbox_key ON outbox(key);"                           \
+    "CREATE INDEX IF NOT EXISTS inbox_key ON inbox(key);"                             \
+    "CREATE INDEX IF NOT EXISTS notes_key ON notes(key);"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -43,7 +50,7 @@ static const char schema[] =
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE;
+    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -293,7 +300,7 @@ static int sqlite_db_number(struct chela_store_db *db, const char *question, int
 /* Run one step per version in one transaction; another process may have been
  * first. */
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
-    static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE};
+    static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE, [2] = INDEXES};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);

@@ -50,14 +50,17 @@
     X(EXPIRE_OUTBOX, "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox "                  \
                      "WHERE state = 'sent' AND ts < ?1 LIMIT ?2)")                             \
     X(INBOX, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE state <> 'done' "        \
-             "ORDER BY ts, rowid")                                                             \
+             "ORDER BY rowid")                                                                 \
+    X(WAITING, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE key = ?1 AND "         \
+               "state <> 'done' ORDER BY rowid LIMIT ?2")                                      \
+    X(FIND_EVENT, "SELECT 1 FROM inbox WHERE id = ?1 AND key = ?2 AND state <> 'done'")        \
     X(INTENT, "INSERT INTO outbox(id, key, state, data, ts) VALUES(?1, ?2, 'intent', ?3, ?4) " \
               "ON CONFLICT DO NOTHING")                                                        \
     X(FIND_INTENT, "SELECT state FROM outbox WHERE id = ?1")                                   \
     X(RECEIPT, "UPDATE outbox SET state = ?2, receipt = ?3, attempts = attempts + 1 "          \
                "WHERE id = ?1")                                                                \
     X(OUTBOX, "SELECT id, key, state, data, receipt, ts, attempts FROM outbox "                \
-              "WHERE state <> 'sent' ORDER BY ts, rowid")                                      \
+              "WHERE state <> 'sent' ORDER BY rowid")                                          \
     X(NOTE, "INSERT INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4) "                     \
             "ON CONFLICT DO NOTHING")                                                          \
     X(RENOTE, "INSERT OR REPLACE INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4)")        \

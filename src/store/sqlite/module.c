@@ -15,6 +15,7 @@ static const struct chela_store_ops ops = {
     .list = ch_sqlite_list,
     .records = ch_sqlite_records,
     .items = ch_sqlite_items,
+    .waiting = ch_sqlite_waiting,
     .search = ch_sqlite_search,
 };
 

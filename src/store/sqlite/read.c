@@ -109,16 +109,10 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
     return sqlite_read_finish(db, stmt, rc, err);
 }
 
-int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
-                    void *user, struct chela_error *err) {
-    static const enum statement which[] = {S_INBOX, S_OUTBOX, S_NOTES};
-    sqlite3_stmt *s;
+static int walk_items(struct chela_store_db *db, sqlite3_stmt *s, chela_store_item_fn *fn,
+                      void *user, struct chela_error *err) {
     int rc;
 
-    if (box == CHELA_STORE_NOTES && db->read_only && db->version < 2)
-        return 0;
-    if (!(s = ch_sqlite_take(db, which[box], err)))
-        return err->code;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct chela_store_item item = {
             .id = ch_sqlite_text(s, 0),
@@ -134,4 +128,26 @@ int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_s
             break;
     }
     return sqlite_read_finish(db, s, rc, err);
+}
+
+int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                    void *user, struct chela_error *err) {
+    static const enum statement which[] = {S_INBOX, S_OUTBOX, S_NOTES};
+    sqlite3_stmt *s;
+
+    if (box == CHELA_STORE_NOTES && db->read_only && db->version < 2)
+        return 0;
+    s = ch_sqlite_take(db, which[box], err);
+    return s ? walk_items(db, s, fn, user, err) : err->code;
+}
+
+int ch_sqlite_waiting(struct chela_store_db *db, const char *key, size_t limit,
+                      chela_store_item_fn *fn, void *user, struct chela_error *err) {
+    sqlite3_stmt *s = ch_sqlite_take(db, S_WAITING, err);
+
+    if (!s)
+        return err->code;
+    sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (int64_t)limit);
+    return walk_items(db, s, fn, user, err);
 }

@@ -4,6 +4,7 @@
  * schemas use only the subset of JSON Schema that every vendor supports. */
 #include "tool/builtin/builtin.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/chat/ask_user.h"
 #include "tool/builtin/chat/memory.h"
@@ -29,6 +30,9 @@
 #include "tool/registry/policy.h"
 #include "tool/call/resource_locks.h"
 #include "tool/call/function.h"
+
+/* Tools with a time limit of their own report it themselves, just before that of the call. */
+#define TO_REPORT_MS 1000
 
 /* clang-format off */
 const struct chela_tool_opts ch_builtin_tools[] = {
@@ -277,7 +281,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Aligned text or JSON records; default table\"}},"
                   "\"required\":[\"query\"]}",
         .fn = ch_query_database_run, .check = ch_query_database_check,
-        .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ),
+        .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+        .timeout_ms = CH_DEFAULT_SQL_MS + TO_REPORT_MS),
     CHELA_TOOL_OPTS(
         .name = "web_fetch",
         .description =
@@ -296,7 +301,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"First character to return, to read on where a result was cut; default 0\"}},"
                   "\"required\":[\"url\"]}",
         .fn = ch_web_fetch_run, .check = ch_web_fetch_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP, .timeout_ms = 45000),
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP,
+        .timeout_ms = CH_DEFAULT_WEB_MS + TO_REPORT_MS),
     CHELA_TOOL_OPTS(
         .name = "web_search",
         .description =
@@ -309,7 +315,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Number of results; default 5\"}},"
                   "\"required\":[\"query\"]}",
         .fn = ch_web_search_run, .check = ch_web_search_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP),
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP,
+        .timeout_ms = CH_DEFAULT_SEARCH_MS + TO_REPORT_MS),
     CHELA_TOOL_OPTS(
         .name = "send_email",
         .description =
@@ -457,7 +464,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
             continue;
         struct chela_tool_opts opts = *t;
         /* the tools accept more argument names than the schema */
-        opts.flags |= CHELA_TOOL_FORGIVING;
+        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED;
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)

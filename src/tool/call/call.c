@@ -306,7 +306,8 @@ static enum step call_read_arguments(chela_call *call) {
 static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
     struct ch_outcome o = {0};
 
-    if (!(call->tool->flags & CHELA_TOOL_FORGIVING))
+    if (!(call->tool->flags & CHELA_TOOL_FORGIVING) ||
+        ch_contract_found_unknown(call->tool->contract))
         return false;
     int rc = call->tool->check(call, call->tool->user);
     if (call->answer.error_type)
@@ -322,8 +323,18 @@ static enum step fit_schema(chela_call *call) {
 
     if (!call->tool->contract)
         return STEP_ON;
-    switch (ch_contract_check(call->tool->contract, &call->arena, &call->args, &call->arguments,
-                              &words)) {
+    const struct ch_json *args = call->args;
+    struct ch_sv arguments = call->arguments;
+    enum ch_fit fit =
+        ch_contract_check(call->tool->contract, &call->arena, &args, &arguments, &words);
+    if (call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check) {
+        if (!ch_contract_found_unknown(call->tool->contract))
+            return STEP_ON; /* the tool itself validates the parameters that it knows */
+    } else {
+        call->args = args;
+        call->arguments = arguments;
+    }
+    switch (fit) {
     case CH_FITS:
         return STEP_ON;
     case CH_FITS_CORRECTED:

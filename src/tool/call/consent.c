@@ -165,10 +165,10 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
     CH_BUF_AUTO words = {0};
     const struct ch_json *v;
     struct ch_sv text = ch_sv_str(arguments);
+    struct chela_error why = {0};
 
-    int rc = ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, err);
-    if (rc < 0)
-        return rc;
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, &why) < 0)
+        return ch_fail(err, CHELA_EINVAL, "the arguments are not JSON: %s", why.message);
     if (v->type != CH_JSON_OBJECT)
         return ch_fail(err, CHELA_EINVAL, "the arguments of a call are a JSON object");
     if (!t || !t->contract || (t->flags & CHELA_TOOL_FORGIVING) ||

@@ -34,6 +34,9 @@ int64_t ch_retry_delay(const struct ch_tool *t, const struct ch_outcome *o, unsi
         return -1;
     /* never less than the delay that the remote side asked for */
     int64_t delay = o->retry_after_ms > 0 ? o->retry_after_ms : retry_backoff(attempts);
-    bool in_time = t->timeout_ms == 0 || elapsed_ms + delay < t->timeout_ms;
+    /* A repetition that takes as long as the attempts so far must fit in, or it would only be
+     * cut off: a call that used up its own time limit is not repeated until that of the tool. */
+    int64_t again = elapsed_ms / attempts;
+    bool in_time = t->timeout_ms == 0 || elapsed_ms + delay + again < t->timeout_ms;
     return in_time ? delay : -1;
 }

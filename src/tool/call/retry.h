@@ -2,7 +2,7 @@
  *
  * A call is retried only if the failure is transient, a second run is harmless (effect
  * read, or keyed: the key stays the same), the maximum number of attempts is not reached,
- * and the call's time limit allows it. */
+ * and the call's time limit allows an attempt that takes as long as those before. */
 #ifndef CH_TOOL_RETRY_H
 #define CH_TOOL_RETRY_H
 #include "tool/registry/registry.h"

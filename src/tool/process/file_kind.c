@@ -79,6 +79,7 @@ static const struct row {
 } rows[] = {
     {"chela.yaml", CH_KIND_EXECUTED, CHELA},
     {".config/chela/", CH_KIND_EXECUTED, CHELA},
+    {".local/state/chela/", CH_KIND_EXECUTED, CHELA},
     {".mcp.json", CH_KIND_EXECUTED, "agents start the servers that it names"},
     {".claude/", CH_KIND_EXECUTED, AGENTS},
     {".codex/", CH_KIND_EXECUTED, AGENTS},

@@ -22,7 +22,7 @@
 const char *const ch_sandbox_protected[] = {
     "chela.yaml", ".env",    ".ssh",    ".bashrc?", ".profile?",    ".bash_profile?", ".zshrc?",
     ".aws?",      ".gnupg?", ".netrc?", ".npmrc?",  ".gitconfig?",  ".kube?",         ".docker?",
-    ".config/chela?", NULL,
+    ".config/chela?", ".local/state/chela?", NULL,
 };
 
 /* The part that holds keys, which no question makes writable. The rest has a kind that

@@ -6,6 +6,7 @@
 
 struct ch_contract {
     struct ch_schema *schema;
+    bool unknown; /* ch_contract_found_unknown */
 };
 
 /* Synonyms that models use for argument names. A name is mapped only in invalid arguments,
@@ -24,9 +25,25 @@ static const struct {
     {"regex", "pattern"},       {"q", "query"},
 };
 
-int ch_contract_new(struct ch_sv schema, struct ch_contract **out, struct chela_error *err) {
+/* The text of an object's schema with "additionalProperties":false. */
+static void close_schema(struct ch_sv schema, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_buf_add_sv(out, schema);
+    ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL);
+    if (!ch_json_get(v, "properties") || ch_json_get(v, "additionalProperties"))
+        return;
+    out->n--; /* the last brace */
+    ch_buf_add_str(out, ",\"additionalProperties\":false}");
+}
+
+int ch_contract_new(struct ch_sv schema, bool closed, struct ch_contract **out,
+                    struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
     CH_AUTO(ch_contract) c = ch_alloc(sizeof(*c));
-    int rc = ch_schema_parse(schema, NULL, &c->schema, err);
+    if (closed)
+        close_schema(ch_sv_trim(schema), &text);
+    int rc = ch_schema_parse(closed ? ch_buf_sv(&text) : schema, NULL, &c->schema, err);
     if (rc < 0)
         return rc;
     *out = CH_TAKE(c);
@@ -102,11 +119,52 @@ static const struct ch_json *with_mapped_names(struct ch_arena *arena, const str
     return ch_json_parse(arena, *mapped, CH_JSON_STRICT, &v, NULL, NULL) == 0 ? v : NULL;
 }
 
+/* Every name under which a built-in tool accepts an argument (ch_arg_name). */
+static const char accepted[] =
+    "-A -B -C -F -i after background before body case_insensitive choices content context "
+    "context_lines count cwd data date datetime diff dir directory emoji filePath file_path "
+    "file_pattern filename fixed_strings from_timezone glob head_limit hidden id ignoreCase "
+    "ignore_case include include_hidden include_ignored input items job limit list literal "
+    "max_chars max_length max_results message messageId message_id mode name newString "
+    "newText new_str new_string new_text no_ignore num_results offset oldString oldText "
+    "old_str old_string old_text options output_mode patch path pattern process_id prompt "
+    "pty q query question reaction recipient replyTo reply_to run_in_background sessionId "
+    "session_id source_timezone sql start_index target target_timezone task text time "
+    "timeout timeoutSeconds timeout_seconds timezone title to to_timezone todos tty tz wait "
+    "workdir working_directory zone";
+
+static bool is_synonym(struct ch_sv name) {
+    struct ch_sv rest = ch_sv_str(accepted);
+    while (rest.n)
+        if (ch_sv_eq(ch_sv_split(&rest, ' '), name))
+            return true;
+    for (size_t i = 0; i < CH_LEN(other_names); i++)
+        if (ch_sv_is(name, other_names[i].said))
+            return true;
+    return false;
+}
+
+static bool has_unknown(const struct ch_violations *v) {
+    for (size_t i = 0; i < v->n; i++) {
+        struct ch_sv path = v->list[i].path, name = path;
+        while (path.n)
+            name = ch_sv_split(&path, '/');
+        if (v->list[i].unknown_key && !is_synonym(name))
+            return true;
+    }
+    return false;
+}
+
+bool ch_contract_found_unknown(const struct ch_contract *c) {
+    return c->unknown;
+}
+
 enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
                               const struct ch_json **args, struct ch_sv *text,
                               struct ch_buf *words) {
     struct ch_violations left = {0}, ignored = {0};
     struct ch_sv mapped_text;
+    c->unknown = false;
     if (ch_schema_valid(c->schema, *args))
         return CH_FITS;
     const struct ch_json *mapped = with_mapped_names(arena, *args, *text, &mapped_text);
@@ -117,6 +175,7 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
     }
     if (corrected(c, arena, *args, *text, args, text, &left, words))
         return CH_FITS_CORRECTED;
+    c->unknown = has_unknown(&left);
     ch_violations_text(&left, words);
     return CH_FITS_NOT;
 }

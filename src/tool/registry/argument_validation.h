@@ -10,8 +10,10 @@
 
 struct ch_contract;
 
-/* schema: the text of a JSON Schema. CHELA_EINVAL: err describes the schema error. */
-int ch_contract_new(struct ch_sv schema, struct ch_contract **out, struct chela_error *err);
+/* schema: the text of a JSON Schema. closed: a parameter that the schema does not name is a
+ * violation, even if the schema permits more. CHELA_EINVAL: err describes the schema error. */
+int ch_contract_new(struct ch_sv schema, bool closed, struct ch_contract **out,
+                    struct chela_error *err);
 void ch_contract_free(struct ch_contract *c);
 CH_DEFINE_AUTO(ch_contract)
 
@@ -25,5 +27,8 @@ enum ch_fit {
 enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
                               const struct ch_json **args, struct ch_sv *text,
                               struct ch_buf *words);
+
+/* True if the last check found a parameter that neither the schema names nor is a synonym. */
+bool ch_contract_found_unknown(const struct ch_contract *c);
 
 #endif

@@ -157,8 +157,9 @@ static int read_contract(const struct chela_tool_opts *o, char **schema,
     int rc = registry_read_schema(o->schema, o->name, &text, err);
     if (rc < 0)
         return rc;
-    if (o->check || !(o->flags & CHELA_TOOL_FORGIVING))
-        rc = ch_contract_new(ch_sv_str(text), contract, &why);
+    bool closed = o->flags & CH_TOOL_CLOSED;
+    if (o->check || closed || !(o->flags & CHELA_TOOL_FORGIVING))
+        rc = ch_contract_new(ch_sv_str(text), closed, contract, &why);
     if (rc < 0)
         return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);
     *schema = CH_TAKE(text);

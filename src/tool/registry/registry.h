@@ -35,6 +35,10 @@ struct ch_tool_ops {
     bool is_run;
 };
 
+/* A flag beside CHELA_TOOL_*, for built-in tools: a parameter that the schema does not name is
+ * an error, even if the tool is FORGIVING. */
+#define CH_TOOL_CLOSED (1u << 30)
+
 struct ch_tool {
     _Atomic unsigned refs;
     char *name, *description; /* owned */
@@ -44,7 +48,7 @@ struct ch_tool {
     char *summary;            /* owned: first sentence of the description */
     enum chela_effect effect;
     enum chela_permission permission;
-    unsigned flags;                /* CHELA_TOOL_* */
+    unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_CLOSED */
     int64_t timeout_ms;            /* resolved: 0 means no timeout */
     chela_tool_fn *check;          /* may be NULL */
     void *user;                    /* argument of check */

@@ -327,7 +327,9 @@ static void o_message(struct checker *c, const struct json *m, size_t i) {
     char where[64];
 
     snprintf(where, sizeof(where), "messages[%zu]", i);
-    members(c, m, where, "role content name tool_calls tool_call_id refusal reasoning_content");
+    members(c, m, where,
+            "role content name tool_calls tool_call_id refusal reasoning_content reasoning "
+            "reasoning_details");
     if (strcmp(role, "tool") == 0) {
         call_answered(c, where, json_str(m, "tool_call_id", ""));
         o_content(c, content, where);

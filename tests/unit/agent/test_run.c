@@ -468,7 +468,8 @@ static void test_usage_adds_up(void **state) {
     (void)state;
     struct ch_run r = fresh((struct ch_run_limits){0});
     struct ch_input in = CALL(1);
-    in.usage = (struct ch_usage){10, 5, 4, 3, 2};
+    in.usage = (struct ch_usage){
+        .input = 10, .output = 5, .cache_read = 4, .cache_write = 3, .reasoning = 2};
     ch_run_step(&r, &in);
     ch_run_step(&r, &(struct ch_input)OK(1));
     ch_run_step(&r, &in);

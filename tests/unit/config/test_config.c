@@ -502,11 +502,11 @@ static void test_yaml_errors_have_a_place(void **state) {
     assert_memory_equal(err.message, "c.yaml:2:1: ", 12);
 }
 
+/* All complaints of a file, in its order. */
 static const struct {
     const char *yaml, *want;
-} warned[] = {
+} complained[] = {
     {"agent: {}", "c.yaml:1:1: agent: unknown key, did you mean agents?\n"},
-    {"zebra: 1\nagents: {}", "c.yaml:1:1: zebra: unknown key\n"},
     {"agents: {default: {}}", "c.yaml:1:10: agents.default: unknown key, did you mean defaults?\n"},
     {"agents: {defaults: {id: x}}", "c.yaml:1:21: agents.defaults.id: unknown key\n"},
     {"agents:\n  defaults: {modle: x, tool: {}}",
@@ -523,6 +523,69 @@ static const struct {
      "c.yaml:1:39: providers.p.api_key_env: unknown key, did you mean apiKeyEnv?\n"},
     {"tools: {custom: [{name: a, description: d, command: [x], timeout: 3}]}",
      "c.yaml:1:58: tools.custom[0].timeout: unknown key, did you mean timeoutSec?\n"},
+    {"approvals: {exec: ask, wirte: ask, weather: auto, 'zz*': deny, send_mail: ask, allow: []}\n"
+     "tools: {custom: [{name: weather, description: d, command: [w]}]}",
+     "c.yaml:1:24: approvals: there is no tool wirte, did you mean write?\n"
+     "c.yaml:1:64: approvals: there is no tool send_mail, did you mean send_email?\n"},
+    {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
+     "c.yaml:1:26: providers.p.quirks: unknown quirk maxtokens, did you mean max_tokens?\n"
+     "c.yaml:1:43: providers.p.quirks: unknown quirk zzz\n"},
+    {"agents: {defaults: {modle: a/b, limits: {maxTurns: many}}, "
+     "list: [{name: x}, {id: y, mode: z},\n"
+     "  {id: y}]}\nsandbox: {mode: maybe, net: none}\nzebra: 1\ngatway: {}\n"
+     "policies: [{id: p, chanel: c}]\n",
+     "c.yaml:1:21: agents.defaults.modle: unknown key, did you mean model?\n"
+     "c.yaml:1:52: agents.defaults.limits.maxTurns: expected a whole number, not string\n"
+     "c.yaml:1:67: agents.list[0].id: missing\n"
+     "c.yaml:1:92: agents.list[1].mode: expected react, plan, route or heartbeat, not \"z\"\n"
+     "c.yaml:2:3: agents.list[2]: y is there already, in line 1\n"
+     "c.yaml:3:17: sandbox.mode: expected required, auto or off, not \"maybe\"\n"
+     "c.yaml:3:24: sandbox.net: unknown key\n"
+     "c.yaml:5:1: gatway: unknown key, did you mean gateway?\n"
+     "c.yaml:6:20: policies[0].chanel: unknown key, did you mean channel?\n"},
+    {"agents: {defaults: {tools: {allow: [raed], deny: [exce, zzz]}}}",
+     "c.yaml:1:51: agents.defaults.tools.deny: there is no tool exce, did you mean exec?\n"},
+    {"policies: [{id: a, channel: '*', senders: [x]}, {id: b, channel: c, deny: [wirte]}]",
+     "c.yaml:1:12: policies[0]: with senders, channel must be one name: an id means nothing in "
+     "another channel\n"
+     "c.yaml:1:76: policies[1].deny: there is no tool wirte, did you mean write?\n"},
+};
+
+static void test_all_complaints(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(complained); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO got = {0};
+        struct chela_config_opts opts = CHELA_CONFIG_OPTS(.complain = keep_warning, .user = &got);
+        int rc = ch_config_parse_with(ch_sv_str(complained[i].yaml), "c.yaml", "/conf", &opts, &cfg,
+                                      &err);
+        if (rc != CHELA_ECONFIG || strcmp(ch_buf_str(&got), complained[i].want) != 0)
+            fail_msg("%s:\n got %s\nwant %s", complained[i].yaml, ch_buf_str(&got),
+                     complained[i].want);
+        size_t n = strcspn(complained[i].want, "\n");
+        assert_int_equal(strncmp(err.message, complained[i].want, n), 0);
+        assert_int_equal(strstr(err.message, " more error") != NULL,
+                         complained[i].want[n + 1] != '\0');
+    }
+}
+
+static void test_strict(void **state) {
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.strict = 1);
+    (void)state;
+    assert_int_equal(
+        ch_config_parse_with(CH_SV("memory: {enable: true}"), "c.yaml", "/", &opts, &cfg, &err),
+        CHELA_ECONFIG);
+    assert_string_equal(err.message,
+                        "c.yaml:1:10: memory.enable: unknown key, did you mean enabled?");
+}
+
+static const struct {
+    const char *yaml, *want;
+} warned[] = {
+    {"zebra: 1\nagents: {}", "c.yaml:1:1: zebra: unknown key\n"},
     {"agents: {defaults: {tools: {allow: [raed, 'web_*'], deny: [frobnicate]}}}",
      "c.yaml:1:37: agents.defaults.tools.allow: there is no tool raed, did you mean read?\n"
      "c.yaml:1:60: agents.defaults.tools.deny: there is no tool frobnicate\n"},
@@ -536,21 +599,24 @@ static const struct {
     {"policies: [{id: a, channel: c, allow: [raed, ls], deny: [ls]}]",
      "c.yaml:1:40: policies[0].allow: there is no tool raed, did you mean read?\n"
      "c.yaml:1:46: policies[0].allow: ls is in deny as well, which wins\n"},
-    {"approvals: {exec: ask, wirte: ask, weather: auto, 'zz*': deny, send_mail: ask, allow: []}\n"
-     "tools: {custom: [{name: weather, description: d, command: [w]}]}",
-     "c.yaml:1:24: approvals: there is no tool wirte, did you mean write?\n"
-     "c.yaml:1:64: approvals: there is no tool send_mail, did you mean send_email?\n"},
     {"agents: {defaults: {tools: {allow: [edit], deny: ['group:files']}}}",
      "c.yaml:1:37: agents.defaults.tools.allow: edit is in tools.deny as well, which wins\n"},
-    {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
-     "c.yaml:1:26: providers.p.quirks: unknown quirk maxtokens, did you mean max_tokens?\n"
-     "c.yaml:1:43: providers.p.quirks: unknown quirk zzz\n"},
+    {"memory: {enable: true}",
+     "c.yaml:1:10: memory.enable: unknown key, did you mean enabled?\n"},
+    {"approvals: {zz: ask, 'zz*': deny}", "c.yaml:1:13: approvals: there is no tool zz\n"},
+    {"channels: {feishu: {appId: x}}", "c.yaml:1:20: channels.feishu: this channel answers nobody: "
+                                       "set allowFrom, groups or dmPolicy\n"},
+    {"channels: {telegram: {tokenEnv: T, dmPolicy: off, groupPolicy: off, owners: ['1']}}",
+     "c.yaml:1:22: channels.telegram: this channel answers nobody: set allowFrom, groups or "
+     "dmPolicy\n"},
+    {"channels: {telegram: {tokenEnv: T, owners: ['1']}, feishu: {appId: x, groups: [oc_1]}}", ""},
+    {"channels: {feishu: {appId: x, dmPolicy: pairing}, telegram: {domain: 'https://x'}}", ""},
     {"\"a\\nb\": 1", "c.yaml:1:1: a b: unknown key\n"},
     {"sk-ant-0123456789: 1", "c.yaml:1:1: ***: unknown key\n"},
     /* Keys that other parts of chela have are no mistakes. */
     {"databases: {default: 'sqlite:x'}\nmail: {smtp: 'smtp://x'}\napprovals: {exec: ask}\n"
      "sandbox: {mode: auto}\nstore: 'sqlite:./chela.db'\nprompts: {dir: x}\n"
-     "channels: {feishu: {appId: x}}\n"
+     "channels: {feishu: {appId: x, dmPolicy: open}}\n"
      "providers: {p: {models: [{id: q, contextWindow: 32768}]}}\n",
      ""},
 };
@@ -891,7 +957,8 @@ static void test_providers(void **state) {
                     "    headers: {X-Team: 'red team', X-Other: ''}\n"
                     "    extraBody: {top_k: 5, nested: {a: [1.50]}}\n"
                     "    quirks: {max_tokens: true, no_stream_usage: false}\n"
-                    "    models: [{id: qwen, contextWindow: 32768}]\n"
+                    "    models: [{id: qwen, contextWindow: 32768, quirks: {reasons: true, "
+                    "max_tokens: false}}]\n"
                     "  anthropic: {apiKeyEnv: OTHER_KEY}\n"
                     "  openai:\n");
     write_file(f.other, "  secret-key-123\n\n");
@@ -910,8 +977,8 @@ static void test_providers(void **state) {
     assert_true(ch_sv_is(mine->headers[0].name, "X-Team"));
     assert_true(ch_sv_is(mine->headers[0].value, "red team"));
     assert_string_equal(mine->extra_body, "\"top_k\":5,\"nested\":{\"a\":[1.50]}");
-    assert_int_equal(mine->quirks_on, CH_Q_MAX_TOKENS);
-    assert_int_equal(mine->quirks_off, CH_Q_NO_STREAM_USAGE);
+    assert_int_equal(mine->quirks.on, CH_Q_MAX_TOKENS);
+    assert_int_equal(mine->quirks.off, CH_Q_NO_STREAM_USAGE);
     assert_non_null(provider(rt, "anthropic"));
     assert_string_equal(provider(rt, "anthropic")->api_key_env, "OTHER_KEY");
     assert_null(provider(rt, "anthropic")->api);
@@ -919,6 +986,12 @@ static void test_providers(void **state) {
     chela_agent *agent;
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
     assert_int_equal(ch_target_window(agent->targets[0]), 32768);
+    unsigned quirks = agent->targets[0]->ep.quirks;
+    assert_true(quirks & CH_Q_REASONS && !(quirks & CH_Q_MAX_TOKENS));
+    const struct chela_agent_opts other = CHELA_AGENT_OPTS(.model = "my-llm/other");
+    assert_int_equal(chela_agent_new(rt, &other, &agent, &err), 0);
+    quirks = agent->targets[0]->ep.quirks;
+    assert_true(!(quirks & CH_Q_REASONS) && quirks & CH_Q_MAX_TOKENS);
     chela_runtime_close(rt);
     chela_config_free(cfg);
     remove_folder(&f);
@@ -1466,6 +1539,8 @@ int main(void) {
         cmocka_unit_test(test_unknown_agents),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_yaml_errors_have_a_place),
+        cmocka_unit_test(test_all_complaints),
+        cmocka_unit_test(test_strict),
         cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_wrong_types),
         cmocka_unit_test(test_ranges_and_choices),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
+#include "gateway/request/attempts.h"
 #include "gateway/request/auth.h"
 
 #define TOKEN "0123456789abcdef-token"
@@ -27,8 +29,36 @@ static const struct {
     {"a name that begins like ours", "Host: chela.example.evil\r\n", 421},
     {"a name that ends like ours", "Host: evil-chela.example\r\n", 421},
     {"an address in a name", "Host: 127.0.0.1.evil.example\r\n", 421},
-    {"half an address", "Host: [::1\r\n", 421},
+    {"half an address", "Host: [::1\r\n", 400},
+    {"an address and more", "Host: [::1]evil\r\n", 400},
+    {"an address and a name", "Host: [::1].evil.example\r\n", 400},
+    {"an IPv6 zone", "Host: [fe80::1%25lo]\r\n", 400},
+    {"no address in brackets", "Host: [evil]\r\n", 400},
+    {"IPv4 in brackets", "Host: [127.0.0.1]\r\n", 400},
+    {"IPv6 without brackets", "Host: ::1\r\n", 400},
+    {"IPv6 in full", "Host: [0:0:0:0:0:0:0:1]:8787\r\n", 0},
+    {"a user", "Host: localhost:1@evil\r\n", 400},
+    {"a user and a port", "Host: localhost@evil.example:80\r\n", 400},
+    {"a port that is none", "Host: localhost:x\r\n", 400},
+    {"a port that is too large", "Host: localhost:99999\r\n", 400},
+    {"two ports", "Host: localhost:1:2\r\n", 400},
+    {"no port after the colon", "Host: localhost:\r\n", 0},
+    {"a final dot", "Host: localhost.\r\n", 0},
+    {"a final dot and a port", "Host: Chela.Example.:8787\r\n", 0},
+    {"two final dots", "Host: localhost..\r\n", 400},
+    {"an address in short", "Host: 127.1\r\n", 400},
+    {"an address as a number", "Host: 2130706433\r\n", 400},
+    {"a path", "Host: localhost/evil\r\n", 400},
+    {"two names", "Host: localhost, evil.example\r\n", 400},
+    {"a space in it", "Host: localhost evil\r\n", 400},
     {"our own page", "Host: chela.example:1\r\nOrigin: http://chela.example:1\r\n", 0},
+    {"our own page at the usual port",
+     "Host: chela.example:80\r\nOrigin: http://chela.example\r\n", 0},
+    {"and with TLS", "Host: chela.example\r\nOrigin: https://chela.example:443\r\n", 0},
+    {"our own page in other letters",
+     "Host: chela.example\r\nOrigin: http://Chela.Example\r\n", 0},
+    {"our own page, of a user", "Host: localhost\r\nOrigin: http://x@localhost\r\n", 403},
+    {"our own page, with a path", "Host: localhost\r\nOrigin: http://localhost/x\r\n", 403},
     {"a page of another port", "Host: chela.example:1\r\nOrigin: http://chela.example:2\r\n", 403},
     {"an allowed page", "Host: localhost\r\nOrigin: https://app.example\r\n", 0},
     {"the same without TLS", "Host: localhost\r\nOrigin: http://app.example\r\n", 403},
@@ -138,12 +168,34 @@ static void test_needs_token(void **state) {
     }
 }
 
+/* Wrong tokens of one network run out and come back with time; others are not concerned. */
+static void test_attempts(void **state) {
+    (void)state;
+    struct ch_attempts a = {0};
+    unsigned char one[16] = {1}, other[16] = {2};
+    for (int i = 0; i < CH_LIMIT_WRONG_TOKENS; i++)
+        assert_false(ch_attempts_fail(&a, one, 0));
+    assert_true(ch_attempts_fail(&a, one, 0));
+    assert_false(ch_attempts_fail(&a, other, 0));
+    assert_true(ch_attempts_fail(&a, one, 60000 / CH_LIMIT_WRONG_TOKENS_MINUTE - 1));
+    assert_false(ch_attempts_fail(&a, one, 60000 / CH_LIMIT_WRONG_TOKENS_MINUTE + 1));
+    assert_true(ch_attempts_fail(&a, one, 0)); /* a clock that goes back */
+    for (unsigned i = 0; i < 4 * CH_LIMIT_WRONG_TOKEN_NETWORKS; i++) {
+        unsigned char many[16] = {3, (unsigned char)i, (unsigned char)(i >> 8)};
+        ch_attempts_fail(&a, many, 0);
+    }
+    assert_int_equal(a.n, CH_LIMIT_WRONG_TOKEN_NETWORKS);
+    assert_true(ch_attempts_fail(&a, one, 0)); /* who has fewest left is kept */
+    ch_attempts_release(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callers),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_socket_tokens),
         cmocka_unit_test(test_needs_token),
+        cmocka_unit_test(test_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ static void test_events(void **state) {
     assert_string_equal(ch_buf_str(&log), "R0:hm|hm;T0:a|a;T0:b|ab;C0:<id1><add>|;C1:<mul>{|{;"
                                           "C0:{}|{};C1:<id3>}|{};");
     ch_fold_close_all(f);
-    struct ch_msg *m = ch_fold_message(f, "openai", CH_SV("m"), 7);
+    static const struct ch_msg_author by = {.api = "openai", .model = CH_SV("m")};
+    struct ch_msg *m = ch_fold_message(f, &by, 7);
     assert_int_equal(m->nblocks, 5);
     assert_int_equal(m->kind, CH_MSG_ASSISTANT);
     assert_string_equal(m->blocks[2].id.p, "id1");
@@ -78,7 +79,7 @@ static void test_arguments(void **state) {
         ch_fold_call(f, 0, CH_SV("x"), CH_SV("f"), ch_sv_str(cases[i].text));
         if (cases[i].closed)
             ch_fold_close(f, 0);
-        struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+        struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
         if (m->blocks[0].flags != cases[i].flags || strcmp(m->blocks[0].text.p, cases[i].want) != 0)
             fail_msg("%s: flags %u, text %s", cases[i].name, m->blocks[0].flags,
                      m->blocks[0].text.p);
@@ -108,7 +109,7 @@ static void test_cut_by_length(void **state) {
             ch_fold_text(f, 2, CH_SV("x"));
         ch_fold_close_all(f);
         ch_fold_cut(f);
-        struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+        struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
         assert_int_equal(m->blocks[0].flags, cases[i].first_flags);
         assert_int_equal(m->blocks[1].flags, cases[i].last_flags);
         ch_msg_free(m);
@@ -119,7 +120,7 @@ static void test_cut_by_length(void **state) {
     ch_fold_call(f, 0, CH_SV("a"), CH_SV("f"), CH_SV("{}"));
     ch_fold_close_all(f);
     ch_fold_abandon(f);
-    struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
     assert_int_equal(m->blocks[0].flags, CH_F_CUT);
     ch_msg_free(m);
     ch_fold_free(f);
@@ -132,7 +133,7 @@ static void test_ids(void **state) {
     struct ch_fold *f = ch_fold_new(NULL, NULL);
     for (unsigned i = 0; i < CH_LEN(ids); i++)
         ch_fold_call(f, i, ch_sv_str(ids[i]), CH_SV("f"), NOTHING);
-    struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 16);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 16);
     for (size_t i = 0; i < CH_LEN(ids); i++)
         assert_string_equal(m->blocks[i].id.p, want[i]);
     ch_msg_free(m);
@@ -151,7 +152,7 @@ static void test_keys(void **state) {
     assert_int_equal(ch_fold_extra(f, 77, CH_SV("nobody")), 0);
     ch_fold_close(f, 77);
     ch_fold_release_key(f, 100000);
-    struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
     assert_int_equal(m->nblocks, 4);
     assert_string_equal(m->blocks[1].text.p, "one");
     assert_string_equal(m->blocks[2].text.p, "two");
@@ -162,17 +163,17 @@ static void test_keys(void **state) {
 static void test_void_blocks(void **state) {
     (void)state;
     struct ch_fold *f = ch_fold_new(NULL, NULL);
-    assert_null(ch_fold_message(f, "x", NOTHING, 0));
+    assert_null(ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0));
     ch_fold_text(f, 0, NOTHING);
     ch_fold_reasoning(f, 1, NOTHING);
     ch_fold_refusal(f, 2, NOTHING);
     assert_false(ch_fold_has(f, CH_BLOCK_TEXT));
-    assert_null(ch_fold_message(f, "x", NOTHING, 0));
+    assert_null(ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0));
     ch_fold_extra(f, 1, CH_SV("sig"));
     ch_fold_extra(f, 1, CH_SV("nature"));
     ch_fold_field(f, 1, CH_SV("reasoning"), CH_SV("rs_1"));
     ch_fold_flag(f, 1, CH_F_REDACTED);
-    struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
     assert_int_equal(m->nblocks, 1);
     assert_string_equal(m->blocks[0].extra.p, "signature");
     assert_string_equal(m->blocks[0].name.p, "reasoning");
@@ -207,7 +208,7 @@ static void test_limits(void **state) {
     assert_int_equal(ch_fold_call(f, 0, CH_SV("a"), ch_sv(big, CH_LIMIT_TOOL_NAME + 1), NOTHING),
                      0);
     ch_fold_close_all(f);
-    struct ch_msg *m = ch_fold_message(f, "x", NOTHING, 0);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
     assert_int_equal(m->blocks[0].name.n, CH_LIMIT_TOOL_NAME);
     assert_int_equal(m->blocks[0].flags, CH_F_INVALID); /* no tool has this name */
     ch_msg_free(m);

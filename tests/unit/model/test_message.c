@@ -114,13 +114,34 @@ static void test_copies_everything(void **state) {
     ch_msg_free(NULL);
 }
 
+static void test_shared_name(void **state) {
+    (void)state;
+    struct ch_block b = {.type = CH_BLOCK_TEXT, .text = CH_SV("text")};
+    static const struct ch_msg_author same = {"openai", CH_SV("m-1"), CH_SV("azure/m-1")};
+    static const struct ch_msg_author other = {"openai", CH_SV("m-2"), CH_SV("azure/m-1")};
+    struct ch_msg *x = ch_msg_by(CH_MSG_ASSISTANT, &b, 1, &same, 0);
+    struct ch_msg *y = ch_msg_like(x, CH_MSG_ASSISTANT, &b, 1);
+    struct ch_msg *z = ch_msg_by(CH_MSG_ASSISTANT, &b, 1, &other, 0);
+    ch_msg_free(x);
+    assert_string_equal(y->model.p, "m-1");
+    assert_string_equal(y->asked.p, "azure/m-1");
+    assert_string_equal(y->blocks[0].text.p, "text");
+    assert_string_equal(z->model.p, "m-2");
+    assert_true(y->size < z->size);
+    ch_msg_free(y);
+    ch_msg_free(z);
+}
+
 static void test_round_trip(void **state) {
     (void)state;
     size_t n = CH_LEN(all_types);
     for (int kind = 0; kind < CH_MSG_KINDS; kind++) {
         bool assistant = kind == CH_MSG_ASSISTANT;
-        struct ch_msg *m = ch_msg_new(kind, all_types, n, assistant ? "openai" : NULL,
-                                      assistant ? CH_SV("m") : CH_SV(""), kind ? 1700000000123 : 0);
+        static const struct ch_msg_author model = {"openai", CH_SV("m"),
+                                                   CH_SV("azure/my-deployment")};
+        static const struct ch_msg_author person;
+        struct ch_msg *m = ch_msg_by(kind, all_types, n, assistant ? &model : &person,
+                                     kind ? 1700000000123 : 0);
         CH_BUF_AUTO json = {0};
         CH_BUF_AUTO again = {0};
         struct ch_jw w = ch_jw(&json);
@@ -131,6 +152,8 @@ static void test_round_trip(void **state) {
         assert_int_equal(back->kind, kind);
         assert_int_equal(back->ts, m->ts);
         assert_same_text(m->model, back->model);
+        assert_same_text(m->asked, back->asked);
+        assert_int_equal(back->asked.n > 0, assistant);
         if (assistant)
             assert_string_equal(back->api, "openai");
         else
@@ -226,6 +249,7 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies_everything), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_shared_name),
         cmocka_unit_test(test_reads_short_forms), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_transcript),        cmocka_unit_test(test_names),
     };

@@ -76,6 +76,13 @@ static void test_cost(void **state) {
         {&plain, {.input = 100, .output = 10}, CH_CACHE_SHORT, 450},
         {&plain, {.input = 100, .cache_read = 60, .cache_write = 40}, CH_CACHE_SHORT, 168},
         {&plain, {.input = 40, .cache_write = 40}, CH_CACHE_LONG, 240},
+        {&plain, {.input = 40, .cache_write = 40, .cache_write_5m = 40}, CH_CACHE_LONG, 150},
+        {&plain, {.input = 40, .cache_write = 40, .cache_write_1h = 40}, CH_CACHE_SHORT, 240},
+        {&plain,
+         {.input = 40, .cache_write = 40, .cache_write_5m = 30, .cache_write_1h = 10},
+         CH_CACHE_LONG,
+         172.5},
+        {&simple, {.input = 40, .cache_write = 40, .cache_write_1h = 40}, CH_CACHE_LONG, 40},
         {&simple, {.input = 100, .cache_read = 60, .output = 5}, CH_CACHE_LONG, 110},
         {&simple, {.input = 10, .cache_read = 60}, CH_CACHE_SHORT, 60}, /* odd, not negative */
         {&tiered, {.input = 200000, .output = 10}, CH_CACHE_SHORT, 200100},

@@ -56,6 +56,7 @@ static const struct {
     {"template_thinking", EFFORT, "\"chat_template_kwargs\":{\"enable_thinking\":true}"},
     {"reasoning_switch", EFFORT, "\"reasoning\":{\"enabled\":true}"},
     {"no_effort", EFFORT, NULL},
+    {"no_reasoning", EFFORT, NULL},
     {"tool_stream", NULL, "\"tool_stream\":true"},
     {"prompted", "\"tools\":", "<tool_call>"},
     {"no_images", IMAGE, "[image image/png: cannot be shown to this model]"},
@@ -84,12 +85,26 @@ static void test_changes(void **state) {
     }
 }
 
+/* A deployment's name does not show that the model reasons. */
+static void test_reasons(void **state) {
+    (void)state;
+    for (int reasons = 0; reasons < 2; reasons++) {
+        CH_BUF_AUTO got = {0};
+        encode(&ch_codec_openai,
+               reasons ? "\"model\":\"dep\",\"temperature\":0.5,\"quirks\":[\"reasons\"]"
+                       : "\"model\":\"dep\",\"temperature\":0.5",
+               &got);
+        assert_int_equal(strstr(ch_buf_str(&got), EFFORT) != NULL, reasons);
+        assert_int_equal(strstr(ch_buf_str(&got), "\"temperature\"") != NULL, !reasons);
+    }
+}
+
 /* A quirk is in the table above, or is about something else than requests to
  * Chat Completions. */
 static void test_all_are_covered(void **state) {
     (void)state;
     static const char *const others[] = {"bearer", "no_cache_marks", "think_tags",
-                                         "no_output_schema"};
+                                         "no_output_schema", "reasons"};
     unsigned bit, all = 0;
     for (size_t i = 0; ch_quirk_name(i, &bit); i++) {
         bool found = false;
@@ -194,7 +209,7 @@ static void test_think_tags(void **state) {
     struct ch_endpoint ep = {.codec = &ch_codec_openai, .quirks = CH_Q_THINK_TAGS};
     for (int on = 1; on >= 0; on--) {
         struct ch_decoder d;
-        ch_decoder_init_for(&d, &ep, NULL, NULL);
+        ch_decoder_init_for(&d, &ep, CH_SV("m"), NULL, NULL);
         ch_decoder_feed(&d, ch_sv_str(body));
         ch_decoder_end(&d, NULL, 0);
         const struct ch_block *b = d.reply.msg->blocks;
@@ -213,7 +228,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),    cmocka_unit_test(test_all_are_covered),
         cmocka_unit_test(test_detection),  cmocka_unit_test(test_who_has_what),
-        cmocka_unit_test(test_think_tags),
+        cmocka_unit_test(test_think_tags), cmocka_unit_test(test_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "prompt/prompts.h"
 
@@ -395,6 +397,12 @@ static void test_files(void **state) {
     assert_int_equal(ch_prompts_load(&c, dir, &err), CHELA_EPARSE);
     assert_non_null(strstr(err.message, "/broken/v1.0.txt:2:1: "));
     assert_int_equal(ch_prompts_load(&c, "/nonexistent/prompts", &err), CHELA_ENOENT);
+    CH_BUF_AUTO large = {0};
+    while (large.n <= CH_LIMIT_PROMPT_FILE)
+        ch_buf_add_str(&large, "many words and ");
+    put(dir, "broken", "v1.0.txt", ch_buf_str(&large));
+    assert_int_equal(ch_prompts_load(&c, dir, &err), CHELA_ELIMIT);
+    assert_non_null(strstr(err.message, "/broken/v1.0.txt: larger than"));
     ch_prompts_release(&c);
     snprintf(command, sizeof(command), "rm -rf '%s'", dir);
     assert_int_equal(system(command), 0);

@@ -110,9 +110,15 @@ static void test_other_formats(void **state) {
     tell("SET chela:format 99");
     check_refused(url, 0, CHELA_EPROTO, "newer chela");
     check_refused(url, 1, CHELA_EPROTO, "newer chela");
+    /* older events were ordered by their time, and not listed by session */
+    tell("HSET chela:i:x key a state new data {} receipt e ts 5 attempts 0 "
+         "number 0000000000000001");
+    tell("ZADD chela:inbox 1700000000000 0000000000000001:x");
     tell("SET chela:format 1");
     chela_store_close(served_must_open(modules, url));
-    assert_string_equal(tell("INCRBY chela:format 0"), ":2");
+    assert_string_equal(tell("INCRBY chela:format 0"), ":3");
+    assert_string_equal(tell("ZRANK chela:i-new:a x"), ":0");
+    assert_string_equal(tell("ZCOUNT chela:inbox 1 1"), ":1");
     tell("SET chela:format mine");
     check_refused(url, 0, CHELA_EPROTO, "no store of chela");
     reset();

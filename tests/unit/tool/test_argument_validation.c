@@ -40,7 +40,7 @@ static const struct {
 static void test_rows(void **state) {
     (void)state;
     CH_AUTO(ch_contract) c = NULL;
-    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), &c, NULL), 0);
+    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), false, &c, NULL), 0);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO words = {0};
@@ -57,17 +57,52 @@ static void test_rows(void **state) {
     }
 }
 
+#define OPEN_SCHEMA                                                              \
+    "{\"type\":\"object\",\"properties\":{\"file_path\":{\"type\":\"string\"}," \
+    "\"limit\":{\"type\":\"integer\"}},\"required\":[\"file_path\"]}"
+
+/* The contract of a built-in tool names what the schema leaves open. */
+static void test_closed(void **state) {
+    (void)state;
+    static const struct {
+        const char *args;
+        bool fits, unknown;
+        const char *words;
+    } cases[] = {
+        {"{\"file_path\":\"x\"}", true, false, NULL},
+        {"{\"path\":\"x\"}", true, false, NULL}, /* a synonym is mapped */
+        {"{\"file_path\":\"x\",\"lmit\":3}", false, true, "did you mean 'limit'?"},
+        {"{\"file_path\":\"x\",\"path\":\"y\"}", false, false, "path"},
+        {"{}", false, false, "file_path"},
+    };
+    CH_AUTO(ch_contract) c = NULL;
+    assert_int_equal(ch_contract_new(CH_SV(OPEN_SCHEMA), true, &c, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO arena = {0};
+        CH_BUF_AUTO words = {0};
+        const struct ch_json *args;
+        struct ch_sv text = ch_sv_str(cases[i].args);
+        assert_int_equal(ch_json_parse(&arena, text, CH_JSON_STRICT, &args, NULL, NULL), 0);
+        enum ch_fit fit = ch_contract_check(c, &arena, &args, &text, &words);
+        if ((fit != CH_FITS_NOT) != cases[i].fits ||
+            ch_contract_found_unknown(c) != cases[i].unknown ||
+            (cases[i].words && !strstr(ch_buf_str(&words), cases[i].words)))
+            fail_msg("%s: fit %d (%s)", cases[i].args, fit, ch_buf_str(&words));
+    }
+}
+
 static void test_bad_schema(void **state) {
     (void)state;
     struct ch_contract *c = NULL;
     struct chela_error err = {0};
-    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), &c, &err), CHELA_EINVAL);
+    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), false, &c, &err),
+                     CHELA_EINVAL);
     assert_null(c);
     assert_non_null(strstr(err.message, "type"));
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_closed),
                                        cmocka_unit_test(test_bad_schema)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,11 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/retry.h"
 
 static const struct {
     const char *tool, *arguments;
@@ -52,7 +54,36 @@ static void test_cases(void **state) {
     }
 }
 
+/* Tools with a time limit of their own end at the time that their description names, repetitions
+ * included. */
+static void test_times(void **state) {
+    (void)state;
+    static const struct {
+        const char *tool;
+        int64_t ms;
+        const char *says; /* NULL: no number */
+    } times[] = {
+        {"web_fetch", CH_DEFAULT_WEB_MS, "30 seconds"},
+        {"query_database", CH_DEFAULT_SQL_MS, "20 seconds"},
+        {"web_search", CH_DEFAULT_SEARCH_MS, NULL},
+    };
+    for (size_t i = 0; i < CH_LEN(times); i++) {
+        const struct chela_tool_opts *o = ch_builtin_tools;
+        while (o->name && strcmp(o->name, times[i].tool) != 0)
+            o++;
+        struct ch_tool t = {.effect = o->effect, .max_retries = 2, .timeout_ms = o->timeout_ms};
+        struct ch_outcome late = {0};
+        assert_non_null(o->name);
+        assert_in_range(o->timeout_ms, times[i].ms, times[i].ms + 1000);
+        if (times[i].says)
+            assert_non_null(strstr(o->description, times[i].says));
+        ch_outcome_error(&late, "timeout", "x");
+        assert_int_equal(ch_retry_delay(&t, &late, 1, times[i].ms), -1);
+        ch_outcome_release(&late);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_times)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

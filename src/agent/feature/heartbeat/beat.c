@@ -44,16 +44,16 @@ static const char by_text[] =
     "their results and another turn, so call them before you say what depends on them.\n\n"
     "Functions:\n";
 
-/* What a run knows beyond its conversation. */
+/* State of a companion's run. */
 struct beat {
-    struct ch_role_question *asked;     /* owned: the listener is asked; NULL: nobody is */
-    bool heard_opinion;         /* the listener was asked */
-    struct ch_msg *view;        /* owned: what the last request showed */
-    const struct ch_msg *heard; /* what the turn began with, in the transcript */
-    size_t begin;               /* its place there */
-    double willingness;         /* what led to the run; negative: nobody asked */
-    bool unasked;               /* only the dice want it */
-    bool spoke;                 /* an action reached the chat */
+    struct ch_role_question *asked; /* owned: question to the listener role; NULL: none */
+    bool heard_opinion;             /* the listener was asked */
+    struct ch_msg *view;            /* owned: the view in the last request */
+    const struct ch_msg *heard;     /* message of the transcript that the turn began with */
+    size_t begin;                   /* index of `heard` */
+    double willingness;             /* willingness that led to the run; negative: unknown */
+    bool unasked;                   /* nobody addressed the companion */
+    bool spoke;                     /* an action reached the chat */
 };
 
 static struct beat *beat_of(const chela_run *run) {
@@ -92,7 +92,7 @@ static int read_willing(chela_agent *a, struct ch_companion *c, struct chela_err
 }
 
 static void keep_opts(struct chela_heartbeat_opts *o) {
-    o->group = o->direct = NULL; /* read into members of their own, like the rest */
+    o->group = o->direct = NULL; /* copied to members of struct ch_companion */
     o->rules = NULL;
     o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
     o->opinion = NULL;
@@ -136,7 +136,7 @@ static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
     beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
     if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
         a->limits.max_turns = beats;
-    a->limits.sums_up = false; /* nobody would read it */
+    a->limits.sums_up = false; /* nobody would read a closing turn */
     keep_opts(&c->opts);
     c->serial = atomic_fetch_add(&companions, 1) + 1;
     *data = c;
@@ -145,7 +145,8 @@ static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
 
 /* --- the request -------------------------------------------------------------------- */
 
-/* What the turn began with: the last input that no reply follows, when it began. */
+/* Index of the message that the turn began with: the last input without a reply, when the
+ * run began. */
 static size_t find_begin(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     size_t i = t->n;
@@ -183,7 +184,7 @@ static struct ch_sv persona_of(const chela_agent *a) {
 static void on_opinion(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     beat_of(run)->asked = NULL;
-    if (!a->v) /* it was to spare a turn, not to forbid one */
+    if (!a->v) /* a listener that fails does not prevent the turn */
         ch_emit_warning(run, "nobody said whether this is worth a turn: %s",
                         a->error && *a->error ? a->error : ch_reason_name(a->reason));
     if (run->dead)
@@ -236,7 +237,7 @@ static bool beat_take_turn(chela_run *run) {
 
 /* --- what it is shown ------------------------------------------------------------------ */
 
-/* Read again for each beat: whoever changes it is heard at once. */
+/* Adds the memory files. They are read for every beat, so that changes take effect at once. */
 static void add_memory(const chela_agent *a, struct ch_buf *out) {
     struct ch_project files = {0};
     struct ch_project_opts o = {.workspace = a->workspace, .names = ch_companion_of(a)->memory};
@@ -248,7 +249,7 @@ static void add_memory(const chela_agent *a, struct ch_buf *out) {
         ch_buf_add_str(out, "none");
 }
 
-/* No beat follows in which a result could be read. */
+/* True: no beat follows in which the model could read a result. */
 static bool is_last_beat(const chela_run *run) {
     return run->m.limits.max_turns > 0 && (int64_t)run->m.turns >= run->m.limits.max_turns &&
            run->m.turns > 1;
@@ -265,7 +266,7 @@ static void add_scene(chela_run *run, struct ch_buf *out) {
         ch_buf_add_str(out, ch_run_origin_of_message(run)->blocks);
 }
 
-/* "name(a: string, b?: integer): what it does" */
+/* Writes a signature such as "name(a: string, b?: integer): what it does". */
 static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *schema = NULL;
@@ -285,8 +286,8 @@ static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
     ch_buf_addf(out, "): %.*s\n", CH_SV_FMT(t->description));
 }
 
-/* The actions, then the tools: what a channel cannot do is not there, nor what there
- * is no time for. */
+/* Lists the actions, then the tools. Actions that the channel lacks are left out, and so
+ * are tools in the last beat. */
 static void offer(chela_run *run, struct ch_model_request *req) {
     const struct ch_registry *r = &run->session->agent->registry;
     static const char *const actions[] = {CH_SEND_ACTION, CH_REACT_ACTION, CH_SILENT_ACTION};
@@ -362,7 +363,7 @@ static int shape_request(chela_run *run, struct ch_model_request *req,
         req->ntools = 0;
         req->choice = CH_CHOICE_AUTO;
     }
-    ch_encoder_clear(&s->encoder); /* nothing of an earlier request is in this one */
+    ch_encoder_clear(&s->encoder); /* this request shares no bytes with earlier ones */
     ch_request_changed(run, req);
     return 0;
 }
@@ -379,7 +380,8 @@ static bool is_action(struct ch_sv name) {
     return ch_policy_listed(CH_SV(CH_BEAT_ACTIONS), name);
 }
 
-/* The wish for another beat goes where it is kept: into the last action. */
+/* Adds the request for another beat to the arguments of the last action, which the
+ * transcript keeps. */
 static struct ch_sv with_wish(struct ch_sv params, struct ch_arena *a) {
     struct ch_sv inner = ch_sv(params.p + 1, params.n - 2);
     return ch_sv_str(ch_arena_printf(a, "{%.*s%s\"request_heartbeat\":true}", CH_SV_FMT(inner),
@@ -417,7 +419,8 @@ static bool beat_is_known(const chela_run *run, struct ch_sv id) {
     return false;
 }
 
-/* A model that is shown no earlier call may well use its id again. */
+/* Gives the calls new ids, because a model that does not see earlier calls may use an id
+ * again. */
 static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     struct ch_msg *old = r->msg;
     bool changed = false;
@@ -434,7 +437,7 @@ static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
     }
     if (!changed)
         return;
-    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, old->nblocks, old->api, old->model, old->ts);
+    r->msg = ch_msg_like(old, CH_MSG_ASSISTANT, blocks, old->nblocks);
     ch_msg_free(old);
 }
 
@@ -480,7 +483,7 @@ static const struct ch_msg *last_reply(const chela_run *run) {
     return NULL;
 }
 
-/* The last reply was of actions alone and asked for no other beat. */
+/* True: the last reply held only actions and asked for no other beat. */
 static bool ends(const chela_run *run) {
     const struct ch_msg *m = last_reply(run);
     for (uint32_t i = 0; m && i < m->nblocks; i++)
@@ -495,7 +498,8 @@ static bool beat_on_results(chela_run *run, struct ch_input *in) {
     return true;
 }
 
-/* A companion speaks by actions. Who asked it and got nothing is told why. */
+/* A companion speaks through actions, so the answer is not sent. A person who addressed it
+ * and got nothing is told the reason. */
 static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
@@ -538,8 +542,8 @@ static void close_beat(chela_run *run, void *data) {
     ch_free(k);
 }
 
-/* A companion is made of more than its mode: no run of it takes another mode, and no
- * other agent's run can be one of a companion. */
+/* A companion has more settings than its mode: its runs take no other mode, and runs of
+ * other agents cannot take this one. */
 const struct ch_feature ch_heartbeat_feature = {
     .name = "heartbeat",
     .is_mode = true,

@@ -1,40 +1,40 @@
 /* beat.h -- mode heartbeat: one turn of a companion in a chat.
  *
  *   view of the chat --> model --> tools ---- results: another beat, N at most
- *                          |  `--> actions -- said and done: the turn ends
- *                          `-----> nothing -- silence: that is a decision, too
+ *                          |  `--> actions -- performed: the turn ends
+ *                          `-----> nothing -- silence, which is a decision, too
  *
- * The machine, the journal, limits, policies and the path of calls are those of
- * any run. What differs is what a request holds (chat_view.h, made anew each time, so
- * no list grows), what becomes of a reply's words (they are thoughts: events
- * tell them, the chat never sees them), and that actions end the turn.
+ * Machine, journal, limits, policies and tool calls are those of any run. Three things
+ * differ. A request holds a view of the chat (chat_view.h) that is made for each request
+ * instead of a growing list of messages. The text of a reply is thought: events report
+ * it, the chat never shows it. Actions end the turn.
  *
- * Two protocols: calls, as the model's service has them, or text, a JSON object
- * that beat_reply.h reads. Either way the transcript holds calls and results. */
+ * There are two protocols: tool calls of the model's service, or a JSON object in the
+ * text (beat_reply.h). In both cases the transcript holds calls and results. */
 #ifndef CH_AGENT_BEAT_H
 #define CH_AGENT_BEAT_H
 #include "agent/run/feature.h"
 #include "agent/feature/heartbeat/chat_view.h"
 
-/* How an agent takes part; in its arena. */
+/* Settings of a companion, in the agent's arena. */
 struct ch_companion {
-    uint64_t serial;                 /* of all that there ever were; from 1 */
+    uint64_t serial; /* unique number of these settings, from 1 */
     const char *name;
-    bool text;                       /* the protocol; else calls */
-    bool skips;                      /* what comes while it is busy begins no turn */
-    unsigned history;                /* lines before the new ones */
-    const char *const *memory;       /* files of the workspace; NULL-terminated */
-    double typing;                   /* characters a second; 0: parts follow at once */
+    bool text;                 /* replies are JSON text; otherwise tool calls */
+    bool skips;                /* lines that arrive during a turn start no other turn */
+    unsigned history;          /* earlier lines that a view shows */
+    const char *const *memory; /* files of the workspace; NULL-terminated */
+    double typing;             /* typing speed in characters per second; 0: no pauses */
     int utc_offset;
-    struct chela_heartbeat_opts opts; /* what has no member of its own here */
+    struct chela_heartbeat_opts opts; /* the other options */
     struct chela_willing_opts group, direct;
-    struct chela_willing_rules rules; /* its lists are copied */
+    struct chela_willing_rules rules; /* lists are copied */
 };
 
-/* mode "heartbeat" */
+/* The mode "heartbeat". */
 extern const struct ch_feature ch_heartbeat_feature;
 
-/* NULL: the agent is no companion. */
+/* The settings of a companion; NULL: the agent is none. */
 static inline struct ch_companion *ch_companion_of(const chela_agent *a) {
     return ch_feature_of(a, &ch_heartbeat_feature);
 }

@@ -1,4 +1,4 @@
-/* beat_private.h -- what beat.c and beat_tools.c share. Nobody else includes it. */
+/* beat_private.h -- shared by beat.c and beat_tools.c only. */
 #ifndef CH_AGENT_BEAT_PRIVATE_H
 #define CH_AGENT_BEAT_PRIVATE_H
 #include "agent/feature/heartbeat/beat.h"

@@ -1,18 +1,18 @@
 /* beat_reply.c -- see beat_reply.h.
  *
- * The text is searched for objects and lists from the left; the first whole one
- * that has actions is the reply. Inside one nothing else is looked for, so the
- * search is linear in the text but for the few candidates that are tried. */
+ * The text is searched for objects and lists from left to right. The first complete one
+ * with actions is the reply. The inside of a candidate is not searched again, so the search
+ * is linear apart from the few candidates that are parsed. */
 #include "agent/feature/heartbeat/beat_reply.h"
 
 #include "json/writer.h"
 
-#define CANDIDATES 8 /* beginnings of objects that are tried */
+#define CANDIDATES 8 /* candidates that are parsed */
 
 /* --- finding it */
 
-/* The end of the value that begins at p, with an opening bracket: behind the one
- * that closes it; NULL: it is cut off. */
+/* The end of the value whose opening bracket is at p: the position behind its closing
+ * bracket; NULL: the value is cut off. */
 static const char *end_of(const char *p, const char *end) {
     size_t depth = 0;
     bool quoted = false;
@@ -63,7 +63,7 @@ static const char *const params_names[] = {"params", "parameters", "arguments", 
                                            NULL};
 static const char *const actions_names[] = {"actions", "action", "tool_calls", NULL};
 
-/* Thoughts beside an argument are thoughts, and the call can do without. */
+/* Writes the arguments of an action. Thoughts among the arguments are left out. */
 static void write_params(const struct ch_json *v, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
@@ -102,7 +102,7 @@ static bool read_actions(const struct ch_json *v, struct ch_arena *a, struct ch_
     return true;
 }
 
-/* A text as it is; of an object its members, a line each. */
+/* Thoughts as text: a string unchanged, an object with one line per member. */
 static struct ch_sv read_thoughts(const struct ch_json *v, struct ch_arena *a) {
     CH_BUF_AUTO text = {0};
     if (ch_json_is(v, CH_JSON_STRING))
@@ -136,7 +136,7 @@ bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_re
                         struct ch_buf *why) {
     const char *p = text.p, *end = text.p + text.n;
     const char *problem = "there is no JSON object in it";
-    bool inside = false; /* of something that is cut off: a list there is a part of it */
+    bool inside = false; /* inside a value that is cut off; a list in it is only a part */
     for (unsigned tried = 0; p < end && tried < CANDIDATES; p++) {
         if (*p != '{' && *p != '[')
             continue;

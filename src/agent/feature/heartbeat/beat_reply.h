@@ -1,13 +1,13 @@
-/* beat_reply.h -- what a companion wants, from the text of a reply.
+/* beat_reply.h -- reads a companion's actions from the text of a reply.
  *
  *   {"thoughts": "...", "actions": [{"name": "send_message", "params": {..}}],
  *    "request_heartbeat": false}
  *
- * Models write that form almost. What they meant is taken where it is beyond
- * doubt: words and fences around the object, a list of actions alone, other
- * usual names of the members, a single action that is no list, a request for a
- * beat among the thoughts, raw line breaks in strings, a comma too many. What is
- * cut off is never taken: half an action may be another one. */
+ * Models do not always write exactly this form. Deviations whose meaning is clear are
+ * accepted: text and fences around the object, a bare list of actions, other usual names
+ * of members, a single action without a list, request_heartbeat among the thoughts, raw
+ * line breaks in strings, a comma too many. A truncated object is never accepted, because
+ * half an action may mean something else. */
 #ifndef CH_AGENT_BEAT_REPLY_H
 #define CH_AGENT_BEAT_REPLY_H
 #include "base/arena.h"
@@ -21,14 +21,14 @@ struct ch_beat_action {
 };
 
 struct ch_beat_reply { /* texts in the arena */
-    struct ch_sv thoughts; /* as text; may be empty */
+    struct ch_sv thoughts; /* may be empty */
     struct ch_beat_action actions[CH_LIMIT_BEAT_ACTIONS];
     size_t n;
-    size_t dropped; /* actions past the limit */
-    bool more;      /* request_heartbeat */
+    size_t dropped; /* actions over the limit */
+    bool more;      /* member request_heartbeat */
 };
 
-/* False: there is no such object; why says what is wrong, for the model. */
+/* Parses the reply. False: there is no such object; `why` tells the model what is wrong. */
 bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
                         struct ch_buf *why);
 

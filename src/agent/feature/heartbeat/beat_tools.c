@@ -1,13 +1,13 @@
 /* beat_tools.c -- the actions of a companion.
  *
- *   send_message   says something, in parts if it likes, as people do
- *   react          answers with a sign, where the channel has that
+ *   send_message   says something, in parts if the model separates them
+ *   react          reacts to a message with an emoji, if the channel supports it
  *   stay_silent    does nothing, on purpose
  *
- * With a channel (chela/channel.h) they go through it, part after part with a
- * pause for typing; without one what is said is the run's answer. They take the
- * path of all calls, so a part that was sent is not sent again after a crash:
- * each has a key that stays the same. */
+ * With a channel (chela/channel.h) actions go through it, part after part with pauses for
+ * typing. Without a channel the text is the run's answer. Actions take the path of all
+ * calls. Each part has a key that stays the same, so a part that was sent is not sent
+ * again after a crash. */
 #include "agent/feature/heartbeat/beat_tools.h"
 
 #include <stdio.h>
@@ -50,9 +50,9 @@ struct sending {
     chela_call *call;
     chela_runtime *rt;
     struct ch_timer timer;
-    char *text;          /* owned: all parts */
-    struct ch_sv rest;   /* of it */
-    char *reply_to;      /* owned, of the first part; NULL: none */
+    char *text;          /* owned: all parts of the message */
+    struct ch_sv rest;   /* parts that are not sent yet */
+    char *reply_to;      /* owned: message that the first part answers; NULL: none */
     unsigned sent;
     double typing;
 };
@@ -76,7 +76,7 @@ static void beat_tools_on_cancel(chela_call *call, void *user) {
     beat_tools_finish(user);
 }
 
-/* How long somebody needs for so many characters. */
+/* The time that a person needs to type the part. */
 static int64_t pause_before(struct ch_sv part, double typing) {
     size_t chars = 0;
     if (typing <= 0)
@@ -97,7 +97,7 @@ static int send_part(chela_call *call, const char *key, const char *text, const 
     return fn(call, &m, c->user);
 }
 
-/* Parts that are not to be sent one by one, as lines. */
+/* Joins parts as lines. */
 static char *beat_tools_join(struct ch_sv parts) {
     struct ch_buf out = {0};
     struct ch_sv part;
@@ -108,13 +108,13 @@ static char *beat_tools_join(struct ch_sv parts) {
 
 static void send_next(struct ch_timer *t);
 
-/* The part that is due; then a pause for the next, or the end. */
+/* Sends the part that is due, then waits for the next one or ends the call. */
 static void send_now(struct sending *s, struct ch_sv part) {
     CH_BUF_AUTO key = {0};
     CH_AUTOFREE char *text = beat_tools_join(part);
     struct ch_sv rest = s->rest, next;
     ch_buf_addf(&key, "%s/%u", chela_call_key(s->call), s->sent);
-    ch_answer_release(&s->call->answer); /* one result for all of them */
+    ch_answer_release(&s->call->answer); /* the call has one result for all parts */
     int rc = send_part(s->call, ch_buf_str(&key), text, s->sent ? NULL : s->reply_to, s->sent > 0);
     s->sent++;
     if (rc < 0 || s->call->answer.error_type || !ch_chat_view_part(&rest, &next))
@@ -132,7 +132,7 @@ static void send_next(struct ch_timer *t) {
     }
     if (s->sent + 1 < CH_LIMIT_BEAT_PARTS)
         ch_chat_view_part(&s->rest, &part);
-    else { /* the rest as one */
+    else { /* sends the rest as one message */
         part = s->rest;
         s->rest = ch_sv(NULL, 0);
     }
@@ -215,7 +215,8 @@ static int stay_silent(chela_call *call, void *user) {
     return 0;
 }
 
-/* What people read keeps its order. */
+/* Calls that send to the channel run one after the other, so that messages keep their
+ * order. */
 static void uses_channel(chela_call *call, void *user) {
     (void)user;
     chela_call_uses(call, "channel", CHELA_USE_ALONE);

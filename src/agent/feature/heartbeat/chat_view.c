@@ -21,7 +21,7 @@ void ch_chat_view_time(int64_t at, int utc_offset, struct ch_buf *out) {
     ch_buf_addf(out, "%02d:%02d", (int)(minute / 60), (int)(minute % 60));
 }
 
-/* A name or an id cannot end its place in the line. */
+/* Adds a name or id without characters that have a meaning in a line. */
 static void add_plain(struct ch_buf *out, struct ch_sv s, size_t most) {
     s = ch_utf8_cut(s, most);
     for (size_t i = 0; i < s.n; i++) {
@@ -48,7 +48,7 @@ void ch_chat_view_id(struct ch_sv id, struct ch_buf *out) {
     add_plain(out, id, ID_BYTES);
 }
 
-/* Marks of our own are no one else's to write. */
+/* Adds a text whose characters cannot be taken for marks of the view. */
 static void add_quoted(struct ch_buf *out, struct ch_sv text, size_t most) {
     CH_BUF_AUTO safe = {0};
     ch_envelope_quote(ch_utf8_cut(ch_sv_trim(text), most), &safe);
@@ -111,14 +111,14 @@ static bool chat_view_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* It was made by ch_chat_view_line. */
+/* True: s has the form of a line of ch_chat_view_line. */
 static bool is_line(struct ch_sv s) {
     return s.n > 8 && s.p[0] == '[' && chat_view_is_digit(s.p[1]) && chat_view_is_digit(s.p[2]) &&
            s.p[3] == ':' && chat_view_is_digit(s.p[4]) && chat_view_is_digit(s.p[5]) &&
            (s.p[6] == ' ' || s.p[6] == ']') && memmem(s.p, s.n, "] ", 2);
 }
 
-/* Cut the first line off *rest, with its indented ones. */
+/* Takes the first line, with its indented continuation lines, from *rest. */
 static struct ch_sv next_line(struct ch_sv *rest) {
     const char *end = rest->p + rest->n, *p = rest->p;
     while ((p = memchr(p, '\n', (size_t)(end - p)))) {
@@ -147,7 +147,7 @@ static struct ch_sv chat_view_id_of(struct ch_sv line) {
 struct making {
     const struct ch_chat_view_opts *o;
     struct ch_chat_view *v;
-    size_t skip; /* lines at the beginning that are too old */
+    size_t skip; /* lines at the beginning that are not shown */
     bool fresh;
 };
 
@@ -160,7 +160,7 @@ static void add_member(struct ch_chat_view *v, struct ch_sv name) {
         ch_buf_addf(&v->members, "%s%.*s", v->members.n ? ", " : "", CH_SV_FMT(name));
 }
 
-/* m NULL: count alone. */
+/* Adds a line to the view. m NULL: only counts. */
 static size_t take_line(struct making *m, struct ch_sv line, bool own) {
     if (!m)
         return 1;
@@ -187,7 +187,7 @@ static size_t take_heard(struct making *m, const struct ch_msg *msg, int utc_off
         if (is_line(rest)) {
             while (rest.n)
                 n += take_line(m, next_line(&rest), false);
-        } else { /* somebody who is alone with it */
+        } else { /* a direct chat: the text has no line format */
             CH_BUF_AUTO line = {0};
             ch_chat_view_line(
                 &(struct ch_chat_line){.at = msg->ts, .name = CH_SV("user"), .text = rest},
@@ -205,7 +205,7 @@ static const struct ch_block *result_of(const struct ch_msg *results, struct ch_
     return NULL;
 }
 
-/* What it said, and what came to be delivered. */
+/* Adds the lines that the companion said and that were delivered. */
 static size_t take_said(struct making *m, const struct ch_msg *msg, const struct ch_msg *results,
                         const struct ch_chat_view_opts *o) {
     size_t n = 0;
@@ -304,7 +304,7 @@ static void add_row(struct ch_buf *out, const char *what, struct ch_sv name, str
 }
 
 static void add_call(struct ch_buf *out, const struct ch_block *b) {
-    if (ch_sv_is(b->name, CH_SEND_ACTION)) /* it is among the lines */
+    if (ch_sv_is(b->name, CH_SEND_ACTION)) /* sent text is among the lines */
         return;
     ch_buf_addf(out, "- you called %.*s ", CH_SV_FMT(b->name));
     chat_view_add_text(out, ch_utf8_cut(b->text, CH_LIMIT_VIEW_RESULT));
@@ -326,7 +326,7 @@ static void add_work(const struct ch_msg *m, struct ch_buf *out) {
     }
 }
 
-/* The newest rows, as many as there is room for. */
+/* Cuts the oldest rows so that at most `most` bytes are left. */
 static void chat_view_keep_newest(struct ch_buf *b, size_t most) {
     if (b->n <= most)
         return;

@@ -1,15 +1,15 @@
-/* reply_propensity.c -- willingness to speak up; see chela/heartbeat.h.
+/* reply_propensity.c -- a companion's willingness to speak; see chela/heartbeat.h.
  *
  *   line --rules--> decided: own, bot, direct, mention, name, hushed, ...
- *     `--gain--> W --above the threshold?--> p --held back by share--> dice
+ *     `--gain--> W --above the threshold?--> p --reduced by share--> dice
  *
- * Nothing happens between lines: W is a number and the time it was true at, and
- * what was lost since is computed when somebody asks. It is lost at a rate that
- * is lower while the chat is lively and while W is above the threshold, so the
- * time is cut where one of them changes; each piece is an exponential.
+ * Nothing is computed between lines: W is a number with the time of its last change, and
+ * its decay is computed when it is read. W decays more slowly while the chat is lively and
+ * while W is above the threshold, so the time is split where one of these changes; within
+ * each piece the decay is exponential.
  *
- * No clock and no I/O; the dice are a generator with a seed, thrown once for
- * each line whatever becomes of it. */
+ * No clock and no I/O. The dice are a seeded generator that is rolled once per line,
+ * whatever the decision. */
 #include <ctype.h>
 #include <math.h>
 
@@ -23,34 +23,34 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define LIVELY_S 15 /* since the last line */
+#define LIVELY_S 15 /* seconds after a line in which a chat is lively */
 #define RECENT_S 60
 #define LIVELY_RATE 0.3
 #define RECENT_RATE 0.7
-#define EAGER_RATE 0.5 /* while above the threshold */
+#define EAGER_RATE 0.5 /* factor of the decay above the threshold */
 #define FORGOTTEN 0.01
-#define SHARE_LINES 40.0  /* that the share is about, older ones less and less */
-#define SHARE_KNOWN 20    /* lines before it says anything */
+#define SHARE_LINES 40.0  /* time constant of the share, in lines */
+#define SHARE_KNOWN 20    /* lines before the share is used */
 #define LOWEST_THRESHOLD 0.6
 #define DEFAULT_HUSH_S 600
 #define DEFAULT_BOT_TURNS 3
 #define DAY_MIN (24 * 60)
-#define LATEST (INT64_C(1) << 53) /* ms that JSON keeps */
+#define LATEST (INT64_C(1) << 53) /* greatest time in ms that JSON represents exactly */
 
 struct chela_willing {
     enum chela_chat_kind kind;
     struct chela_willing_opts o;
-    struct chela_willing_rules r; /* lists in the arena */
+    struct chela_willing_rules r; /* lists are in the arena */
     struct ch_arena arena;
     double w;
-    int64_t at;             /* when w was true */
-    int64_t last_line;      /* when somebody spoke */
+    int64_t at;        /* time of w */
+    int64_t last_line; /* time of the last line */
     int64_t refractory_end, hushed_end;
-    double own, all;        /* lines lately, each counting less than the next */
-    unsigned lines;         /* all that were heard and said */
-    unsigned bot_turns;     /* answers to bots in a row */
+    double own, all;    /* exponentially weighted numbers of own lines and all lines */
+    unsigned lines;     /* number of all lines */
+    unsigned bot_turns; /* consecutive answers to bots */
     uint64_t dice;
-    bool turning; /* a turn is under way, and was paid for */
+    bool turning; /* a turn is in progress and was charged */
 };
 
 const char *chela_urge_name(enum chela_urge_reason r) {
@@ -133,7 +133,7 @@ void chela_willing_free(chela_willing *w) {
 
 /* --- time */
 
-/* w after `s` seconds at this rate, which is lower above the threshold. */
+/* w after `s` seconds. The rate is lower above the threshold. */
 static double decay(const struct chela_willing_opts *o, double w, double s, double rate) {
     double lambda = M_LN2 / o->half_life_s * rate;
     if (w > o->threshold && o->threshold > 0) {
@@ -164,7 +164,7 @@ double chela_willing_at(const chela_willing *w, int64_t at) {
     return value < FORGOTTEN ? 0 : value;
 }
 
-/* Time never goes back: a line that comes late counts as of now. */
+/* Advances to `at`. A line with an earlier time counts as of now. */
 static int64_t advance(chela_willing *w, int64_t at) {
     at = w->at == INT64_MIN ? at : CH_MAX(at, w->at);
     w->w = chela_willing_at(w, at);
@@ -189,7 +189,7 @@ static int two_digits(const char *p, int most) {
     return v <= most ? v : -1;
 }
 
-/* "HH:MM" at p, which is followed by `end`; negative: it is not. */
+/* Minutes of "HH:MM" at p, if `end` follows; negative: the text has another form. */
 static int clock_time(const char *p, char end) {
     size_t n = strnlen(p, 6);
     int h = n >= 5 ? two_digits(p, 23) : -1, m = n >= 5 ? two_digits(p + 3, 59) : -1;
@@ -227,7 +227,7 @@ static bool same_nocase(const char *a, const char *b, size_t n) {
     return true;
 }
 
-/* `word` stands in text; one of Latin letters as a word of its own. */
+/* True: the text contains `word`. A word of Latin letters must be a whole word. */
 static bool holds(struct chela_str text, const char *word) {
     size_t n = strlen(word);
     for (size_t i = 0; n && i + n <= text.n; i++) {
@@ -262,7 +262,7 @@ static void count_line(chela_willing *w, bool own) {
     w->lines++;
 }
 
-/* Lines raise it most when it is half awake, and less and less near the top. */
+/* The gain of a line, by relative willingness: greatest in the middle, small near the top. */
 static double dynamic(double r) {
     if (r < 0.2)
         return 1;
@@ -281,7 +281,7 @@ static double gain(const chela_willing *w, const struct chela_heard *line) {
     return score * fmax(0, 1 - r * r) * fmax(0, dynamic(r));
 }
 
-/* One that is hardly heard speaks up sooner. */
+/* The threshold is lower for a companion with a small share of the lines. */
 static double threshold(const chela_willing *w) {
     double s = share(w), low = w->o.share_low;
     if (w->lines < SHARE_KNOWN || s >= low)
@@ -289,7 +289,7 @@ static double threshold(const chela_willing *w) {
     return w->o.threshold * (LOWEST_THRESHOLD + (1 - LOWEST_THRESHOLD) * s / low);
 }
 
-/* And one that is heard a lot holds back. */
+/* The probability is reduced for a companion with a large share of the lines. */
 static double restraint(const chela_willing *w) {
     double high = w->o.share_high, middle = (w->o.share_low + high) / 2, s = share(w);
     if (high >= 1 || s <= middle)
@@ -302,7 +302,7 @@ static double probability(const chela_willing *w) {
     return over <= 0 ? 0 : fmin(1, over * w->o.slope);
 }
 
-/* splitmix64, as a number below 1. */
+/* A random number below 1 (splitmix64). */
 static double roll(chela_willing *w) {
     uint64_t z = w->dice += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -319,11 +319,12 @@ static bool is_hushed_by(chela_willing *w, const struct chela_heard *line, bool 
         return true;
     }
     if (for_us)
-        w->hushed_end = INT64_MIN; /* who asks for it again wants an answer */
+        w->hushed_end = INT64_MIN; /* being addressed again ends the silence */
     return w->at < w->hushed_end;
 }
 
-/* What is meant for us is answered; another bot only so often in a row. */
+/* Decides by rules: a line that addresses the companion is answered; a bot only a few times
+ * in a row. */
 static bool decide_by_rule(chela_willing *w, const struct chela_heard *line,
                            enum chela_urge_reason *out) {
     bool named = holds_any(line->text, w->r.names);
@@ -373,8 +374,8 @@ void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
     out->share = share(w);
 }
 
-/* However eager it was: with a turn the matter is dealt with, so that one mention
- * does not make it join in with whatever follows. */
+/* Charges a turn: willingness drops to a fixed value, so that one mention does not lead to
+ * further turns. */
 static void pay(chela_willing *w, int64_t at) {
     advance(w, at);
     w->w = fmax(0, fmin(w->w, w->o.threshold) - w->o.reply_cost);
@@ -434,7 +435,7 @@ char *chela_willing_save(const chela_willing *w) {
 
 static double read_number(const struct ch_json *v, const char *key, double most) {
     double d = ch_json_double(ch_json_get(v, key), 0);
-    return d > 0 ? fmin(d, most) : 0; /* also for what is no number */
+    return d > 0 ? fmin(d, most) : 0; /* also 0 for NaN */
 }
 
 static unsigned read_count(const struct ch_json *v, const char *key) {
@@ -447,14 +448,14 @@ static int64_t read_time(const struct ch_json *v, const char *key) {
     return at < 0 || at > LATEST ? INT64_MIN : at;
 }
 
-/* Of a rest that began by w->at: none is longer than the settings say. */
+/* Reads the end of a rest, limited to the longest rest that the settings allow. */
 static int64_t read_rest(const chela_willing *w, const struct ch_json *v, const char *key,
                          double most_s) {
     int64_t end = read_time(v, key);
     return w->at == INT64_MIN ? INT64_MIN : CH_MIN(end, w->at + (int64_t)(most_s * 1000));
 }
 
-/* The clock that it was saved by was ahead. */
+/* The state was saved by a clock that was ahead: moves its times back. */
 static void move_back(chela_willing *w, int64_t now) {
     int64_t *times[] = {&w->last_line, &w->refractory_end, &w->hushed_end, &w->at};
     int64_t by = w->at - now;

@@ -1,4 +1,4 @@
-/* simulate.c -- a recorded chat, line by line, through reply_propensity.c. */
+/* simulate.c -- plays a recorded chat, line by line, through reply_propensity.c. */
 #include "agent/feature/heartbeat/reply_propensity.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@ struct chat {
 struct play {
     struct chela_willing_opts group, direct;
     struct chela_willing_rules rules;
-    struct ch_arena arena; /* of all of it */
+    struct ch_arena arena; /* memory of the whole simulation */
     struct chat *chats;
     size_t nchats;
 };

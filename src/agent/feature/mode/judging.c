@@ -1,5 +1,5 @@
-/* judging.c -- results that a model of their own judges: what the scores mean is
- * decided in reflect.c, what is done about it here. */
+/* judging.c -- asks the reflector to judge results, and acts on its decision. reflect.c
+ * derives the decision from the scores. */
 #include "agent/feature/mode/judging.h"
 
 #include "agent/feature/mode/mode_private.h"
@@ -61,7 +61,8 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
         ch_feature_turn_next(run);
 }
 
-/* A run that goes on elsewhere has lost the count; the conversation has not. */
+/* Decides by the scores. A recovered run has lost the count of attempts, so it is read from
+ * the conversation. */
 static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct ch_reflection *j) {
     if (k->tried.retries < k->round.retries)
         k->tried = (struct ch_reflect_state){k->round.retries, true};
@@ -73,7 +74,7 @@ static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct
     return ch_reflect_decide(j, &k->tried);
 }
 
-/* Whoever works without a plan is told in words. */
+/* Tells a run without a plan the judgement as a note. */
 static void judging_tell(chela_run *run, const struct ch_reflection *j,
                          const struct ch_reflect_decision *d) {
     struct ch_mode_state *k = ch_mode_state(run);
@@ -146,8 +147,8 @@ void ch_judging_ask(chela_run *run) {
     judging_ask(run, k->round.request, ch_buf_sv(&plan), ch_buf_sv(&results), k->round.retries);
 }
 
-/* A plan is judged as a whole; a single call that the router chose only where
- * the agent says so. */
+/* Whether the results are judged. A plan is; a single call that the router chose only if
+ * the settings say so. */
 bool ch_judging_wanted(const chela_run *run) {
     const struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
@@ -174,8 +175,8 @@ static bool is_suspect(const chela_run *run, const struct ch_block *result) {
            (how->tools && ch_policy_listed(ch_sv_str(how->tools), result->name));
 }
 
-/* Calls and results of the last turn, as the reflector is shown them; false: none
- * of them is to be judged. */
+/* Writes calls and results of the last turn for the reflector; false: none of them is to be
+ * judged. */
 static bool write_calls(const chela_run *run, const struct ch_msg *results, struct ch_buf *plan,
                         struct ch_buf *given) {
     struct ch_jw p = ch_jw(plan), g = ch_jw(given);

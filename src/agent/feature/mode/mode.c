@@ -1,5 +1,5 @@
-/* mode.c -- see mode.h. What is done next is read from the conversation each
- * turn; planning.c, judging.c and routing.c do it. */
+/* mode.c -- see mode.h. Each turn reads the next step from the conversation; planning.c,
+ * judging.c and routing.c perform it. */
 #include "agent/feature/mode/mode.h"
 
 #include "agent/feature/mode/judging.h"
@@ -138,7 +138,7 @@ static struct ch_sv shortened(struct ch_sv text) {
     return ch_utf8_cut(text, CH_LIMIT_ROLE_RESULT);
 }
 
-/* The end of the conversation before this round, as far as there is room. */
+/* Writes the end of the conversation before this round, within a limit. */
 void ch_mode_context(const chela_run *run, struct ch_buf *out) {
     const struct ch_transcript *t = &run->session->transcript;
     size_t from = ch_mode_state(run)->round.begin, room = CH_LIMIT_ROLE_CONTEXT;
@@ -194,7 +194,7 @@ static bool is_routed_to_agent(const struct ch_mode_state *k) {
 static bool leave_to_model(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
-    if (is_routed_to_agent(k)) { /* its answer is the answer */
+    if (is_routed_to_agent(k)) { /* the agent's answer is the answer */
         ch_mode_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
         return true;
     }
@@ -204,7 +204,7 @@ static bool leave_to_model(chela_run *run) {
     k->told = true;
     ch_buf_add_str(&text, answer_text);
     ch_buf_add_sv(&text, ch_buf_sv(&k->why));
-    return !ch_think_note(run, ch_buf_sv(&text)); /* else the run is over */
+    return !ch_think_note(run, ch_buf_sv(&text)); /* false: the run is over */
 }
 
 static bool mode_take_turn(chela_run *run) {
@@ -243,7 +243,7 @@ static bool plan_turn(chela_run *run) {
     if (m->closing != CH_REASON_NONE || m->nudge || m->reask)
         return false;
     bool new_words = run->steering.n > 0 || run->follow_ups.n > 0;
-    if (k->answering && !new_words) /* the model went on working: let it */
+    if (k->answering && !new_words) /* the model calls tools again: leaves it the turn */
         return false;
     k->answering = false;
     if (!ch_think_deliver(run))
@@ -259,8 +259,8 @@ static bool reflect_turn(chela_run *run) {
     return ch_judging_turn(run);
 }
 
-/* The model call that is due is for the answer alone: the results are there. Tools are
- * described all the same, so that the prefix stays as it is. */
+/* The results are complete: the next model call only writes the answer. Tools stay
+ * described, so that the cached prefix stays valid. */
 static int plan_request(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
     (void)err;
     if (!ch_mode_state(run)->answering || run->session->agent->output)
@@ -287,7 +287,7 @@ static void *new_moding(const struct ch_feature *mode) {
     return k;
 }
 
-/* People wanted to see the plans of this run: better all of the agent's than none. */
+/* A stored run asked people about plans: all plans of the agent ask from now on. */
 static void ask_about_plans(chela_agent *a, const struct ch_json *state) {
     struct ch_tool *t = ch_step_tools_plan(a);
     if (t && ch_json_bool(ch_json_get(state, "asks_plans"), false))
@@ -312,7 +312,7 @@ static int route_open(chela_run *run, const struct chela_run_opts *opts,
     return 0;
 }
 
-/* A plan is judged as a whole, by its own mode. */
+/* Reflection of a run in mode plan or route belongs to that mode. */
 static int reflect_open(chela_run *run, const struct chela_run_opts *opts,
                         const struct ch_json *state, void **data, struct chela_error *err) {
     (void)opts;

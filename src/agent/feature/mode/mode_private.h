@@ -1,9 +1,7 @@
-/* mode_private.h -- what the files of modes share: mode.c, planning.c, judging.c,
- * routing.c. Nobody else includes it.
+/* mode_private.h -- shared by mode.c, planning.c, judging.c and routing.c only.
  *
- * What is done next is read from the conversation each turn; what is kept here
- * is only what no conversation holds, and a run that goes on elsewhere can do
- * without. */
+ * The next step is read from the conversation in every turn. This struct holds only what
+ * the conversation does not have and a recovered run can do without. */
 #ifndef CH_AGENT_MODE_PRIVATE_H
 #define CH_AGENT_MODE_PRIVATE_H
 #include "agent/feature/mode/mode.h"
@@ -15,39 +13,39 @@
 #include "json/writer.h"
 
 struct ch_mode_state {
-    const struct ch_feature *mode; /* PLAN or ROUTE; NULL: reflection alone */
-    struct ch_role_question *asked;  /* owned: the role that is being asked; NULL: none */
-    struct ch_plan_progress round;   /* of this turn */
+    const struct ch_feature *mode;  /* plan or route; NULL: reflection only */
+    struct ch_role_question *asked; /* owned: question to a role; NULL: none */
+    struct ch_plan_progress round;  /* progress of the plan, read in this turn */
     bool read;
-    bool judged;             /* what the steps gave is good enough */
+    bool judged; /* the results were accepted */
     struct ch_reflect_state tried;
-    size_t looked_at;        /* messages of the conversation when something was judged last */
-    bool reviewing;          /* it is the answer that is being judged */
-    bool plans;              /* ROUTE: the request is for the planner */
-    bool routed;             /* ...or its one step was the router's choice */
-    bool answering;          /* this turn is the model's, and has no tools */
-    bool told;               /* that it is to answer now */
-    bool shown;              /* the plan, to whoever watches */
-    unsigned bad_plans;      /* in a row */
-    struct ch_buf feedback;  /* for the planner */
-    int again;               /* index of the step to do once more; negative: none */
-    struct ch_buf advice;    /* what to do differently */
-    int filling;             /* index of the step whose arguments the executor makes */
-    char *args[CH_LIMIT_PLAN_STEPS]; /* owned: those it made; NULL: none */
-    unsigned hopeless;       /* bits of steps that nobody can make a call of */
-    struct ch_buf why;       /* ...and why */
-    unsigned running, done, failed; /* bits of steps, for events */
+    size_t looked_at;                /* length of the transcript at the last judgement */
+    bool reviewing;                  /* the answer is being judged */
+    bool plans;                      /* route: the router chose the planner */
+    bool routed;                     /* route: the router chose the plan's only step */
+    bool answering;                  /* the model writes the answer in this turn */
+    bool told;                       /* the model was told to answer now */
+    bool shown;                      /* the plan was emitted */
+    unsigned bad_plans;              /* consecutive bad plans */
+    struct ch_buf feedback;          /* feedback for the planner */
+    int again;                       /* index of the step to repeat; negative: none */
+    struct ch_buf advice;            /* what to change in the repetition */
+    int filling;                     /* index of the step whose arguments the executor writes */
+    char *args[CH_LIMIT_PLAN_STEPS]; /* owned: arguments by the executor; NULL: none */
+    unsigned hopeless;               /* bits of steps without valid arguments */
+    struct ch_buf why;               /* why they have none */
+    unsigned running, done, failed;  /* bits of steps, for events */
 };
 
-struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has none */
+struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has no mode */
 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */
-/* The run ends with these words, which are a role's, or these if it has none. */
+/* Ends the run with a role's text, or with `otherwise` if the text is empty. */
 void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
-/* The run fails. What stopped a role stops the run. */
+/* Ends the run with an error. The second function passes on the reason that stopped a role. */
 void ch_mode_fail(chela_run *run, enum ch_reason reason, const char *why);
 void ch_mode_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a);
-/* Ask a role; fn gets the run. */
+/* Asks a role; fn gets the run as its user argument. */
 void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
                  size_t n, ch_role_answer_fn *fn);
 
@@ -55,7 +53,7 @@ void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_
 bool ch_mode_offers(const chela_run *run, const struct ch_tool *t);
 void ch_mode_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind);
 void ch_mode_context(const chela_run *run, struct ch_buf *out);
-/* What the steps of the plan gave, failures and omissions included. */
+/* Writes the results of the plan's steps, with failures and steps that were not run. */
 void ch_mode_results(const struct ch_mode_state *k, struct ch_buf *out);
 void ch_mode_write_plan(const struct ch_plan_steps *p, struct ch_jw *w);
 static inline struct ch_sv ch_mode_or_none(const struct ch_buf *b) {

@@ -5,7 +5,7 @@
 #include "base/choice.h"
 #include "base/error.h"
 
-/* No run has it: it only holds the settings. */
+/* A feature that no run gets; it holds the settings of an agent. */
 static const struct ch_feature place = {.name = "mode settings"};
 
 const struct ch_mode_settings *ch_mode_settings(const chela_agent *a) {

@@ -1,9 +1,9 @@
-/* mode_settings.h -- what an agent's options say about plans, roles and reflection. */
+/* mode_settings.h -- settings of an agent for plans, roles and reflection. */
 #ifndef CH_AGENT_MODE_SETTINGS_H
 #define CH_AGENT_MODE_SETTINGS_H
 #include "agent/handle/agent.h"
 
-/* Prompts of chela's own that a run makes calls with. */
+/* Roles: built-in prompts for calls on behalf of a run. */
 enum ch_role_kind {
     CH_ROLE_ROUTER,
     CH_ROLE_PLANNER,
@@ -13,26 +13,26 @@ enum ch_role_kind {
     CH_ROLES
 };
 
-/* What is judged by a model call of its own. */
+/* What the reflector judges. */
 struct ch_reflecting {
-    bool answers;      /* what a run would end with */
-    bool errors;       /* results of which one is an error */
-    const char *tools; /* in the arena: results of these, names and globs; NULL: none */
-    bool never;        /* not even a plan */
+    bool answers;      /* the answer of a run */
+    bool errors;       /* results with an error */
+    const char *tools; /* in the arena: results of these tools, as names and globs; NULL: none */
+    bool never;        /* nothing is judged, not even a plan */
 };
 
 struct ch_mode_settings { /* in the agent's arena */
     struct ch_reflecting reflection;
-    const char *models[CH_ROLES]; /* NULL: the agent's own */
+    const char *models[CH_ROLES]; /* NULL: the agent's model */
 };
 
-/* Zeroed if the options said nothing. */
+/* The settings; all zero if the options have none. */
 const struct ch_mode_settings *ch_mode_settings(const chela_agent *a);
 
-/* From the options `roles`, `reflection` and `reflect_tools`. */
+/* Reads the options `roles`, `reflection` and `reflect_tools`. */
 int ch_mode_settings_read(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err);
-/* The model of a role; the text is copied. NULL, "": the agent's own. */
+/* Sets the model of a role; the text is copied. NULL or "": the agent's model. */
 void ch_mode_settings_model(chela_agent *a, enum ch_role_kind role, const char *model);
 
 #endif

@@ -30,7 +30,7 @@ static bool plan_progress_number(struct ch_sv *s, const char *before, unsigned *
     return digits > 0;
 }
 
-/* "plan_4_s2_r1" of plan "plan_4": step 2, try 1. */
+/* Parses an id such as "plan_4_s2_r1": plan "plan_4", step 2, try 1. */
 static bool read_step_id(struct ch_sv id, struct ch_sv plan, unsigned *step, unsigned *try) {
     if (id.n <= plan.n || memcmp(id.p, plan.p, plan.n) != 0)
         return false;
@@ -69,7 +69,7 @@ static void add_texts(const struct ch_msg *m, struct ch_buf *out) {
     }
 }
 
-/* Words of the user; where there are none, what else began the round. */
+/* The request: the user's text, or else the message that began the round. */
 static void read_request(const struct ch_transcript *t, struct ch_plan_progress *r) {
     CH_BUF_AUTO text = {0};
     for (size_t i = r->begin; i < t->n; i++)
@@ -100,8 +100,8 @@ static bool plan_progress_any_tool(struct ch_sv tool, void *user) {
     return true;
 }
 
-/* A plan was checked when it was made, so only its form counts here. One that a
- * person changed is in the result. */
+/* Reads a plan from its call. The plan was checked when it was made, so only its form
+ * counts. A plan that a person edited is in the result. */
 static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_plan_progress *r,
                                     const struct ch_block *result) {
     static const struct ch_plan_tools any = {.known = plan_progress_any_tool};
@@ -143,7 +143,7 @@ static void take_result(const struct ch_transcript *t, struct ch_plan_progress *
         r->past[i] = (struct ch_step_result){b->text, b->flags & (CH_F_ERROR | CH_F_DENIED), at};
 }
 
-/* In order, so that what a step depends on is settled before it is. */
+/* Settles the steps in order, so that dependencies are settled first. */
 static void plan_progress_settle(struct ch_plan_progress *r) {
     for (size_t i = 0; i < r->steps.n; i++) {
         struct ch_step_result *p = &r->past[i];
@@ -166,7 +166,7 @@ void ch_plan_progress_read(const struct ch_transcript *t, struct ch_plan_progres
     read_request(t, r);
     for (size_t i = r->begin; i < t->n; i++) {
         const struct ch_msg *m = t->msgs[i];
-        if (is_input(m)) { /* whatever was planned before */
+        if (is_input(m)) { /* new input: earlier plans no longer count */
             r->planned = false;
             r->retries = r->tries = r->refusals = 0;
             r->refused = ch_sv(NULL, 0);

@@ -1,8 +1,8 @@
 /* plan_steps.c -- see plan_steps.h.
  *
- * References are found in the text of the input rather than in its tree: the
- * text is a flat row of tokens, so no nesting has to be followed. Names of
- * members are never touched. */
+ * References are searched in the text of the input rather than in its tree: the text is a
+ * flat sequence of tokens, so no nesting has to be followed. Names of members are never
+ * changed. */
 #include "agent/feature/mode/plan_steps.h"
 
 #include "base/error.h"
@@ -15,9 +15,9 @@
 /* --- references ------------------------------------------------------------------- */
 
 struct ref {
-    size_t at, len; /* in the string */
+    size_t at, len; /* position in the string */
     int64_t id;
-    struct ch_sv path; /* ".items[0]", may be empty */
+    struct ch_sv path; /* path such as ".items[0]"; may be empty */
 };
 
 static bool plan_steps_is_digit(char c) {
@@ -37,7 +37,7 @@ static size_t digits(struct ch_sv s, size_t at, int64_t *out) {
     return n;
 }
 
-/* ".name" or "[3]" at the beginning; 0: neither. */
+/* Length of ".name" or "[3]" at the beginning of s; 0: neither. */
 static size_t path_part(struct ch_sv s) {
     int64_t index;
     size_t n = 1;
@@ -59,7 +59,7 @@ static bool has_at(struct ch_sv s, size_t at, const char *word) {
     return at + n <= s.n && memcmp(s.p + at, word, n) == 0;
 }
 
-/* The next reference at or after `from`. */
+/* Finds the next reference at or after `from`. */
 static bool find_ref(struct ch_sv s, size_t from, struct ref *out) {
     for (size_t i = from; i < s.n; i++) {
         if (!has_at(s, i, MARK))
@@ -121,9 +121,9 @@ int ch_plan_steps_find(const struct ch_plan_steps *p, int64_t id) {
 struct reading {
     struct ch_plan_steps *plan;
     const struct ch_plan_tools *tools;
-    struct ch_arena *arena; /* of this reading alone */
+    struct ch_arena *arena; /* memory for reading the plan */
     struct ch_buf *why;
-    unsigned later[CH_LIMIT_PLAN_STEPS]; /* bits of steps that come after and are waited for */
+    unsigned later[CH_LIMIT_PLAN_STEPS]; /* bits of later steps that the step depends on */
 };
 
 static void complain(struct reading *r, const char *fmt, ...) CHELA_PRINTF(2, 3);
@@ -135,8 +135,7 @@ static void complain(struct reading *r, const char *fmt, ...) {
     va_end(ap);
 }
 
-/* Words that begin a step which is the runtime's own work, and what it is about
- * then. With a tool it does something, whatever it is called. */
+/* True: the step has no tool and only checks or reports, which is the runtime's own work. */
 static bool is_meta(const struct ch_plan_step *s) {
     static const char *const verbs[] = {"verify", "validate", "check",   "double-check", "confirm",
                                         "report", "present",  "inform",  "notify",       "tell",
@@ -202,8 +201,8 @@ static void need(struct reading *r, size_t i, int64_t id, const char *where) {
         s->needs |= 1u << at;
 }
 
-/* The argument of the tool that a place in the text belongs to: the last name
- * of a member one level down. */
+/* Collects the references in the input of step i. The argument that a reference belongs to
+ * is the last member name one level down. */
 static void need_references(struct reading *r, size_t i) {
     const struct ch_plan_step *s = &r->plan->list[i];
     for (CH_JSON_MEMBERS(k, v, s->input)) {
@@ -224,7 +223,7 @@ static void need_references(struct reading *r, size_t i) {
     }
 }
 
-/* Steps that wait for a later one: in a circle, or only in the wrong order. */
+/* Complains about steps that depend on a later one, in a circle or in the wrong order. */
 static void complain_about_order(struct reading *r) {
     const struct ch_plan_steps *p = r->plan;
     for (size_t i = 0; i < p->n; i++) {
@@ -324,8 +323,8 @@ static const struct ch_json *follow(const struct ch_json *v, struct ch_sv path) 
     return v;
 }
 
-/* What a reference stands for, as JSON text: the result itself where it is
- * JSON, else the text as a string. */
+/* Writes the value of a reference as JSON: the result itself if it is JSON, otherwise as a
+ * string. */
 static int value_of(const struct filling *f, struct ch_sv string, const struct ref *ref,
                     struct ch_buf *out) {
     int i = ch_plan_steps_find(f->plan, ref->id);

@@ -1,4 +1,4 @@
-/* planning.c -- plans: the planner's, their steps, and calls made of them. */
+/* planning.c -- asks the planner, checks plans, and makes calls of their steps. */
 #include "agent/feature/mode/planning.h"
 
 #include "agent/feature/mode/mode_private.h"
@@ -26,8 +26,8 @@ static bool planning_is_known(struct ch_sv name, void *user) {
     return t && ch_mode_offers(run, t);
 }
 
-/* Tools that run a command line; a program of the host's own gets its arguments
- * on its standard input. */
+/* True: the argument is a command line. Programs that the host registered get their
+ * arguments on standard input instead. */
 static bool is_command(struct ch_sv name, struct ch_sv argument, void *user) {
     const chela_run *run = user;
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
@@ -75,7 +75,7 @@ static void planning_take_plan(chela_run *run, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
     struct ch_sv rest = ch_buf_sv(&why);
     ch_buf_add_str(&text, "the planner made no plan that can be carried out");
-    for (const char *mark = ": "; rest.n; mark = "; ") { /* an error is one line */
+    for (const char *mark = ": "; rest.n; mark = "; ") { /* joins the problems to one line */
         struct ch_sv line = ch_sv_split(&rest, '\n');
         size_t skip = ch_sv_starts(line, "- ") ? 2 : 0;
         ch_buf_addf(&text, "%s%.*s", mark, (int)(line.n - skip), line.p + skip);
@@ -162,7 +162,7 @@ static void on_executor(const struct ch_role_answer *a, void *user) {
     ch_feature_turn_next(run);
 }
 
-/* Have the arguments of a step made by somebody who sees its tool alone. */
+/* Asks the executor, who sees only the step's tool, for the arguments of a step. */
 static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
     struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_plan_step *s = &k->round.steps.list[i];
@@ -195,8 +195,8 @@ static void planning_write_task(struct ch_sv task, struct ch_sv advice, struct c
     ch_jw_end(&w, '}');
 }
 
-/* The arguments of a step's call. CHELA_EINVAL: the executor has to make them;
- * `why` says what stands against the plan's own. */
+/* Writes the arguments of a step's call. CHELA_EINVAL: the plan's arguments cannot be used,
+ * `why` says why, and the executor has to write them. */
 static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf *out,
                           struct ch_buf *why) {
     const struct ch_plan_step *s = &k->round.steps.list[i];

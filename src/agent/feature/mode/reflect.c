@@ -64,8 +64,8 @@ int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflectio
 
 /* --- what follows from it ------------------------------------------------------------- */
 
-/* Another attempt, as the judge proposes; where it proposes none, of the step
- * it names, or of the whole plan. */
+/* The kind of the next attempt: the proposed one, or else a retry of the named step, or
+ * else a new plan. */
 static enum ch_reflect_action again(const struct ch_reflection *r) {
     if (r->proposed == CH_REFLECT_REPLAN || r->proposed == CH_REFLECT_RETRY_STEP)
         return r->proposed;

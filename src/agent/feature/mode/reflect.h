@@ -1,16 +1,16 @@
-/* reflect.h -- what the scores of a judge mean.
+/* reflect.h -- decides what follows from the scores of a judge.
  *
- * The prompt `reflector` asks a model to score a result and to propose how to
- * go on. The scores are its to give; what follows from them is decided here, so
- * that a judge that is lenient, confused or talked over cannot wave a wrong
- * result through, and none can ask for another attempt for ever:
+ * The prompt `reflector` asks a model to score a result and to propose an action. Only
+ * the scores are the model's: the action is decided here. So a lenient, confused or
+ * manipulated judge cannot accept a wrong result, and none can ask for attempts without
+ * end:
  *
  *   all scores 4 or 5                   accept
  *   some 3, none below                  one more attempt, then accept and warn
- *   some 1 or 2, attempts left          try the step again, or plan anew
+ *   some 1 or 2, attempts left          retry the step, or make a new plan
  *   some 1 or 2, none left              ask a person
  *
- * Pure: no clock, no I/O; the state is the caller's to keep and store. */
+ * Pure: no clock, no I/O. The caller keeps and stores the state. */
 #ifndef CH_AGENT_REFLECT_H
 #define CH_AGENT_REFLECT_H
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "chela/error.h"
 
-#define CH_REFLECT_RETRIES 3 /* attempts after the first */
+#define CH_REFLECT_RETRIES 3 /* attempts after the first one */
 
 enum ch_reflect_action {
     CH_REFLECT_ACCEPT = CHELA_JUDGEMENT_ACCEPT,
@@ -29,31 +29,31 @@ enum ch_reflect_action {
 };
 const char *ch_reflect_action_name(enum ch_reflect_action action); /* "retry_step" */
 
-struct ch_reflection { /* what the judge said; texts in the arena */
+struct ch_reflection { /* the judge's answer; texts are in the arena */
     int completeness, correctness, format; /* 1..5 */
     enum ch_reflect_action proposed;
-    int64_t step;             /* to try again; 0: none is named */
-    const char *modification; /* what to do differently; "" */
-    const char *question;     /* for a person; "" */
+    int64_t step;             /* step to repeat; 0: none */
+    const char *modification; /* what to change; may be "" */
+    const char *question;     /* question for a person; may be "" */
 };
 
-/* From the answer to the prompt. CHELA_EPARSE: no JSON; CHELA_EINVAL: a score
- * is missing or out of range, or the action is none. */
+/* Reads the judge's answer. CHELA_EPARSE: no JSON. CHELA_EINVAL: a score is missing or out
+ * of range, or the action is unknown. */
 int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
                     struct chela_error *err);
 
-struct ch_reflect_state { /* of one step or plan; zeroed: nothing was tried */
+struct ch_reflect_state { /* state of one step or plan; all zero: no attempt yet */
     unsigned retries;
-    bool doubted; /* a 3 was given a second chance */
+    bool doubted; /* a score of 3 led to another attempt */
 };
 
 struct ch_reflect_decision {
     enum ch_reflect_action action;
-    bool warn;       /* accepted although there is doubt */
+    bool warn;       /* accepted despite a score of 3 */
     bool overruled;  /* the judge proposed something else */
 };
 
-/* Counts the attempt that it asks for. */
+/* Decides, and counts the attempt that the decision asks for. */
 struct ch_reflect_decision ch_reflect_decide(const struct ch_reflection *r,
                                              struct ch_reflect_state *s);
 

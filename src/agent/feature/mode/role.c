@@ -1,7 +1,6 @@
 /* role.c -- see role.h.
  *
- * The agents that roles need are made once for each agent and prompt, and go
- * with the agent. */
+ * The agents of roles are made once per agent and prompt, and are freed with the agent. */
 #include "agent/feature/mode/role.h"
 
 #include <stdio.h>
@@ -28,12 +27,12 @@
 
 struct ch_role {
     struct ch_role *next;
-    char *key; /* owned: the prompt's fingerprint, or what ch_role_worker depends on */
+    char *key; /* owned: fingerprint of the prompt, or the inputs of ch_role_worker */
     chela_agent *agent;
 };
 
 struct ch_role_question {
-    chela_run *run; /* the one it works for */
+    chela_run *run; /* the run on whose behalf the role is asked */
     const char *role;
     chela_session *session;
     ch_role_answer_fn *fn;
@@ -47,7 +46,7 @@ const char *ch_role_name(enum ch_role_kind role) {
 
 /* --- the agents ------------------------------------------------------------------- */
 
-/* Tools that only a feature calls, and the one for an answer of a certain form; or all. */
+/* Removes the tools that only features call and the output tool, or all tools. */
 static void remove_tools(chela_agent *a, bool all) {
     struct ch_sv own = ch_sv_str(ch_features_own_tools(a->base));
     ch_registry_remove(&a->registry, CH_OUTPUT_TOOL);
@@ -60,8 +59,8 @@ static void remove_tools(chela_agent *a, bool all) {
         ch_registry_remove(&a->registry, a->registry.tools[0]->name);
 }
 
-/* What a hook says about models and the end holds for the run it sees; calls of
- * tools are everybody's business. */
+/* Keeps only the hooks of tool calls: hooks of model calls and of the end belong to the run
+ * that the host sees. */
 static void keep_tool_hooks(chela_agent *a) {
     for (size_t i = 0; i < a->nhooks; i++)
         a->hooks[i] = (struct chela_hooks){.size = a->hooks[i].size,
@@ -82,7 +81,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_override *patch, 
         return rc;
     a->output = NULL;
     ch_features_detach_turns(a);
-    a->timeout_ms = -1; /* the run has one */
+    a->timeout_ms = -1; /* the run's deadline applies */
     a->limits.sums_up = false;
     remove_tools(a, patch->output_schema != NULL);
     keep_tool_hooks(a);
@@ -109,7 +108,7 @@ static void free_agents(chela_agent *base, void *data) {
     }
 }
 
-/* No run has it: it holds the agents that were made for roles of an agent. */
+/* A feature that no run gets; it holds the agents of an agent's roles. */
 static const struct ch_feature role_agents = {.name = "roles", .release_agent = free_agents};
 
 static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_override *p,
@@ -198,7 +197,7 @@ static void role_on_event(const struct chela_event *ev, void *user) {
 
 /* --- asking ----------------------------------------------------------------------- */
 
-/* What is left of the run's budgets. */
+/* Limits the role's run to what is left of the run's budgets. */
 static void role_bound(const chela_run *run, struct ch_run *inner) {
     const struct ch_run *m = &run->m;
     if (m->limits.token_budget >= 0)
@@ -258,7 +257,7 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
 }
 
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
-    char key[48]; /* tools, policy and hooks may change from run to run */
+    char key[48]; /* tools, policy and hooks may change between runs */
     struct ch_agent_override patch = {.model = ch_mode_settings(base)->models[CH_ROLE_EXECUTOR]};
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);

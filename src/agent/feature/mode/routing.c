@@ -1,7 +1,7 @@
-/* routing.c -- the router: one call of a tool, another agent, or the planner.
+/* routing.c -- the router: one tool call, another agent, or the planner.
  *
- * Whatever it says, it is held to the list it was given, and below a confidence
- * of 0.6 the user is asked instead. What it chose becomes a plan of one step. */
+ * The router's choice must be on the list that it was given. Below a confidence of 0.6 the
+ * user is asked instead. The choice becomes a plan of one step. */
 #include "agent/feature/mode/routing.h"
 
 #include "agent/feature/mode/mode_private.h"
@@ -14,7 +14,7 @@
 
 static const char unclear[] = "I am not sure what to do with this. What exactly would you like?";
 
-/* An agent of the runtime that work can be handed to. */
+/* The agent of this id, if the router may choose it; NULL: none. */
 static const chela_agent *agent_named(const chela_run *run, struct ch_sv id) {
     for (CH_LIST_EACH(i, &run->session->agent->rt->agents)) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
@@ -30,7 +30,7 @@ static void write_agents(const chela_run *run, struct ch_jw *w) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
         if (agent_named(run, ch_sv_str(a->id)) != a ||
             ch_registry_find(&run->session->agent->registry, ch_sv_str(a->id)))
-            continue; /* the latter is a tool, and on the list as such */
+            continue; /* an agent that is a tool is on the list of tools */
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "name", a->id);
         ch_jw_kcstr(w, "kind", "agent");
@@ -54,7 +54,7 @@ static void write_targets(const chela_run *run, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
-/* The router's choice as the only step of a plan. */
+/* Makes a plan whose only step is the router's choice. */
 static void plan_one_step(chela_run *run, const struct ch_json *v, struct ch_sv tool,
                           struct ch_sv agent) {
     CH_ARENA_AUTO arena = {0};
@@ -94,7 +94,7 @@ static void route(chela_run *run, const struct ch_json *v) {
         plan_one_step(run, v, name, CH_SV(""));
     } else if (agent_named(run, name)) {
         plan_one_step(run, v, CH_SV(CH_REACT_TOOL), name);
-    } else { /* a name of its own making */
+    } else { /* the router invented the name */
         ch_mode_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
     }
 }

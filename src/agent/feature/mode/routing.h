@@ -1,4 +1,4 @@
-/* routing.h -- the router. */
+/* routing.h -- asks the router what to do with a request. */
 #ifndef CH_AGENT_ROUTING_H
 #define CH_AGENT_ROUTING_H
 #include "agent/feature/mode/mode_private.h"

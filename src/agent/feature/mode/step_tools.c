@@ -26,7 +26,7 @@ static void step_tools_finish(chela_call *call, const char *problem) {
 
 /* --- steps that a model carries out ------------------------------------------------- */
 
-/* A text as it is, anything else as JSON. */
+/* Sets the result of the call: a string as plain text, other values as JSON. */
 static void give(chela_call *call, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
@@ -55,7 +55,7 @@ static void on_answer(const struct ch_role_answer *a, void *user) {
     step_tools_finish(call, NULL);
 }
 
-/* {"step 1": result, ...} of the steps that this one depends on. */
+/* Writes {"step 1": result, ...} for the steps that this one depends on. */
 static void write_results(const struct ch_plan_progress *r, unsigned needs, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
@@ -129,7 +129,7 @@ static void step_tools_write_task(const struct ch_child_run *c, struct ch_buf *o
 
 static const struct ch_child_kind step_kind = {.write_task = step_tools_write_task};
 
-/* The run's own agent, or the one that the router chose. */
+/* The agent that executes the step: the run's own, or the router's choice. */
 static chela_agent *step_tools_agent_of(const chela_run *run, struct ch_sv id,
                                         struct chela_error *err) {
     chela_agent *own = run->session->agent;
@@ -171,8 +171,8 @@ static bool step_tools_any_tool(struct ch_sv tool, void *user) {
     return true;
 }
 
-/* A plan that somebody changed on its way is checked like the planner's own, and
- * goes into the result, where ch_plan_progress_read looks for it. */
+/* Accepts a plan. A plan that a person edited is checked like the planner's, and goes into
+ * the result, where ch_plan_progress_read finds it. */
 static void step_tools_take_plan(chela_call *call) {
     static const struct ch_plan_tools any = {.known = step_tools_any_tool};
     struct ch_plan_steps steps;

@@ -1,11 +1,11 @@
-/* step_tools.h -- the calls that only a plan makes.
+/* step_tools.h -- tools that only plans call.
  *
- *   make_plan    takes a plan into the conversation; a person may have to agree
+ *   make_plan    puts a plan into the conversation; a person may have to approve it
  *   think_step   a step without a tool: answered from the results it depends on
- *   react_step   a step that is a run of its own, with tools: a child (delegate.h)
+ *   react_step   a step that is a run of its own, with tools: a child (child_run.h)
  *
- * They take the way of all calls, so they are journalled, cancelled and run side
- * by side like any other. No request describes them to a model. */
+ * They take the path of all calls, so they are stored, cancelled and run in parallel like
+ * any other. No request describes them to a model. */
 #ifndef CH_AGENT_STEP_TOOLS_H
 #define CH_AGENT_STEP_TOOLS_H
 #include "agent/feature/mode/plan_progress.h"
@@ -13,9 +13,9 @@
 
 #define CH_STEP_TOOLS CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL
 
-/* asks: a person must agree to each plan. */
+/* Adds the tools to the agent. asks: a person has to approve each plan. */
 int ch_step_tools_add(chela_agent *a, bool asks, struct chela_error *err);
-/* make_plan; NULL: the agent has none of the tools. */
+/* The tool make_plan; NULL: the agent has none of these tools. */
 struct ch_tool *ch_step_tools_plan(const chela_agent *a);
 
 #endif

@@ -1,6 +1,6 @@
-/* child_run.c -- the life of a run below a run: see delegate.h. What goes up and down
- * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
- * and step_tools.c (steps of a plan). */
+/* child_run.c -- begins, continues and ends child runs; see child_run.h. run/parent.c
+ * passes limits and questions between child and parent. delegate.c (agents) and
+ * step_tools.c (steps of a plan) decide which calls are child runs. */
 #include "agent/feature/team/child_run.h"
 
 #include "agent/feature/team/delegate.h"
@@ -37,7 +37,7 @@ static void close_child(struct ch_child_run *c) {
     chela_session *s = c->session;
     ch_delegate_ended(c);
     ch_children_detach(c);
-    chela_session_close(s); /* frees c, later */
+    chela_session_close(s); /* frees c later */
 }
 
 struct ending {
@@ -59,7 +59,8 @@ static void write_details(const struct ch_child_run *c, const struct ending *e) 
     chela_result_details(c->call, ch_buf_str(&json));
 }
 
-/* What it said is the result; that it was stopped is an error that has it, too. */
+/* The child's answer is the result of the call. If the child was stopped, the result is an
+ * error with that answer. */
 static void conclude(struct ch_child_run *c, const struct ending *e) {
     chela_call *call = c->call;
     enum ch_status status = ch_reason_status(e->reason);
@@ -93,8 +94,8 @@ static void child_run_on_end(struct ch_child_run *c, const struct chela_event *e
 
 /* --- events ----------------------------------------------------------------------------- */
 
-/* The host may close what it hears of: the call is held, since the event borrows
- * its id. */
+/* Passes an event up. The host may close the session inside it, so the call, whose id the
+ * event borrows, is held. */
 static void child_run_on_event(const struct chela_event *ev, void *user) {
     struct ch_child_run *c = user;
     struct ch_spent s;
@@ -102,7 +103,7 @@ static void child_run_on_event(const struct chela_event *ev, void *user) {
         return;
     chela_call *call = c->call;
     ch_call_ref(call);
-    if (ev->type == CHELA_EV_RUN_START) /* somebody cancelled it while it waited, perhaps */
+    if (ev->type == CHELA_EV_RUN_START) /* the child may have been cancelled while it waited */
         ch_call_go_on(call);
     if (ch_parent_used(ev, &s))
         ch_parent_charge(c, &s);
@@ -167,7 +168,7 @@ static void bring_along(struct ch_child_run *c) {
     ch_parent_charge(c, &s);
 }
 
-/* Its journal was read: it is new, or stood somewhere, or has ended. */
+/* The child's journal was read: the child is new, unfinished or has ended. */
 static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_child_run *c = user;
     struct chela_error why = {0};
@@ -220,24 +221,24 @@ void ch_child_run_go_on(chela_call *call) {
     struct chela_error err = {0};
     const chela_run *run = c->session->run;
     if (run && !run->over)
-        return; /* it goes on already */
+        return; /* the child is running already */
     if (child_run_begin(c, true, &err) < 0)
         child_run_fail(c, &err);
 }
 
-/* The child has its last words, and the call ends with them. */
+/* Cancels the child; the call ends when the child has ended. */
 void ch_child_run_cancel(chela_call *call) {
     struct ch_child_run *c = call->doing;
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
-        return; /* its result is on its way */
+        return; /* the result is on its way */
     if (run && !ch_run_over(&run->m)) {
         ch_driver_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
     }
     if (run && !run->over)
-        return; /* its end is being stored */
-    close_child(c); /* it had not begun */
+        return; /* the end is being stored */
+    close_child(c); /* the child had not begun */
     ch_child_run_refuse(call, "cancelled", "The run was cancelled.");
 }
 

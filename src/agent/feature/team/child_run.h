@@ -1,25 +1,23 @@
-/* child_run.h -- runs below a run: an agent as a tool of another, and a step of a
- * plan that is a run of its own.
+/* child_run.h -- child runs: an agent as a tool of another agent, and a step of a plan
+ * that is a run of its own.
  *
  *   run --- calls `researcher` ---> child session, a run of the same machine
- *    ^                                | events, questions, what it used: up
+ *    ^                                | events, questions, usage: up
  *    |<---- result of the call -------' cancel, answers, budgets: down
  *
- * A child has a session of its own whose key is made from the call's, so that a
- * call which is made again after a crash finds the child where it stood, goes on
- * with it, or takes the answer that it gave. It may use what is left of the
- * limits of everybody above it, looked at before each of its steps, so that
- * children side by side share them too.
+ * A child has a session of its own whose key is derived from the call. A call that is
+ * repeated after a crash therefore finds its child, and continues it or takes its answer.
+ * A child may use what is left of the limits of every run above it (run/parent.h).
  *
- * A child that waits for people lets its call rest (ch_call_rest), and its caller
- * waits in turn. What it asks is asked in the name of every run above it, and
- * stored there: whoever answers need not know that there is a child. */
+ * A child that waits for people lets its call rest (ch_call_rest), so that its parent
+ * waits, too. Its questions are asked by every run above it and stored there: a person
+ * who answers need not know that there is a child. */
 #ifndef CH_AGENT_CHILD_RUN_H
 #define CH_AGENT_CHILD_RUN_H
 #include "agent/run/parent.h"
 
-/* For the ch_tool_ops of calls that are runs, which wind down. In `start`: open
- * one, or go on with the one that call->doing is. Each leads to a result. */
+/* Functions of ch_tool_ops for calls that are child runs. `start` opens a child, or
+ * continues the child in call->doing. Each call leads to a result. */
 void ch_child_run_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
                        chela_agent *to);
 void ch_child_run_go_on(chela_call *call);

@@ -10,7 +10,8 @@
 #include "base/opts.h"
 #include "tool/call/call.h"
 
-/* Which agent a tool is. It may be replaced by another of the same id. */
+/* The agent behind a tool. The id is looked up at each call, because the agent may be
+ * replaced. */
 struct delegate {
     chela_runtime *rt;
     chela_agent *agent;
@@ -46,12 +47,12 @@ static chela_agent *delegate_agent_of(const struct delegate *d) {
 
 /* --- how far it may go --------------------------------------------------------------- */
 
-/* Whether the run is one level below the one that called it. */
+/* True: the run is a delegated agent, one level below its caller. */
 static bool is_level(const chela_run *run) {
     return run->session->child && run->session->child->kind->level;
 }
 
-/* Levels that may still be put below the run, by everybody above it. */
+/* Levels of delegation that every run above still allows. */
 static int levels_left(const chela_run *run) {
     int left = CH_LIMIT_DELEGATE_DEPTH, depth = 0;
     for (const chela_run *r = run; r; depth += is_level(r), r = ch_parent_of(r))
@@ -59,21 +60,21 @@ static int levels_left(const chela_run *run) {
     return left;
 }
 
-/* Who is said to have called: a step of a plan calls in the name of its run. */
+/* The run that counts as the caller: a plan's step calls on behalf of its parent. */
 static chela_run *caller(chela_run *run) {
     while (ch_parent_of(run) && !is_level(run))
         run = ch_parent_of(run);
     return run;
 }
 
-/* Agents at work that the run is said to have called. */
+/* Number of running agents that the run called. */
 static unsigned at_work(const chela_run *run) {
     unsigned n = 0;
     for (CH_LIST_EACH(k, &run->children)) {
         const struct ch_child_run *c = CH_CONTAINER(k, struct ch_child_run, link);
         if (c->kind->level)
             n++;
-        else if (c->session->run) /* a step calls in its name */
+        else if (c->session->run) /* a plan's step calls on behalf of the run */
             n += at_work(c->session->run);
     }
     return n;
@@ -85,7 +86,7 @@ void ch_delegate_ended(const struct ch_child_run *c) {
         return;
     ch_parent_child_ended(by);
     if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
-        ch_run_journal_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
+        ch_run_journal_acting(by, CH_SYNC_COMMIT); /* its next record may be far off */
 }
 
 void ch_delegate_withhold(const struct ch_child_run *c, const char *denied, struct ch_buf *out) {

@@ -15,17 +15,17 @@
 #include "model/codec/encoder.h"
 #include "tool/call/call.h"
 
-/* Who may take over from an agent. */
+/* Agents that a conversation may be handed to. */
 struct takers {
     chela_runtime *rt;
-    struct ch_buf ids; /* each with its NUL */
+    struct ch_buf ids; /* ids, each NUL-terminated */
 };
 
-/* What a run knows of it. */
+/* The state of a run. */
 struct handoff {
-    char *to;           /* owned: id of the agent that is to go on; NULL: this one */
-    struct ch_buf note; /* why, for people */
-    unsigned count;     /* of times that the run changed hands; stored */
+    char *to;           /* owned: id of the next agent; NULL: no hand-over */
+    struct ch_buf note; /* reason, for people */
+    unsigned count;     /* hand-overs of the run so far; stored */
 };
 
 static struct handoff *handoff_of(const chela_run *run) {
@@ -38,13 +38,13 @@ static char *sv_dup(struct ch_sv s) {
 
 /* --- the session changes hands --------------------------------------------------------- */
 
-/* What was made for the agent before is of no use to this one. */
+/* Moves the session to another agent and drops what was made for the old one. */
 static void assign(chela_session *s, chela_agent *to) {
     ch_list_del(&s->link);
     ch_list_add(&to->sessions, &s->link);
     if (s->agent->own == s)
         s->agent->own = NULL;
-    if (s->agent->base) /* made for this conversation: so are its bounds */
+    if (s->agent->base) /* an override: its bounds belong to the conversation */
         s->bounds = s->agent->bounds;
     s->agent = to;
     s->handed = true;
@@ -76,7 +76,7 @@ static bool handoff_on_results(chela_run *run, struct ch_input *in) {
     (void)in;
     if (!agent || agent == run->session->agent)
         return true;
-    CH_BUF_AUTO note = h->note; /* h goes with the agent */
+    CH_BUF_AUTO note = h->note; /* h is freed with the features of the old agent */
     h->note = (struct ch_buf){0};
     ch_features_abort(run);
     assign(run->session, agent);
@@ -85,9 +85,9 @@ static bool handoff_on_results(chela_run *run, struct ch_input *in) {
         return false;
     }
     h = handoff_of(run);
-    if (h) /* else the new agent hands nothing over */
+    if (h) /* NULL: the new agent cannot hand over */
         h->count = count;
-    ch_run_journal_acting(run, CH_SYNC_COMMIT); /* with the result that says so */
+    ch_run_journal_acting(run, CH_SYNC_COMMIT); /* stored together with the result of the call */
     return handoff_tell(run, from, ch_buf_sv(&note));
 }
 
@@ -133,7 +133,7 @@ static void handoff_start(chela_call *call) {
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    struct handoff *h = run ? handoff_of(run) : NULL;
+    struct handoff *h = run ? ch_feature_join(run, &ch_handoff_feature) : NULL;
     if (!h || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
         chela_result_error(call, "not_found", "There is no agent \"%s\" to hand over to.", name);
     } else if (h->count >= CH_LIMIT_HANDOFFS) {
@@ -158,7 +158,7 @@ static void free_takers(void *impl) {
 static const struct ch_tool_ops ops = {
     .name = "handoff", .start = handoff_start, .free = free_takers};
 
-/* A call that ended in an earlier process, perhaps before the session was moved. */
+/* A hand-over that ended in an earlier process, perhaps before the session was moved. */
 static void handoff_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                             bool failed) {
     const struct ch_registry *tools = &run->session->agent->registry;
@@ -173,7 +173,7 @@ static void handoff_on_call(chela_run *run, const struct ch_block *call, enum ch
         take_note(handoff_of(run), id, ch_json_get_str(args, "note"));
 }
 
-/* Names as an enum, and beside each what it is for. */
+/* Writes the agents as an enum, and a description of each. */
 static void handoff_describe(const struct takers *t, struct ch_buf *schema, struct ch_buf *about) {
     struct ch_jw w = ch_jw(schema);
     struct ch_sv rest = ch_buf_sv(&t->ids);

@@ -27,6 +27,7 @@ enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
 struct state {
     int64_t input, cache_write, cache_read, output, thinking;
+    int64_t cache_write_5m, cache_write_1h;
 
     /* State of the current block; blocks do not overlap. */
     unsigned key;
@@ -71,12 +72,17 @@ static void anthropic_decode_read_usage(struct ch_decoder *d, struct ch_sv json)
     static const struct ch_member details[] = {
         CH_MEMBER(struct state, thinking, "thinking_tokens", CH_MEMBER_INT),
     };
+    static const struct ch_member written[] = {
+        CH_MEMBER(struct state, cache_write_5m, "ephemeral_5m_input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_write_1h, "ephemeral_1h_input_tokens", CH_MEMBER_INT),
+    };
     static const struct ch_member members[] = {
         CH_MEMBER(struct state, input, "input_tokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, output, "output_tokens", CH_MEMBER_INT),
         CH_MEMBERS_IN("output_tokens_details", details),
+        CH_MEMBERS_IN("cache_creation", written),
     };
     ch_members_read(json, &d->scratch, members, CH_LEN(members), anthropic_decode_state_of(d));
 }
@@ -504,6 +510,8 @@ static void anthropic_decode_on_end(struct ch_decoder *d) {
         .cache_read = read,
         .cache_write = written,
         .reasoning = ch_token_count(st->thinking),
+        .cache_write_5m = ch_token_count(st->cache_write_5m),
+        .cache_write_1h = ch_token_count(st->cache_write_1h),
     };
 }
 

@@ -79,6 +79,7 @@ static void anthropic_encode_write_tools(const struct ch_model_request *req, str
             anthropic_encode_write_cache_mark(req, w);
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -172,9 +173,10 @@ static void anthropic_encode_write_sampling(const struct ch_model_request *req,
 }
 
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err CH_UNUSED) {
+                      struct chela_error *err) {
     struct ch_thinking p = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
@@ -185,10 +187,9 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     anthropic_encode_write_sampling(req, &p, &w);
     if (!req->note.n) /* otherwise the last message carries the mark */
         anthropic_encode_write_cache_mark(req, &w);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* Mark the last block of the last message. */
@@ -212,8 +213,8 @@ struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
     const char *prefix; /* prefix of the message kind, until the first text */
-    struct ch_sv model; /* the requested model */
-    bool own;           /* made by this API: vendor-specific blocks may be sent back */
+    bool own;           /* made by this service: its own blocks may be sent back */
+    bool wrote;         /* made by this model: reasoning may be sent back */
     size_t blocks;
 };
 
@@ -279,7 +280,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
 
 /* Reasoning is sent back only to the model that wrote it. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!x->own || !b->extra.n || !ch_claude_same(x->m->model, x->model))
+    if (!x->wrote || !b->extra.n)
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? "redacted_thinking" : "thinking");
@@ -369,8 +370,8 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
     struct writing x = {.w = ch_jw(out),
                         .m = m,
                         .prefix = ch_msg_kind_prefix(m->kind),
-                        .model = req->model,
-                        .own = m->api && strcmp(m->api, "anthropic") == 0};
+                        .own = ch_encode_is_own(req, m, "anthropic", &ch_claude_names),
+                        .wrote = ch_encode_wrote(req, m, "anthropic", &ch_claude_names)};
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", assistant ? "assistant" : "user");
     ch_jw_key(&x.w, "content");

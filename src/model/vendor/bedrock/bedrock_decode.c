@@ -23,7 +23,9 @@
 enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
 
 struct state {
-    int64_t input, output, cache_read, cache_write;
+    int64_t input, output, cache_read, cache_write, cache_write_5m, cache_write_1h;
+
+    struct ch_sv cache_details; /* JSON, inside of the event being read */
 
     struct ch_template template; /* template of deltas with one string */
     enum delta repeats;
@@ -69,14 +71,43 @@ static void bedrock_decode_fail_by_reason(struct ch_decoder *d) {
     ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
 }
 
+/* The tokens written to the cache by lifetime: [{"ttl":"1h","inputTokens":N}..]. */
+static void read_cache_details(struct ch_decoder *d, struct ch_sv array) {
+    struct detail {
+        struct ch_sv ttl;
+        int64_t tokens;
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct detail, ttl, "ttl", CH_MEMBER_STR),
+        CH_MEMBER(struct detail, tokens, "inputTokens", CH_MEMBER_INT),
+    };
+    struct state *st = bedrock_decode_state_of(d);
+    struct ch_pull p;
+    ch_pull_init(&p, array, &d->scratch);
+    st->cache_write_5m = st->cache_write_1h = 0;
+    if (!ch_pull_enter(&p, '['))
+        return;
+    while (ch_pull_item(&p)) {
+        struct detail x = {0};
+        ch_members_pull(&p, members, CH_LEN(members), &x);
+        int64_t *sum = ch_sv_is(x.ttl, "1h") ? &st->cache_write_1h : &st->cache_write_5m;
+        *sum = ch_token_count(*sum + ch_token_count(x.tokens));
+    }
+}
+
 static void bedrock_decode_read_usage(struct ch_decoder *d, struct ch_sv json) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct state, input, "inputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, output, "outputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_read, "cacheReadInputTokens", CH_MEMBER_INT),
         CH_MEMBER(struct state, cache_write, "cacheWriteInputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_details, "cacheDetails", CH_MEMBER_RAW),
     };
-    ch_members_read(json, &d->scratch, members, CH_LEN(members), bedrock_decode_state_of(d));
+    struct state *st = bedrock_decode_state_of(d);
+    st->cache_details = ch_sv(NULL, 0);
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), st);
+    if (st->cache_details.n)
+        read_cache_details(d, st->cache_details);
 }
 
 /* --- pieces of blocks */
@@ -189,7 +220,8 @@ static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_u
     return ch_members_read(json, &d->scratch, members, CH_LEN(members), t);
 }
 
-/* Name and value of the first member of an object. */
+/* Name and value of the first member of an object that is no type; the kind of a block is
+ * the name of its member. */
 static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
                                         struct ch_sv *value) {
     struct ch_pull p;
@@ -198,7 +230,8 @@ static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json,
     ch_pull_init(&p, json, &d->scratch);
     if (ch_pull_enter(&p, '{'))
         while (ch_pull_key(&p, &key)) {
-            if (!name->p && ch_pull_raw(&p, value))
+            bool type = ch_sv_is(key, "type") && ch_pull_peek(&p) == '"';
+            if (!name->p && !type && ch_pull_raw(&p, value))
                 *name = key;
             else
                 ch_pull_skip(&p);
@@ -518,6 +551,8 @@ static void bedrock_decode_on_end(struct ch_decoder *d) {
         .output = ch_token_count(st->output),
         .cache_read = read,
         .cache_write = written,
+        .cache_write_5m = st->cache_write_5m,
+        .cache_write_1h = st->cache_write_1h,
     };
 }
 

@@ -39,8 +39,9 @@ static struct writing writing_of(const struct ch_model_request *req, const struc
     bool short_ids = x.maker == CH_MAKER_MISTRAL || req->endpoint->quirks & CH_Q_ID9;
     x.prefix = ch_msg_kind_prefix(m->kind);
     x.ids = short_ids ? CH_ID_9 : CH_ID_64;
-    x.own = m->api && strcmp(m->api, "bedrock") == 0;
-    x.thoughts = x.own && x.maker == CH_MAKER_CLAUDE && ch_claude_same(m->model, req->model);
+    x.own = ch_encode_is_own(req, m, "bedrock", &ch_claude_names);
+    x.thoughts =
+        x.maker == CH_MAKER_CLAUDE && ch_encode_wrote(req, m, "bedrock", &ch_claude_names);
     return x;
 }
 

@@ -33,7 +33,7 @@ struct part {
 };
 
 struct usage {
-    int64_t prompt, cached, candidates, thoughts;
+    int64_t prompt, cached, candidates, thoughts, tools;
 };
 
 enum open { OPEN_NONE, OPEN_TEXT, OPEN_THOUGHT };
@@ -250,6 +250,8 @@ static void gemini_decode_read_usage(struct state *st, struct ch_pull *p) {
             any |= ch_pull_int(p, &u.thoughts);
         else if (ch_sv_is(key, "cachedContentTokenCount"))
             any |= ch_pull_int(p, &u.cached);
+        else if (ch_sv_is(key, "toolUsePromptTokenCount"))
+            any |= ch_pull_int(p, &u.tools);
         else
             ch_pull_skip(p);
     }
@@ -531,7 +533,8 @@ static int gemini_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct
 
 /* --- the end */
 
-/* candidatesTokenCount excludes thoughts; promptTokenCount includes cached tokens. */
+/* candidatesTokenCount excludes thoughts; promptTokenCount includes cached tokens, but not
+ * the results of the service's own tools. */
 static void gemini_decode_set_usage(struct ch_decoder *d) {
     const struct usage *u = &gemini_decode_state_of(d)->usage;
     struct ch_sv figures = ch_buf_sv(&gemini_decode_state_of(d)->figures);
@@ -541,7 +544,7 @@ static void gemini_decode_set_usage(struct ch_decoder *d) {
         gemini_decode_read_usage(gemini_decode_state_of(d), &p);
     int64_t thoughts = ch_token_count(u->thoughts);
     d->reply.usage = (struct ch_usage){
-        .input = ch_token_count(u->prompt),
+        .input = ch_token_count(u->prompt) + ch_token_count(u->tools),
         .output = ch_token_count(u->candidates) + thoughts,
         .cache_read = ch_token_count(u->cached),
         .reasoning = thoughts,

@@ -253,6 +253,12 @@ int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- messages */
 
+static bool gemini_encode_is_known(struct ch_sv model) {
+    return ch_gemini_parse(model).tier != CH_GEMINI_NOT;
+}
+
+static const struct ch_model_names names = {ch_gemini_same, gemini_encode_is_known, true};
+
 /* State while writing the parts of one content. */
 struct writing {
     struct ch_jw w;
@@ -270,7 +276,7 @@ static struct writing begin_content(const struct ch_model_request *req, const st
     struct writing x = {.out = out, .m = m, .mark = ch_encode_begin(out, !out->n)};
     x.w = ch_jw(out);
     x.prefix = ch_msg_kind_prefix(m->kind);
-    x.own = m->api && strcmp(m->api, "gemini") == 0 && ch_gemini_same(m->model, req->model);
+    x.own = ch_encode_wrote(req, m, "gemini", &names);
     x.is_3 = ch_gemini_is_3(ch_gemini_parse(req->model));
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", m->kind == CH_MSG_ASSISTANT ? "model" : "user");

@@ -2,8 +2,9 @@
  *
  * This codec serves many servers and assumes little: members may come in any order, twice,
  * or as null; the last chunk may contain text and calls beside its finish_reason; usage may
- * be anywhere. A non-empty finish_reason is the end marker and closes the calls. [DONE] is
- * optional, and decoding continues after the marker, because usage often follows.
+ * be anywhere. A non-empty finish_reason is the end marker and closes the calls; where there
+ * is none, [DONE] is. Otherwise [DONE] is optional, and decoding continues after the marker,
+ * because usage often follows.
  *
  * The message of a whole reply is decoded like one delta. A chunk that differs from the
  * previous one only in its text is matched by a template (delta_fast_path.h). */
@@ -285,7 +286,6 @@ struct choice {
     struct ch_sv late;    /* JSON of a delta that preceded its index */
     struct ch_sv message; /* JSON of the whole reply, or of the reply so far */
     struct ch_sv reason, native, usage, error;
-    bool has_delta;
 };
 
 static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
@@ -298,7 +298,6 @@ static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
             ch_pull_int(p, &c->index);
             c->has_index = true;
         } else if (ch_sv_is(key, "delta")) {
-            c->has_delta = ch_pull_peek(p) == '{';
             if (c->has_index && c->index == 0)
                 read_delta(p, &c->delta);
             else
@@ -339,18 +338,56 @@ static void finish_whole(struct ch_decoder *d, const struct choice *c) {
         d->reply.stop = CH_STOP_LENGTH;
 }
 
-static int use_choice(struct ch_decoder *d, struct choice *c) {
-    struct state *st = openai_decode_state_of(d);
+static bool is_empty_delta(const struct delta *x) {
+    bool empty = !x->content.says.n && !x->refusal.n && !x->parts.n && !x->calls.n && !x->details.n;
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
+        empty &= !x->reasoning[i].says.n;
+    return empty;
+}
+
+/* Some servers (Perplexity) send the reply so far in `message` beside every delta, and the
+ * whole reply beside an empty one. Drop from the message the part that was received. */
+static void drop_received(struct ch_decoder *d, struct delta *x) {
+    struct ch_sv have = ch_fold_block_text(d->fold, KEY_TEXT), text = x->content.says;
+    bool reasoned = ch_fold_has(d->fold, CH_BLOCK_REASONING);
+    if (have.n) {
+        bool extends = text.n > have.n && memcmp(text.p, have.p, have.n) == 0;
+        x->content.says = extends ? ch_sv(text.p + have.n, text.n - have.n) : CH_SV("");
+        x->parts = CH_SV("");
+    }
+    for (size_t i = 0; i < CH_LEN(reasoning_members) && reasoned; i++)
+        x->reasoning[i].says = CH_SV("");
+    if (reasoned)
+        x->details = CH_SV("");
+    if (ch_fold_has(d->fold, CH_BLOCK_REFUSAL))
+        x->refusal = CH_SV("");
+    if (openai_decode_state_of(d)->calls.n)
+        x->calls = CH_SV("");
+}
+
+/* Fold the delta of a choice, or its message if the delta is missing or empty. */
+static int fold_choice(struct ch_decoder *d, struct choice *c) {
     CH_BUF_AUTO scratch = {0};
-    if (c->index != 0)
-        return CHELA_OK; /* the first of several choices is the reply */
-    struct ch_sv json = c->has_delta ? c->late : c->message;
-    if (json.n) {
-        struct ch_pull p;
-        ch_pull_init(&p, json, &scratch);
+    struct ch_pull p;
+    if (c->late.n) {
+        ch_pull_init(&p, c->late, &scratch);
         read_delta(&p, &c->delta);
     }
-    int rc = openai_decode_fold_delta(d, &c->delta, !c->has_delta);
+    bool whole = c->message.n && is_empty_delta(&c->delta);
+    if (whole) {
+        ch_buf_clear(&scratch);
+        ch_pull_init(&p, c->message, &scratch);
+        read_delta(&p, &c->delta);
+        drop_received(d, &c->delta);
+    }
+    return openai_decode_fold_delta(d, &c->delta, whole);
+}
+
+static int use_choice(struct ch_decoder *d, struct choice *c) {
+    struct state *st = openai_decode_state_of(d);
+    if (c->index != 0)
+        return CHELA_OK; /* the first of several choices is the reply */
+    int rc = fold_choice(d, c);
     openai_decode_set_usage(d, c->usage);
     st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
                          ch_sv_is(c->native, "MAX_TOKENS");
@@ -426,6 +463,15 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
     return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
 }
 
+/* True if [DONE] ends a reply without a finish_reason (Snowflake): there is content, and no
+ * call is truncated. */
+static bool is_done(struct ch_decoder *d) {
+    const struct state *st = openai_decode_state_of(d);
+    bool content = st->calls.n || ch_fold_has(d->fold, CH_BLOCK_TEXT) ||
+                   ch_fold_has(d->fold, CH_BLOCK_REFUSAL);
+    return d->recognised && (content || st->unnamed) && !ch_fold_ends_cut(d->fold);
+}
+
 /* --- repeated chunks */
 
 static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
@@ -473,7 +519,7 @@ static int openai_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNU
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]")) {
-        d->reply.complete |= st->unnamed && d->recognised;
+        d->reply.complete |= is_done(d);
         d->stopped = true;
         return CHELA_OK;
     }

@@ -36,7 +36,8 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF;
-    if (openai_encode_is_plain(req) && !ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) ? !ch_gpt_request_reasons(req)
+                                    : openai_encode_has_quirk(req, CH_Q_NO_REASONING))
         return;
     const char *least = openai_encode_is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
     const char *effort = off ? least : efforts[req->effort];
@@ -116,6 +117,7 @@ static void openai_encode_write_tools(const struct ch_model_request *req, struct
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -166,7 +168,7 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                    openai_encode_has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens"
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
-    if (openai_encode_is_plain(req) && ch_gpt_reasons(req->model))
+    if (openai_encode_is_plain(req) && ch_gpt_request_reasons(req))
         return; /* temperature and stop are not supported */
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
@@ -219,8 +221,9 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
 }
 
 int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
-                   struct chela_error *err CH_UNUSED) {
+                   struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     if (!req->no_stream) {
         ch_jw_kbool(&w, "stream", true);
@@ -234,10 +237,9 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     openai_encode_write_cache(req, &w);
     if (req->ntools && !req->no_stream && openai_encode_has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* --- messages */
@@ -368,7 +370,8 @@ static void openai_encode_results(const struct ch_model_request *req, const stru
 
 /* True if the requested model wrote this reply. */
 static bool openai_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m) {
-    return m->api && strcmp(m->api, "openai") == 0 && ch_gpt_same(m->model, req->model);
+    static const struct ch_model_names names = {.same = ch_gpt_same};
+    return ch_encode_wrote(req, m, "openai", &names);
 }
 
 static const struct ch_block *find_reasoning(const struct ch_msg *m) {

@@ -21,7 +21,7 @@
 #define MAX_ITEM_ID 64
 #define MIN_OUTPUT_TOKENS 16 /* minimum of the API */
 
-static bool responses_encode_has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
+static bool responses_encode_has_quirk(const struct ch_model_request *req, unsigned q) {
     return req->endpoint->quirks & q;
 }
 
@@ -34,6 +34,8 @@ static bool responses_encode_is_plain(const struct ch_model_request *req) {
  * deployment with an unknown name (Azure). */
 static bool may_reason(const struct ch_model_request *req) {
     struct ch_sv model = ch_gpt_bare(req->model);
+    if (responses_encode_has_quirk(req, CH_Q_REASONS | CH_Q_NO_REASONING))
+        return responses_encode_has_quirk(req, CH_Q_REASONS);
     if (ch_sv_starts(model, "ft:"))
         model = ch_sv(model.p + 3, model.n - 3);
     if (ch_gpt_reasons(model))
@@ -78,6 +80,7 @@ static void responses_encode_write_tools(const struct ch_model_request *req, str
             t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"), t->strict);
         ch_jw_end(w, '}');
     }
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -116,7 +119,7 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
 static void responses_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
-    if (ch_gpt_reasons(req->model))
+    if (ch_gpt_request_reasons(req))
         return;
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
@@ -148,7 +151,7 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
 static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
-    bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_reasons(req->model);
+    bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
     if (!may_reason(req))
         return;
     ch_jw_kraw(w, "include", CH_SV("[\"reasoning.encrypted_content\"]"));
@@ -175,8 +178,9 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
 }
 
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
-                      struct chela_error *err CH_UNUSED) {
+                      struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
+    size_t from = out->n;
     ch_jw_end(&w, ']');
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
@@ -186,10 +190,9 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     responses_encode_write_output_schema(req, &w);
     responses_encode_write_reasoning(req, &w);
     responses_encode_write_cache(req, &w);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* --- parts */
@@ -490,9 +493,9 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
 
 static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                        struct ch_buf *out) {
-    bool own = m->api && strcmp(m->api, CH_RESPONSES) == 0;
-    /* the requested model wrote the message */
-    bool same = own && ch_gpt_same(m->model, req->model);
+    static const struct ch_model_names names = {.same = ch_gpt_same};
+    bool own = ch_encode_is_own(req, m, CH_RESPONSES, &names);
+    bool same = ch_encode_wrote(req, m, CH_RESPONSES, &names);
     bool ids = same && sends_ids(m);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];

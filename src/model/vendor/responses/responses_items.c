@@ -48,6 +48,7 @@ static bool responses_items_key_of(struct ch_responses_items *x, unsigned index,
         return false;
     x->parts[x->nparts].item = index;
     x->parts[x->nparts].part = part;
+    x->parts[x->nparts].matched = false;
     *key = PART_KEYS + x->nparts++;
     return true;
 }
@@ -212,6 +213,53 @@ static int keep_text_extra(struct ch_fold *f, unsigned key, const struct wire_it
     return ch_fold_extra(f, key, ch_buf_sv(&extra));
 }
 
+/* --- parts of a whole message */
+
+/* The match flag of the i-th part of an item in stream order, and its key; NULL past the
+ * last part. */
+static bool *match_flag(struct ch_responses_items *x, unsigned index, unsigned i, unsigned *key,
+                        int64_t *part) {
+    *key = index;
+    *part = 0;
+    if (i == 0)
+        return &x->list[index].matched;
+    for (unsigned k = 0; k < x->nparts; k++)
+        if (x->parts[k].item == index && --i == 0) {
+            *key = PART_KEYS + k;
+            *part = x->parts[k].part;
+            return &x->parts[k].matched;
+        }
+    return NULL;
+}
+
+/* Find the streamed part that a part of the whole item repeats: the one with the same
+ * content_index, or else one whose text is the beginning of this text. Some servers count
+ * content_index from 1. */
+static bool find_streamed(struct ch_responses_items *x, const struct ch_fold *f, unsigned index,
+                          int64_t at, struct ch_sv text, unsigned *key) {
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t part;
+        bool *matched;
+        for (unsigned i = 0; (matched = match_flag(x, index, i, key, &part)); i++) {
+            struct ch_sv have = ch_fold_block_text(f, *key);
+            if (*matched || !have.n || (pass == 0 && part != at))
+                continue;
+            if (pass == 1 && (have.n > text.n || memcmp(have.p, text.p, have.n) != 0))
+                continue;
+            return *matched = true;
+        }
+    }
+    return false;
+}
+
+static void forget_matches(struct ch_responses_items *x, unsigned index) {
+    int64_t part;
+    unsigned key;
+    bool *matched;
+    for (unsigned i = 0; (matched = match_flag(x, index, i, &key, &part)); i++)
+        *matched = false;
+}
+
 static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                         const struct wire_item *item, bool keep) {
     struct ch_pull p;
@@ -220,11 +268,14 @@ static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigne
     ch_pull_init(&p, item->content, &x->inner);
     if (!ch_pull_enter(&p, '['))
         return CHELA_OK;
+    forget_matches(x, index);
     for (int64_t i = 0; rc == CHELA_OK && responses_items_next_part(&p, &part); i++) {
         unsigned key;
         if (!part.text.n && !part.refusal.n)
             continue;
-        if (!responses_items_key_of(x, index, i, &key))
+        struct ch_sv text = part.text.n ? part.text : part.refusal;
+        if (!find_streamed(x, f, index, i, text, &key) &&
+            !responses_items_key_of(x, index, i, &key))
             return CHELA_ELIMIT;
         if (!part.text.n)
             rc = responses_items_settle(f, key, CH_DELTA_REFUSAL, part.refusal);

@@ -27,6 +27,7 @@ struct ch_responses_item {
     bool arguments_done;
     bool kept;    /* its extra is set */
     int64_t part; /* reasoning part of the last delta */
+    bool matched; /* its first part was found in the whole item */
 };
 
 #define CH_RESPONSES_PARTS 256 /* content parts besides the first of an item */
@@ -38,6 +39,7 @@ struct ch_responses_items {
     struct {
         unsigned item;
         int64_t part;
+        bool matched; /* found in the whole item */
     } parts[CH_RESPONSES_PARTS];
     unsigned nparts;
     struct ch_buf scratch, inner, text;

@@ -1,0 +1,259 @@
+/* trust.c -- see trust.h. */
+#include "cli/setup/trust.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/term/ask.h"
+
+#define SHOWN 40 /* settings of one kind in a question */
+
+/* --- the record --------------------------------------------------------------- */
+
+char *ch_trust_directory(const struct ch_env *env, bool create) {
+    char *path = env->state_home ? ch_format("%s/chela/trust", env->state_home)
+                 : env->home     ? ch_format("%s/.local/state/chela/trust", env->home)
+                                 : NULL;
+    if (path && create)
+        ch_setup_make_directories(path);
+    return path;
+}
+
+int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela_error *err) {
+    char *dir = ch_trust_directory(env, true);
+    int rc = dir ? chela_trust_add(dir, cfg, err)
+                 : ch_problem(err, CHELA_EINVAL,
+                              "there is no place for the trust record: HOME is not set; use "
+                              "--config");
+    free(dir);
+    return rc;
+}
+
+/* --- the settings ------------------------------------------------------------- */
+
+static bool starts(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends(const char *text, const char *suffix) {
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+/* True if the provider of key "providers[NAME].x" is that of the model, or if the model is
+ * not known yet. */
+static bool is_provider_of(const char *key, const char *model) {
+    static const char prompted[] = "prompted+";
+    const char *name = key + strlen("providers[");
+    if (!model)
+        return true;
+    if (starts(model, prompted))
+        model += strlen(prompted);
+    size_t n = strcspn(model, "/");
+    return strncmp(name, model, n) == 0 && name[n] == ']';
+}
+
+/* True if the command would work differently without the setting. */
+static bool depends(const struct ch_setup *s, const char *kind, const char *key) {
+    unsigned uses = s->uses ? s->uses : CH_USES_ALL;
+    if (strcmp(kind, "limit") == 0)
+        return false; /* a lower limit counts, a higher one is not needed */
+    if (strcmp(key, "store") == 0 || strcmp(key, "durability") == 0)
+        return (uses & CH_USES_STORE) && !s->flags->store;
+    if (starts(key, "gateway.") || starts(key, "channels.") || starts(key, "policies["))
+        return uses & CH_USES_GATEWAY;
+    if (strcmp(kind, "schedule") == 0)
+        return uses & CH_USES_SCHEDULES;
+    if (starts(key, "providers["))
+        return (uses & CH_USES_MODEL) && is_provider_of(key, s->model);
+    if (ends(key, ".model") && strcmp(kind, "model") == 0 && !ends(key, ".compaction.model"))
+        return (uses & CH_USES_MODEL) && !s->model;
+    if (strcmp(kind, "model") == 0)
+        return uses & CH_USES_MODEL;
+    if (ends(key, ".workspaceDir"))
+        return (uses & CH_USES_TOOLS) && !s->flags->workspace;
+    if (strcmp(key, "sandbox.mode") == 0)
+        return (uses & CH_USES_TOOLS) && !s->flags->sandbox;
+    return uses & CH_USES_TOOLS;
+}
+
+struct claims {
+    const struct ch_setup *s;
+    size_t n, needed;
+    char *first; /* owned: key of the last needed setting, the gravest */
+};
+
+static void count_claim(const char *kind, const char *key, const char *value, void *user) {
+    struct claims *c = user;
+    (void)value;
+    c->n += strcmp(kind, "limit") != 0;
+    if (!depends(c->s, kind, key))
+        return;
+    c->needed++;
+    free(c->first);
+    c->first = ch_dup(key);
+}
+
+struct writing {
+    FILE *out;
+    bool changes; /* the file was trusted before */
+    char kind[32];
+    size_t of_kind, n;
+};
+
+static void end_kind(struct writing *w) {
+    if (w->of_kind > SHOWN)
+        fprintf(w->out, "  %-10s  ... and %zu more\n", w->kind, w->of_kind - SHOWN);
+}
+
+static void write_one_line(FILE *out, const char *text) {
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fputc(*text, out);
+}
+
+static void write_change(int change, const char *kind, const char *key, const char *value,
+                         void *user) {
+    struct writing *w = user;
+    if (strcmp(w->kind, kind) != 0) {
+        end_kind(w);
+        snprintf(w->kind, sizeof(w->kind), "%s", kind);
+        w->of_kind = 0;
+    }
+    w->n++;
+    if (w->of_kind++ >= SHOWN)
+        return;
+    fprintf(w->out, "%s%-10s  ", w->changes ? change < 0 ? "- " : "+ " : "  ", kind);
+    write_one_line(w->out, key);
+    fputs(": ", w->out);
+    write_one_line(w->out, value);
+    fputc('\n', w->out);
+}
+
+size_t ch_trust_write(FILE *out, const struct ch_env *env, const chela_config *cfg) {
+    struct chela_error err = {0};
+    struct writing w = {.out = out};
+    char *dir = ch_trust_directory(env, false);
+    w.changes = dir && chela_trust_check(dir, cfg, &err) == CHELA_ESTATE;
+    chela_trust_compare(dir, cfg, write_change, &w, &err);
+    end_kind(&w);
+    free(dir);
+    return w.n;
+}
+
+/* --- the question -------------------------------------------------------------- */
+
+enum answer { NOBODY, YES, NO };
+
+static enum answer ask(struct ch_setup *s, bool changed) {
+    struct ch_asker asker;
+    struct ch_draft d;
+    enum answer answer = NOBODY;
+    ch_asker_open(&asker, s->console, s->signals);
+    if (!ch_asker_there(&asker)) {
+        ch_asker_close(&asker);
+        return NOBODY;
+    }
+    ch_draft_init(&d);
+    fprintf(d.f, "\n%s %s:\n", s->config_path,
+            changed ? "was changed since you trusted it" : "came with this directory. It decides");
+    if (ch_trust_write(d.f, s->env, s->config) == 0)
+        fputs("  the names or the order of its agents\n", d.f);
+    fputs("Trust this file? [y]es, and remember it; [n]o, run without these settings: ", d.f);
+    ch_draft_finish(&d);
+    const char *line = ch_asker_line(&asker, d.p);
+    for (; line && answer == NOBODY;) {
+        line += strspn(line, " \t");
+        if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
+            answer = YES;
+        else if (strcasecmp(line, "n") == 0 || strcasecmp(line, "no") == 0)
+            answer = NO;
+        else
+            line = ch_asker_line(&asker, "[y]es or [n]o: ");
+    }
+    free(d.p);
+    ch_asker_close(&asker);
+    return answer;
+}
+
+/* --- the gate ------------------------------------------------------------------- */
+
+static int refuse(const struct ch_setup *s, const struct claims *c, bool changed,
+                  struct chela_error *err) {
+    char more[64] = "";
+    if (c->needed > 1)
+        snprintf(more, sizeof(more), " and %zu more setting%s", c->needed - 1,
+                 c->needed == 2 ? "" : "s");
+    return ch_problem(err, CHELA_ECONFIG,
+                      "%s %s, and this command depends on its %.100s%s: read the file, then run "
+                      "'chela trust', or name the file with --config",
+                      s->config_path,
+                      changed ? "was changed since it was trusted" : "is not trusted", c->first,
+                      more);
+}
+
+/* Continue with the user's own file and the harmless settings of this one. */
+static int restrict_config(struct ch_setup *s, const char *own_path, size_t ignored,
+                           struct chela_error *err) {
+    chela_config *own = NULL;
+    if (own_path && ch_setup_load(s, own_path, &own, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    chela_config_restrict(s->config, own);
+    s->untrusted = s->config_path;
+    s->config_path = own_path ? ch_dup(own_path) : NULL;
+    s->ignored = ignored;
+    if (ignored)
+        ch_console_note(s->console,
+                        "%s is not trusted: only its names, prompts and lower limits count, and "
+                        "no skills of the workspace ('chela trust' believes the file)",
+                        s->untrusted);
+    else
+        ch_console_note(s->console,
+                        "%s is not trusted: its names, prompts and lower limits count, but no "
+                        "skills of the workspace ('chela trust' believes the file)",
+                        s->untrusted);
+    return CHELA_OK;
+}
+
+int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct claims c = {.s = s};
+    char *dir = ch_trust_directory(s->env, false);
+    int rc = dir ? chela_trust_check(dir, s->config, &why) : CHELA_ENOENT;
+    free(dir);
+    if (rc == CHELA_OK || s->inspect)
+        return CHELA_OK;
+    if (rc != CHELA_ENOENT && rc != CHELA_ESTATE)
+        return ch_problem(err, CHELA_ECONFIG, "%s", why.message);
+    bool changed = rc == CHELA_ESTATE;
+    chela_config_claims(s->config, count_claim, &c);
+    enum answer answer = c.needed && !s->reloading ? ask(s, changed) : NOBODY;
+    if (answer == YES)
+        rc = ch_trust_add(s->env, s->config, err);
+    else if (ch_signals_caught(s->signals))
+        rc = ch_problem(err, CHELA_ECANCELED, "cancelled");
+    else if (answer == NOBODY && c.needed)
+        rc = refuse(s, &c, changed, err);
+    else
+        rc = restrict_config(s, own_path, c.n, err);
+    free(c.first);
+    return rc;
+}
+
+void ch_trust_renew(const struct ch_env *env, const char *path, const chela_config *before) {
+    struct chela_error err = {0}; /* a problem is reported when the file is read again */
+    chela_config *now = NULL;
+    char *dir = ch_trust_directory(env, false);
+    if (dir && chela_trust_check(dir, before, &err) == CHELA_OK &&
+        chela_config_load(path, NULL, NULL, &now, &err) == CHELA_OK &&
+        chela_config_same_rights(before, now))
+        chela_trust_add(dir, now, &err);
+    chela_config_free(now);
+    free(dir);
+}

@@ -1,0 +1,21 @@
+/* trust.h -- which options of a configuration file decide, and what remains of a
+ * file that is not trusted.
+ *
+ * Texts for the model, names and lower limits do no harm: they count in any
+ * file. Every other option decides where data goes, what runs or what an agent
+ * may do. A new option decides unless the list in trust.c names it. */
+#ifndef CH_CONFIG_TRUST_H
+#define CH_CONFIG_TRUST_H
+#include "base/sha256.h"
+#include "config/conf.h"
+
+/* Digest of the deciding options, of the agents' ids and of their order. Layout,
+ * comments and harmless options do not count. */
+void ch_conf_digest(const struct ch_conf *conf, unsigned char out[CH_SHA256_SIZE]);
+
+/* The harmless options of `file`, which is not trusted, over those of `own`; no
+ * skills of the workspace. The result borrows from both. */
+void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, struct ch_arena *a,
+                      struct ch_conf *out);
+
+#endif

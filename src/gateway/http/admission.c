@@ -1,0 +1,46 @@
+/* admission.c -- see admission.h. */
+#include "gateway/http/admission.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+struct admission {
+    struct ch_request *request;
+    struct ch_delivery *delivery;
+    ch_admitted_fn *admitted;
+};
+
+static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                           const struct chela_error *err, void *user) {
+    struct admission *a = user;
+    struct ch_request *req = a->request;
+    ch_admitted_fn *admitted = a->admitted;
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    ch_free(a);
+    req->on_disconnect = NULL;
+    if (stage == CH_DELIVERY_FAILED)
+        ch_request_fail(req, 503, "store_error", "the request cannot be stored: %s", err->message);
+    else if (stage == CH_DELIVERY_REFUSED)
+        ch_request_fail_with(req, err);
+    else
+        admitted(req, l, d);
+}
+
+static void admission_on_disconnect(struct ch_request *req) {
+    struct admission *a = req->user;
+    ch_delivery_leave(a->delivery);
+    ch_free(a);
+}
+
+void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
+                        const char *key, const char *agent, const struct ch_buf *data,
+                        ch_admitted_fn *admitted) {
+    struct admission *a = ch_alloc(sizeof(*a));
+    a->request = req;
+    a->admitted = admitted;
+    req->user = a;
+    req->on_disconnect = admission_on_disconnect;
+    a->delivery = ch_client_input_accept(req->gw, kind, key, agent, data, admission_told, a);
+}

@@ -1,0 +1,20 @@
+/* admission.h -- a request that asks something of a session.
+ *
+ * The request becomes an event of the inbox (lane/client_input.h), and is answered when the
+ * store has the event and the session took it up or cannot do so now. A crash after the
+ * answer loses nothing; if the client leaves, the event is delivered all the same. */
+#ifndef CH_GATEWAY_ADMISSION_H
+#define CH_GATEWAY_ADMISSION_H
+#include "gateway/lane/client_input.h"
+#include "gateway/request/request.h"
+
+/* Answers the request. l NULL: the event waits, here or at the gateway that has the session. */
+typedef void ch_admitted_fn(struct ch_request *req, struct ch_lane *l,
+                            const struct ch_delivery *d);
+
+/* data: members of the event. Uses req->user and req->on_disconnect. */
+void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
+                        const char *key, const char *agent, const struct ch_buf *data,
+                        ch_admitted_fn *admitted);
+
+#endif

@@ -1,0 +1,273 @@
+/* client_input.c -- see client_input.h. */
+#include "gateway/lane/client_input.h"
+
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/session/session.h"
+#include "base/error.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "model/message/message_json.h"
+
+void ch_client_input_write(struct ch_jw *w, const struct ch_msg *m, struct ch_sv mode) {
+    ch_jw_kstr(w, "mode", mode);
+    ch_jw_key(w, "message");
+    ch_msg_write(m, w);
+}
+
+void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv content,
+                                  bool is_error) {
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "id", id);
+    ch_jw_kstr(w, "content", content);
+    ch_jw_kbool(w, "is_error", is_error);
+    ch_jw_end(w, '}');
+}
+
+struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
+                                           const char *key, const char *agent,
+                                           const struct ch_buf *data, ch_delivery_fn *told,
+                                           void *user) {
+    char id[24];
+    ch_random_id(CH_API_EVENT, id);
+    struct ch_delivery *d = ch_delivery_new(gw, kind->name, id, key, agent, ch_buf_sv(data));
+    ch_delivery_accept(d, told, user);
+    return d;
+}
+
+/* The leading results answer the calls that a paused run waits for; the user's text after them
+ * follows the run. */
+static void client_write_results(const struct ch_client_history *h, struct ch_jw *w) {
+    ch_jw_key(w, "results");
+    ch_jw_begin(w, '[');
+    for (uint32_t i = 0; i < h->msgs[0]->nblocks; i++) {
+        const struct ch_block *b = &h->msgs[0]->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_RESULT)
+            ch_client_input_write_result(w, b->id, b->text, b->flags & CH_F_ERROR);
+    }
+    ch_jw_end(w, ']');
+    ch_jw_key(w, "texts");
+    ch_jw_begin(w, '[');
+    for (size_t i = 1; i < h->n; i++)
+        for (uint32_t k = 0; k < h->msgs[i]->nblocks; k++)
+            if (h->msgs[i]->blocks[k].type == CH_BLOCK_TEXT)
+                ch_jw_str(w, h->msgs[i]->blocks[k].text);
+    ch_jw_end(w, ']');
+}
+
+const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *l,
+                                                          struct ch_client_history *h,
+                                                          struct ch_jw *w,
+                                                          struct chela_error *err) {
+    ch_client_history_keep_new(h);
+    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS) {
+        client_write_results(h, w);
+        return &ch_client_results;
+    }
+    struct ch_msg *input = ch_client_history_join_user(h);
+    if (!input) {
+        ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
+        return NULL;
+    }
+    ch_client_input_write(w, input, CH_SV("run"));
+    ch_msg_free(input);
+    return &ch_client_message;
+}
+
+static const char *client_text(struct ch_delivery *d, const struct ch_json *v, const char *key) {
+    struct ch_sv text = ch_json_get_str(v, key);
+    return text.n ? ch_arena_str(&d->arena, text) : NULL;
+}
+
+/* --- messages */
+
+static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_msg *m,
+                           struct chela_error *err) {
+    struct ch_sv mode = ch_json_get_str(d->data, "mode");
+    struct ch_inbound_origin from = {.event = d->id};
+    bool later = ch_sv_is(mode, "follow_up"), apart = ch_sv_is(mode, "run");
+    int rc = apart ? CHELA_EBUSY : ch_session_enqueue(l->run, later, m, &from);
+    d->how = later ? "follow_up" : "steer";
+    if (rc == 0)
+        return 0;
+    ch_msg_free(m);
+    if (!apart && rc != CHELA_ESTATE) /* ESTATE: the run is about to end */
+        return ch_fail(err, rc, "the message cannot be delivered: %s", chela_error_text(rc));
+    return apart && d->told
+               ? ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", d->key)
+               : CH_TURN_WAITS;
+}
+
+static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
+                                struct chela_error *err) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id);
+    bool paused = chela_session_status(l->session) == CHELA_SESSION_PAUSED;
+    struct ch_msg *m;
+    if (!d->told && !l->running && paused)
+        return CH_TURN_WAITS;
+    if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
+        return CH_TURN_WAITS; /* the interrupted run goes first */
+    int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
+    if (rc < 0)
+        return rc;
+    if (l->running)
+        return client_join_run(d, l, m, err);
+    d->how = "run";
+    return ch_lane_begin(l, m, &opts, err);
+}
+
+const struct ch_delivery_kind ch_client_message = {
+    .name = "message", .turn = CH_TURN_JOINS, .apply = client_apply_message};
+
+/* --- results of tools that the client runs */
+
+static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
+        const char *id = client_text(d, r, "id");
+        struct ch_sv content = ch_json_get_str(r, "content");
+        int rc = chela_session_answer(l->session, id ? id : "", content.p ? content.p : "",
+                                      content.n, ch_json_bool(ch_json_get(r, "is_error"), false),
+                                      err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Text after the results follows the run. */
+static int client_follow_up(struct ch_delivery *d, struct ch_lane *l) {
+    int rc = 0;
+    for (CH_JSON_EACH(t, ch_json_get(d->data, "texts")))
+        if (rc == 0)
+            rc = chela_run_follow_up(l->run, ch_json_str(t).p, ch_json_str(t).n);
+    return rc;
+}
+
+/* The run resumes with the last result. */
+static int client_apply_results(struct ch_delivery *d, struct ch_lane *l,
+                                struct chela_error *err) {
+    const struct ch_json *results = ch_json_get(d->data, "results");
+    int rc = client_give_results(d, l, err);
+    if (rc < 0)
+        return rc;
+    d->how = "results";
+    rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err); /* CHELA_ESTATE: other calls wait */
+    if (rc == 0)
+        rc = client_follow_up(d, l);
+    if (rc < 0 && (rc != CHELA_ESTATE || !results || !results->n))
+        return rc;
+    ch_lane_take_later(l, d->id);
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_results = {
+    .name = "results", .turn = CH_TURN_CONTROLS, .apply = client_apply_results};
+
+/* --- results and decisions of a page: those that no call waits for are ignored */
+
+static size_t client_give_answers(struct ch_delivery *d, struct ch_lane *l) {
+    size_t taken = 0;
+    for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
+        struct ch_sv text = ch_json_get_str(r, "content");
+        const char *id = client_text(d, r, "id");
+        taken += chela_session_answer(l->session, id ? id : "", text.p ? text.p : "", text.n,
+                                      ch_json_bool(ch_json_get(r, "is_error"), false), NULL) == 0;
+    }
+    for (CH_JSON_EACH(a, ch_json_get(d->data, "approvals"))) {
+        bool yes = ch_json_bool(ch_json_get(a, "approved"), false);
+        const char *id = client_text(d, a, "id");
+        taken += chela_session_approve(l->session, id ? id : "",
+                                       yes ? CHELA_ALLOW_ONCE : CHELA_DENY,
+                                       client_text(d, a, "reason"), NULL) == 0;
+    }
+    return taken;
+}
+
+static int client_apply_answers(struct ch_delivery *d, struct ch_lane *l,
+                                struct chela_error *err) {
+    if (chela_session_status(l->session) != CHELA_SESSION_PAUSED)
+        return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for no answer", d->key);
+    if (!client_give_answers(d, l))
+        return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these", d->key);
+    d->how = "answers";
+    int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
+    if (rc < 0 && (rc != CHELA_ESTATE || d->told))
+        return rc;
+    ch_lane_take_later(l, d->id);
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_answers = {
+    .name = "answers", .turn = CH_TURN_CONTROLS, .apply = client_apply_answers};
+
+/* --- decisions */
+
+static int client_apply_decision(struct ch_delivery *d, struct ch_lane *l,
+                                 struct chela_error *err) {
+    enum chela_decision decision =
+        (enum chela_decision)ch_json_int(ch_json_get(d->data, "decision"), CHELA_UNDECIDED);
+    const char *approval = client_text(d, d->data, "approval");
+    struct chela_error waits = {0};
+    int rc = chela_session_approve(l->session, approval ? approval : "", decision,
+                                   client_text(d, d->data, "text"), err);
+    if (rc < 0)
+        return rc;
+    ch_inbox_take(l->session, d->id);
+    rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &waits); /* CHELA_ESTATE: other calls wait */
+    d->how = rc == 0 ? "resumed" : "";
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_decision = {
+    .name = "decision", .turn = CH_TURN_CONTROLS, .apply = client_apply_decision};
+
+/* --- cancelling, taking over, resuming */
+
+static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
+                               struct chela_error *err) {
+    if (ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
+        return err->code;
+    if (!l->running)
+        return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);
+    ch_lane_take_later(l, d->id);
+    chela_cancel(l->run, "cancelled by a request");
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_cancel = {
+    .name = "cancel", .turn = CH_TURN_CONTROLS, .apply = client_apply_cancel};
+
+/* A person replies in place of the run, which ends. */
+static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
+                                  struct chela_error *err) {
+    struct ch_sv text = ch_json_get_str(d->data, "text");
+    bool stored = l->session->journal && l->session->journal->past;
+    int rc = stored ? ch_lane_resume(l, CHELA_APPROVE_ASK, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
+    if (rc < 0)
+        return ch_fail(err, rc, "no run in session '%s' to take over", d->key);
+    ch_lane_take_later(l, d->id);
+    l->running = true;
+    d->how = "take_over";
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_take_over = {
+    .name = "take_over", .turn = CH_TURN_CONTROLS, .apply = client_apply_take_over};
+
+static int client_apply_resume(struct ch_delivery *d, struct ch_lane *l,
+                               struct chela_error *err) {
+    int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
+    if (rc < 0)
+        return rc;
+    ch_inbox_take(l->session, d->id);
+    d->how = "resume";
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_resume = {
+    .name = "resume", .turn = CH_TURN_CONTROLS, .apply = client_apply_resume};

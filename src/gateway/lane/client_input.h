@@ -1,0 +1,39 @@
+/* client_input.h -- what HTTP clients ask of a session, as kinds of deliveries (delivery.h).
+ *
+ * An event is stored before the client is answered, so each kind can be applied without the
+ * client: by the next process, or by the gateway that holds the session. While the client
+ * waits for the answer (d->told), an event that does not fit the session's state is refused
+ * and the client is told why; otherwise it waits where waiting makes sense. */
+#ifndef CH_GATEWAY_CLIENT_INPUT_H
+#define CH_GATEWAY_CLIENT_INPUT_H
+#include "gateway/lane/delivery.h"
+#include "json/writer.h"
+
+extern const struct ch_delivery_kind ch_client_message;   /* "message", "mode" */
+extern const struct ch_delivery_kind ch_client_results;   /* "results", "texts" */
+extern const struct ch_delivery_kind ch_client_answers;   /* "results", "approvals" of a page */
+extern const struct ch_delivery_kind ch_client_decision;  /* "approval", "decision", "text" */
+extern const struct ch_delivery_kind ch_client_cancel;
+extern const struct ch_delivery_kind ch_client_take_over; /* "text" */
+extern const struct ch_delivery_kind ch_client_resume;
+
+/* Members of a message; mode: run, steer or follow_up, "": whatever fits. */
+void ch_client_input_write(struct ch_jw *w, const struct ch_msg *m, struct ch_sv mode);
+/* A member of `results`, inside its array. */
+void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv content,
+                                  bool is_error);
+
+/* What a posted history asks of a stored session, which has its own history: what follows the
+ * last reply. Results for the calls it waits for, or text. Returns the kind; NULL: see err. */
+const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *l,
+                                                          struct ch_client_history *h,
+                                                          struct ch_jw *w, struct chela_error *err);
+
+/* Stores what the client asks; told is called as ch_delivery_accept says. agent: of the
+ * session. The id of the event is made here. */
+struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
+                                           const char *key, const char *agent,
+                                           const struct ch_buf *data, ch_delivery_fn *told,
+                                           void *user);
+
+#endif

@@ -1,0 +1,62 @@
+/* lane_inbox.h -- the events that wait for a lane's session, in the order of their arrival.
+ *
+ * The store's inbox has every event that was acknowledged, whichever gateway accepted it. The
+ * lane holds the session's lease, so it alone takes events up: it reads the events of its
+ * session from the store and offers each to whoever delivers it when the turn of the event
+ * has come. An event that nobody here knows is restored (gw->restore_event). No event is
+ * delivered from memory alone.
+ *
+ *   CH_TURN_BEGINS    begins a run of its own: waits until the session is idle
+ *   CH_TURN_JOINS     joins a run in progress, or begins one
+ *   CH_TURN_CONTROLS  concerns the run as it is (a decision, a result, a cancellation)
+ *
+ * Events of one kind keep their order. An event that joins a run does not wait for one that
+ * waits for the end of the run; one that controls a run waits for nothing.
+ *
+ * Loop thread only. */
+#ifndef CH_GATEWAY_LANE_INBOX_H
+#define CH_GATEWAY_LANE_INBOX_H
+#include "gateway/request/gateway_state.h"
+
+struct ch_lane;
+struct ch_lane_inbox;
+
+enum ch_turn_kind { CH_TURN_BEGINS, CH_TURN_JOINS, CH_TURN_CONTROLS };
+
+#define CH_TURN_WAITS 1
+
+/* Waits for the turn of an event; embedded in the struct of its owner. */
+struct ch_turn {
+    struct ch_link link;
+    const char *id; /* of the event; borrowed */
+    enum ch_turn_kind kind;
+    unsigned since; /* the first reading of the inbox that must show the event */
+    /* err NULL: the event's turn has come. 0: it was taken up, CH_TURN_WAITS: it goes on
+     * waiting; negative: it is not delivered, and its owner deals with it. Otherwise the
+     * event does not wait in the store any more (CHELA_EEXIST), or the lane was closed: the
+     * result does not matter. After 0, an error or err the turn is off the list. */
+    int (*take)(struct ch_turn *t, struct ch_lane *l, const struct chela_error *err);
+};
+
+struct ch_lane_inbox *ch_lane_inbox_new(struct ch_lane *l);
+/* The lane is being closed: nothing is read or offered any more. i may be NULL. */
+void ch_lane_inbox_stop(struct ch_lane_inbox *i);
+/* After ch_lane_inbox_stop. Turns that wait are told that the lane is closed. */
+void ch_lane_inbox_free(struct ch_lane_inbox *i);
+
+/* Reads the inbox for the first time, or after the session was opened again; then calls
+ * done, from the loop. */
+void ch_lane_inbox_open(struct ch_lane_inbox *i,
+                        void (*done)(struct ch_lane *l, const struct chela_error *err));
+/* t waits for its turn; the store has its event. ch_list_del(&t->link) cancels. */
+void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t);
+/* The store may have more events of the session. */
+void ch_lane_inbox_refresh(struct ch_lane *l);
+/* Something changed in the lane: a run ended, an event was prepared. */
+void ch_lane_inbox_poke(struct ch_lane *l);
+/* The event was settled without being taken up; the lane, if one is open, forgets it. */
+void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id);
+/* Does an event wait that was not taken up? */
+bool ch_lane_inbox_waits(const struct ch_lane *l);
+
+#endif

@@ -1,0 +1,196 @@
+/* test_target.c -- targets: addresses, keys, prices and windows, as configured or built in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "model/provider/target.h"
+
+/* "NAME=value NAME=value" */
+static const char *env(const char *name, void *user) {
+    static char values[8][100];
+    static size_t next;
+    size_t n = strlen(name);
+    for (const char *at = user; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, name, n) == 0 && at[n] == '=') {
+            char *value = values[next++ % 8];
+            size_t len = strcspn(at + n + 1, " ");
+            memcpy(value, at + n + 1, len);
+            value[len] = '\0';
+            return value;
+        }
+    return NULL;
+}
+
+static struct ch_providers providers(const char *variables) {
+    return (struct ch_providers){.env = env, .user = (void *)variables};
+}
+
+static void configure(struct ch_providers *ps, struct chela_provider_opts opts) {
+    struct chela_error err = {0};
+    opts.size = sizeof(opts);
+    if (ch_providers_add(ps, &opts, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static struct ch_target *target(struct ch_providers *ps, const char *spec,
+                                const struct ch_target_opts *opts) {
+    struct ch_target *t = NULL;
+    struct chela_error err = {0};
+    if (ch_target_new(ps, spec, opts, &t, &err) < 0)
+        fail_msg("%s: %s", spec, err.message);
+    return t;
+}
+
+static void refused(struct ch_providers *ps, const char *spec, int rc, const char *why) {
+    struct ch_target *t = NULL;
+    struct chela_error err = {0};
+    assert_int_equal(ch_target_new(ps, spec, NULL, &t, &err), rc);
+    assert_null(t);
+    if (!strstr(err.message, why))
+        fail_msg("%s: %s", spec, err.message);
+}
+
+/* What the agent says goes before what is configured, and that before the table. */
+static void test_precedence(void **state) {
+    (void)state;
+    struct ch_providers ps = providers("OPENAI_API_KEY=sk-table MY_KEY=sk-mine");
+    struct ch_target *t = target(&ps, "openai/gpt-5", NULL);
+    assert_string_equal(t->ep.base_url, "https://api.openai.com/v1");
+    assert_string_equal(t->ep.api_key, "sk-table");
+    ch_target_free(t);
+    configure(&ps, (struct chela_provider_opts){
+                       .name = "openai", .base_url = "http://h/v1//", .api_key_env = "MY_KEY"});
+    t = target(&ps, "openai/gpt-5", NULL);
+    assert_string_equal(t->ep.base_url, "http://h/v1");
+    assert_string_equal(t->ep.api_key, "sk-mine");
+    ch_target_free(t);
+    t = target(&ps, "openai/gpt-5",
+               &(struct ch_target_opts){.base_url = "http://own", .api_key = "sk-own"});
+    assert_string_equal(t->ep.base_url, "http://own");
+    assert_string_equal(t->ep.api_key, "sk-own");
+    ch_target_free(t);
+    ch_providers_release(&ps);
+}
+
+static void test_keys(void **state) {
+    (void)state;
+    struct ch_providers ps = providers("ONE=sk-1 TWO= THREE=sk-3");
+    configure(&ps, (struct chela_provider_opts){.name = "x",
+                                                .api = "openai",
+                                                .base_url = "http://h",
+                                                .api_key_env = "ONE, TWO,THREE"});
+    struct ch_target *t = target(&ps, "x/m", NULL);
+    assert_int_equal(t->nkeys, 2);
+    assert_string_equal(t->keys[1], "sk-3");
+    /* The key that rests is passed over. */
+    const char *key;
+    struct ch_endpoint first = ch_target_with_key(t, t->keys[0]);
+    ch_cooldown_failed(&ps.cooldowns, &first, CH_SV("m"), CH_ERR_RATE_LIMIT, 5000, 1000);
+    ch_cooldown_gave_up(&ps.cooldowns, &first, CH_SV("m"), CH_ERR_RATE_LIMIT, 1000);
+    struct ch_cooling c = ch_target_cooling(t, &ps.cooldowns, 1000, &key);
+    assert_int_equal(c.ms, 0);
+    assert_string_equal(key, "sk-3");
+    ch_target_free(t);
+    configure(&ps,
+              (struct chela_provider_opts){
+                  .name = "x", .api = "openai", .base_url = "http://h", .api_key_env = "NONE,TWO"});
+    refused(&ps, "x/m", CHELA_EAUTH, "none of NONE,TWO is set"); /* the newest settings win */
+    assert_true(ch_target_has_key(&ps, "NONE,ONE"));
+    assert_false(ch_target_has_key(&ps, "NONE,TWO"));
+    assert_false(ch_target_has_key(&ps, NULL));
+    ch_providers_release(&ps);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    struct ch_providers ps = providers("");
+    refused(&ps, "gpt-5", CHELA_ECONFIG, "provider/model");
+    refused(&ps, "openai/", CHELA_ECONFIG, "provider/model");
+    refused(&ps, "nobody/m", CHELA_ECONFIG, "unknown provider 'nobody'");
+    refused(&ps, "openai/gpt-5", CHELA_EAUTH, "set OPENAI_API_KEY");
+    configure(&ps, (struct chela_provider_opts){.name = "bare"});
+    refused(&ps, "bare/m", CHELA_ECONFIG, "its api is not configured");
+    configure(&ps, (struct chela_provider_opts){.name = "bare", .api = "openai"});
+    refused(&ps, "bare/m", CHELA_ECONFIG, "needs a base URL");
+    ch_providers_release(&ps);
+}
+
+static void test_settings(void **state) {
+    (void)state;
+    static const char *const no_colon[] = {"no colon", NULL};
+    static const struct {
+        struct chela_provider_opts opts;
+        const char *why;
+    } bad[] = {
+        {{.name = ""}, "needs a name"},
+        {{.name = "x", .api = "smtp"}, "unknown api 'smtp'"},
+        {{.name = "x", .quirks = "no_such"}, "unknown quirk 'no_such'"},
+        {{.name = "x", .headers = no_colon}, "Name: value"},
+        {{.name = "x", .extra_body = "[1]"}, "no JSON object"},
+        {{.name = "x", .extra_body = "{"}, "no JSON object"},
+    };
+    struct ch_providers ps = providers("");
+    for (size_t i = 0; i < CH_LEN(bad); i++) {
+        struct chela_provider_opts o = bad[i].opts;
+        struct chela_error err = {0};
+        o.size = sizeof(o);
+        assert_true(ch_providers_add(&ps, &o, &err) < 0);
+        if (!strstr(err.message, bad[i].why))
+            fail_msg("case %zu: %s", i, err.message);
+    }
+    assert_null(ps.confs); /* nothing of them stays */
+    configure(&ps,
+              (struct chela_provider_opts){.name = "x",
+                                           .api = "openai",
+                                           .base_url = "http://h",
+                                           .headers = (const char *const[]){"X-Team:  a b ", NULL},
+                                           .extra_body = " { \"a\": 1 } "});
+    struct ch_target *t = target(&ps, "x/m", NULL);
+    assert_int_equal(t->ep.nheaders, 1);
+    assert_true(ch_sv_is(t->ep.headers[0].name, "X-Team"));
+    assert_true(ch_sv_is(t->ep.headers[0].value, "a b"));
+    assert_true(ch_sv_is(t->ep.extra_body, "\"a\": 1"));
+    assert_false(t->has_price);
+    ch_target_free(t);
+    ch_providers_release(&ps);
+}
+
+static void test_prices_and_windows(void **state) {
+    (void)state;
+    struct ch_providers ps = providers("OPENAI_API_KEY=k");
+    struct chela_error err = {0};
+    struct chela_price price = {.size = sizeof(price), .input = 1, .output = 2};
+    double negative = -1;
+    assert_int_equal(ch_providers_add_price(&ps, "openai", "own", &price, NULL), 0);
+    price.input = -1;
+    assert_int_equal(ch_providers_add_price(&ps, "openai", "own", &price, &err), CHELA_EINVAL);
+    price.input = 3;
+    price.cache_read = &negative;
+    assert_int_equal(ch_providers_add_price(&ps, "openai", "own", &price, &err), CHELA_EINVAL);
+    assert_int_equal(ch_providers_add_price(&ps, "", "own", &price, &err), CHELA_EINVAL);
+    assert_int_equal(ch_providers_add_window(&ps, "openai", "own", 0, &err), CHELA_EINVAL);
+    assert_int_equal(ch_providers_add_window(&ps, "openai", "own", 1000, NULL), 0);
+    assert_int_equal(ch_providers_add_window(&ps, "openai", "own", 2000, NULL), 0);
+    struct ch_target *t = target(&ps, "openai/own", NULL);
+    assert_true(t->has_price && t->price.input == 1 && t->price.output == 2);
+    assert_int_equal(ch_target_window(t), 2000); /* the newest wins */
+    ch_target_free(t);
+    t = target(&ps, "openai/other", NULL);
+    assert_int_equal(t->window, 0);
+    ch_target_free(t);
+    ch_providers_release(&ps);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_prices_and_windows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
