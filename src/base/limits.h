@@ -100,7 +100,8 @@
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
-#define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply */
+#define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */
+#define CH_LIMIT_CALLS_READ 2000          /* tool calls of one reply, made or not */
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */
 #define CH_LIMIT_CALL_ID 256              /* bytes of a call's id */
 #define CH_LIMIT_SCRIPT_RULES 4096        /* rules of one scripted model */
@@ -116,6 +117,7 @@
 #define CH_LIMIT_LS_SCAN 100000           /* entries that ls reads before sorting */
 #define CH_LIMIT_SCAN_BEFORE 4000  /* directories searched for repositories before a command */
 #define CH_LIMIT_REPOSITORIES 256         /* repositories with read-only parts in one sandbox */
+#define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
 #define CH_LIMIT_TOOL_ERROR 4000          /* characters of an error message */

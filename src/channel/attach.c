@@ -43,6 +43,8 @@ char **ch_outbound_files(const struct chela_outbound *m) {
 struct ch_attachment {
     struct ch_work work;
     char *workspace, *path; /* owned */
+    struct ch_arena arena;
+    const char *const *hide; /* in the arena: files that are never sent */
     struct ch_buf bytes;
     char why[200];
     ch_attached_fn *fn; /* NULL: cancelled */
@@ -53,6 +55,7 @@ static void attach_drop(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
     ch_free(a->workspace);
     ch_free(a->path);
+    ch_arena_release(&a->arena);
     ch_buf_release(&a->bytes);
     ch_free(a);
 }
@@ -77,7 +80,8 @@ static int attach_read_all(int fd, struct ch_buf *out) {
 
 static void attach_run(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
-    int fd = ch_path_open(a->workspace, a->path, O_CLOEXEC), rc = fd;
+    const struct ch_path_guard guard = {.workspace = a->workspace, .hide = a->hide};
+    int fd = ch_path_open_shown(&guard, a->path, O_CLOEXEC), rc = fd;
     struct stat st;
     if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
         rc = -EINVAL;
@@ -86,7 +90,8 @@ static void attach_run(struct ch_work *w) {
     if (fd >= 0)
         close(fd);
     if (rc < 0)
-        snprintf(a->why, sizeof(a->why), "%s", strerror(-rc));
+        snprintf(a->why, sizeof(a->why), "%s",
+                 rc == -CH_PATH_EHIDDEN ? "it is hidden" : strerror(-rc));
     else if (!a->bytes.n)
         snprintf(a->why, sizeof(a->why), "it is empty");
 }
@@ -104,12 +109,28 @@ static void attach_finished(struct ch_work *w) {
     ch_buf_release(&bytes);
 }
 
+/* Files hidden from the agents that work in this workspace. A link may have come to lead to
+ * one since the answer was judged. */
+static const char *const *hidden_files(struct ch_arena *arena, chela_runtime *rt,
+                                       const char *workspace) {
+    struct ch_sandbox_policy all = {0};
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *agent = CH_CONTAINER(i, chela_agent, link);
+        if (!agent->workspace || !agent->sandbox || strcmp(agent->workspace, workspace) != 0)
+            continue;
+        for (const char *const *p = agent->sandbox->hide; p && *p; p++)
+            ch_sandbox_add_hide(arena, &all, *p);
+    }
+    return all.hide;
+}
+
 struct ch_attachment *ch_attach(chela_runtime *rt, const char *workspace, const char *path,
                                 ch_attached_fn *fn, void *user) {
     struct ch_attachment *a = ch_alloc(sizeof(*a));
     a->work = (struct ch_work){.run = attach_run, .done = attach_finished, .dropped = attach_drop};
     a->workspace = ch_strdup(workspace);
     a->path = ch_strdup(path);
+    a->hide = hidden_files(&a->arena, rt, workspace);
     a->fn = fn;
     a->user = user;
     ch_buf_init(&a->bytes, CH_LIMIT_CHANNEL_FILE + PIECE);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 
@@ -26,6 +28,10 @@ enum rule {
     IF_TERMINAL,
     IF_PERSONALITY,
     IF_SOCKET,
+    IF_MODE_1, /* argument 1 is a file's mode */
+    IF_MODE_2,
+    IF_CREATES_1, /* argument 1 has flags of open, argument 2 the mode of a new file */
+    IF_CREATES_2,
 };
 
 /* The comments give the names of the manual pages; the numbers are from the
@@ -96,6 +102,18 @@ static const struct row {
     {{16, 29}, IF_TERMINAL}, /* ioctl */
     {{135, 92}, IF_PERSONALITY}, /* personality */
     {{41, 198}, IF_SOCKET}, /* socket */
+    /* A file with the set-user-ID bit is dangerous outside of the box, where its owner's
+     * rights count. */
+    {{90, NONE}, IF_MODE_1}, /* chmod */
+    {{91, 52}, IF_MODE_1}, /* fchmod */
+    {{268, 53}, IF_MODE_2}, /* fchmodat */
+    {{452, 452}, IF_MODE_2}, /* fchmodat2 */
+    {{133, NONE}, IF_MODE_1}, /* mknod */
+    {{259, 33}, IF_MODE_2}, /* mknodat */
+    {{85, NONE}, IF_MODE_1}, /* creat */
+    {{2, NONE}, IF_CREATES_1}, /* open */
+    {{257, 56}, IF_CREATES_2}, /* openat */
+    {{437, 437}, UNKNOWN}, /* openat2: its mode is in memory */
 };
 
 static const uint32_t audit_arch[CH_MACHINES] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
@@ -178,6 +196,23 @@ static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     filter_give(f, filter_refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
 }
 
+/* Deny the set-user-ID and set-group-ID bits, and devices. Of the types of files, only the
+ * devices and links, which have no mode of their own, have this bit of a device. */
+static void judge_mode(struct ch_filter *f, unsigned argument) {
+    load_argument(f, argument);
+    give_if(f, BPF_JSET, S_ISUID | S_ISGID | S_IFCHR, filter_refusal(EPERM));
+    filter_give(f, SECCOMP_RET_ALLOW);
+}
+
+/* The mode counts only if a file may be created; otherwise the argument is arbitrary. */
+static void judge_creation(struct ch_filter *f, unsigned flags) {
+    load_argument(f, flags);
+    filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+                                                O_CREAT | (O_TMPFILE & ~O_DIRECTORY), 1, 0));
+    filter_give(f, SECCOMP_RET_ALLOW);
+    judge_mode(f, flags + 1);
+}
+
 static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets sockets) {
     switch (rule) {
     case IF_NAMESPACE:
@@ -191,6 +226,14 @@ static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets so
         break;
     case IF_SOCKET:
         judge_socket(f, sockets);
+        break;
+    case IF_MODE_1:
+    case IF_MODE_2:
+        judge_mode(f, rule == IF_MODE_1 ? 1 : 2);
+        break;
+    case IF_CREATES_1:
+    case IF_CREATES_2:
+        judge_creation(f, rule == IF_CREATES_1 ? 1 : 2);
         break;
     case DENY:
     case UNKNOWN:

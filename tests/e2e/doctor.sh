@@ -160,6 +160,8 @@ exits "doctor: required, without chela-sandbox" 1
 chela tools call exec --args '{"command": "touch ran"}' --sandbox required
 check "exec: required, without chela-sandbox: not run" test ! -e "$space/ran"
 chela tools call exec --args '{"command": "touch ran"}'
-check "exec: auto, without chela-sandbox: run" test -e "$space/ran"
-check "exec: auto, without chela-sandbox: and it is said" grep -q 'not all of the sandbox holds here: helper' "$err"
+check "exec: auto, without chela-sandbox: not run either" test ! -e "$space/ran"
+check "exec: auto, without chela-sandbox: the remedy is said" sh -c "cat '$out' '$err' | grep -q 'Install chela-sandbox'"
+chela tools call exec --args '{"command": "touch ran"}' --sandbox off
+check "exec: off, without chela-sandbox: run" test -e "$space/ran"
 tap_done

@@ -85,6 +85,36 @@ for path in bin/weather agent.yaml; do
     check "$path: exec cannot change it" sh -c "! grep -q evil '$space/$path'"
 done
 
+# --- a socket of another process in the workspace
+python3 -c '
+import socket, sys, os
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(1)
+print("ready", flush=True)
+s.settimeout(60)
+try: s.accept(); print("REACHED", flush=True)
+except TimeoutError: pass' "$space/agent.sock" >"$tmp/listener" &
+listener=$!
+for _ in {1..100}; do
+    grep -q ready "$tmp/listener" && break
+    sleep 0.05
+done
+execute "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"agent.sock\"); s.send(b\"x\")'"
+kill $listener
+wait $listener 2>/dev/null
+check "a Unix socket in the workspace is out of reach" sh -c "! grep -q REACHED '$tmp/listener'"
+rm -f "$space/agent.sock"
+
+# --- more calls than one reply may make: the first 128 run, the others say why not
+jq -nc '{rules: [{when: {user: "^go$", after: "none"},
+    call: [range(300) | {tool: "write", args: {file_path: "many/\(.)", content: "x"}}]}, {say: "done"}]}' >"$tmp/rules.yaml"
+chela run --model "scripted/$tmp/rules.yaml" --output jsonl go
+exits "300 calls in one reply: the run goes on" 0
+holds "300 calls in one reply: 300 results" '[.[] | select(.type == "tool_result")] | length == 300'
+holds "300 calls in one reply: 128 ran" '[.[] | select(.type == "tool_result" and .is_error == false)] | length == 128'
+holds "300 calls in one reply: the others name the limit" '[.[] | select(.type == "tool_result" and .is_error) | select(.content | test("at most 128 tool calls"))] | length == 172'
+holds "300 calls in one reply: it ends well" '.[-1] | .type == "run_end" and .text == "done"'
+same "300 calls in one reply: 128 files" 128 "$(find "$space/many" -type f | wc -l)"
+
 # --- hidden: the store, keys, cassettes
 printf 'sk-SECRETKEY\n' >"$space/api.key"
 cat >"$space/agent.yaml" <<'YAML'

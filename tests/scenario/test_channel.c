@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 /* after the headers it needs */
 #include <cmocka.h>
@@ -212,7 +213,7 @@ static void test_directives(void **state) {
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/chart.png", dir);
     fclose(fopen(path, "w"));
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.workspace = dir);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.workspace = dir, .tools = "read");
     struct chela_inbound in = CHELA_INBOUND(.channel = "pigeon", .message_id = "om_7");
     struct inbox box = {0};
     struct stage st;
@@ -241,6 +242,62 @@ static void test_directives(void **state) {
     forget();
     stage_close(&st);
     unlink(path);
+    rmdir(dir);
+}
+
+/* A file in an answer is a file that was read: it needs that permission, hidden files are
+ * not sent, and the journal has it. */
+static void test_media_permission(void **state) {
+    static const struct {
+        const char *tools, *deny, *levels, *file, *want;
+    } cases[] = {
+        {"read", NULL, NULL, ".env", "\"media\":[\".env\"]"},
+        {"ls", NULL, NULL, ".env", "may not read files"},
+        {"*", "read", NULL, ".env", "may not read files"},
+        {"*", "group:files", NULL, ".env", "may not read files"},
+        {"read", NULL, "read=deny", ".env", "deny reading files"},
+        {"read", NULL, "read=ask", ".env", "needs a person's consent"},
+        {"read", NULL, NULL, "key", "key is not attached: it is hidden"},
+        {"read", NULL, NULL, "to-key", "to-key is not attached: it is hidden"},
+        {"read", NULL, NULL, "./sub/../key", "is not attached: it is hidden"},
+    };
+    char dir[] = "/tmp/chela-channel-XXXXXX", env[64], key[64], link[64], sub[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(env, sizeof(env), "%s/.env", dir);
+    snprintf(key, sizeof(key), "%s/key", dir);
+    snprintf(link, sizeof(link), "%s/to-key", dir);
+    snprintf(sub, sizeof(sub), "%s/sub", dir);
+    fclose(fopen(env, "w"));
+    fclose(fopen(key, "w"));
+    assert_int_equal(mkdir(sub, 0700), 0);
+    assert_int_equal(symlink("key", link), 0);
+    const char *const hide[] = {key, NULL};
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.hide = hide);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        char body[2000];
+        snprintf(body, sizeof(body), A_SAY("MEDIA:%s"), cases[i].file);
+        const struct fake_reply replies[] = {{.body = body}};
+        struct chela_approval_opts approvals = CHELA_APPROVAL_OPTS(.tools = cases[i].levels);
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.workspace = dir, .tools = cases[i].tools, .deny = cases[i].deny,
+                             .sandbox = &sandbox, .approvals = &approvals);
+        struct inbox box = {0};
+        struct stage st;
+        STAGE_OPEN(&st, &opts, replies);
+        open_channel(&st, &box);
+        st.on_event = listen;
+        play_with(&st, NULL, "the file?");
+        if (!strstr(ch_buf_str(&heard.end), cases[i].want))
+            fail_msg("case %zu: %s", i, ch_buf_str(&heard.end));
+        forget();
+        stage_close(&st);
+    }
+    unlink(link);
+    unlink(env);
+    unlink(key);
+    rmdir(sub);
     rmdir(dir);
 }
 
@@ -283,7 +340,8 @@ int main(void) {
         cmocka_unit_test(test_answer_said_before), cmocka_unit_test(test_not_delivered),
         cmocka_unit_test(test_without_a_channel),  cmocka_unit_test(test_own_tool),
         cmocka_unit_test(test_bad_channels),
-        cmocka_unit_test(test_directives),         cmocka_unit_test(test_inbound),
+        cmocka_unit_test(test_directives),
+        cmocka_unit_test(test_media_permission),         cmocka_unit_test(test_inbound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static const struct vendor {
 
 #define CALL(name, args) "{\"call\":{\"name\":\"" name "\",\"arguments\":[\"" args "\"]}}"
 #define TAGGED(name, args) \
-    "<tool_call>{\\\"name\\\":\\\"" name "\\\",\\\"arguments\\\":" args "}</tool_call>"
+    "\\n<tool_call>{\\\"name\\\":\\\"" name "\\\",\\\"arguments\\\":" args "}</tool_call>"
 
 /* Each reply as a model with tools gives it, and as one without. */
 static const struct {

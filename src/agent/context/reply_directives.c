@@ -3,6 +3,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
 
@@ -12,7 +13,9 @@
 
 #include "agent/handle/run_origin.h"
 #include "prompt/directive.h"
+#include "tool/call/approval.h"
 #include "tool/process/path.h"
+#include "tool/registry/registry.h"
 
 struct ch_reply_directives {
     struct ch_directives d;  /* directives of the last reply with text */
@@ -62,13 +65,36 @@ static bool is_url(struct ch_sv s) {
     return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");
 }
 
+/* To attach a file is to read it, so the run needs the permission of the tool `read`; NULL,
+ * or why it lacks that. */
+static const char *may_not_read(const chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    struct ch_sv name = CH_SV("read");
+    const struct ch_tool *tool = ch_registry_find(&a->registry, name);
+    if (!tool || !ch_policy_allows(&run->permit.policy, name, tool->permission))
+        return "this conversation may not read files";
+    enum ch_consent level = ch_approvals_level(a->approvals, tool);
+    if (level == CH_CONSENT_DENY)
+        return "the rules here deny reading files";
+    if (level == CH_CONSENT_ASK && run->permit.ask_means != CH_CONSENT_AUTO)
+        return "reading a file needs a person's consent here; the tool read can ask for it";
+    return NULL;
+}
+
 /* Why a file cannot be attached; NULL: it can. It must be a regular file in the workspace
  * after links are resolved. rel: its path there. */
-static const char *why_not(const chela_agent *a, const char *path, struct ch_buf *rel) {
+static const char *why_not(const chela_run *run, const char *path, struct ch_buf *rel) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_path_guard guard = {.workspace = a->workspace, .hide = a->sandbox->hide};
+    const char *why = may_not_read(run);
     struct stat st;
-    int fd = ch_path_open(a->workspace, path, 0);
+    if (why)
+        return why;
+    int fd = ch_path_open_shown(&guard, path, 0);
     if (fd < 0)
-        return fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd);
+        return fd == -EXDEV              ? "it is outside of the workspace"
+               : fd == -CH_PATH_EHIDDEN ? "it is hidden"
+                                         : strerror(-fd);
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     close(fd);
     if (!regular)
@@ -79,7 +105,9 @@ static const char *why_not(const chela_agent *a, const char *path, struct ch_buf
 static void attach(chela_run *run, const char *what) {
     CH_BUF_AUTO rel = {0};
     struct ch_sv item = ch_sv_str(what);
-    const char *why = is_url(item) ? NULL : why_not(run->session->agent, what, &rel);
+    const char *why = is_url(item) ? NULL : why_not(run, what, &rel);
+    if (!is_url(item))
+        ch_run_journal_attached(run, what, why);
     if (why) {
         ch_emit_warning(run, "%s is not attached: %s", what, why);
         return;

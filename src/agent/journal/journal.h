@@ -50,6 +50,9 @@
  *   DROPPED     The run had nothing to say: its messages leave the transcript. {"run"}
  *   ROLE        A role was asked (role.h). {"run","turn","role","model","usage","answer"};
  *               not part of the transcript. A long answer is cut
+ *   ATTACHED    The answer names a file to be sent. {"run","turn","path","call",
+ *               ["refused"]}; call: the tool whose permission decides; refused: why the
+ *               file is not sent. Not part of the transcript
  *
  * A reader ignores unknown members and unknown types. */
 #ifndef CH_AGENT_JOURNAL_H
@@ -72,7 +75,8 @@
     X(OUTBOUND, "outbound")    \
     X(RECEIPT, "receipt")      \
     X(DROPPED, "dropped")      \
-    X(ROLE, "role")
+    X(ROLE, "role")            \
+    X(ATTACHED, "attached")
 
 enum ch_record_type {
     CH_REC_NONE, /* 0 is no type */

@@ -405,6 +405,19 @@ void ch_run_journal_role(chela_run *run, const char *role, const char *model,
     end(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
 }
 
+void ch_run_journal_attached(chela_run *run, const char *path, const char *refused) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = run_journal_begin(k, run);
+    ch_jw_kcstr(&w, "path", path);
+    ch_jw_kcstr(&w, "call", "read");
+    if (refused)
+        ch_jw_kcstr(&w, "refused", refused);
+    end(run->session, &w, CH_REC_ATTACHED, CH_SYNC_COMMIT);
+}
+
 uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
                                 enum chela_effect effect, const char *key) {
     struct ch_run_journal *k = ch_run_journal_of(run);

@@ -424,7 +424,7 @@ void ch_act_done(chela_run *run) {
     struct ch_batch_totals totals = ch_batch_totals(run->batch);
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
     struct ch_input in = {.kind = what_ended_it(run, &totals),
-                          .calls = (unsigned)(totals.calls - totals.refused),
+                          .calls = (unsigned)(totals.calls - totals.refused - totals.surplus),
                           .any_ok = totals.ok > 0,
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,

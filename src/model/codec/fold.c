@@ -70,7 +70,7 @@ static bool bind_key(struct ch_fold *f, unsigned key, size_t block) {
 
 static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
     bool call = type == CH_BLOCK_TOOL_CALL;
-    if (f->n == CH_LIMIT_REPLY_BLOCKS || (call && f->ncalls == CH_LIMIT_CALLS_PER_REPLY) ||
+    if (f->n == CH_LIMIT_REPLY_BLOCKS || (call && f->ncalls == CH_LIMIT_CALLS_READ) ||
         !bind_key(f, key, f->n))
         return NULL;
     if (f->n == f->cap) {

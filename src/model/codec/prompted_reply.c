@@ -48,7 +48,7 @@ static void emit_call(const struct ch_tagged_call *call, void *user) {
                                 .text = call->arguments,
                                 .so_far = call->arguments};
     r->last = -1;
-    if (r->ncalls <= CH_LIMIT_CALLS_PER_REPLY)
+    if (r->ncalls <= CH_LIMIT_CALLS_READ)
         r->fn(&ev, r->user);
 }
 
@@ -146,7 +146,7 @@ static void add_reasoning(struct ch_sv piece, void *user) {
 static void prompted_reply_add_call(const struct ch_tagged_call *call, void *user) {
     struct rewriting *x = user;
     close_open(x);
-    if (x->ncalls == CH_LIMIT_CALLS_PER_REPLY) {
+    if (x->ncalls == CH_LIMIT_CALLS_READ) {
         x->over = true;
         return;
     }

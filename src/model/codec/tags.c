@@ -3,7 +3,7 @@
  *       BEGIN --<think>--> THINK --</think>--> PASS      in CH_TAGS_THINK
  *          \----anything else----------------/
  *
- *       TEXT --<tool_call>--> CALL --</tool_call>--> TEXT
+ *       TEXT --<tool_call>, not quoted--> CALL --</tool_call>--> TEXT
  *         |---[TOOL_CALLS]--> CALL --the end of its JSON--> TEXT
  *         |---<think> on a line of its own--> THINK --</think>--> TEXT
  *         |---```--> CODE --```--> TEXT
@@ -56,7 +56,8 @@ static const struct tag {
 
 void ch_tags_init(struct ch_tags *t, enum ch_tags_mode mode, const struct ch_tags_sink *sink,
                   void *user) {
-    *t = (struct ch_tags){.sink = sink, .user = user, .mode = mode, .line_start = true};
+    *t = (struct ch_tags){.sink = sink, .user = user, .mode = mode, .line_start = true,
+                          .lead = true};
     t->state = mode == CH_TAGS_THINK ? BEGIN : TEXT;
     t->skip_space = mode == CH_TAGS_CALLS;
 }
@@ -140,7 +141,8 @@ static void tags_enter(struct ch_tags *t, int state) {
     put_said(t);
     ch_buf_clear(&t->space);
     t->skip_space = true;
-    t->line_start = true; /* another tag may follow a tag */
+    t->line_start = t->lead = true; /* another tag may follow a tag */
+    t->quotation = (struct ch_quotation){0};
     t->ticks = 0;
     t->state = state;
 }
@@ -297,13 +299,23 @@ static void open_thought(struct ch_tags *t, const char *closer) {
 
 /* --- text and tags in it */
 
+/* True if the line ends with the mark that opened `code`: the code goes on in the next. */
+static bool code_continues(const struct ch_tags *t) {
+    const struct ch_quotation *q = &t->quotation;
+    return t->ticks && q->recent[sizeof(q->recent) - 1] == '`';
+}
+
 static size_t say_some(struct ch_tags *t, struct ch_sv s, size_t n) {
     for (size_t i = 0; i < n && t->line_start; i++)
         t->line_start = tags_is_space(s.p[i]);
+    for (size_t i = 0; i < n && t->lead; i++)
+        t->lead = s.p[i] && strchr(" \t\r\n>-*+.)0123456789", s.p[i]);
     if (s.p[n - 1] == '\n') {
-        t->line_start = true;
-        t->ticks = 0;
+        t->line_start = t->lead = true;
+        t->ticks = code_continues(t) ? t->ticks : 0;
     }
+    if (t->state == TEXT)
+        ch_quotation_read(&t->quotation, ch_sv(s.p, n));
     tags_say(t, ch_sv(s.p, n));
     return n;
 }
@@ -362,7 +374,10 @@ static bool is_allowed_here(const struct ch_tags *t, const struct tag *tag) {
         return false;
     if (tag->kind == TAG_RESULT || tag->open[1] == '/')
         return t->ncalls > 0;
-    return tag->kind != TAG_THINK || t->line_start;
+    if (tag->kind == TAG_THINK)
+        return t->line_start;
+    /* right after a tag, or at the beginning, nothing can be quoted */
+    return t->skip_space || ch_quotation_is_free(&t->quotation);
 }
 
 static size_t open_tag(struct ch_tags *t, const struct tag *tag) {
@@ -423,8 +438,9 @@ static size_t step_ticks(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t run = marks(s, *s.p);
     if (run == s.n && run < MOST_MARKS && !ended)
         return 0;
-    if (t->line_start && run >= 3) {
-        size_t n = try_fence_call(t, s, run, ended);
+    if (t->lead && run >= 3) {
+        bool free = t->skip_space || ch_quotation_is_free(&t->quotation);
+        size_t n = free ? try_fence_call(t, s, run, ended) : SIZE_MAX;
         if (n != SIZE_MAX)
             return n;
         say_some(t, s, run);
@@ -505,7 +521,7 @@ static size_t step_code(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t run = marks(s, t->fence);
     if (run == s.n && run < MOST_MARKS && !ended)
         return 0;
-    bool last = t->line_start && run >= t->fence_n && (run == s.n || tags_is_space(s.p[run]));
+    bool last = t->lead && run >= t->fence_n && (run == s.n || tags_is_space(s.p[run]));
     say_some(t, s, run);
     if (last)
         t->state = TEXT;

@@ -1,15 +1,17 @@
 /* tags.h -- parses calls and reasoning from a model's plain text.
  *
- *     Let me look. <tool_call>{"name":"ls","arguments":{}}</tool_call>
+ *     Let me look.
+ *     <tool_call>{"name":"ls","arguments":{}}</tool_call>
  *     <scratchpad>no need to say more</scratchpad>
  *
  * Input is text in pieces of any size; output is text, reasoning and calls, independent of
  * the pieces: text that may become a tag is held back. A call counts once its closing tag
- * was read. Inside a code block, inside `code`, and in prose about tags, a tag is plain
- * text. */
+ * was read. A call begins a line, without indentation, or follows another tag. Elsewhere, and
+ * in a list, a table, a quotation, a comment or code (quotation.h), a tag is plain text. */
 #ifndef CH_MODEL_TAGS_H
 #define CH_MODEL_TAGS_H
 #include "base/buf.h"
+#include "model/codec/quotation.h"
 
 /* The name of reasoning that was parsed from tags. It arrived in the text, so no server
  * expects it in a reasoning member. */
@@ -48,6 +50,8 @@ struct ch_tags {
     unsigned ncalls;
     bool skip_space;     /* skip white space after a tag */
     bool line_start;     /* only white space so far on this line */
+    bool lead;           /* only white space and marks of lists and quotations on this line */
+    struct ch_quotation quotation; /* of the text so far */
     unsigned ticks;      /* number of backticks that opened `code` */
     char fence;          /* character of the code block's fence: ` or ~ */
     unsigned fence_n;

@@ -282,9 +282,9 @@ static int scripted_rules_read_calls(struct reader *r, const struct ch_json *v,
     struct ch_rule *rule = out;
     bool list = v->type == CH_JSON_ARRAY;
     size_t n = list ? v->n : 1;
-    if (n == 0 || n > CH_LIMIT_CALLS_PER_REPLY)
+    if (n == 0 || n > CH_LIMIT_CALLS_READ)
         return scripted_rules_bad(r, where(r, v), "call: expected 1 to %d calls",
-                                  CH_LIMIT_CALLS_PER_REPLY);
+                                  CH_LIMIT_CALLS_READ);
     struct ch_script_call *calls = ch_arena_alloc(&r->script->arena, n * sizeof(*calls));
     rule->calls = calls;
     if (!list) {

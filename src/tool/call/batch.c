@@ -250,9 +250,27 @@ static void stop_rest(struct ch_batch *b) {
             ch_call_cancel(b->calls[i], why);
 }
 
+/* The reply makes too many calls. The run goes on, so the result does not count as an error
+ * of the tool. */
+static void refuse_surplus(struct ch_batch *b, size_t i) {
+    CH_BUF_AUTO why = {0};
+
+    b->totals.surplus++;
+    ch_buf_addf(&why,
+                "One reply may make at most %d tool calls. This was call %zu of %zu, so it was not "
+                "made. Make it in a later reply if it is still needed.",
+                CH_LIMIT_CALLS_PER_REPLY, i + 1, b->n);
+    ch_call_end_error(b->calls[i], "cancelled", ch_buf_str(&why));
+    b->calls[i]->outcome.denied = true;
+}
+
 static void batch_prepare(struct ch_batch *b, size_t i) {
     chela_call *call = b->calls[i];
 
+    if (i >= CH_LIMIT_CALLS_PER_REPLY) {
+        refuse_surplus(b, i);
+        return;
+    }
     if (i >= b->max_calls) {
         batch_refuse(b, call);
         return;

@@ -119,6 +119,7 @@ struct ch_batch_totals {       /* counts of ended calls, except `calls` */
     size_t ok, errors, denied; /* each ended call counts in exactly one */
     size_t ran;                /* started, or answered by the host */
     size_t refused;            /* not run because of max_calls; also counted in errors */
+    size_t surplus;            /* not run: beyond CH_LIMIT_CALLS_PER_REPLY; counted in denied */
     size_t trailing_errors;    /* errors after the last ok call, in call order */
     bool terminated;           /* a CHELA_TOOL_TERMINATES tool succeeded */
     bool stop;                 /* a hook asked to end the run */

@@ -186,6 +186,7 @@ static void program_prepare(struct ch_work *w) {
         .workspace = p->opts.workspace,
         .readable = files_of(p),
         .repositories = p->before.paths,
+        .hide = p->before.sockets,
         .tty = p->opts.tty,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);

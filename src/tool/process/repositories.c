@@ -35,7 +35,7 @@ struct search {
     struct ch_arena *arena;
     struct ch_repositories *out;
     size_t cap;
-    size_t directories, repositories; /* how many more may be visited, recorded */
+    size_t directories, repositories, sockets; /* how many more may be visited, recorded */
     const char *const *tops;
     struct queue soon, late;
 };
@@ -184,6 +184,10 @@ static void visit(struct search *s, struct place *p) {
             continue;
         if (repositories_is_dir(fd, e)) {
             visit_directory(s, p, e->d_name);
+        } else if (e->d_type == DT_SOCK && s->sockets) {
+            s->sockets--;
+            s->out->sockets[s->out->nsockets++] =
+                ch_arena_printf(s->arena, "%s/%s", p->path, e->d_name);
         } else if (ch_file_is_dot_git(e->d_name)) {
             record(s, ch_arena_printf(s->arena, "%s/%s", p->path, e->d_name));
             follow(s, p->path, fd, e->d_name);
@@ -202,6 +206,8 @@ static void search(struct ch_arena *arena, const char *const *tops, size_t direc
                        .tops = tops};
 
     *out = (struct ch_repositories){.paths = none};
+    s.sockets = CH_LIMIT_SOCKETS;
+    out->sockets = ch_arena_zalloc(arena, (CH_LIMIT_SOCKETS + 1) * sizeof(*out->sockets));
     queue_init(&s.soon);
     queue_init(&s.late);
     for (; *tops; tops++)

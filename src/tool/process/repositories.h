@@ -19,6 +19,9 @@ struct ch_repositories {
     const char **paths; /* NULL-terminated, in the arena */
     size_t n;
     bool cut; /* a limit was reached; repositories near the top come first */
+    const char **sockets; /* Unix sockets, through which a program would reach another one;
+                             NULL-terminated, in the arena */
+    size_t nsockets;
 };
 
 /* Search below these directories (absolute, resolved, NULL-terminated) for what a command

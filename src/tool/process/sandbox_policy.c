@@ -227,6 +227,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     sandbox_policy_add_paths(w, "protect", policy->ask, true);
     sandbox_policy_add_paths(w, "hide", policy->hide, true);
+    sandbox_policy_add_paths(w, "hide", cmd->hide, true);
     sandbox_policy_add_paths(w, "repository", cmd->repositories, true);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
@@ -271,11 +272,15 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
         return ch_fail(err, CHELA_EPERM,
                        "the sandbox is required, and this machine lacks a layer of it: %s (%s)",
                        gap->name, gap->why);
+    if (!f->layers[CH_LAYER_HELPER].ok)
+        return ch_fail(err, CHELA_EPERM,
+                       "there is no sandbox here, so the program was not run: %s. Install "
+                       "chela-sandbox beside chela (make install does), or run without a sandbox "
+                       "on purpose (--sandbox off, sandbox.mode: off)",
+                       f->layers[CH_LAYER_HELPER].why);
     out->degraded = gap != NULL;
     if (gap)
         warn_once(f, gap);
-    if (!f->layers[CH_LAYER_HELPER].ok)
-        return 0;
     int rc = make_argv(&w, f, policy, cmd, err);
     if (rc < 0)
         return rc;

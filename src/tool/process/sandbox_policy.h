@@ -5,7 +5,8 @@
  * machine, and the command line of chela-sandbox.
  *
  * Three modes: `required` does not run a command if a needed layer is missing; `auto` uses
- * the layers that work and reports them; `off` runs the command without a sandbox. */
+ * the layers that work and reports them, but runs nothing if chela-sandbox itself is missing;
+ * `off` runs the command without a sandbox. */
 #ifndef CH_TOOL_SANDBOX_POLICY_H
 #define CH_TOOL_SANDBOX_POLICY_H
 #include <stdbool.h>
@@ -92,6 +93,7 @@ struct ch_sandbox_command {
     const char *workspace;       /* absolute; "/": no workspace is writable */
     const char *const *readable; /* additional paths for this command; may be NULL */
     const char *const *repositories; /* as in repositories.h; may be NULL */
+    const char *const *hide;         /* files hidden from this command; may be NULL */
     bool tty;
 };
 

@@ -187,10 +187,12 @@ static void test_limits(void **state) {
     (void)state;
     struct ch_fold *f = ch_fold_new(NULL, NULL);
     char *big = ch_alloc(CH_LIMIT_REPLY + 1);
-    for (unsigned i = 0; i < CH_LIMIT_CALLS_PER_REPLY; i++)
+    for (unsigned i = 0; i < CH_LIMIT_CALLS_READ; i++)
         assert_int_equal(ch_fold_call(f, i, NOTHING, CH_SV("f"), NOTHING), 0);
-    assert_int_equal(ch_fold_call(f, 1000, NOTHING, CH_SV("f"), NOTHING), CHELA_ELIMIT);
-    assert_int_equal(ch_fold_text(f, 1001, ch_sv(big, CH_LIMIT_REPLY + 1)), CHELA_ELIMIT);
+    assert_int_equal(ch_fold_call(f, CH_LIMIT_CALLS_READ, NOTHING, CH_SV("f"), NOTHING),
+                     CHELA_ELIMIT);
+    assert_int_equal(ch_fold_text(f, CH_LIMIT_CALLS_READ + 1, ch_sv(big, CH_LIMIT_REPLY + 1)),
+                     CHELA_ELIMIT);
     assert_int_equal(ch_fold_call(f, 0, ch_sv(big, CH_LIMIT_CALL_ID + 1), NOTHING, NOTHING),
                      CHELA_ELIMIT);
     ch_fold_free(f);

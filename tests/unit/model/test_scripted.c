@@ -798,7 +798,7 @@ static const struct {
      "'(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)(k)(l)(m)(n)'}",
      "3:11: when: more than 27 groups in its patterns"},
     {"rules:\n  - call: ls", "2:11: call: expected a mapping, not string"},
-    {"rules:\n  - call: []", "2:11: call: expected 1 to 128 calls"},
+    {"rules:\n  - call: []", "2:11: call: expected 1 to 2000 calls"},
     {"rules:\n  - call: {args: {}}", "2:11: call: which tool? `tool` is missing"},
     {"rules:\n  - call: {tool: a, args: []}", "2:27: args: expected a mapping, not array"},
     {"rules:\n  - call: {tool: a, arg: {}}", "2:21: arg: unknown key, did you mean args?"},

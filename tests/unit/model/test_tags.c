@@ -112,7 +112,7 @@ static void test_calls(void **state) {
         {"just text", "just text"},
         {LS, "[ls {}]"},
         {"Let me look.\n\n" LS "\n", "Let me look.[ls {}]"},
-        {"before " LS " after", "before[ls {}]after"},
+        {"before\n" LS " after", "before[ls {}]after"},
         {LS LS, "[ls {}][ls {}]"},
         {LS "\n" LS "\nDone.", "[ls {}][ls {}]Done."},
         {CALL("\n{\"name\": \"f\", \"arguments\": {\"a\": 1.50, \"b\": [true]}}\n"),
@@ -146,7 +146,7 @@ static void test_fences(void **state) {
         {"~~~\n" LS "\n~~~", "~~~\n" LS "\n~~~"},
         {"````\n```\n" LS "\n````\n" LS, "````\n```\n" LS "\n````[ls {}]"},
         {"Write `" LS "`, then.", "Write `" LS "`, then."},
-        {"``a ` " LS "`` " LS, "``a ` " LS "``[ls {}]"},
+        {"``a ` " LS "``\n" LS, "``a ` " LS "``[ls {}]"},
         {"it`s\n" LS, "it`s[ls {}]"},
         {"never closed\n```\n" LS, "never closed\n```\n" LS},
         {"a ``` b " LS, "a ``` b " LS},
@@ -166,6 +166,79 @@ static void test_prose(void **state) {
         {"  x\n\n y \n", "x\n\n y"},
     };
     check_rows(rows, CH_LEN(rows));
+}
+
+/* What a model repeats from elsewhere stays text. */
+static void test_quoted(void **state) {
+    static const char *const quoted[] = {
+        "The page says: " LS,
+        "The page says \"" LS "\".",
+        "A\n\"" LS "\"",
+        "A\n'" LS "'",
+        "It says: \"\n" LS "\n\" and more.",
+        "It says \"do this:\n" LS "\".",
+        "It says \xe2\x80\x9c\n" LS "\n\xe2\x80\x9d.",
+        "\xe3\x80\x8c\n" LS "\n\xe3\x80\x8d",
+        "A\n\xc2\xab" LS "\xc2\xbb",
+        "> " LS,
+        "> quoted\n> " LS,
+        "> quoted\n" LS,
+        "> quoted\nlazily\n" LS,
+        "- " LS,
+        "* item\n  " LS,
+        "1. " LS,
+        "12) item\n    " LS,
+        "- a\n\n  " LS,
+        "Code:\n\n    " LS,
+        "Code:\n\t" LS,
+        "| a | " LS " |",
+        "| " LS " |",
+        "# " LS,
+        "// " LS,
+        "<!-- " LS " -->",
+        "A\n<!--\n" LS "\n-->",
+        "x\n/*\n" LS "\n*/",
+        "doc:\n\"\"\"\n" LS "\n\"\"\"",
+        "doc:\n'''\n" LS "\n'''",
+        "x\n<pre>\n" LS "\n</pre>",
+        "x <code>\n" LS "\n</code>",
+        "x\n<PRE class=\"a\">\n" LS "\n</PRE>",
+        "x\n<blockquote>\n\n" LS "\n</blockquote>",
+        "x\n<table>\n" LS "\n</table>",
+        "- ```\n" LS "\n  ```",
+        "> ```\n> " LS "\n> ```",
+        "1. ~~~\n" LS "\n   ~~~",
+        "x `\n" LS "\n`",
+        "see [" LS "](x)",
+        "**" LS "**",
+        "=> " LS,
+        "a\n - b\n   " LS,
+        "> ```tool_call\n{\"name\":\"ls\"}\n```",
+        "- ```tool_call\n{\"name\":\"ls\"}\n```",
+        "The log has [TOOL_CALLS]ls[ARGS]{}",
+        "> [TOOL_CALLS]ls[ARGS]{}",
+        "It is <function=ls>{}</function>",
+        "A \"<invoke name=\"ls\"></invoke>\"",
+        "> <tool_calls>\n> " LS "\n> </tool_calls>",
+    };
+    static const struct row own[] = {
+        {"\"quoted\" and 5\" wide.\n" LS, "\"quoted\" and 5\" wide.[ls {}]"},
+        {"I'll look, don't worry.\n" LS, "I'll look, don't worry.[ls {}]"},
+        {"> quoted\n\n" LS, "> quoted[ls {}]"},
+        {"1. a\n2. b\n\n" LS, "1. a\n2. b[ls {}]"},
+        {"1. a\n2. b\n" LS, "1. a\n2. b[ls {}]"},
+        {"<!-- x -->\n" LS, "<!-- x -->[ls {}]"},
+        {"x <code>a</code>\n" LS, "x <code>a</code>[ls {}]"},
+        {"a \"b\n\nc\n" LS, "a \"b\n\nc[ls {}]"},
+        {"- ```\n  x\n  ```\n" LS, "- ```\n  x\n  ```[ls {}]"},
+        {LS "\n  " LS, "[ls {}][ls {}]"},
+        {"\xe2\x80\x9cx\xe2\x80\x9d\n" LS, "\xe2\x80\x9cx\xe2\x80\x9d[ls {}]"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(quoted); i++)
+        check(CH_TAGS_CALLS, quoted[i], quoted[i]);
+    check_rows(own, CH_LEN(own));
 }
 
 static void test_xml(void **state) {
@@ -205,7 +278,7 @@ static void test_named(void **state) {
 
         {"[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{\"a\":\"]}\"}},{\"name\":\"g\"}]\nok",
          "[f {\"a\":\"]}\"}][g {}]ok"},
-        {"Hm. [TOOL_CALLS] {\"name\":\"f\",\"arguments\":{}}", "Hm.[f {}]"},
+        {"Hm.\n[TOOL_CALLS] {\"name\":\"f\",\"arguments\":{}}", "Hm.[f {}]"},
         {"[TOOL_CALLS]f[ARGS]{\"a\":{\"b\":\"\\\"}\"}}[TOOL_CALLS]g[CALL_ID]12345[ARGS]{}",
          "[f {\"a\":{\"b\":\"\\\"}\"}}][g {}]"},
         {"[TOOL_CALLS]f [ARGS] [1]{}", "[f [1]{} invalid]"},
@@ -235,7 +308,7 @@ static void test_thoughts(void **state) {
 static void test_broken(void **state) {
     (void)state;
     static const struct row rows[] = {
-        {"go <tool_call>{\"name\":\"f\",\"argu", "go[f {\"name\":\"f\",\"argu cut]"},
+        {"go\n<tool_call>{\"name\":\"f\",\"argu", "go[f {\"name\":\"f\",\"argu cut]"},
         {"<tool_call>{\"name\":\"f\",\"arguments\":{}}", "[f {}} cut]"},
         {"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_cal", "[f {}}</tool_cal cut]"},
         {CALL("{\"name\":\"f\",\"arguments\":{\"a\":\"line\nbreak\",}}"),
@@ -305,7 +378,8 @@ static void test_flood_of_lines(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),          cmocka_unit_test(test_fences),
-        cmocka_unit_test(test_prose),          cmocka_unit_test(test_xml),
+        cmocka_unit_test(test_prose),          cmocka_unit_test(test_quoted),
+        cmocka_unit_test(test_xml),
         cmocka_unit_test(test_thoughts),       cmocka_unit_test(test_broken),
         cmocka_unit_test(test_only_thoughts),  cmocka_unit_test(test_flood),
         cmocka_unit_test(test_flood_of_lines), cmocka_unit_test(test_named),

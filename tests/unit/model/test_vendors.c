@@ -66,7 +66,7 @@ enum { REPLIES = 4 };
 #define CONVERSE_CALL(id, name, args) \
     "{\"toolUse\":{\"toolUseId\":\"" id "\",\"name\":\"" name "\",\"input\":" args "}}"
 #define TAGGED(name, args) \
-    "<tool_call>{\\\"name\\\":\\\"" name "\\\",\\\"arguments\\\":" args "}</tool_call>"
+    "\\n<tool_call>{\\\"name\\\":\\\"" name "\\\",\\\"arguments\\\":" args "}</tool_call>"
 
 static const struct vendor {
     const char *api; /* as registered; "prompted" is over Chat Completions */

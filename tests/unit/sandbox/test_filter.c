@@ -144,6 +144,7 @@ static int number_of(const char *name, enum ch_machine m) {
         {"ioctl", {16, 29}},
         {"personality", {135, 92}},
         {"socket", {41, 198}},
+        {"fchmod", {91, 52}},
     };
     size_t i = 0;
 
@@ -182,6 +183,10 @@ static void test_arguments(void **state) {
         {"socket", AF_UNIX, 0, CH_SOCKETS_NONE, NO(EACCES)},
         {"socket", AF_INET, 0, CH_SOCKETS_NONE, NO(EACCES)},
         {"socket", AF_INET6, 0, CH_SOCKETS_NONE, NO(EACCES)},
+        {"fchmod", 3, 0755, CH_SOCKETS_USUAL, ALLOW},
+        {"fchmod", 3, 0101755, CH_SOCKETS_USUAL, ALLOW}, /* sticky, and a type */
+        {"fchmod", 3, 04755, CH_SOCKETS_USUAL, NO(EPERM)},
+        {"fchmod", 3, 02755 | WIDE, CH_SOCKETS_USUAL, NO(EPERM)},
     };
 
     (void)state;
@@ -191,6 +196,48 @@ static void test_arguments(void **state) {
             uint32_t got = ask((enum ch_machine)m, cases[i].sockets, nr, cases[i].a0, cases[i].a1);
             if (got != cases[i].verdict)
                 fail_msg("%s, case %zu, %s: %x", machine_names[m], i, cases[i].name, got);
+        }
+}
+
+/* Modes of files in other arguments, and only where a file may be created. */
+static void test_modes(void **state) {
+    static const struct {
+        int number[CH_MACHINES];
+        uint64_t args[4];
+        uint32_t verdict;
+    } cases[] = {
+        {{90, -1}, {0, 04755}, NO(EPERM)},         /* chmod */
+        {{90, -1}, {0, 0755}, ALLOW},
+        {{268, 53}, {0, 0, 04755}, NO(EPERM)},     /* fchmodat */
+        {{268, 53}, {0, 04755, 0644}, ALLOW},      /* an address may have any bits */
+        {{452, 452}, {0, 0, 02755, 0}, NO(EPERM)}, /* fchmodat2 */
+        {{452, 452}, {0, 0, 0755, 0}, ALLOW},
+        {{133, -1}, {0, 0104755}, NO(EPERM)},      /* mknod */
+        {{133, -1}, {0, 0010644}, ALLOW},          /* a FIFO */
+        {{259, 33}, {0, 0, 0020666}, NO(EPERM)},   /* mknodat: devices */
+        {{259, 33}, {0, 0, 0060666}, NO(EPERM)},
+        {{259, 33}, {0, 0, 0010666}, ALLOW},
+        {{85, -1}, {0, 04755}, NO(EPERM)},         /* creat */
+        {{2, -1}, {0, 0101, 04755}, NO(EPERM)},    /* open */
+        {{2, -1}, {0, 0, 04755}, ALLOW},           /* no new file: no mode */
+        {{257, 56}, {0, 0, 0101, 04755}, NO(EPERM)}, /* openat */
+        {{257, 56}, {0, 0, 0101, 0644}, ALLOW},
+        {{257, 56}, {0, 0, 02, 04755}, ALLOW},
+        {{257, 56}, {0, 0, 020000001, 04755}, NO(EPERM)}, /* a temporary file */
+        {{437, 437}, {0, 0, 0, 0}, NO(ENOSYS)},    /* openat2 */
+    };
+
+    (void)state;
+    for (int m = 0; m < CH_MACHINES; m++)
+        for (size_t i = 0; i < CH_LEN(cases); i++) {
+            struct seccomp_data d = {.nr = cases[i].number[m], .arch = arch[m]};
+            struct ch_filter f;
+            if (d.nr < 0)
+                continue;
+            memcpy(d.args, cases[i].args, sizeof(cases[i].args));
+            ch_filter_build(&f, (enum ch_machine)m, CH_SOCKETS_USUAL);
+            if (run(&f, &d) != cases[i].verdict)
+                fail_msg("%s, case %zu", machine_names[m], i);
         }
 }
 
@@ -317,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_denied),
         cmocka_unit_test(test_allowed),
         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_modes),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_numbers_of_this_machine),
         cmocka_unit_test(test_live),

@@ -126,6 +126,43 @@ static const struct attack {
      ANY, TRUST, ""},
     {"seccomp is on", "grep -q 'Seccomp:.2' /proc/self/status || echo ESCAPED", ANY, TRY, ""},
     {"core dumps", "test $(ulimit -c) = 0 || echo ESCAPED", ANY, TRUST, ""},
+    /* files that have rights outside */
+    {"chmod u+s", "cp /bin/true s; chmod 4755 s; test -u s && echo ESCAPED; rm -f s", ANY, TRUST,
+     ""},
+    {"chmod g+s", "cp /bin/true s; chmod 2755 s; test -g s && echo ESCAPED; rm -f s", ANY, TRUST,
+     ""},
+    {"install -m", "install -m 6755 /bin/true s; test -u s -o -g s && echo ESCAPED; rm -f s", ANY,
+     TRUST, ""},
+    {"os.open with a mode",
+     "python3 -c \"import os; os.umask(0); os.open('s', os.O_CREAT | os.O_WRONLY, 0o4777)\"; "
+     "test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
+    {"mknod with a mode",
+     "python3 -c \"import os, stat; os.mknod('s', stat.S_IFREG | 0o4755)\"; "
+     "test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
+    {"fchmod",
+     "python3 -c \"import os; os.fchmod(os.open('s', os.O_CREAT), 0o4755)\"; "
+     "test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
+    {"an archive",
+     "python3 -c \"import tarfile, io; t = tarfile.open('t', 'w'); i = tarfile.TarInfo('s'); "
+     "i.mode = 0o4755; t.addfile(i, io.BytesIO()); t.close()\"; tar xpf t; "
+     "test -u s && echo ESCAPED; rm -f s t",
+     ANY, TRUST, ""},
+    {"fchmodat2",
+     "touch s; python3 -c \"import ctypes; "
+     "ctypes.CDLL(None).syscall(452, -100, b's', 0o4755, 0)\"; test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
+    {"openat2",
+     "python3 -c \"import ctypes, struct; h = struct.pack('QQQ', 0o101, 0o4755, 0); "
+     "ctypes.CDLL(None).syscall(437, -100, b's', h, len(h))\"; test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
+    {"a temporary file that is linked",
+     "python3 -c \"import os; f = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755); "
+     "os.link('/proc/self/fd/%d' % f, 's', follow_symlinks=True)\"; "
+     "test -u s && echo ESCAPED; rm -f s",
+     ANY, TRUST, ""},
 };
 
 static bool is_stopped_here(const struct attack *a) {
@@ -528,12 +565,18 @@ static void test_modes(enum box_machine machine) {
     if (machine == BOX_WITHOUT_BWRAP && w.boxed)
         assert_non_null(strstr(world_layer("namespaces")->why, "made by chela-sandbox"));
 
-    /* Without the program there is no sandbox: auto says so, required refuses. */
+    /* Without the program there is no sandbox, and nothing runs. */
     w.policy.helper = "/nonexistent/chela-sandbox";
     world_run("echo ran > ran", "");
     assert_string_equal(w.k.error_type, "permission_denied");
     assert_non_null(strstr(w.k.content, "helper"));
     w.policy.mode = CH_SANDBOX_AUTO;
+    world_run("echo ran > unboxed", "");
+    assert_string_equal(w.k.error_type, "permission_denied");
+    assert_non_null(strstr(w.k.content, "make install"));
+    w.policy.mode = CH_SANDBOX_OFF;
+    world_run("cat unboxed", "");
+    assert_true(w.k.is_error);
     world_run("echo x", "");
     assert_false(w.k.is_error);
     assert_non_null(strstr(w.k.details, "\"sandbox\":\"off\""));

@@ -83,10 +83,14 @@ static int openai_calls_find_call(const struct ch_openai_calls *calls, const str
 }
 
 static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
-    if (calls->n == CH_LIMIT_CALLS_PER_REPLY)
+    if (calls->n == CH_LIMIT_CALLS_READ)
         return -1;
+    if (calls->n == calls->cap) {
+        calls->cap = calls->cap ? 2 * calls->cap : 8;
+        calls->list = ch_realloc(calls->list, calls->cap * sizeof(*calls->list));
+    }
     calls->list[calls->n] = (struct ch_openai_call){.index = index};
-    calls->fragments = CH_LIMIT_CALLS_PER_REPLY; /* not a mere fragment */
+    calls->fragments = CH_LIMIT_CALLS_READ; /* not a mere fragment */
     return (int)calls->n++;
 }
 

@@ -13,8 +13,8 @@ struct ch_openai_call {
 
 /* A zeroed struct has no calls. */
 struct ch_openai_calls {
-    struct ch_openai_call list[CH_LIMIT_CALLS_PER_REPLY];
-    unsigned n;
+    struct ch_openai_call *list; /* owned */
+    unsigned n, cap;
     /* number of pieces for known calls since it was set to 0; large if a call was new */
     unsigned fragments;
     unsigned last_key;  /* key of the last piece */

@@ -572,6 +572,7 @@ static void openai_decode_on_release(struct ch_decoder *d) {
     ch_buf_release(&openai_decode_state_of(d)->usage);
     ch_buf_release(&openai_decode_state_of(d)->inner);
     ch_buf_release(&openai_decode_state_of(d)->calls.scratch);
+    ch_free(openai_decode_state_of(d)->calls.list);
 }
 
 const struct ch_codec ch_codec_openai = {
