@@ -6,6 +6,7 @@
 
 #include "agent/handle/runtime.h"
 #include "base/buf.h"
+#include "tool/process/executable.h"
 #include "tool/process/sandbox_policy.h"
 
 void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
@@ -48,12 +49,13 @@ void ch_agent_hide_files(chela_agent *a) {
 }
 
 void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd) {
+    bool scripts = ch_executable_runs_others(argv[0], NULL);
     for (size_t i = 0; argv[i]; i++) {
         CH_BUF_AUTO path = {0};
         ch_buf_addf(&path, "%s/%s", *argv[i] == '/' ? "" : cwd ? cwd : a->workspace, argv[i]);
         bool named = strchr(argv[i], '/') != NULL;
-        if (!named && (i == 0 || access(ch_buf_str(&path), F_OK) < 0))
-            continue; /* found in PATH, or no file */
+        if (!named && (i == 0 || !scripts || access(ch_buf_str(&path), F_OK) < 0))
+            continue; /* found in PATH, data, or no file */
         ch_sandbox_add_ask(&a->arena, a->sandbox, ch_buf_str(&path));
     }
 }

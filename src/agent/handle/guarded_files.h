@@ -17,7 +17,8 @@ void ch_runtime_release_hidden(chela_runtime *rt);
 /* Apply the list of the runtime to a new agent. */
 void ch_agent_hide_files(chela_agent *a);
 
-/* Guard the program of a command tool and the scripts among its arguments. */
+/* Guard the program of a command tool and the scripts among its arguments: paths, and the
+ * names of existing files if the program is an interpreter. */
 void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd);
 
 #endif
