@@ -85,6 +85,34 @@ for path in bin/weather agent.yaml; do
     check "$path: exec cannot change it" sh -c "! grep -q evil '$space/$path'"
 done
 
+# --- rules vouch for a command, not for what a repository or a relative PATH makes of it
+cat >"$space/rules-agent.yaml" <<'YAML'
+approvals: { exec: ask, allow: [ { exec: git status }, { exec: git diff }, { exec: git log }, { exec: ls } ] }
+YAML
+git -C "$space" config core.fsmonitor 'touch BY_FSMONITOR; false'
+git -C "$space" config core.pager 'touch BY_PAGER; cat'
+echo changed >>"$space/f"
+for command in 'git status' 'git diff' 'git log'; do
+    attempt exec "$(jq -nc --arg c "$command" '{command: $c}')" --config rules-agent.yaml
+    holds "$command runs on its rule" '[.[] | select(.type == "tool_result")][0].is_error == false'
+done
+git -C "$space" config diff.external 'touch BY_DIFF; true'
+attempt exec '{"command":"git diff"}' --config rules-agent.yaml
+holds "git diff with a program of the repository is asked about" '[.[] | select(.type == "tool_result")][0].error_type == "permission_denied"'
+git -C "$space" config --unset diff.external
+check "git on a rule runs nothing that the repository names" sh -c "! ls '$space' | grep -q '^BY_'"
+git -C "$space" config --unset core.fsmonitor
+git -C "$space" config --unset core.pager
+printf '#!/bin/sh\necho STAND-IN\n' >"$space/ls"
+chmod +x "$space/ls"
+for entry in . '' bin/../ ./; do
+    PATH=$entry:$PATH attempt exec '{"command":"ls"}' --config rules-agent.yaml
+    check "PATH with '$entry': the workspace's ls does not stand in" sh -c "! grep -q STAND-IN '$out'"
+    PATH=$entry:$PATH execute 'ls | cat'
+    check "PATH with '$entry': nor in a shell" sh -c "! grep -q STAND-IN '$out'"
+done
+rm -f "$space/ls" "$space/rules-agent.yaml"
+
 # --- a socket of another process in the workspace
 python3 -c '
 import socket, sys, os

@@ -2,8 +2,11 @@
 #include "tool/call/approval.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
 #include "tool/process/executable.h"
@@ -205,6 +208,42 @@ static bool same_arguments(const struct ch_words *pattern, const struct ch_words
     return true;
 }
 
+/* True if Git would take the command that shows a difference from a file of this directory.
+ * No setting turns that off, so the text of the configuration decides. */
+static bool names_diff_program(const char *dir) {
+    static const char *const words[] = {"external", "textconv", "include"};
+    CH_BUF_AUTO path = {0}, text = {0};
+
+    ch_buf_addf(&path, "%s/config", dir);
+    if (ch_file_load(ch_buf_str(&path), CH_LIMIT_GIT_CONFIG, &text, NULL) < 0)
+        return access(ch_buf_str(&path), F_OK) == 0; /* too large, or unreadable */
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_contains_nocase(ch_buf_sv(&text), words[i]))
+            return true;
+    return false;
+}
+
+/* The repository of a directory is looked for upwards, as Git does. A .git that is a file
+ * leads elsewhere, so nothing is known. */
+static bool runs_diff_program(const struct ch_bound *b) {
+    CH_BUF_AUTO dir = {0}, git = {0};
+    struct stat st;
+
+    if (strcmp(approval_base_name(b->real), "git") != 0)
+        return false;
+    ch_buf_add_str(&dir, b->cwd);
+    while (dir.n) {
+        ch_buf_clear(&git);
+        ch_buf_addf(&git, "%s/.git", ch_buf_str(&dir));
+        if (lstat(ch_buf_str(&git), &st) == 0)
+            return !S_ISDIR(st.st_mode) || names_diff_program(ch_buf_str(&git));
+        const char *slash = memrchr(dir.p, '/', dir.n);
+        dir.n = slash ? (size_t)(slash - dir.p) : 0;
+        dir.p[dir.n] = '\0';
+    }
+    return false;
+}
+
 static bool command_matches(const struct rule *r, const chela_call *call,
                             const struct ch_bound *b) {
     char *workspace = realpath(call->workspace, NULL);
@@ -212,7 +251,8 @@ static bool command_matches(const struct rule *r, const chela_call *call,
                   !is_inside(b->real, workspace) && !is_inside(b->program, workspace);
 
     free(workspace);
-    return proved && same_program(r->words.v[0], b) && same_arguments(&r->words, &b->words);
+    return proved && same_program(r->words.v[0], b) && same_arguments(&r->words, &b->words) &&
+           !runs_diff_program(b);
 }
 
 /* True if a word NAME=GLOB of the rule matches this argument. */

@@ -99,6 +99,7 @@ struct chela_call {
     struct ch_bound *bound;
     /* in the arena: a question after the work (aftermath.h); NULL: none */
     struct ch_aftermath *aftermath;
+    bool by_rule; /* an allow rule approved the call */
     /* a person edited the arguments, and thereby approved the call */
     bool edited;
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */

@@ -25,14 +25,15 @@ static void deny(chela_call *call, const char *why) {
 
 /* A rule or an earlier approval covers the call. Files that other programs execute need a
  * question about the very call. */
-static bool is_vouched_for(const chela_call *call) {
+static bool is_vouched_for(chela_call *call) {
     const struct ch_call_env *env = call->env;
     const struct ch_bound *b = call->bound;
 
     if (b->kind == CH_KIND_EXECUTED)
         return false;
-    return (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO) ||
-           ch_approvals_vouch(env->approvals, call, b) || ch_memory_has(env->memory, b->digest);
+    call->by_rule = ch_approvals_vouch(env->approvals, call, b);
+    return call->by_rule || ch_memory_has(env->memory, b->digest) ||
+           (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO);
 }
 
 static void deny_unasked(chela_call *call) {

@@ -54,17 +54,34 @@ struct ch_program {
 
 static const char *const passed_on[] = {"PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"};
 
+/* The absolute entries of PATH. An entry that depends on the working directory would let a
+ * file of the workspace stand in for a program of the system. */
+static void add_path(struct ch_buf *out, const char *path) {
+    struct ch_sv rest = ch_sv_str(path);
+    size_t before = out->n;
+
+    while (rest.n) {
+        struct ch_sv dir = ch_sv_split(&rest, ':');
+        if (ch_sv_starts(dir, "/"))
+            ch_buf_addf(out, "%s%.*s", out->n > before ? ":" : "", CH_SV_FMT(dir));
+    }
+    if (out->n == before)
+        ch_buf_add_str(out, "/usr/local/bin:/usr/bin:/bin");
+}
+
 void ch_program_env(char *out[CH_PROGRAM_ENV + 1]) {
     size_t n = 0;
 
     for (size_t i = 0; i < CH_LEN(passed_on); i++) {
         const char *value = getenv(passed_on[i]);
         CH_BUF_AUTO text = {0};
-        if (!value && i == 0)
-            value = "/usr/local/bin:/usr/bin:/bin";
-        if (!value)
+        if (!value && i > 0)
             continue;
-        ch_buf_addf(&text, "%s=%s", passed_on[i], value);
+        ch_buf_addf(&text, "%s=", passed_on[i]);
+        if (i == 0)
+            add_path(&text, value);
+        else
+            ch_buf_add_str(&text, value);
         out[n++] = ch_buf_take(&text);
     }
     out[n] = NULL;

@@ -24,6 +24,28 @@
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
 static const char *const tty_env[] = {"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", NULL};
 
+/* An allow rule vouches for a command line, not for commands that a repository names. These
+ * settings win over those of any file. */
+static const char *const plain_git_env[] = {
+    "GIT_CONFIG_COUNT=6",
+    "GIT_CONFIG_KEY_0=core.fsmonitor",
+    "GIT_CONFIG_VALUE_0=false",
+    "GIT_CONFIG_KEY_1=core.hooksPath",
+    "GIT_CONFIG_VALUE_1=/dev/null",
+    "GIT_CONFIG_KEY_2=safe.bareRepository",
+    "GIT_CONFIG_VALUE_2=explicit",
+    "GIT_CONFIG_KEY_3=core.pager",
+    "GIT_CONFIG_VALUE_3=cat",
+    "GIT_CONFIG_KEY_4=core.sshCommand",
+    "GIT_CONFIG_VALUE_4=false",
+    "GIT_CONFIG_KEY_5=protocol.ext.allow",
+    "GIT_CONFIG_VALUE_5=never",
+    "GIT_PAGER=cat",
+    "GIT_EDITOR=false",
+    "GIT_TERMINAL_PROMPT=0",
+    NULL,
+};
+
 struct exec_tool { /* ch_tool.impl */
     char *env[CH_PROGRAM_ENV + 1];
 };
@@ -201,9 +223,12 @@ static bool exec_is_set(const char *const *list, const char *entry) {
     return false;
 }
 
-/* Chela's variables, then those for the terminal, then the model's; later ones win. */
+/* Chela's variables, then those for the terminal, then the model's; later ones win. A rule
+ * covers no command with variables of the model. */
 static const char *const *exec_make_env(struct exec *x, const struct exec_tool *tool) {
-    enum { ROOM = CH_PROGRAM_ENV + CH_LEN(tty_env) + CH_LIMIT_EXEC_VARIABLES + 1 };
+    enum {
+        ROOM = CH_PROGRAM_ENV + CH_LEN(tty_env) + CH_LIMIT_EXEC_VARIABLES + CH_LEN(plain_git_env)
+    };
     const char **env = ch_arena_alloc(&x->call->arena, ROOM * sizeof(*env));
     const char *const *terminal = x->request.tty ? tty_env : no_tty_env;
     size_t n = 0;
@@ -214,7 +239,9 @@ static const char *const *exec_make_env(struct exec *x, const struct exec_tool *
     for (size_t i = 0; terminal[i]; i++)
         if (!exec_is_set(x->request.env, terminal[i]))
             env[n++] = terminal[i];
-    exec_add_words(env, n, x->request.env);
+    n = exec_add_words(env, n, x->request.env);
+    if (x->call->by_rule)
+        exec_add_words(env, n, plain_git_env);
     return env;
 }
 
