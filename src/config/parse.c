@@ -287,7 +287,7 @@ static void note_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v, 
 }
 
 static bool parse_is_name(struct ch_sv s) {
-    return !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
+    return s.n && !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
 }
 
 /* Names that match no tool; a glob may match nothing. */

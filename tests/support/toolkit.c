@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tool/process/sandbox_policy.h"
 
 static void note(struct kit *k, const char *what, const struct ch_block *call) {
     ch_buf_addf(&k->log, "%s %.*s;", what, CH_SV_FMT(call->id));
@@ -60,6 +61,9 @@ static void on_over(size_t waiting, void *user) {
     k->waiting = waiting;
 }
 
+/* Programs run without a sandbox unless a test sets a policy. */
+static const struct ch_sandbox_policy no_sandbox = {.mode = CH_SANDBOX_OFF};
+
 void kit_init(struct kit *k) {
     const char *tmp = getenv("TMPDIR");
     CH_BUF_AUTO name = {0};
@@ -81,6 +85,7 @@ void kit_init(struct kit *k) {
     };
     k->opts = (struct ch_batch_opts){
         .loop = k->loop,
+        .sandbox = &no_sandbox,
         .workers = k->workers,
         .registry = &k->registry,
         .workspace = k->workspace,
