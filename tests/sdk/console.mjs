@@ -64,12 +64,12 @@ tools:
 
 // A run that was cut off before the gateway came: the page can take it up.
 const environment = { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN };
-const cut = spawn(join(build, 'chela'), ['run', '-q', '--agent', 'coder', '--session', 'cut', 'wait for it'], { cwd: space, stdio: 'ignore', env: environment });
+const cut = spawn(join(build, 'chela'), ['run', '--config', 'chela.yaml', '-q', '--agent', 'coder', '--session', 'cut', 'wait for it'], { cwd: space, stdio: 'ignore', env: environment });
 while (!existsSync(join(space, 'waiting')) && cut.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 50));
 await new Promise((resolve) => { cut.on('exit', resolve); cut.kill('SIGKILL'); });
 rmSync(join(space, 'waiting'));
 
-const gateway = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
+const gateway = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', '127.0.0.1:0'], {
   cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
   env: environment,
 });

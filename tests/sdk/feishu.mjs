@@ -62,7 +62,7 @@ store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 channels: { feishu: { appId: ${app}, dmPolicy: open, ${lines} } }
 ${more}`);
-  const child = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
+  const child = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', '127.0.0.1:0'], {
     cwd: dir, stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env.PATH, HOME: dir, CHELA_TOKEN: 'gateway-feishu-0123456789', FEISHU_APP_SECRET: secret,

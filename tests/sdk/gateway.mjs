@@ -33,7 +33,7 @@ tools:
   custom: [{ name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true }]
 `);
 
-const gateway = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
+const gateway = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', '127.0.0.1:0'], {
   cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
   env: { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN },
 });

@@ -33,7 +33,7 @@ store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/demo, workspaceDir: ./work }] }
 channels: { feishu: { appId: cli_story, domain: "http://127.0.0.1:${port}", allowFrom: [ou_zhang] } }
 `);
-const url = await start('chela', ['serve', '--listen', '127.0.0.1:0'], {
+const url = await start('chela', ['serve', '--config', 'chela.yaml', '--listen', '127.0.0.1:0'], {
   cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
   env: {
     PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, FEISHU_APP_SECRET: 'secret', FEISHU_VERIFICATION_TOKEN: verification,
