@@ -122,11 +122,20 @@ person() {
     shift
     mkfifo "$tmp/keys"
     : >"$screen"
+    rm -f "$tmp/typed"
+    [ -n "${ahead-}" ] || touch "$tmp/typed"
     (cd "$space" && with_env TERM=xterm timeout -k 5 "$seconds" script -qefc \
-        "exec $(printf '%q ' "$program" run --model scripted/rules.yaml "$@")" /dev/null <"$tmp/keys" >"$screen") &
+        "until [ -e $tmp/typed ]; do sleep 0.02; done; exec $(printf '%q ' "$program" run --model scripted/rules.yaml "$@")" /dev/null <"$tmp/keys" >"$screen") &
     pid=$!
     exec 9>"$tmp/keys"
-    [ -z "${ahead-}" ] || printf '%s\r' "$ahead" >&9
+    if [ -n "${ahead-}" ]; then # the program starts when the terminal has it
+        printf '%s\r' "$ahead" >&9
+        for _ in {1..200}; do
+            grep -q "$ahead" "$screen" && break
+            sleep 0.05
+        done
+        touch "$tmp/typed"
+    fi
     for answer in "${answers[@]}"; do
         seen=$((seen + 1))
         for _ in {1..200}; do

@@ -283,9 +283,9 @@ flood() { # CHARACTERS
 for _ in {1..6}; do flood 300000; done
 tell 201 7 private 'in between'
 flood 1200000
-tell 202 7 private 'after all'
 serve
 check "too much at once is read bit by bit" says 'heard: .*in between'
+tell 202 7 private 'after all'
 check "what cannot be read does not stop the rest" says 'heard: .*after all'
 same "it is passed over" 1 "$(grep -c 'update [0-9]* cannot be read: passed over' "$serve_log")"
 check "SIGTERM ends it" stop_serving
