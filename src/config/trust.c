@@ -11,7 +11,7 @@
 #include "tool/registry/registry.h"
 #include "json/writer.h"
 
-/* What a deciding option decides, for people. A question lists the kinds in this
+/* The kinds of deciding options, as shown to people. A question lists the kinds in this
  * order: the gravest last, next to the answer. */
 static const char *const kinds[] = {"behavior",   "limit",  "model",    "file",
                                     "schedule",   "server", "endpoint", "sandbox",

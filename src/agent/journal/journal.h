@@ -100,14 +100,14 @@ enum ch_sync {
     CH_SYNC_DISK,   /* also survives a crash of the machine */
 };
 
-/* What is known of a session's lease without asking the store. */
+/* The state of a session's lease as far as known without a query of the store. */
 enum ch_lease {
     CH_LEASE_GONE, /* another process has it, or nobody */
-    CH_LEASE_LATE, /* it was not renewed in time: wait until it is renewed or lost */
+    CH_LEASE_LATE, /* not renewed in time: wait until the lease is renewed or lost */
     CH_LEASE_HELD,
 };
 
-/* What the store knows of a session when it is opened. */
+/* The stored facts about a session, read when the session is opened. */
 struct ch_log_head {
     uint64_t last; /* position of the newest record */
     bool created;  /* the session is new */

@@ -247,7 +247,7 @@ static int sessions_api_write_message(struct ch_request *req, struct ch_jw *w,
     return 0;
 }
 
-/* What the body asks for, as an event. l NULL: another gateway has the session. */
+/* Write the request of the body as an event. l NULL: another gateway has the session. */
 static int sessions_api_write_event(struct ch_request *req, const struct ch_lane *l,
                                     const struct ch_delivery_kind **kind, struct ch_buf *data,
                                     struct chela_error *err) {

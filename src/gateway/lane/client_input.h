@@ -23,8 +23,9 @@ void ch_client_input_write(struct ch_jw *w, const struct ch_msg *m, struct ch_sv
 void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv content,
                                   bool is_error);
 
-/* What a posted history asks of a stored session, which has its own history: what follows the
- * last reply. Results for the calls it waits for, or text. Returns the kind; NULL: see err. */
+/* Write the request of a posted history as an event. A stored session has its own history, so
+ * only the messages after the last reply count: results for the calls that the session waits
+ * for, or text. Returns the kind of the event; NULL: see err. */
 const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *l,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);

@@ -24,7 +24,7 @@ struct ch_delivery_kind {
     const char *name; /* of "kind" in the event's data; the first kind of the table: absent */
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox, and is tried again */
-    /* It is the event's turn. 0: its id was given to the session (event_id, or
+    /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
 };

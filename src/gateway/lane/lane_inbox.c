@@ -129,8 +129,8 @@ static void inbox_on_retry(struct ch_timer *t) {
     inbox_start_reading(CH_CONTAINER(t, struct ch_lane_inbox, retry));
 }
 
-/* What was read takes the place of what was known; an event that was taken up stays so until
- * a reading does not show it any more. */
+/* Replace the known rows by the rows of a reading. An event that was taken up keeps this mark
+ * until a reading does not contain the event. */
 static void inbox_replace_rows(struct ch_lane_inbox *i, struct inbox_reading *g) {
     for (CH_LIST_EACH(k, &g->rows)) {
         struct inbox_row *r = CH_CONTAINER(k, struct inbox_row, link);
@@ -350,7 +350,7 @@ struct ch_lane_inbox *ch_lane_inbox_new(struct ch_lane *l) {
     return i;
 }
 
-/* What an earlier holder of the lease read counts for nothing. */
+/* Discard a reading that began under an earlier lease. */
 static void inbox_forget_reading(struct ch_lane_inbox *i) {
     if (i->reading)
         i->reading->inbox = NULL;

@@ -16,10 +16,10 @@ struct ch_delivery_kind;
 struct ch_http_route;
 struct ch_lane;
 
-/* What gw->restore_event says of an event. */
+/* The result of gw->restore_event. */
 enum ch_restored {
-    CH_RESTORED,       /* it is being prepared, and waits for its turn then */
-    CH_RESTORED_ASIDE, /* it may wait for long, and keeps no other event waiting */
+    CH_RESTORED,       /* the event is being prepared, then waits for its turn */
+    CH_RESTORED_ASIDE, /* the event may wait for long; later events pass it */
 };
 
 /* Totals since the gateway was opened, for GET /metrics. */

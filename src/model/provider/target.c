@@ -35,7 +35,7 @@ static int64_t target_find_window(const struct ch_providers *ps, const struct ch
     return 0;
 }
 
-/* What was configured, else the vendor's list. */
+/* The configured price, else the price in the vendor's list. */
 static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
                        struct ch_price *out) {
     for (const struct ch_price_conf *c = ps->prices; c; c = c->next)
@@ -58,7 +58,7 @@ static void add_key(struct ch_target *t, const char *key) {
     ch_redact_add(key);
 }
 
-/* What the next variable of a comma list holds; NULL: nothing. */
+/* The value of the next variable of a comma list; NULL: the variable is empty. */
 static const char *next_key(const struct ch_providers *ps, struct ch_sv *names) {
     struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
     CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
