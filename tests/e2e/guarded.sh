@@ -113,6 +113,43 @@ for entry in . '' bin/../ ./; do
 done
 rm -f "$space/ls" "$space/rules-agent.yaml"
 
+# --- the profile between "ask" and "auto": unasked, in the full sandbox
+cat >"$space/profile-agent.yaml" <<'YAML'
+approvals: { exec: ask, allow: [ { exec: make test }, { exec: "npm run test:*" }, { exec: git status } ] }
+sandbox: { mode: off, network: host }
+YAML
+printf 'test:\n\t@echo TESTED; tail -n +3 /proc/net/dev | grep -c -v lo:; true\nother:\n\t@echo OTHER\n' >"$space/Makefile"
+chela doctor --json
+full=$(jq -r '[.[] | select(.area == "approval" and .name == "sandbox")][0].status' "$out")
+chela doctor --json --config profile-agent.yaml
+holds "doctor: a rule shows program, arguments and what it reads" \
+    '[.[0][] | select(.area == "rule")] | length == 3 and (.[0].detail | test("^/.*/make with these and any further arguments; it reads the Makefile")) and (.[2].detail | test("/git with exactly these arguments; it reads the repository.*runs no command"))'
+chela tools show exec --config profile-agent.yaml
+check "tools show: a rule shows what it vouches for" grep -q 'allowed: exec: make test' "$out"
+if [ "$full" = ok ]; then
+    for how in "--approve sandbox --sandbox off" "--config profile-agent.yaml"; do
+        # shellcheck disable=SC2086
+        attempt exec '{"command":"make test"}' $how
+        holds "$how: a command of the project runs unasked, in the full sandbox" \
+            '[.[] | select(.type == "tool_result")][0] | .is_error == false and (.content | test("TESTED\n0\n"))'
+    done
+    attempt exec '{"command":"echo evil > chela.yaml; echo evil > .git/config"}' --approve sandbox
+    check "--approve sandbox: protected paths" sh -c "! grep -qs evil '$space/chela.yaml' '$space/.git/config'"
+fi
+attempt exec '{"command":"make other"}' --config profile-agent.yaml --approve ask
+exits "a command of the project that no rule names is asked about" 5
+attempt exec '{"command":"make test; make other"}' --config profile-agent.yaml --approve ask
+exits "more than a rule names is asked about" 5
+write .envrc --approve sandbox
+exits "--approve sandbox: a file that others execute is asked about" 5
+rm -f "$space/profile-agent.yaml" "$space/Makefile"
+cat >"$space/bad-agent.yaml" <<'YAML'
+approvals: { exec: sandboxed }
+YAML
+chela config check --config bad-agent.yaml
+exits "approvals: a word that is none" 2
+rm -f "$space/bad-agent.yaml"
+
 # --- a socket of another process in the workspace
 python3 -c '
 import socket, sys, os

@@ -357,7 +357,12 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     p->done = done;
     p->user = user;
     p->opts = *opts;
-    p->opts.policy = ch_sandbox_copy(&p->arena, opts->policy);
+    struct ch_sandbox_policy *policy = ch_sandbox_copy(&p->arena, opts->policy);
+    if (opts->full_box) {
+        policy->mode = CH_SANDBOX_REQUIRED;
+        policy->network = CH_SANDBOX_NET_NONE;
+    }
+    p->opts.policy = policy;
     p->opts.argv = copy_words(&p->arena, opts->argv);
     p->opts.env = copy_words(&p->arena, opts->env);
     p->opts.workspace = ch_arena_str(&p->arena, ch_sv_str(opts->workspace));

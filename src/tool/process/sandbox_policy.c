@@ -256,6 +256,17 @@ static void warn_once(const struct ch_sandbox_facts *f, const struct ch_sandbox_
                gap->why);
 }
 
+const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy *policy) {
+    static const struct ch_sandbox_policy closed = {.network = CH_SANDBOX_NET_NONE};
+    const struct ch_sandbox_facts *f = ch_sandbox_facts(policy ? policy->helper : NULL);
+    const struct ch_sandbox_layer *gap = sandbox_policy_find_gap(f, &closed);
+
+    if (!gap)
+        return NULL;
+    warn_once(f, gap);
+    return ch_arena_printf(a, "%s (%s)", gap->name, gap->why);
+}
+
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err) {

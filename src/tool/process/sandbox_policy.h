@@ -109,6 +109,11 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err);
 
+/* NULL, or the first layer that the full sandbox without a network lacks on this machine,
+ * with the reason, in the arena. policy may be NULL; only its helper counts. The first time a
+ * warning is logged. Blocks like ch_sandbox_probe. */
+const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy *policy);
+
 /* Parse the report of the sandbox: sets the type and the message of an error, both in the
  * arena; false if the report has no error. */
 bool ch_sandbox_failed(struct ch_arena *a, struct ch_sv report, const char **type,

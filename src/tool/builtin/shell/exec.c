@@ -251,6 +251,7 @@ static struct ch_program_opts program_opts(struct exec *x) {
         .argv = x->request.argv,
         .env = exec_make_env(x, x->call->tool->impl),
         .workspace = x->call->workspace,
+        .full_box = x->call->full_box,
         .cwd = x->request.cwd,
         .merge = true,
         .stream = true,
