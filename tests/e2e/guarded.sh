@@ -49,6 +49,22 @@ check "a repository with commands: disarmed until then" test ! -e "$tmp/pwned"
 execute "git init -q plain; git -C plain config user.name me"
 exits "a repository without commands is not asked about" 0
 
+# --- files that others execute, left by a command
+mkdir -p "$space/sub"
+for path in .envrc sub/.envrc sub/.vscode/tasks.json .bashrc sub/AGENTS.md; do
+    attempt exec "$(jq -nc --arg p "$path" '{command: ("mkdir -p $(dirname " + $p + "); echo evil > " + $p)}')" --approve sandbox
+    exits "exec of $path: asked about" 5
+    check "exec of $path: not there before the answer" test ! -e "$space/$path"
+    holds "exec of $path: why" '[.[] | select(.type == "approval_required")][0].summary | test("was set aside as .*: ")'
+done
+execute "echo evil > sub/.envrc"
+exits "exec of .envrc: asked about in auto, too" 5
+execute "echo fine > sub/AGENTS.md"
+exits "exec of AGENTS.md: not asked about where the user allowed everything" 0
+execute "mkdir -p src; echo 'int main(void) { return 0; }' > src/a.c; cc -o prog src/a.c && ./prog; echo x > Makefile; echo x > package.json"
+exits "exec: ordinary work is not asked about" 0
+rm -rf "$space/sub" "$space"/.*.held "$space/Makefile" "$space/package.json"
+
 # --- files that others execute
 for path in .envrc sub/.envrc .vscode/tasks.json .idea/workspace.xml .bashrc .npmrc chela.yaml .husky/pre-commit; do
     write "$path"

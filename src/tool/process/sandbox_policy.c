@@ -226,6 +226,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "readable", cmd->readable, true);
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     sandbox_policy_add_paths(w, "protect", policy->ask, true);
+    sandbox_policy_add_paths(w, "protect", cmd->protect, true);
     sandbox_policy_add_paths(w, "hide", policy->hide, true);
     sandbox_policy_add_paths(w, "hide", cmd->hide, true);
     sandbox_policy_add_paths(w, "repository", cmd->repositories, true);

@@ -93,6 +93,7 @@ struct ch_sandbox_command {
     const char *workspace;       /* absolute; "/": no workspace is writable */
     const char *const *readable; /* additional paths for this command; may be NULL */
     const char *const *repositories; /* as in repositories.h; may be NULL */
+    const char *const *protect;      /* absolute: read-only for this command; may be NULL */
     const char *const *hide;         /* files hidden from this command; may be NULL */
     bool tty;
 };
