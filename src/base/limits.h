@@ -318,6 +318,12 @@
 #define CH_LIMIT_STORE_COMMAND (512 * CH_MB) /* one transaction sent to a Redis server */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* one line of an exported session */
 
+/* acp */
+#define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
+#define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
+#define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */
+
 /* schedules */
 #define CH_LIMIT_WHEN 256                 /* bytes of a time expression */
 #define CH_LIMIT_WHEN_LEAST_MS 1000       /* shortest interval */
