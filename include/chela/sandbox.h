@@ -16,7 +16,9 @@ CHELA_BEGIN_DECLS
 struct chela_sandbox_limits {
     size_t size;              /* set by CHELA_SANDBOX_LIMITS */
     int64_t cpu_ms;           /* CPU time of a process: 2 hours */
-    int64_t memory;           /* bytes of data of a process: 4 GB */
+    /* bytes of data of a process, 4 GB, and of all processes of a command together, three
+     * quarters of the machine's memory */
+    int64_t memory;
     int64_t file_size;        /* bytes of a file: 4 GB */
     int64_t files;            /* open files of a process: 4096 */
     int64_t processes;        /* processes and threads of a command: 1024 */

@@ -148,7 +148,7 @@ const struct ch_option ch_options[] = {
      .help = "processor time of one process"},
     {CH_SCOPE_FILE, "sandbox.limits.memoryMb", CH_CFG_LIMIT, 0, BOX(limits.memory), 0, MOST_MB,
      .otherwise = "4096",
-     .help = "memory of one process"},
+     .help = "memory of one process, and of all processes together"},
     {CH_SCOPE_FILE, "sandbox.limits.fileMb", CH_CFG_LIMIT, 0, BOX(limits.file_size), 0, MOST_MB,
      .otherwise = "4096",
      .help = "size of one file that a program writes"},

@@ -40,7 +40,7 @@ struct ch_paths {
 };
 
 struct ch_box_limits { /* 0: unchanged */
-    uint64_t cpu_s, data, file_size, files, processes, tmp;
+    uint64_t cpu_s, data, total, file_size, files, processes, tmp;
 };
 
 struct ch_box {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
+#include "sandbox/memory.h"
 #include "sandbox/report.h"
 
 #define RESERVED_PIDS 300 /* lower numbers are used only before the first wrap */
@@ -100,7 +101,23 @@ static bool init_reap(pid_t command, int *status) {
     return ended;
 }
 
+/* End the command if its processes use too much memory together. */
+static void watch_memory(uint64_t limit) {
+    if (!ch_memory_is_over(limit))
+        return;
+    ch_complain("internal", CH_MEMORY_OVER, (unsigned long long)limit / (1024 * 1024));
+    kill(-1, SIGKILL);
+}
+
+/* The next signal; -1: it is time to look at the memory. */
+static int next_signal(const sigset_t *set, uint64_t limit) {
+    struct timespec soon = {.tv_nsec = CH_MEMORY_POLL_NS};
+
+    return limit ? sigtimedwait(set, NULL, &soon) : sigwaitinfo(set, NULL);
+}
+
 void ch_init(const struct ch_box *box) {
+    uint64_t limit = box->limits.total;
     int status = 0;
     sigset_t set;
 
@@ -118,8 +135,10 @@ void ch_init(const struct ch_box *box) {
     say_ready();
     ch_null_stdio();
     for (;;) {
-        int sig = sigwaitinfo(&set, NULL);
-        if (sig == SIGTERM)
+        int sig = next_signal(&set, limit);
+        if (sig < 0 && limit)
+            watch_memory(limit);
+        else if (sig == SIGTERM)
             kill(-1, SIGTERM); /* every process in the box except this one */
         else if (sig == SIGCHLD && init_reap(command, &status))
             break;

@@ -41,6 +41,7 @@ static const struct option {
     {"repository", PATH, AT(repositories)},
     {"limit-cpu", NUMBER, AT(limits.cpu_s)},
     {"limit-data", NUMBER, AT(limits.data)},
+    {"limit-total", NUMBER, AT(limits.total)},
     {"limit-file", NUMBER, AT(limits.file_size)},
     {"limit-files", NUMBER, AT(limits.files)},
     {"limit-processes", NUMBER, AT(limits.processes)},

@@ -117,6 +117,7 @@ static bool try_box(const struct ch_box *given, enum ch_outer outer, struct ch_b
     box.outer = outer;
     box.trial = true;
     box.limits.processes = 500;
+    box.limits.total = UINT64_C(1) << 40;
     box.options = (char **)words.p;
     box.noptions = (int)words.n;
     box.argv = none;
@@ -168,7 +169,6 @@ void ch_probe(const struct ch_box *given) {
     else
         f.denied = 0;
     box.seccomp = probe_step("seccomp", try_seccomp, ch_text("%u system calls denied", f.denied));
-    probe_step("limits", try_limits, "");
     bool with_bwrap = box.bwrap && try_box(&box, CH_OUTER_BWRAP, &bwrap);
     if (box.bwrap)
         probe_say("bwrap", with_bwrap, with_bwrap ? box.bwrap : probe_plain(&bwrap));
@@ -176,7 +176,14 @@ void ch_probe(const struct ch_box *given) {
         probe_say("bwrap", false, "bubblewrap is not installed");
     bool by_ourselves = try_box(&box, CH_OUTER_NAMESPACES, &own);
     probe_say("namespaces", by_ourselves, by_ourselves ? "" : probe_plain(&own));
-    bool pid_max = strstr(ch_buf_str(with_bwrap ? &bwrap : &own), CH_NOTE_PID_MAX) != NULL;
+    bool pid_max = strstr(ch_buf_str(by_ourselves ? &own : &bwrap), CH_NOTE_PID_MAX) != NULL;
     probe_processes(with_bwrap || by_ourselves, pid_max);
+    bool group = strstr(ch_buf_str(by_ourselves ? &own : &bwrap), CH_NOTE_GROUP) != NULL;
+    probe_step("limits", try_limits,
+               group                        ? "memory of all processes together: a cgroup"
+               : with_bwrap || by_ourselves ? "memory of all processes together: counted ten times "
+                                              "a second, for no cgroup is delegated here"
+                                            : "memory of each process, not of all together: needs "
+                                              "namespaces");
     fflush(stdout);
 }

@@ -33,6 +33,14 @@ void ch_note(const char *fmt, ...) {
     va_end(ap);
 }
 
+void ch_complain(const char *kind, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    report_say("error", kind, fmt, ap);
+    va_end(ap);
+}
+
 void ch_die(const char *kind, const char *fmt, ...) {
     va_list ap;
 

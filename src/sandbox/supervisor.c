@@ -22,6 +22,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/init.h"
+#include "sandbox/memory.h"
 #include "sandbox/outer.h"
 #include "sandbox/protect.h"
 #include "sandbox/report.h"
@@ -31,6 +32,7 @@ struct keeper {
     struct ch_box *box;
     struct ch_box_view view;
     struct ch_box_guard guard;
+    struct ch_box_group group;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable when init is ready; -1: ready, or no init */
@@ -118,6 +120,8 @@ static void unblock_all(void) {
 
 _Noreturn static void be_child(struct keeper *k) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (ch_group_join(&k->group) && k->box->trial)
+        ch_note(CH_NOTE_GROUP);
     switch (k->box->outer) {
     case CH_OUTER_BWRAP:
         unblock_all();
@@ -132,6 +136,9 @@ _Noreturn static void be_child(struct keeper *k) {
 }
 
 static void clean_up(struct keeper *k) {
+    if (ch_group_remove(&k->group))
+        ch_complain("internal", CH_MEMORY_OVER,
+                    (unsigned long long)k->box->limits.total / (1024 * 1024));
     if (k->scratch)
         ch_scratch_remove(k->scratch);
     else
@@ -141,6 +148,7 @@ static void clean_up(struct keeper *k) {
 static void supervisor_start(struct keeper *k) {
     bool own = k->box->outer == CH_OUTER_NAMESPACES;
 
+    ch_group_make(&k->group, &k->box->limits);
     k->child = own ? ch_namespaces_fork(k->box) : fork();
     if (k->child == 0)
         be_child(k);
@@ -233,7 +241,7 @@ static void wait_until_empty(struct keeper *k) {
 }
 
 void ch_keeper(struct ch_box *box, pid_t leader) {
-    struct keeper k = {.box = box, .ready = -1};
+    struct keeper k = {.box = box, .ready = -1, .group.procs = {-1, -1}};
 
     become_keeper(leader);
     supervisor_prepare(&k);

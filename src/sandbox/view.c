@@ -17,6 +17,8 @@
 #include "base/mem.h"
 #include "sandbox/options.h"
 
+#define SHM_PART 8 /* of the temporary space: /dev/shm; the rest is /tmp */
+
 static const char *const system_paths[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
 };
@@ -127,10 +129,11 @@ void ch_view_make(struct ch_box_view *view, const struct ch_box *box) {
     for (size_t i = 0; i < CH_LEN(secrets); i++)
         hide(view, secrets[i]);
     ch_view_add(view, CH_STEP_PROC, NULL, "/proc");
+    uint64_t shm = box->limits.tmp / SHM_PART; /* both together: the limit */
     ch_view_add(view, CH_STEP_DEV, NULL, "/dev");
-    view->steps[view->n - 1].size = box->limits.tmp;
+    view->steps[view->n - 1].size = shm;
     ch_view_add(view, CH_STEP_TMPFS, NULL, CH_BOX_TMP);
-    view->steps[view->n - 1].size = box->limits.tmp;
+    view->steps[view->n - 1].size = box->limits.tmp - shm;
     ch_view_add(view, CH_STEP_DIR, NULL, "/run");
     ch_view_add(view, CH_STEP_DIR, NULL, "/var");
     ch_view_add(view, CH_STEP_SYMLINK, "../tmp", "/var/tmp");

@@ -18,8 +18,8 @@
 
 #include "base/mem.h"
 
-const char *const box_machine_names[] = {"as it is", "without bubblewrap", "without namespaces"};
-static const char *const link_names[] = {NULL, "box-without-bwrap", "box-without-namespaces"};
+const char *const box_machine_names[] = {"as it is", "with bubblewrap", "without namespaces"};
+static const char *const link_names[] = {NULL, "box-with-bwrap", "box-without-namespaces"};
 
 /* Above the test program: BUILD/tests/unit/LAYER/test_x, BUILD/tests/scenario/test_x. */
 const char *box_helper(void) {
@@ -82,9 +82,29 @@ const char *box_helper_for(enum box_machine machine) {
     return path;
 }
 
+#define MOUNT_SETATTR 442
 #define DENY(nr, errnum)                             \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (errnum))
+
+static void box_apply(struct sock_filter *code, size_t n) {
+    struct sock_fprog program = {.len = (unsigned short)n, .filter = code};
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        abort();
+}
+
+/* A kernel so old that chela-sandbox needs bubblewrap for its mounts. */
+static void forbid_mount_attributes(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        DENY(MOUNT_SETATTR, ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+
+    box_apply(code, CH_LEN(code));
+}
 
 static void forbid_namespaces(void) {
     struct sock_filter code[] = {
@@ -99,11 +119,8 @@ static void forbid_namespaces(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {.len = CH_LEN(code), .filter = code};
 
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
-        abort();
+    box_apply(code, CH_LEN(code));
 }
 
 void box_main(int argc, char **argv) {
@@ -117,9 +134,11 @@ void box_main(int argc, char **argv) {
         return;
     if (machine == BOX_WITHOUT_NAMESPACES)
         forbid_namespaces();
+    else
+        forbid_mount_attributes();
     char **words = malloc((size_t)(argc + 1) * sizeof(*words));
     for (int i = 0; words && i < argc; i++)
-        if (strncmp(argv[i], "--bwrap=", 8) != 0)
+        if (machine == BOX_WITH_BWRAP || strncmp(argv[i], "--bwrap=", 8) != 0)
             words[out++] = argv[i];
     words[out] = NULL;
     execv(box_helper(), words);

@@ -52,10 +52,10 @@ int world_main(int argc, char **argv, int (*tests)(void));
     }
 #define ON_ALL(name)            \
     ON(BOX_AS_IT_IS, name)      \
-    ON(BOX_WITHOUT_BWRAP, name) \
+    ON(BOX_WITH_BWRAP, name) \
     ON(BOX_WITHOUT_NAMESPACES, name)
 #define TESTS_OF(name)                                                                 \
-    cmocka_unit_test(name##_BOX_AS_IT_IS), cmocka_unit_test(name##_BOX_WITHOUT_BWRAP), \
+    cmocka_unit_test(name##_BOX_AS_IT_IS), cmocka_unit_test(name##_BOX_WITH_BWRAP), \
         cmocka_unit_test(name##_BOX_WITHOUT_NAMESPACES)
 
 #endif

@@ -173,9 +173,18 @@ static void add_limit(struct words *w, const char *name, uint64_t value, uint64_
                                               (unsigned long long)(value ? value : usual)));
 }
 
+/* Memory of all processes of a command, unless the operator set a limit: three quarters of the
+ * machine's. */
+static uint64_t usual_total(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && size > 0 ? (uint64_t)pages / 4 * 3 * (uint64_t)size : CH_DEFAULT_BOX_MEMORY;
+}
+
 static void add_limits(struct words *w, const struct ch_sandbox_limits *l) {
     add_limit(w, "cpu", l->cpu_s, CH_DEFAULT_BOX_CPU_S);
     add_limit(w, "data", l->memory, CH_DEFAULT_BOX_MEMORY);
+    add_limit(w, "total", l->memory, usual_total());
     add_limit(w, "file", l->file_size, CH_DEFAULT_BOX_FILE);
     add_limit(w, "files", l->files, CH_DEFAULT_BOX_FILES);
     add_limit(w, "processes", l->processes, CH_DEFAULT_BOX_PROCESSES);

@@ -21,7 +21,8 @@ enum ch_sandbox_network { CH_SANDBOX_NET_NONE, CH_SANDBOX_NET_HOST };
 
 struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: no limit */
     uint64_t cpu_s;        /* seconds per process */
-    uint64_t memory;       /* bytes of data per process */
+    uint64_t memory;       /* bytes of data: of a process, and of all processes together; the
+                              default for all together is three quarters of the machine's */
     uint64_t file_size;    /* bytes per file */
     uint64_t files;        /* open files per process */
     uint64_t processes;    /* processes and threads of the command */

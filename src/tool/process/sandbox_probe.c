@@ -151,12 +151,14 @@ static void set_namespaces(struct ch_sandbox_facts *f, struct ch_sv text) {
     struct answer bwrap = find_answer(text, "bwrap"), own = find_answer(text, "namespaces");
     CH_BUF_AUTO why = {0};
 
-    f->bwrap = bwrap.ok ? find_bwrap() : NULL;
+    /* bubblewrap is one program more to start, for each command */
     f->own = own.ok;
-    if (bwrap.ok)
-        ch_buf_addf(&why, "bubblewrap (%s)", f->bwrap);
-    else if (own.ok)
-        ch_buf_addf(&why, "made by chela-sandbox; not by bubblewrap: %.*s", CH_SV_FMT(bwrap.why));
+    f->bwrap = bwrap.ok && !own.ok ? find_bwrap() : NULL;
+    if (own.ok)
+        ch_buf_add_str(&why, "made by chela-sandbox");
+    else if (bwrap.ok)
+        ch_buf_addf(&why, "bubblewrap (%s); not by chela-sandbox: %.*s", f->bwrap,
+                    CH_SV_FMT(own.why));
     else
         ch_buf_addf(&why, "bubblewrap: %.*s; chela-sandbox: %.*s", CH_SV_FMT(bwrap.why),
                     CH_SV_FMT(own.why));

@@ -116,6 +116,21 @@ static void test_limits(enum box_machine machine) {
     world_run("tail /dev/zero", ",\"timeout\":30");
     assert_true(w.k.is_error);
     assert_string_not_equal(w.k.error_type, "timeout");
+    /* Each process is below the limit, all of them together are not. */
+    w.policy.limits.memory = 100 * CH_MB;
+    world_run("for i in 1 2 3 4 5 6; do { head -c 40000000 /dev/zero; sleep 20; } | tail & done; "
+              "wait; echo survived",
+              ",\"timeout\":60");
+    if (w.boxed) {
+        assert_true(w.k.is_error);
+        assert_non_null(strstr(w.k.content, "used more than 100 MB of memory together"));
+    }
+    /* What is shared counts once. */
+    world_run("python3 -c 'import os, time\nx = bytearray(60000000)\n"
+              "for i in range(6): os.fork() or (time.sleep(1), os._exit(0))\n"
+              "time.sleep(1)' && echo survived",
+              ",\"timeout\":60");
+    assert_non_null(strstr(w.k.content, "survived"));
     w.policy.limits.memory = UINT64_MAX;
 
     if (machine == BOX_AS_IT_IS) { /* a second of it, which takes one or more */

@@ -1,5 +1,5 @@
 /* test_sandbox.c -- attacks on the sandbox, from inside, on three machines: this
- * one, this one without bubblewrap, and one where namespaces are forbidden; as
+ * one, this one with bubblewrap, and one where namespaces are forbidden; as
  * the user that runs the tests and, if that is root, as nobody too.
  *
  * An attack prints ESCAPED when it got somewhere. Most are first made without
@@ -684,8 +684,8 @@ static void test_modes(enum box_machine machine) {
     }
     if (machine == BOX_WITHOUT_NAMESPACES)
         assert_false(w.boxed);
-    if (machine == BOX_WITHOUT_BWRAP && w.boxed)
-        assert_non_null(strstr(world_layer("namespaces")->why, "made by chela-sandbox"));
+    if (machine == BOX_WITH_BWRAP && w.boxed)
+        assert_non_null(strstr(world_layer("namespaces")->why, "bubblewrap ("));
 
     /* Without the program there is no sandbox, and nothing runs. */
     w.policy.helper = "/nonexistent/chela-sandbox";

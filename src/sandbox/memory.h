@@ -1,0 +1,37 @@
+/* memory.h -- the memory of all processes of a box together.
+ *
+ * The kernel limits a sum only in a cgroup, which a process may not always make. So init also
+ * adds up, ten times a second, what /proc tells of the processes in the box. Memory that no
+ * process maps (memfd, System V segments, socket buffers) counts in a cgroup alone. */
+#ifndef CH_SANDBOX_MEMORY_H
+#define CH_SANDBOX_MEMORY_H
+#include "sandbox/box.h"
+
+#define CH_MEMORY_POLL_NS 100000000
+#define CH_MEMORY_OVER                                                                             \
+    "the processes of the command used more than %llu MB of memory together, so all of them "      \
+    "were ended"
+
+/* For init: true if the processes that /proc shows use more than `limit` bytes together.
+ * Memory that several of them share counts once. */
+bool ch_memory_is_over(uint64_t limit);
+
+/* A cgroup of version 2, or two of version 1, for one box. */
+struct ch_box_group {
+    char *dirs[2]; /* owned; NULL: none */
+    int procs[2];  /* cgroup.procs of each, open for writing */
+    const char *events; /* file that counts the kills in dirs[0] */
+};
+
+/* For the keeper: make a cgroup with these limits beside its own one or below it. False: that
+ * is not possible here. */
+bool ch_group_make(struct ch_box_group *g, const struct ch_box_limits *limits);
+
+/* For the child: join the group. False: not possible. */
+bool ch_group_join(const struct ch_box_group *g);
+
+/* Remove the group when the box is empty. True: the kernel killed a process of the box because
+ * of the memory limit. */
+bool ch_group_remove(struct ch_box_group *g);
+
+#endif
