@@ -5,9 +5,9 @@
  *
  * HELPER is the program chela-sandbox. Prints the median of ROUNDS (15) of each,
  * in milliseconds, and what was aimed at. The cost of the box is also printed for the fastest
- * rounds, which a busy machine disturbs least, and as a multiple of a bare fork and exec. The calls are made by the scripted
- * model, so that they take the whole path; what is measured is the time from
- * the first call to the last result. Uses the public API as any program would. */
+ * rounds, which a busy machine disturbs least, and as a multiple of a bare fork and exec. The
+ * calls are made by the scripted model, so that they take the whole path; what is measured is
+ * the time from the first call to the last result. Uses the public API as any program would. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

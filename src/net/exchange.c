@@ -61,10 +61,6 @@ void ch_exchange_wait(struct ch_exchange *x, int64_t ms) {
     ch_timer_start(exchange_loop_of(x), &x->deadline, ms, exchange_on_deadline);
 }
 
-void ch_exchange_trust(struct ch_exchange *x) {
-    x->client->trusted = true;
-}
-
 /* --- answer */
 
 void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value) {
@@ -186,6 +182,11 @@ void ch_exchange_show_head(struct ch_exchange *x) {
     s->opts.head(x, s->opts.user);
     if (x->phase != CH_READ_BODY)
         return;
+    if (ch_server_is_crowded(x->client)) {
+        x->client->refused = true;
+        ch_exchange_refuse(x, 503, "too many requests at once from this address");
+        return;
+    }
     ch_server_known(x->client);
     if (ch_sv_eq_nocase(expect, CH_SV("100-continue")))
         x->carrier->proceed(x);

@@ -24,7 +24,8 @@ struct ch_server {
     size_t nstreams;              /* HTTP/2 streams of all clients */
     struct ch_list clients; /* all */
     struct ch_list unknown; /* clients without a request in progress; oldest first */
-    size_t nclients, nunknown;
+    struct ch_list busy;    /* clients that are not trusted, with a request in progress */
+    size_t nclients, nunknown, nbusy;
     size_t bodies; /* buffered bytes of the bodies of clients that are not trusted */
     size_t room; /* maximum number of clients */
     bool draining, closed;
@@ -44,10 +45,11 @@ struct ch_client_ops {
 struct ch_client {
     struct ch_server *server;
     const struct ch_client_ops *ops;
-    struct ch_link link, waiting; /* links in clients and in unknown */
+    struct ch_link link, waiting, busy; /* links in clients, in unknown and in busy */
     struct ch_wire wire;
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
     bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
+    bool refused;           /* its request was refused, and does not count as busy */
     unsigned char from[16]; /* peer address; IPv4 mapped into IPv6 */
     unsigned char network[16]; /* see ch_exchange_network */
 };
@@ -122,6 +124,9 @@ const char *ch_server_peer(struct ch_client *c); /* see ch_exchange_peer */
 /* ch_server_known: a request is in progress. ch_server_unknown: no request is
  * in progress; the client may be dropped at once to make room. */
 void ch_server_known(struct ch_client *c);
+/* True if the client is not trusted, and as many others of its network as may be have a
+ * request in progress. */
+bool ch_server_is_crowded(const struct ch_client *c);
 void ch_server_unknown(struct ch_client *c);
 void ch_server_forget(struct ch_client *c); /* c is being closed */
 void ch_server_closed(struct ch_client *c); /* c is closed; frees c */

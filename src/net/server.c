@@ -26,11 +26,39 @@ static size_t room_for_clients(void) {
     return n > 2 * FILES_KEPT ? n - FILES_KEPT : n / 2;
 }
 
-void ch_server_known(struct ch_client *c) {
-    if (!c->waiting.next)
+static void not_busy(struct ch_client *c) {
+    if (!c->busy.next)
         return;
-    ch_list_del(&c->waiting);
-    c->server->nunknown--;
+    ch_list_del(&c->busy);
+    c->server->nbusy--;
+}
+
+void ch_server_known(struct ch_client *c) {
+    if (c->waiting.next) {
+        ch_list_del(&c->waiting);
+        c->server->nunknown--;
+    }
+    if (!c->trusted && !c->refused && !c->busy.next) {
+        ch_list_add(&c->server->busy, &c->busy);
+        c->server->nbusy++;
+    }
+}
+
+void ch_exchange_trust(struct ch_exchange *x) {
+    x->client->trusted = true;
+    not_busy(x->client);
+}
+
+bool ch_server_is_crowded(const struct ch_client *c) {
+    const struct ch_server *s = c->server;
+    size_t n = 0;
+    if (c->trusted || s->nbusy < CH_LIMIT_CLIENTS_ADDRESS)
+        return false;
+    for (CH_LIST_EACH(k, &s->busy)) {
+        const struct ch_client *other = CH_CONTAINER(k, struct ch_client, busy);
+        n += other != c && memcmp(other->network, c->network, sizeof(c->network)) == 0;
+    }
+    return n >= CH_LIMIT_CLIENTS_ADDRESS;
 }
 
 /* The oldest client of the address without an accepted request, if there are
@@ -55,6 +83,8 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
  * the oldest of them is dropped. */
 void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
+    not_busy(c);
+    c->refused = false;
     ch_list_add(&s->unknown, &c->waiting);
     s->nunknown++;
     struct ch_client *goes = one_too_many(s, c->network);
@@ -66,6 +96,7 @@ void ch_server_unknown(struct ch_client *c) {
 
 void ch_server_forget(struct ch_client *c) {
     ch_server_known(c);
+    not_busy(c);
     ch_list_del(&c->link);
     c->server->nclients--;
 }
@@ -229,6 +260,7 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
     s->bytes = ch_malloc(CH_WIRE_READ);
     ch_list_init(&s->clients);
     ch_list_init(&s->unknown);
+    ch_list_init(&s->busy);
     uv_tcp_init(ch_loop_uv(loop), &s->tcp);
     s->tcp.data = s;
     s->handles = 1;

@@ -223,6 +223,47 @@ static void test_too_many_from_one(void **state) {
     guests_end(&w);
 }
 
+/* Strangers of one address keep a bounded number of requests in progress. Others of the
+ * address who say who they are pass, and so do other addresses. */
+static void test_too_many_busy_from_one(void **state) {
+    (void)state;
+    static const char slow[] = "POST /open/x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nslow";
+    enum { STRANGERS = CH_LIMIT_CLIENTS_ADDRESS + 32 };
+    struct guests w;
+    static int fds[STRANGERS];
+    size_t n = 0, refused = 0;
+    guests_begin(&w, NULL);
+    for (; n < STRANGERS; n++) {
+        fds[n] = guests_dial_from(&w, 2);
+        say(fds[n], slow);
+        ch_loop_tick(w.loop);
+    }
+    guests_work(&w);
+    for (size_t i = 0; i < n; i++)
+        refused += guests_heard(fds[i], "503 ");
+    assert_int_equal(refused, 32);
+    int known = guests_dial_from(&w, 2), other = guests_dial_from(&w, 3);
+    say(known, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(other, slow);
+    say(other, "ender");
+    guests_work(&w);
+    assert_true(guests_heard(known, "200 OK"));
+    assert_true(guests_heard(other, "200 OK"));
+    say(fds[0], "ender"); /* who was there first is served, and makes room */
+    guests_work(&w);
+    assert_true(guests_heard(fds[0], "200 OK"));
+    int next = guests_dial_from(&w, 2);
+    say(next, slow);
+    say(next, "ender");
+    guests_work(&w);
+    assert_true(guests_heard(next, "200 OK"));
+    close(known);
+    close(other);
+    close(next);
+    go(fds, n);
+    guests_end(&w);
+}
+
 /* A socket that somebody else bound, as a service manager does. */
 static void test_handed_down(void **state) {
     (void)state;
@@ -384,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_too_many_busy_from_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
