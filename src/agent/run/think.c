@@ -600,6 +600,34 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     return ch_emit(run, &ev);
 }
 
+#define INTERRUPTED "\n\n[interrupted]"
+
+bool ch_think_in_flight(const chela_run *run) {
+    return run->turn->call && run->turn->decoding && !run->session->agent->output;
+}
+
+bool ch_think_keep_said(chela_run *run) {
+    static const struct chela_error cut = {.code = CHELA_ECANCELED};
+    CH_BUF_AUTO text = {0};
+    ch_decoder_end(&run->turn->decoder, &cut, ch_run_now(run));
+    const struct ch_msg *said = run->turn->decoder.reply.msg;
+    if (run->dead)
+        return false;
+    for (uint32_t i = 0; said && i < said->nblocks; i++)
+        if (said->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&text, said->blocks[i].text);
+    if (ch_sv_trim(ch_buf_sv(&text)).n == 0)
+        return true;
+    ch_run_outcome_text(run, ch_buf_sv(&text));
+    CH_BUF_LIT(&text, INTERRUPTED);
+    struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
+    struct ch_msg *m = ch_msg_like(said, CH_MSG_ASSISTANT, &block, 1);
+    ch_run_journal_message(run, m);
+    ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
+                                                        ending */
+    return true;
+}
+
 /* --- the transport's callbacks */
 
 static void think_on_head(const struct ch_http_head *head, void *user) {
