@@ -96,11 +96,11 @@ static int sessions_api_add_line(const char *p, size_t n, void *user) {
     return 0;
 }
 
-/* Finds a process that probably holds the lease of the session. */
+/* Finds a process that probably holds the lease of the session and runs it. */
 static int find_lease_holder(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
     bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
-    if (*s->owner && (lasts || ch_owner_lives(s->owner)))
+    if (*s->owner && strcmp(s->status, "running") == 0 && (lasts || ch_owner_lives(s->owner)))
         l->found = ch_strdup(s->owner);
     return 0;
 }
