@@ -109,7 +109,7 @@ serves() { # STORE URL
     recorded() { ask b call GET /api/sessions/busy/records && grep -q '"text":"more"' "$out"; }
     check "$1: and is taken up" within recorded
     touch "$tmp/go"
-    check "$1: the stream shows its end" within ended "$tmp/tail" done
+    check "$1: the stream shows its end" within ended "$tmp/tail" "done"
     same "$1: the tool's result" waited "$(seen "$tmp/tail" 'select(.type == "tool_result").content' | head -n 1)"
     check "$1: the message" grep -q '"type":"steering".*more' "$tmp/tail"
     same "$1: of one run" 1 "$(seen "$tmp/tail" .run | sort -u | wc -l)"
@@ -119,11 +119,11 @@ serves() { # STORE URL
         "$(seen "$tmp/tail" 'select(.type == "run_end").text')"
     id=$(sed -n 's/^id: //p' "$tmp/tail" | head -n 1)
     watch b busy "$tmp/again" "$id"
-    check "$1: after a pause the rest follows" within ended "$tmp/again" done
+    check "$1: after a pause the rest follows" within ended "$tmp/again" "done"
     same "$1: and nothing else" "$(seen "$tmp/tail" .type | tail -n +2)" "$(seen "$tmp/again" .type)"
     id=$(sed -n 's/^id: //p' "$tmp/held.busy" | head -n 2 | tail -n 1)
     watch b busy "$tmp/moved" "$id"
-    check "$1: also after an event of the other" within ended "$tmp/moved" done
+    check "$1: also after an event of the other" within ended "$tmp/moved" "done"
 
     # --- cancelling
     rm -f "$tmp/go" "$tmp/waiting"
@@ -169,7 +169,7 @@ serves() { # STORE URL
     ask b call GET /api/approvals
     ask b post "/api/approvals/$(jq -r '.approvals[0].approval_id' "$out")" '{"decision":"allow-once"}'
     answers "$1: a decision" 202
-    check "$1: takes effect" within ended "$tmp/held.consent" done
+    check "$1: takes effect" within ended "$tmp/held.consent" "done"
     rm -f "$tmp/go" "$tmp/waiting"
     held owned wait
     check "$1: one more run is at work" within test -e "$tmp/waiting"
@@ -177,7 +177,7 @@ serves() { # STORE URL
     check "$1: a page that is opened again sees it" grep -q '"tool-input-available"' "$out"
     ask b post /api/sessions/owned/messages '{"text":"a person says","mode":"take_over"}'
     answers "$1: a person takes over" 202
-    check "$1: and the run ends" within ended "$tmp/held.owned" done
+    check "$1: and the run ends" within ended "$tmp/held.owned" "done"
     touch "$tmp/go"
     ask b call GET /api/sessions/owned
     tells "$1: with those words" "$last" "a person says"

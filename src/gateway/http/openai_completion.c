@@ -95,7 +95,8 @@ static void completion_admit(struct ch_completion *r) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
-    const struct ch_delivery_kind *kind = ch_client_input_of_history(r->session, &r->history, &w, &err);
+    const struct ch_delivery_kind *kind =
+        ch_client_input_of_history(r->session, &r->history, &w, &err);
     if (kind)
         r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
                                              completion_told, r);

@@ -194,12 +194,21 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     send_finish_call(call);
 }
 
+/* Does the newest run answer the message, and no other one? */
+static bool is_last_message(const struct ch_transcript *t, struct ch_sv text) {
+    size_t i = t->n;
+    while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+        i--;
+    return i > 0 && t->msgs[i - 1]->nblocks && ch_sv_eq(t->msgs[i - 1]->blocks[0].text, text);
+}
+
 /* The other session has the message. resumed: so has the run that was just resumed. */
 static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     bool begins = !l->running && ch_input_queue_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
-    if (resumed || begins)
+    bool works = l->running && is_last_message(&l->session->transcript, ch_buf_sv(&s->text));
+    if (resumed || begins || works)
         wait_for_answer(s, l);
     else if (l->running)
         send_report_queued(s, false);
