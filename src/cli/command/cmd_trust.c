@@ -190,8 +190,8 @@ const struct ch_cmd ch_cmd_trust = {
         "and layout do not count. It is kept in the user's state directory.\n\n"
         "Of a chela.yaml that is not trusted, only harmless settings count: its names, its "
         "prompts and limits below the usual ones. The user's own configuration holds for the "
-        "rest. A command that depends on the rest asks at a terminal. Without a terminal it ends with "
-        "exit status 2. A file given by --config and the user's own file need no trust.",
+        "rest. A command that depends on the rest asks at a terminal. Without a terminal it "
+        "ends with exit status 2. A file given by --config and the user's own file need no trust.",
     .opts = opts,
     .run = trust_run,
 };
