@@ -584,6 +584,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                  ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
+    ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
     ch_driver_step(run, &in);
 }
 
@@ -736,8 +737,7 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
-    if (run->turn->decoding)
-        ch_decoder_release(&run->turn->decoder);
+    ch_think_drop(run);
     ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);
     run->turn->decoding = true;

@@ -549,5 +549,5 @@ void ch_lanes_close(chela_gateway *gw) {
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
-    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
+    ch_runtime_free_closed(gw->rt); /* frees also the gateway's own tools */
 }
