@@ -361,6 +361,9 @@
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
+#define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
+#define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
+#define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
