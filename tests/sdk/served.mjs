@@ -33,6 +33,8 @@ const hello = agent('hello', 'anthropic');
 const thinks = agent('reasoning', 'anthropic');
 const withSdk = agent('calculate', 'openai');
 const errors = ['always_429', 'always_500', 'unauthorized', 'no_model', 'refused_400'].map((name) => [name, agent(name, 'anthropic')]);
+providers.push(`  vectors: { api: openai, baseUrl: "${server.url}/embed/e/v1", apiKeyEnv: MODEL_KEY, models: [{ id: e }] }`);
+agents.push('    - { id: embedder, model: "vectors/e", embedding: "vectors/e" }');
 writeFileSync(join(space, 'chela.yaml'), `
 store: "memory:"
 providers:
@@ -148,6 +150,17 @@ await check('openai: errors of the model', async () => {
   same((await ask(limited)) instanceof OpenAI.RateLimitError, true, 'a rate limit');
   same((await ask(limited, true)) instanceof OpenAI.RateLimitError, true, 'a rate limit before a stream');
   same((await ask(refused)) instanceof OpenAI.BadRequestError, true, 'a bad request');
+});
+for (const encoding_format of [undefined, 'float']) {
+  await check(`openai: embeddings${encoding_format ? ` as ${encoding_format}` : ''}`, async () => {
+    const got = await openai.embeddings.create({ model: 'embedder', input: ['one', 'two'], encoding_format });
+    const rounded = got.data.map((d) => Array.from(d.embedding, (x) => Math.round(x * 100) / 100));
+    same([rounded, got.usage.prompt_tokens], [[[0.6, 0.8], [0, 1]], 7], 'the vectors');
+  });
+}
+await check('openai: embeddings that are wrong', async () => {
+  same((await failure(openai.embeddings.create({ model: 'embedder', input: [] }))) instanceof OpenAI.BadRequestError, true, 'no text');
+  same((await failure(openai.embeddings.create({ model: 'embedder', input: 'one text, two vectors' }))).status, 502, 'a service that answers otherwise');
 });
 await check('@openai/agents: an agent with a tool', async () => {
   setDefaultOpenAIClient(openai);

@@ -9,6 +9,7 @@
 #include "gateway/http/metrics.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_chat.h"
+#include "gateway/http/openai_embeddings.h"
 #include "gateway/http/openai_responses.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_events.h"
@@ -26,6 +27,7 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
     {"GET", "/v1/models", CH_ROUTE_ANTHROPIC, ch_openai_models},
     {"GET", "/v1/models/{}", CH_ROUTE_ANTHROPIC, ch_openai_model},
+    {"POST", "/v1/embeddings", 0, ch_openai_embeddings},
     {"POST", "/v1/messages", CH_ROUTE_ANTHROPIC, ch_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", CH_ROUTE_ANTHROPIC, ch_anthropic_count_tokens},
     {"POST", "/v1/chat/completions", 0, ch_openai_chat},
