@@ -41,6 +41,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
+#include "model/codec/fold.h"
 #include "model/message/ids.h"
 
 struct ch_turn {
@@ -84,6 +85,19 @@ const char *ch_think_key(const chela_run *run) {
 
 void ch_think_stopped(chela_run *run, enum chela_stop reason) {
     run->turn->stop_reason = reason;
+}
+
+bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
+    const struct ch_turn *t = run->turn;
+    return t->decoding && t->decoder.fold &&
+           ch_fold_nth(t->decoder.fold, CH_BLOCK_REASONING, n, out);
+}
+
+struct ch_msg_author ch_think_author(const chela_run *run) {
+    const struct ch_decoder *d = &run->turn->decoder;
+    if (!run->turn->decoding)
+        return (struct ch_msg_author){0};
+    return (struct ch_msg_author){d->codec->name, d->reply.model, d->asked};
 }
 
 struct ch_buf *ch_think_complaint(chela_run *run) {
@@ -503,6 +517,8 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
+    run->failure =
+        (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
     run->turn->stop_reason = CHELA_STOP_ERROR;
     bool mended = ask_for_less(run, r);
     if (run->dead)
