@@ -46,11 +46,11 @@ same "reasoning goes back in a later run" "[\"Hm.\",$details]" \
 # A tool loop ends with results: the reminder, the caution about repeated calls and the closing
 # request are inside the last one. Mistral refuses a request that has more (HTTP 400).
 cat >"$space/chela.yaml" <<YAML
-agents: { defaults: { model: mistral/mistral-large-latest, context: { rules: [Be exact.], reminder: Answer in German. } } }
+agents: { defaults: { model: mistral/mistral-large-latest, limits: { sumUp: true }, context: { rules: [Be exact.], reminder: Answer in German. } } }
 YAML
 for api in openai anthropic; do
     fresh rounds $api
-    model=$([ $api = openai ] && echo mistral/mistral-large-latest || model $api)
+    model=$(if [ $api = openai ]; then echo mistral/mistral-large-latest; else model $api; fi)
     chela run --model "$model" --base-url "$base" --api-key-env OPENAI_API_KEY --max-turns 10 --output jsonl "go on"
     exits "$model: a long tool loop" 3
     same "$model: no request is refused" '[]' "$(requests '.problems' | jq -sc 'map(select(length > 0))')"

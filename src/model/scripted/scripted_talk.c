@@ -53,7 +53,8 @@ static struct ch_sv scripted_talk_split_note(struct ch_sv text, struct ch_sv *no
 
 static bool is_said(const struct ch_json *block) {
     struct ch_sv text = ch_json_get_str(block, "text");
-    return block_is(block, "text") && !scripted_talk_is_about(text) && !ch_sv_starts(text, NOTE "\n");
+    return block_is(block, "text") && !scripted_talk_is_about(text) &&
+           !ch_sv_starts(text, NOTE "\n");
 }
 
 /* A string, or the text blocks of a list joined by newlines. */
