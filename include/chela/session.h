@@ -240,7 +240,7 @@ struct chela_prompt_opts {
     /* Rules of the agent, NULL-terminated. The system prompt contains the first seven. Of
      * the others, those that match an input are sent with the input. */
     const char *const *rules;
-    const char *reminder; /* text at the end of every request; NULL: none */
+    const char *reminder; /* text at the end of every user message; NULL: none */
     const char *docs;     /* documentation for the model: a path or URL; may be NULL */
     /* Percentage of the context for the system prompt, and percentage that is reserved for
      * the answer; 0: 25, 15. */

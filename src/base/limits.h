@@ -427,6 +427,7 @@
 #define CH_DEFAULT_PROJECT_FILES (60 * CH_KB) /* bytes of all project files in the system prompt */
 #define CH_DEFAULT_PROMPT_RULES 7         /* rules in every system prompt */
 #define CH_DEFAULT_TURN_RULES 3           /* further rules that match the input */
+#define CH_DEFAULT_REMIND_ROUNDS 8        /* rounds of tools after which rules are repeated */
 #define CH_DEFAULT_SYSTEM_SHARE 25 /* context share of the system prompt, in per cent */
 #define CH_DEFAULT_OUTPUT_SHARE 15 /* context share of the reply, in per cent */
 #define CH_DEFAULT_SMALL_WINDOW 16384     /* tokens of a context window that counts as small */

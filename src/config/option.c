@@ -386,7 +386,7 @@ const struct ch_option ch_options[] = {
      .help = "rules for the agent; the first seven are in the system prompt, and of the others "
              "those that match the input are added to it"},
     {CH_SCOPE_AGENT, "context.reminder", CH_CFG_TEXT, 0, AGENT(reminder),
-     .help = "text added at the end of every request"},
+     .help = "text added at the end of every user message"},
     {CH_SCOPE_AGENT, "context.docs", CH_CFG_TEXT, 0, AGENT(docs),
      .help = "path or URL of documentation that the model may read"},
     {CH_SCOPE_AGENT, "context.systemPercent", CH_CFG_INT, 0, AGENT(system_share), 1, 90,
