@@ -664,10 +664,11 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_POLICY, "permission", CH_CFG_CHOICE, 0, POLICY(permission),
      .words = "read|write|admin", .otherwise = "admin",
      .help = "highest permission of the offered tools"},
-    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve), .words = "ask|auto|deny",
-     .otherwise = "auto",
+    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve),
+     .words = "ask|sandbox|auto|deny", .otherwise = "auto",
      .help = "calls that need approval: `auto`: as the agent's setting says; `ask`: ask, even if "
-             "the agent's setting is auto; `deny`: refuse them"},
+             "the agent's setting is auto; `sandbox`: likewise, but run commands in the full "
+             "sandbox; `deny`: refuse them"},
 
     /* --- a hook of the gateway */
     {CH_SCOPE_HOOK, "secretEnv", CH_CFG_ENV, CH_CFG_REQUIRED, HOOK(secret_env),
