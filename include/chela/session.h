@@ -240,7 +240,7 @@ struct chela_prompt_opts {
     /* Rules of the agent, NULL-terminated. The system prompt contains the first seven. Of
      * the others, those that match an input are sent with the input. */
     const char *const *rules;
-    const char *reminder; /* text at the end of every request; NULL: none */
+    const char *reminder; /* text at the end of every user message; NULL: none */
     const char *docs;     /* documentation for the model: a path or URL; may be NULL */
     /* Percentage of the context for the system prompt, and percentage that is reserved for
      * the answer; 0: 25, 15. */
@@ -534,6 +534,11 @@ CHELA_API char *chela_session_last_text(const chela_session *s);
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_session_messages_json(const chela_session *s);
 
+/* The last n messages of the conversation, in the form of chela_session_messages_json. The
+ * first of them may be the result of a call whose message is not among them.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_session_recent_json(const chela_session *s, size_t n);
+
 /* --- run ------------------------------------------------------------------ */
 
 /* Where the input of a run comes from. */
@@ -746,7 +751,7 @@ CHELA_API const char *chela_run_error(const chela_run *run);
  * Errors: CHELA_EINVAL: agent is NULL. CHELA_ESTATE: the loop belongs to a host, the agent
  * is closed, or the run paused. CHELA_EBUSY: called from a callback. CHELA_ELIMIT: the run
  * stopped at a limit, or the input is too large. CHELA_ECANCELED: the run was cancelled.
- * CHELA_EMODEL: the run failed. CHELA_EEXIST: chela_agent_tool failed with it before. */
+ * CHELA_EMODEL: the run failed. CHELA_EEXIST: an earlier chela_agent_tool failed with this code. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
 
 /* Free a text that the library returned. NULL is allowed.
