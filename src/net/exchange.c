@@ -82,8 +82,10 @@ static bool may_answer(struct ch_exchange *x) {
 }
 
 void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
-    if (may_answer(x))
-        x->carrier->respond(x, status, type, body);
+    if (!may_answer(x))
+        return;
+    x->client->served = false;
+    x->carrier->respond(x, status, type, body);
 }
 
 static void exchange_begin_stream(struct ch_exchange *x) {
@@ -182,8 +184,7 @@ void ch_exchange_show_head(struct ch_exchange *x) {
     s->opts.head(x, s->opts.user);
     if (x->phase != CH_READ_BODY)
         return;
-    if (ch_server_is_crowded(x->client)) {
-        x->client->refused = true;
+    if (!ch_server_admit(x->client)) {
         ch_exchange_refuse(x, 503, "too many requests at once from this address");
         return;
     }
@@ -205,6 +206,7 @@ void ch_exchange_charge_body(struct ch_exchange *x) {
 void ch_exchange_show_request(struct ch_exchange *x) {
     struct ch_server *s = x->client->server;
     x->phase = CH_ANSWER;
+    x->client->served = true;
     ch_timer_stop(s->loop, &x->deadline);
     s->opts.request(x, s->opts.user);
 }

@@ -49,7 +49,7 @@ struct ch_client {
     struct ch_wire wire;
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
     bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
-    bool refused;           /* its request was refused, and does not count as busy */
+    bool served;            /* the owner has its whole request, and has not answered yet */
     unsigned char from[16]; /* peer address; IPv4 mapped into IPv6 */
     unsigned char network[16]; /* see ch_exchange_network */
 };
@@ -124,9 +124,10 @@ const char *ch_server_peer(struct ch_client *c); /* see ch_exchange_peer */
 /* ch_server_known: a request is in progress. ch_server_unknown: no request is
  * in progress; the client may be dropped at once to make room. */
 void ch_server_known(struct ch_client *c);
-/* True if the client is not trusted, and as many others of its network as may be have a
- * request in progress. */
-bool ch_server_is_crowded(const struct ch_client *c);
+/* A request begins. If too many clients of this network that are not trusted have a request in
+ * progress, the oldest one that still sends its request, or has its answer, is dropped; false:
+ * the owner works on all of them. */
+bool ch_server_admit(struct ch_client *c);
 void ch_server_unknown(struct ch_client *c);
 void ch_server_forget(struct ch_client *c); /* c is being closed */
 void ch_server_closed(struct ch_client *c); /* c is closed; frees c */

@@ -38,7 +38,7 @@ void ch_server_known(struct ch_client *c) {
         ch_list_del(&c->waiting);
         c->server->nunknown--;
     }
-    if (!c->trusted && !c->refused && !c->busy.next) {
+    if (!c->trusted && !c->busy.next) {
         ch_list_add(&c->server->busy, &c->busy);
         c->server->nbusy++;
     }
@@ -49,16 +49,24 @@ void ch_exchange_trust(struct ch_exchange *x) {
     not_busy(x->client);
 }
 
-bool ch_server_is_crowded(const struct ch_client *c) {
+bool ch_server_admit(struct ch_client *c) {
     const struct ch_server *s = c->server;
+    struct ch_client *oldest = NULL;
     size_t n = 0;
     if (c->trusted || s->nbusy < CH_LIMIT_CLIENTS_ADDRESS)
-        return false;
+        return true;
     for (CH_LIST_EACH(k, &s->busy)) {
-        const struct ch_client *other = CH_CONTAINER(k, struct ch_client, busy);
-        n += other != c && memcmp(other->network, c->network, sizeof(c->network)) == 0;
+        struct ch_client *other = CH_CONTAINER(k, struct ch_client, busy);
+        if (other == c || memcmp(other->network, c->network, sizeof(c->network)) != 0)
+            continue;
+        oldest = oldest || other->served ? oldest : other;
+        n++;
     }
-    return n >= CH_LIMIT_CLIENTS_ADDRESS;
+    if (n < CH_LIMIT_CLIENTS_ADDRESS)
+        return true;
+    if (oldest)
+        oldest->ops->drop(oldest);
+    return oldest != NULL;
 }
 
 /* The oldest client of the address without an accepted request, if there are
@@ -84,7 +92,7 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
 void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
     not_busy(c);
-    c->refused = false;
+    c->served = false;
     ch_list_add(&s->unknown, &c->waiting);
     s->nunknown++;
     struct ch_client *goes = one_too_many(s, c->network);
