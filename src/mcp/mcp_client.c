@@ -496,9 +496,7 @@ static void initialize(chela_mcp *m) {
 enum ch_mcp_verdict { CH_MCP_IS_MODERN, CH_MCP_IS_LEGACY, CH_MCP_UNCLEAR };
 
 static enum ch_mcp_verdict judge_versions(const struct ch_json *versions) {
-    if (!versions || ch_mcp_contains(versions, CH_MCP_MODERN))
-        return CH_MCP_IS_MODERN;
-    return CH_MCP_IS_LEGACY;
+    return ch_mcp_contains(versions, CH_MCP_MODERN) ? CH_MCP_IS_MODERN : CH_MCP_IS_LEGACY;
 }
 
 static enum ch_mcp_verdict judge(const chela_mcp *m, const struct ch_rpc_message *msg,

@@ -166,6 +166,12 @@ static bool stdio_passes(const char *variable) {
     return false;
 }
 
+static bool is_npx(const char *program) {
+    const char *slash = strrchr(program, '/');
+
+    return strcmp(slash ? slash + 1 : program, "npx") == 0;
+}
+
 /* The environment; *home becomes the user's home directory, or NULL. */
 static const char *const *make_env(struct ch_arena *a, const struct ch_mcp_stdio_opts *o,
                                    const char **home) {
@@ -175,9 +181,11 @@ static const char *const *make_env(struct ch_arena *a, const struct ch_mcp_stdio
     ch_program_env(base);
     while (o->env && o->env[extra])
         extra++;
-    const char **env = ch_arena_zalloc(a, (CH_PROGRAM_ENV + extra + 2) * sizeof(*env));
+    const char **env = ch_arena_zalloc(a, (CH_PROGRAM_ENV + extra + 3) * sizeof(*env));
     *home = NULL;
     env[n++] = ch_arena_printf(a, "HOME=%s", o->dir);
+    if (is_npx(o->argv[0])) /* in the sandbox HOME is temporary, and packages are not */
+        env[n++] = ch_arena_printf(a, "npm_config_cache=%s/.npm", o->dir);
     for (size_t i = 0; base[i]; i++) {
         if (stdio_passes(base[i]))
             env[n++] = ch_arena_str(a, ch_sv_str(base[i]));
