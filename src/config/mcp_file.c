@@ -137,11 +137,12 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
     CH_BUF_AUTO means = {0};
     const struct ch_json *root = NULL;
 
-    int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
+    struct chela_error why = {0};
+    int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, &why);
     if (rc == 0)
-        rc = ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, err);
+        rc = ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why);
     if (rc < 0 && rc != CHELA_ENOENT)
-        return rc;
+        return ch_fail(err, rc, "%s", why.message);
     if (!definition && !ch_json_get(servers_of(root), name))
         return ch_fail(err, CHELA_ENOENT, "%s has no MCP server %s", path, name);
     write_servers(&out, root, name, definition);

@@ -680,8 +680,8 @@ const struct ch_option ch_options[] = {
      .help = "program and arguments of a server that chela starts, in the sandbox; a path is "
              "relative to this file"},
     {CH_SCOPE_MCP, "env", CH_CFG_HEADERS, CH_CFG_SECRET, MCP(env),
-     .help = "environment variables of the program; it gets no others than PATH, LANG, LC_ALL, "
-             "TZ and HOME, which is its own directory"},
+     .help = "environment variables of the program; it gets no others than PATH, LANG, "
+             "LC_ALL, TZ and HOME"},
     {CH_SCOPE_MCP, "url", CH_CFG_URL, 0, MCP(url),
      .help = "URL of a server that is reached over HTTP"},
     {CH_SCOPE_MCP, "headers", CH_CFG_HEADERS, CH_CFG_SECRET, MCP(headers),

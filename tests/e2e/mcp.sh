@@ -4,10 +4,8 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-export HOME=$tmp/home XDG_STATE_HOME=$tmp/state XDG_CONFIG_HOME=$tmp/config
-mkdir -p "$HOME"
 server=$PWD/tests/support/mcp/server.py
-state=$XDG_STATE_HOME/chela/mcp
+state=$tmp/.local/state/chela/mcp
 
 if ! command -v python3 >/dev/null; then
     skip "MCP servers" "python3 is not installed"
@@ -57,19 +55,15 @@ same "tools: as JSON" "s__echo true" "$(jq -r '.tools[0] | "\(.alias) \(.accepte
 # --- in a run: one path for all tools
 cat >"$space/calls.yaml" <<'YAML'
 rules:
-  - when: { tool: s__echo }
+  - when: { after: any }
     say: "the tool said {{result}}"
-  - when: { tool: s__picture }
-    say: "the picture said {{result}}"
-  - when: { tool: s__die }
-    say: "after death {{result}}"
   - when: { user: 'picture' }
-    call: [{ name: s__picture, arguments: {} }]
+    call: { tool: s__picture, args: {} }
   - when: { user: 'die' }
-    call: [{ name: s__die, arguments: {} }]
+    call: { tool: s__die, args: {} }
   - when: { user: 'wrong' }
-    call: [{ name: s__echo, arguments: { text: 7 } }]
-  - call: [{ name: s__echo, arguments: { text: abc } }]
+    call: { tool: s__echo, args: { text: [7] } }
+  - call: { tool: s__echo, args: { text: abc } }
 YAML
 rm -rf "$state"
 chela run --config mcp.yaml --model scripted/calls.yaml --approve auto go
@@ -80,8 +74,8 @@ check "a run: progress" grep -q '"progressToken"' "$state/s/calls.log"
 chela run --config mcp.yaml --model scripted/calls.yaml go
 check "a run: without consent the call is not made" grep -q "needs a person's consent" "$out"
 chela run --config mcp.yaml --model scripted/calls.yaml --approve auto wrong
-check "a run: arguments are validated before the server sees them" grep -q 'invalid_arguments\|the tool said' "$out"
-same "a run: the server did not see them" 0 "$(grep -c '"text":7' "$state/s/calls.log")"
+check "a run: arguments are validated" grep -q 'invalid_arguments' "$out"
+same "a run: the server did not see them" 0 "$(grep -c '"text":\[7' "$state/s/calls.log")"
 chela run --config mcp.yaml --model scripted/calls.yaml --approve auto picture
 check "a run: a link is named and not fetched" grep -q 'link to a resource, not fetched: file:///etc/passwd (secrets)' "$out"
 chela run --config mcp.yaml --model scripted/calls.yaml --approve auto die
@@ -166,12 +160,11 @@ call slow
 exits "a call that is not answered" 1
 check "a call that is not answered: says so" grep -q 'no response within 1000 ms' "$err"
 check "a call that is not answered: cancelled" grep -q notifications/cancelled "$state/s/calls.log"
-serve no-such 'command: [/nonexistent/server]'
 printf 'mcp: { servers: { s: { command: [/nonexistent/server] } } }\n' >"$space/mcp.yaml"
 call echo
 exits "no such program" 1
 check "no such program: says so" grep -q 'did not start' "$err"
-same "no server is left behind" 0 "$(pgrep -fc "$server .* $tmp/words")"
+same "no server is left behind" "" "$(pgrep -f "$server .* $tmp/words")"
 
 # --- files of other clients
 printf '{"mcpServers":{"other":{"command":"python3","args":["%s","legacy"]}}}\n' "$server" >"$space/.mcp.json"
@@ -191,7 +184,7 @@ rm "$space/.mcp.json"
 chela mcp add mine --env A=b -- python3 "$server" modern
 exits "add" 0
 check "add: shows the tools" grep -q '^mine__echo' "$out"
-same "add: in the user's file" '["python3","b"]' "$(jq -c '.mcpServers.mine | [.command, .env.A]' "$XDG_CONFIG_HOME/chela/mcp.json")"
+same "add: in the user's file" '["python3","b"]' "$(jq -c '.mcpServers.mine | [.command, .env.A]' "$tmp/.config/chela/mcp.json")"
 chela mcp call mine env
 check "add: the variable" grep -q '"A": "b"' "$out"
 chela mcp remove mine
