@@ -99,7 +99,8 @@ CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char
 /* Connect, list the server's tools, and compare them with those that were accepted before.
  * Waits. With accept, the tools are accepted as they are now.
  * Callbacks: no: CHELA_EBUSY.
- * Errors: as for chela_mcp_request. */
+ * Errors: CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
+ * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
 CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
 
 /* The state of the client as a JSON object: name, transport, state, era, version, server,

@@ -318,7 +318,7 @@
 #define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
 #define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
-#define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait for an answer before the older protocol is tried */
+#define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 

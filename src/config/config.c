@@ -45,7 +45,11 @@ int chela_config_open(const char *path, const struct chela_config_opts *opts, ch
     CH_BUF_AUTO translated = {0};
     if (ch_mcp_file_is(path)) {
         rc = ch_mcp_file_translate(ch_buf_sv(&text), path, &translated, err);
-        return rc < 0 ? rc : ch_config_parse_with(ch_buf_sv(&translated), path, dir, &own, out, err);
+        if (rc < 0)
+            return rc;
+        ch_buf_release(&text);
+        text = translated;
+        translated = (struct ch_buf){0};
     }
     return ch_config_parse_with(ch_buf_sv(&text), path, dir, &own, out, err);
 }
