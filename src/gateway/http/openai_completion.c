@@ -75,10 +75,15 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         return;
     ch_delivery_leave(d);
     r->delivery = NULL;
-    if (stage == CH_DELIVERY_TAKEN) {
+    if (stage == CH_DELIVERY_DUPLICATE)
+        l = ch_client_input_find_run(d);
+    if (l) {
         ch_lane_watch(l, &r->watcher);
         return;
     }
+    if (!why.code && stage == CH_DELIVERY_DUPLICATE)
+        ch_fail(&why, CHELA_EBUSY, "the request was accepted before: session '%s' has the answer",
+                d->key);
     if (!why.code)
         ch_fail(&why, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
     completion_refuse(r, &why);
@@ -92,7 +97,7 @@ static void completion_admit(struct ch_completion *r, struct ch_lane *l) {
     const struct ch_delivery_kind *kind = ch_client_input_of_history(l, &r->history, &w, &err);
     if (kind)
         r->delivery = ch_client_input_accept(r->request->gw, kind, l->session->key, l->agent->id,
-                                             &data, completion_told, r);
+                                             &data, r->request->event, completion_told, r);
     else
         completion_refuse(r, &err);
 }

@@ -162,10 +162,15 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     ch_delivery_leave(d);
     c->delivery = NULL;
-    if (stage == CH_DELIVERY_TAKEN) {
+    if (stage == CH_DELIVERY_DUPLICATE)
+        l = ch_client_input_find_run(d);
+    if (l) {
         ui_chat_begin_stream(c, l);
         return;
     }
+    if (!why.code && stage == CH_DELIVERY_DUPLICATE)
+        ch_fail(&why, CHELA_EBUSY, "the request was accepted before: chat '%s' has the answer",
+                d->key);
     if (!why.code)
         ch_fail(&why, CHELA_EBUSY, "chat '%s' is busy; the message waits", d->key);
     ui_chat_refuse(c, &why);
@@ -190,7 +195,7 @@ static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     else
         c->delivery = ch_client_input_accept(
             c->request->gw, answers ? &ch_client_answers : &ch_client_message, l->session->key,
-            l->agent->id, &data, ui_chat_told, c);
+            l->agent->id, &data, c->request->event, ui_chat_told, c);
 }
 
 /* Tools may be a list, or an object by name. */
