@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base search json schema io net model tool prompt agent store channel config gateway
+LAYERS := base search json schema io net rpc model tool prompt agent mcp store acp channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -80,6 +80,10 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
+
+# Folders that no loop over tokens, messages or calls enters are compiled for size.
+SMALL := config channel prompt gateway tool/builtin tool/process tool/memory agent/api agent/feature model/catalog model/scripted model/provider
+$(foreach d,$(SMALL),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += $(if $(SANITIZE),,-Os)))
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))

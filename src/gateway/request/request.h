@@ -35,7 +35,7 @@ struct ch_request {
     struct ch_idempotent *idempotent; /* the request runs under a key; else NULL */
     const char *event; /* the id for the event of the request; NULL: any */
     bool repeats;      /* an interrupted request with the same key may have stored the event */
-    void (*on_lane)(struct ch_request *req, struct ch_lane *l); /* session_open.c */
+    void (*on_lane)(struct ch_request *req, struct ch_lane *l, bool elsewhere); /* session_open.c */
     struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
     /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
      * to on_response. response_user NULL: the WebSocket is gone. */
