@@ -310,34 +310,16 @@ static void run_open(struct writer *w, struct job *job) {
         add_lease(w, log, o.token);
 }
 
-/* Is the error one of some changes, and not of the store? CHELA_ENET: the effect is unknown,
- * so nothing may be repeated. */
-static bool may_split(int rc, size_t n) {
-    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && n > 1;
-}
-
-/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. */
-static void commit_apart(struct writer *w, struct chela_store_change *changes, size_t n, bool sync,
-                         struct chela_error *errs) {
-    for (size_t i = 0; i < n; i++) {
-        int rc = ch_store_commit(w->store, &changes[i], 1, sync, &errs[i]);
-        if (rc == CHELA_EBUSY)
-            rc = CHELA_ETIMEOUT;
-        if (rc < 0)
-            changes[i].rc = rc;
-    }
-}
-
 static void run_commit(struct writer *w, struct job *job) {
     size_t n = job->nparts + job->nextras;
 
     job->err = (struct chela_error){0};
     job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
-    if (may_split(job->rc, n)) {
+    if (ch_store_may_split(job->rc, n)) {
         job->rc = 0;
         ch_free(job->errs);
         job->errs = ch_alloc(n * sizeof(*job->errs));
-        commit_apart(w, job->changes, n, job->sync, job->errs);
+        ch_store_commit_apart(w->store, job->changes, n, job->sync, job->errs);
     }
     for (size_t i = 0; i < job->nparts; i++)
         if (job->parts[i].release)
@@ -379,9 +361,9 @@ static struct job *store_writer_renew(struct writer *w) {
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
     int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
-    if (may_split(rc, w->nleases)) {
+    if (ch_store_may_split(rc, w->nleases)) {
         CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
-        commit_apart(w, changes, w->nleases, false, errs);
+        ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
     } else if (rc < 0) {
         return NULL; /* retried at the next renewal; otherwise appending fails */
     }
