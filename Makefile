@@ -170,6 +170,14 @@ $(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
 $(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
+# The simulator: the library over simulated threads, clocks, stores and networks.
+SIM := $(BUILD)/tests/sim/sim
+SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join mutex_init mutex_destroy mutex_lock mutex_unlock \
+    cond_init cond_destroy cond_signal cond_broadcast cond_wait cond_timedwait) \
+    ch_module_load ch_channel_find ch_owner_make ch_owner_is_dead ch_owner_lives
+$(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
+	$(call say,link)
+	$(Q)$(LINK) -o $@ $^ $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $(LDLIBS)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)
