@@ -145,7 +145,7 @@ static void settle(const char *what) {
     int64_t from = sim.now;
     sim_run(sim.now + SETTLE_US, sim_world_rests);
     if (!*sim.verdict && sim.now - from >= SETTLE_US)
-        sim_violation("P1: %s, something still waits %d s later", what, (int)(SETTLE_US / SIM_S));
+        sim_violation("P1: %s, %d s later: %s", what, (int)(SETTLE_US / SIM_S), sim_left);
 }
 
 static void restart_all(void) {

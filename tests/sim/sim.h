@@ -129,6 +129,7 @@ extern struct chela_store_db *sim_store_db; /* the stored state: a database of m
 void sim_world_plan(void);
 void sim_world_start(struct sim_node *node); /* the node runs now */
 void sim_world_probe(void);                  /* plans one more message for each session */
+extern char sim_left[160];     /* what still waits */
 bool sim_world_rests(void); /* all was asked and answered; nothing waits in the store */
 extern const struct ch_transport_ops sim_model;
 extern const struct ch_channel_ops sim_channel;

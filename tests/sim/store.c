@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -293,6 +294,10 @@ static void show(const struct chela_store_change *c) {
         return;
     sim_note("  store: %s %s%s%s", kinds[c->kind], c->key ? c->key : "", c->id ? " " : "",
              c->id ? c->id : "");
+    for (size_t i = 0; i < c->nrecords; i++)
+        sim_note("         %llu %s %.*s", (unsigned long long)c->records[i].seq,
+                 ch_record_name(c->records[i].type), (int)CH_MIN(c->records[i].n, (size_t)900),
+                 c->records[i].data);
     for (size_t i = 0; i < c->ntakes; i++)
         sim_note("         takes up %s", c->takes[i]);
     for (size_t i = 0; i < c->nsends; i++)

@@ -10,25 +10,63 @@
 
 struct taken {
     unsigned session; /* whose journal is read */
-    unsigned times[SIM_EVENTS];
-    unsigned order[SIM_EVENTS]; /* of the session, in the order of the journal */
+    unsigned times[SIM_EVENTS];  /* records that took the event up */
+    unsigned joined[SIM_EVENTS]; /* times that its text joined the transcript */
+    unsigned order[SIM_EVENTS];  /* of the session, in the order of the journal */
     size_t n;
+    struct { /* texts that wait for a record that delivers them */
+        uint64_t seq;
+        unsigned number;
+    } queued[SIM_EVENTS];
+    size_t nqueued;
 };
 
-static int on_record(const struct chela_store_record *r, void *user) {
-    struct taken *t = user;
-    const char *p = r->type == CH_REC_INBOUND ? memmem(r->data, r->n, "ev", 2) : NULL;
-    while (p) {
-        char *end;
-        unsigned long number = strtoul(p + 2, &end, 10);
-        if (end > p + 2 && *end == '#' && number < sim.nevents) {
-            t->times[number]++;
-            if (t->n < SIM_EVENTS)
-                t->order[t->n++] = (unsigned)number;
-            break;
-        }
-        p = memmem(p + 2, r->n - (size_t)(p + 2 - r->data), "ev", 2);
+/* The next event that a text names; SIM_EVENTS: none. */
+static unsigned next_event(const char **at, const char *end) {
+    while ((*at = memmem(*at, (size_t)(end - *at), "ev", 2))) {
+        char *after;
+        unsigned long number = strtoul(*at + 2, &after, 10);
+        *at += 2;
+        if (after > *at && *after == '#' && number < sim.nevents)
+            return (unsigned)number;
     }
+    return SIM_EVENTS;
+}
+
+static bool has(const struct chela_store_record *r, const char *text) {
+    return memmem(r->data, r->n, text, strlen(text)) != NULL;
+}
+
+static void read_inbound(struct taken *t, const struct chela_store_record *r) {
+    const char *at = r->data, *end = memmem(r->data, r->n, "],\"ts\"", 6);
+    bool starts = has(r, "\"mode\":\"start\""), takes = has(r, "\"event\":\"");
+    for (unsigned number; end && (number = next_event(&at, end)) < SIM_EVENTS;) {
+        t->joined[number] += starts;
+        t->times[number] += takes;
+        if (takes && t->n < SIM_EVENTS)
+            t->order[t->n++] = number;
+        if (!starts && t->nqueued < SIM_EVENTS) {
+            t->queued[t->nqueued].seq = r->seq;
+            t->queued[t->nqueued++].number = number;
+        }
+    }
+}
+
+static void read_delivery(struct taken *t, const struct chela_store_record *r) {
+    const char *of = memmem(r->data, r->n, "\"of\":", 5);
+    if (!of || has(r, "\"dropped\":true"))
+        return;
+    uint64_t seq = strtoull(of + 5, NULL, 10);
+    for (size_t i = 0; i < t->nqueued; i++)
+        if (t->queued[i].seq == seq)
+            t->joined[t->queued[i].number]++;
+}
+
+static int on_record(const struct chela_store_record *r, void *user) {
+    if (r->type == CH_REC_INBOUND)
+        read_inbound(user, r);
+    else if (r->type == CH_REC_MESSAGE)
+        read_delivery(user, r);
     return 0;
 }
 
@@ -53,6 +91,10 @@ static void judge_events(const struct taken *t) {
             sim_violation("P1: event %u was accepted and is lost", i);
         if (t->times[i] > 1)
             sim_violation("P2: event %u was taken up %u times", i, t->times[i]);
+        if (e->acked >= 0 && !e->refused && t->joined[i] == 0)
+            sim_violation("P1: event %u was taken up, and its text is lost", i);
+        if (t->joined[i] > 1)
+            sim_violation("P2: the model was told of event %u %u times", i, t->joined[i]);
     }
 }
 
@@ -76,7 +118,7 @@ void sim_judge(void) {
     struct chela_error err = {0};
     for (unsigned i = 0; i < sim.nsessions; i++) {
         t.session = i;
-        t.n = 0;
+        t.n = t.nqueued = 0;
         ch_store_memory.records(sim_store_db, sim.sessions[i], 1, on_record, &t, &err);
         judge_order(&t);
     }

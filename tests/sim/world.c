@@ -218,15 +218,21 @@ void sim_world_start(struct sim_node *node) {
 
 /* --- is all done? */
 
+char sim_left[160]; /* the first thing that is left */
+
 static int on_left(const struct chela_store_item *i, void *user) {
     bool *left = user;
+    if (!*left && strcmp(i->state, "failed") != 0)
+        snprintf(sim_left, sizeof(sim_left), "%s for %s waits (%s)", i->id, i->key, i->state);
     *left |= strcmp(i->state, "failed") != 0;
     return 0;
 }
 
 static int on_busy(const struct chela_store_session *s, void *user) {
-    bool *left = user;
-    *left |= strcmp(s->status, "idle") != 0;
+    bool *left = user, busy = strcmp(s->status, "idle") != 0 && strcmp(s->status, "parked") != 0;
+    if (!*left && busy)
+        snprintf(sim_left, sizeof(sim_left), "session %s is %s", s->key, s->status);
+    *left |= busy;
     return 0;
 }
 
@@ -241,6 +247,8 @@ bool sim_world_rests(void) {
         const struct sim_event *e = &sim.events[i];
         bool over = e->acked >= 0 || e->refused ||
                     (e->way == SIM_API && e->tries && sim.now > e->asked + AGAIN_US);
+        if (!left && !over)
+            snprintf(sim_left, sizeof(sim_left), "event %u is not answered", e->number);
         left |= !over;
     }
     if (left)
@@ -457,7 +465,8 @@ static struct ch_http_call *model_start(struct ch_transport *t, const struct ch_
     for (size_t i = 0; i < req->nbody; i++)
         ch_buf_add_sv(&body, req->body[i]);
     think(c, ch_sv(ch_buf_str(&body), body.n));
-    int64_t ms = sim_chance(60)    ? sim_between(5000, 45000)
+    int64_t ms = sim.now > sim.active ? sim_between(1, 200)
+                 : sim_chance(60)  ? sim_between(5000, 45000)
                  : sim_chance(300) ? sim_between(500, 4000)
                                    : sim_between(1, 300);
     ch_timer_start(c->node->rt->loop, &c->timer, ms, model_replies);
