@@ -143,7 +143,7 @@ $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/
 	$(Q)$(AR) rcs $@ $^
 $(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
-tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
+tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked
 	$(call say,link)

@@ -109,7 +109,7 @@ static void heal(void *arg) {
         struct sim_node *node = &sim.nodes[i];
         node->stopped = node->cut = node->mute = node->slow = node->broken = 0;
     }
-    sim.ack_dies = sim.commit_dies = 0;
+    sim.ack_dies = sim.commit_dies = sim.call_stops = 0;
     sim_note("all faults are over");
 }
 
@@ -125,6 +125,7 @@ static void begin(void) {
     sim.serial = sim_chance(500);
     sim.ack_dies = sim.backend != SIM_MEMORY && sim_chance(300) ? 150 : 0;
     sim.commit_dies = sim.backend != SIM_MEMORY && sim_chance(300) ? 15 : 0;
+    sim.call_stops = servers && sim_chance(300) ? 100 : 0;
     sim_store_begin();
     for (unsigned i = 0; i < sim.nnodes; i++) {
         struct sim_node *node = &sim.nodes[i];

@@ -28,7 +28,7 @@ extern const char *const sim_backend_names[SIM_BACKENDS];
 enum sim_defect {
     SIM_SOUND,
     SIM_EARLY_ACK,   /* a commit is reported before it happens */
-    SIM_DOUBLE_TAKE, /* an event that was taken up can be taken up again */
+    SIM_KEPT_EVENT,  /* the record that takes an event up does not settle the event */
     SIM_NO_FENCE,    /* a process that lost the lease can still write */
     SIM_LATE_MAIL,   /* the record of such a process is refused, its outbox row is stored */
     SIM_UNORDERED,   /* the events of a session are returned in any order */
@@ -91,6 +91,7 @@ struct sim {
     char sessions[SIM_SESSIONS][24];
     bool serial;       /* a client waits for an answer before it asks again */
     unsigned ack_dies, commit_dies; /* of 1000: the node is killed at this moment */
+    unsigned call_stops;            /* of 1000: the node is stopped in a model call */
     struct sim_event events[SIM_EVENTS];
     unsigned crashes, stops, cuts, jumps, slows, takeovers, sends, replies;
     char verdict[512]; /* the first violation; "": none */
@@ -131,6 +132,11 @@ void sim_world_start(struct sim_node *node); /* the node runs now */
 void sim_world_probe(void);                  /* plans one more message for each session */
 extern char sim_left[160];     /* what still waits */
 bool sim_world_rests(void); /* all was asked and answered; nothing waits in the store */
+struct sim_sent {            /* what the chat got */
+    char key[80], text[160];
+};
+extern struct sim_sent sim_sent[4 * SIM_EVENTS];
+extern size_t sim_nsent;
 extern const struct ch_transport_ops sim_model;
 extern const struct ch_channel_ops sim_channel;
 int sim_tool(chela_call *call, void *user);

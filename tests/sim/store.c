@@ -30,7 +30,7 @@
 #define ANSWER_US ((int64_t)CH_LIMIT_STORE_CALL_MS * SIM_MS)
 
 const char *const sim_backend_names[] = {"memory", "sqlite", "postgres", "redis"};
-const char *const sim_defect_names[] = {"none",     "early-ack", "double-take",
+const char *const sim_defect_names[] = {"none",     "early-ack", "kept-event",
                                         "no-fence", "late-mail", "unordered"};
 
 struct chela_store_db *sim_store_db;
@@ -184,23 +184,6 @@ static struct row_state state_of(const char *key) {
     return r;
 }
 
-struct search_item {
-    const char *id;
-    bool found;
-};
-
-static int on_search(const struct chela_store_item *i, void *user) {
-    struct search_item *s = user;
-    s->found |= strcmp(i->id, s->id) == 0;
-    return 0;
-}
-
-static bool waits(const char *id) {
-    struct search_item s = {.id = id};
-    ch_store_memory.items(sim_store_db, CHELA_STORE_INBOX, on_search, &s, NULL);
-    return s.found;
-}
-
 static void apply_one(struct chela_store_change *c) {
     struct chela_error ignored = {0};
     ch_store_memory.commit(sim_store_db, c, 1, 0, &ignored);
@@ -243,17 +226,11 @@ static void append_unfenced(struct chela_store_change *c) {
     c->rc = any.rc;
 }
 
-static void append_again(struct chela_store_change *c) {
-    const char **takes = ch_alloc((c->ntakes + 1) * sizeof(*takes));
-    struct chela_store_change some = *c;
-    some.takes = takes;
-    some.ntakes = 0;
-    for (size_t i = 0; i < c->ntakes; i++)
-        if (waits(c->takes[i]))
-            takes[some.ntakes++] = c->takes[i];
-    apply_one(&some);
-    c->rc = some.rc;
-    ch_free(takes);
+static void append_alone(struct chela_store_change *c) {
+    struct chela_store_change alone = *c;
+    alone.ntakes = 0;
+    apply_one(&alone);
+    c->rc = alone.rc;
 }
 
 static void mail_late(struct chela_store_change *c) {
@@ -275,8 +252,8 @@ static void apply(const struct handle *h, struct chela_store_change *c) {
         accept_early(h, c);
     else if (sim.defect == SIM_NO_FENCE && append)
         append_unfenced(c);
-    else if (sim.defect == SIM_DOUBLE_TAKE && append)
-        append_again(c);
+    else if (sim.defect == SIM_KEPT_EVENT && append)
+        append_alone(c);
     else if (sim.defect == SIM_LATE_MAIL && append)
         mail_late(c);
     else

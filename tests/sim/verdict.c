@@ -1,4 +1,5 @@
 /* verdict.c -- the stored state and what was seen outside, against docs/promises.md. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,33 @@ static void judge_events(const struct taken *t) {
     }
 }
 
+struct said {
+    const char *text;
+    bool found;
+};
+
+static int on_said(const struct chela_store_record *r, void *user) {
+    struct said *s = user;
+    s->found |= r->type == CH_REC_MESSAGE && has(r, s->text);
+    return 0;
+}
+
+/* The chat got nothing that its session does not know of. */
+static void judge_messages(void) {
+    struct chela_error err = {0};
+    for (size_t i = 0; i < sim_nsent; i++) {
+        struct said s = {sim_sent[i].text, strncmp(sim_sent[i].text, "answer ", 7) != 0};
+        const char *run = strstr(sim_sent[i].key, ":run_");
+        char key[80];
+        if (s.found || !run)
+            continue;
+        snprintf(key, sizeof(key), "%.*s", (int)(run - sim_sent[i].key), sim_sent[i].key);
+        ch_store_memory.records(sim_store_db, key, 1, on_said, &s, &err);
+        if (!s.found)
+            sim_violation("P3: the chat got '%s', which its session did not say", s.text);
+    }
+}
+
 /* Nothing is left over in memory, and a process that lost a session says so. */
 static void judge_nodes(void) {
     for (unsigned i = 0; i < sim.nnodes; i++) {
@@ -123,5 +151,6 @@ void sim_judge(void) {
         judge_order(&t);
     }
     judge_events(&t);
+    judge_messages();
     judge_nodes();
 }

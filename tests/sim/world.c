@@ -261,29 +261,27 @@ bool sim_world_rests(void) {
 
 /* --- the chat service */
 
-static struct sent {
-    char key[80], text[160];
-} sent[4 * SIM_EVENTS];
-static size_t nsent;
+struct sim_sent sim_sent[4 * SIM_EVENTS];
+size_t sim_nsent;
 
 struct outgoing {
     struct sim_node *node;
     unsigned life;
-    struct sent m;
+    struct sim_sent m;
     bool lost;
 };
 
-static void receive(const struct sent *m) {
+static void receive(const struct sim_sent *m) {
     sim.sends++;
-    for (size_t i = 0; i < nsent; i++)
-        if (strcmp(sent[i].key, m->key) == 0) {
-            if (strcmp(sent[i].text, m->text) != 0)
+    for (size_t i = 0; i < sim_nsent; i++)
+        if (strcmp(sim_sent[i].key, m->key) == 0) {
+            if (strcmp(sim_sent[i].text, m->text) != 0)
                 sim_violation("P3: two messages under the key %s: '%s' and '%s'", m->key,
-                              sent[i].text, m->text);
+                              sim_sent[i].text, m->text);
             return;
         }
-    if (nsent < sizeof(sent) / sizeof(sent[0]))
-        sent[nsent++] = *m;
+    if (sim_nsent < sizeof(sim_sent) / sizeof(sim_sent[0]))
+        sim_sent[sim_nsent++] = *m;
 }
 
 static void report(struct sim_node *node, void *arg) {
@@ -470,6 +468,12 @@ static struct ch_http_call *model_start(struct ch_transport *t, const struct ch_
                  : sim_chance(300) ? sim_between(500, 4000)
                                    : sim_between(1, 300);
     ch_timer_start(c->node->rt->loop, &c->timer, ms, model_replies);
+    if (sim_chance(sim.call_stops)) {
+        c->node->stopped = sim.now + sim_between(5 * SIM_S, 60 * SIM_S);
+        sim.stops++;
+        sim_note("%s is stopped in the call until %.3f", c->node->name,
+                 (double)c->node->stopped / SIM_S);
+    }
     return c;
 }
 
