@@ -45,6 +45,7 @@
 #ifndef CHELA_H
 #define CHELA_H
 
+#include "chela/acp.h"
 #include "chela/channel.h"
 #include "chela/choice.h"
 #include "chela/config.h"

@@ -97,6 +97,12 @@
 #define CH_LIMIT_H2_BUFFER_UNKNOWN (256 * CH_KB) /* the same of a client without a token */
 #define CH_LIMIT_H2_AHEAD (64 * CH_KB)    /* frames written ahead of the kernel */
 
+/* rpc */
+#define CH_LIMIT_RPC_MESSAGE (16 * CH_MB) /* one JSON-RPC message */
+#define CH_LIMIT_RPC_NAME 256             /* bytes of a method or an id */
+#define CH_LIMIT_RPC_CALLS 1024           /* open calls of this side of a connection */
+#define CH_LIMIT_RPC_REQUESTS 64          /* open requests of the other side */
+
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
@@ -311,6 +317,12 @@
 #define CH_LIMIT_STORE_REPLY_ITEMS 1000000 /* items of one answer */
 #define CH_LIMIT_STORE_COMMAND (512 * CH_MB) /* one transaction sent to a Redis server */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* one line of an exported session */
+
+/* acp */
+#define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
+#define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
+#define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */
 
 /* schedules */
 #define CH_LIMIT_WHEN 256                 /* bytes of a time expression */

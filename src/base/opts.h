@@ -16,6 +16,7 @@
 
 /* The last member of each struct in version 0.1. Rows never change: members
  * that are added later are optional. */
+#define CH_FIRST_chela_acp_opts CH_END_OF(chela_acp_opts, drop)
 #define CH_FIRST_chela_agent_gateway_opts CH_END_OF(chela_agent_gateway_opts, gateway_tool)
 #define CH_FIRST_chela_agent_opts CH_END_OF(chela_agent_opts, gateway)
 #define CH_FIRST_chela_approval_opts CH_END_OF(chela_approval_opts, policies)

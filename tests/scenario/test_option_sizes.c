@@ -376,6 +376,39 @@ CASE(chela_store_opts) {
     return rc;
 }
 
+/* --- editors */
+
+static void acp_write(const char *p, size_t n, void *user) {
+    (void)p, (void)n, (void)user;
+}
+static int acp_enter(const char *cwd, struct chela_acp_place *out, struct chela_error *err,
+                     void *user) {
+    (void)cwd, (void)out, (void)err, (void)user;
+    return CHELA_ENOENT;
+}
+static void acp_leave(void *handle, void *user) {
+    (void)handle, (void)user;
+}
+static int acp_trust(void *handle, struct chela_error *err, void *user) {
+    (void)handle, (void)err, (void)user;
+    return CHELA_ENOENT;
+}
+static int acp_agent(void *handle, const struct chela_acp_choice *choice, chela_agent **out,
+                     void **hold, struct chela_error *err, void *user) {
+    (void)handle, (void)choice, (void)out, (void)hold, (void)err, (void)user;
+    return CHELA_ENOENT;
+}
+
+CASE(chela_acp_opts) {
+    struct chela_acp_opts o = {.size = size, .write = acp_write, .enter = acp_enter,
+                               .leave = acp_leave, .trust = acp_trust, .agent = acp_agent,
+                               .drop = acp_leave};
+    chela_acp *acp = NULL;
+    int rc = chela_acp_new(w->rt, &o, &acp, err);
+    chela_acp_close(acp);
+    return rc;
+}
+
 /* --- gateway */
 
 static int gateway_with(struct world *w, struct chela_gateway_opts *o, struct chela_error *err) {
@@ -486,6 +519,7 @@ static const struct {
     int (*call)(struct world *w, size_t size, struct chela_error *err);
     size_t first, whole;
 } cases[] = {
+    OWN(chela_acp_opts),
     OWN(chela_agent_opts), ALSO(chela_agent_opts, probe), ALSO(chela_agent_opts, config_agent),
     OWN(chela_channel),
     OWN(chela_channel_env),

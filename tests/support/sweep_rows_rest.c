@@ -286,6 +286,61 @@ static void do_pairing_remove(struct sweep *cx) {
 
 static chela_agent *serving[2];
 
+static void acp_write(const char *p, size_t n, void *user) {
+    (void)p;
+    *(size_t *)user += n;
+}
+
+static int acp_enter(const char *cwd, struct chela_acp_place *out, struct chela_error *err,
+                     void *user) {
+    (void)cwd;
+    (void)out;
+    (void)user;
+    err->code = CHELA_ENOENT;
+    return CHELA_ENOENT;
+}
+
+static void acp_leave(void *handle, void *user) {
+    (void)handle;
+    (void)user;
+}
+
+static int acp_trust(void *handle, struct chela_error *err, void *user) {
+    (void)handle;
+    (void)err;
+    (void)user;
+    return CHELA_OK;
+}
+
+static int acp_agent(void *handle, const struct chela_acp_choice *choice, chela_agent **out,
+                     void **hold, struct chela_error *err, void *user) {
+    (void)handle;
+    (void)choice;
+    (void)out;
+    (void)hold;
+    (void)err;
+    (void)user;
+    return CHELA_ENOENT;
+}
+
+static void do_acp(struct sweep *cx) {
+    static const char hello[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\","
+                                "\"params\":{\"protocolVersion\":1}}\n"
+                                "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\","
+                                "\"params\":{\"cwd\":\"/\",\"mcpServers\":[]}}\n";
+    size_t written = 0;
+    chela_acp *acp = NULL;
+    struct chela_acp_opts opts =
+        CHELA_ACP_OPTS(.user = &written, .write = acp_write, .enter = acp_enter,
+                       .leave = acp_leave, .trust = acp_trust, .agent = acp_agent,
+                       .drop = acp_leave);
+    SWEEP_EXPECT(chela_acp_new(cx->rt, &opts, &acp, NULL) == CHELA_OK);
+    SWEEP_EXPECT(chela_acp_feed(acp, hello, sizeof(hello) - 1, NULL) == CHELA_OK);
+    SWEEP_EXPECT(written > 0);
+    SWEEP_EXPECT(!chela_acp_busy(acp));
+    chela_acp_close(acp);
+}
+
 static const struct chela_gateway_opts *gateway_opts(struct sweep *cx) {
     static struct chela_gateway_opts opts;
     serving[0] = cx->agent;
@@ -826,6 +881,10 @@ static const struct sweep_row rows[] = {
     {"chela_version_number", do_version_number, PURE, NULL},
     {"chela_choice_name", do_choice_name, PURE, NULL},
     {"chela_choice_read", do_choice_read, PURE, NULL},
+    {"chela_acp_new", do_acp, SHARED, NULL},
+    {"chela_acp_feed", do_acp, SHARED, NULL},
+    {"chela_acp_busy", do_acp, SHARED, NULL},
+    {"chela_acp_close", do_acp, SHARED, NULL},
     {"chela_free", do_free, PURE, NULL},
     {"chela_set_allocator", NULL, 0,
      "Replace malloc for the whole process, once, before anything else."},

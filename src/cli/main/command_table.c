@@ -7,6 +7,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_init,
     &ch_cmd_trust,
     &ch_cmd_serve,
+    &ch_cmd_acp,
     &ch_cmd_schedule_list,
     &ch_cmd_schedule_add,
     &ch_cmd_schedule_remove,

@@ -32,12 +32,12 @@ static bool is_file(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* True if `path` is in the current directory. */
-static bool is_here(const char *path) {
+/* True if `path` is in the directory `cwd`. */
+static bool is_in(const char *path, const char *cwd) {
     struct stat here, there;
     char *dir = ch_dup(path);
     *strrchr(dir, '/') = '\0';
-    bool same = stat(".", &here) == 0 && stat(dir, &there) == 0 && here.st_dev == there.st_dev &&
+    bool same = stat(cwd, &here) == 0 && stat(dir, &there) == 0 && here.st_dev == there.st_dev &&
                 here.st_ino == there.st_ino;
     free(dir);
     return same;
@@ -81,13 +81,15 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
         free(own);
         own = NULL;
     }
-    bool found = !s->flags->config && is_file("chela.yaml");
+    char *near = s->directory ? ch_format("%s/chela.yaml", s->directory) : ch_dup("chela.yaml");
+    bool found = !s->flags->config && is_file(near);
     s->config_path = s->flags->config ? ch_dup(s->flags->config)
-                     : found          ? ch_dup("chela.yaml")
+                     : found          ? ch_dup(near)
                      : own            ? ch_dup(own)
                                       : NULL;
+    free(near);
     int rc = s->config_path ? ch_setup_load(s, s->config_path, &s->config, err) : CHELA_OK;
-    if (rc == 0 && found && !(own && is_here(own)))
+    if (rc == 0 && found && !(own && is_in(own, s->directory ? s->directory : ".")))
         rc = ch_trust_gate(s, own, err);
     free(own);
     return rc;

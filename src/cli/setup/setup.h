@@ -76,6 +76,8 @@ struct ch_setup {
     const struct ch_env *env;           /* borrowed */
     const struct ch_setup_flags *flags; /* borrowed */
     struct ch_console *console;         /* borrowed */
+    /* the directory whose configuration file counts; absolute; NULL: the current one */
+    const char *directory;
     const char *ca_file;                /* borrowed, may be NULL; set by the caller */
     const char *record, *replay;        /* cassettes; borrowed, may be NULL; set by the caller */
     /* replaces log lines for people; its user is the console; set by the caller */

@@ -1,0 +1,243 @@
+/* acp.c -- a connection with an editor: messages in and out. */
+#include "acp/acp.h"
+
+#include <stdarg.h>
+
+#include "agent/handle/runtime.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/opts.h"
+
+enum { PROTOCOL = 1 };
+
+/* --- answers --------------------------------------------------------------------------- */
+
+void ch_acp_reply(struct ch_rpc_request *r, const struct ch_buf *result) {
+    ch_rpc_reply(r, ch_buf_sv(result));
+}
+
+void ch_acp_refuse(struct ch_rpc_request *r, int64_t code, const char *fmt, ...) {
+    CH_BUF_AUTO text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    ch_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    ch_rpc_refuse(r, code, ch_buf_str(&text), ch_sv(NULL, 0));
+}
+
+void ch_acp_refuse_error(struct ch_rpc_request *r, const struct chela_error *err) {
+    int64_t code = err->code == CHELA_ENOENT   ? (int64_t)CH_ACP_NOT_FOUND
+                   : err->code == CHELA_EINVAL ? (int64_t)CH_RPC_INVALID_PARAMS
+                                               : (int64_t)CH_RPC_INTERNAL;
+    ch_rpc_refuse(r, code, err->message, ch_sv(NULL, 0));
+}
+
+void ch_acp_send_update(struct ch_sv update, void *user) {
+    struct ch_acp_session *s = user;
+    CH_BUF_AUTO params = {0};
+    struct ch_jw w = ch_jw(&params);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "sessionId", s->id);
+    ch_jw_kraw(&w, "update", update);
+    ch_jw_end(&w, '}');
+    ch_rpc_notify(s->acp->peer, "session/update", ch_buf_sv(&params));
+}
+
+void ch_acp_notice(struct ch_acp_session *s, const char *severity, const char *title) {
+    CH_BUF_AUTO update = {0};
+    struct ch_jw w = ch_jw(&update);
+    if (!s->acp->client.notices)
+        return;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "sessionUpdate", "notice");
+    ch_jw_kcstr(&w, "severity", severity);
+    ch_jw_kcstr(&w, "title", title);
+    ch_jw_end(&w, '}');
+    ch_acp_send_update(ch_buf_sv(&update), s);
+}
+
+/* --- initialize ------------------------------------------------------------------------- */
+
+static void write_capabilities(struct ch_jw *w) {
+    static const char *const session[] = {"list", "resume", "close", "delete"};
+    ch_jw_begin(w, '{');
+    ch_jw_kbool(w, "loadSession", true);
+    ch_jw_key(w, "promptCapabilities");
+    ch_jw_begin(w, '{');
+    ch_jw_kbool(w, "image", true);
+    ch_jw_kbool(w, "audio", false);
+    ch_jw_kbool(w, "embeddedContext", true);
+    ch_jw_end(w, '}');
+    ch_jw_key(w, "mcpCapabilities");
+    ch_jw_begin(w, '{');
+    ch_jw_kbool(w, "http", false);
+    ch_jw_kbool(w, "sse", false);
+    ch_jw_end(w, '}');
+    ch_jw_key(w, "sessionCapabilities");
+    ch_jw_begin(w, '{');
+    for (size_t i = 0; i < CH_LEN(session); i++)
+        ch_jw_kraw(w, session[i], CH_SV("{}"));
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+}
+
+static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {
+    const struct ch_json *can = ch_json_get(params, "clientCapabilities");
+    const struct ch_json *session = ch_json_get(can, "session");
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    if (!ch_json_is(ch_json_get(params, "protocolVersion"), CH_JSON_NUMBER)) {
+        ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "initialize: protocolVersion must be a number");
+        return;
+    }
+    acp->client.notices = ch_json_is(ch_json_get(session, "notices"), CH_JSON_OBJECT);
+    acp->client.compaction = ch_json_is(ch_json_get(session, "compaction"), CH_JSON_OBJECT);
+    acp->client.forms = ch_json_is(ch_json_path(can, "elicitation", "form", NULL), CH_JSON_OBJECT);
+    acp->initialized = true;
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "protocolVersion", PROTOCOL);
+    ch_jw_key(&w, "agentCapabilities");
+    write_capabilities(&w);
+    ch_jw_key(&w, "agentInfo");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "name", "chela");
+    ch_jw_kcstr(&w, "title", "chela");
+    ch_jw_kcstr(&w, "version", chela_version());
+    ch_jw_end(&w, '}');
+    ch_jw_kraw(&w, "authMethods", CH_SV("[]"));
+    ch_jw_end(&w, '}');
+    ch_acp_reply(r, &out);
+}
+
+/* Keys of model services come from the environment: there is nothing to log in to. */
+static void acp_authenticate(chela_acp *acp, struct ch_rpc_request *r,
+                             const struct ch_json *params) {
+    (void)acp;
+    (void)params;
+    ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "authenticate: chela has no method to log in");
+}
+
+/* --- messages --------------------------------------------------------------------------- */
+
+typedef void method_fn(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+
+static const struct {
+    const char *name;
+    method_fn *fn;
+} methods[] = {
+    {"initialize", acp_initialize},
+    {"authenticate", acp_authenticate},
+    {"session/new", ch_acp_session_new},
+    {"session/load", ch_acp_session_load},
+    {"session/resume", ch_acp_session_resume},
+    {"session/list", ch_acp_session_list},
+    {"session/close", ch_acp_session_close},
+    {"session/delete", ch_acp_session_delete},
+    {"session/set_mode", ch_acp_session_mode},
+    {"session/set_config_option", ch_acp_session_option},
+    {"session/prompt", ch_acp_turn_prompt},
+};
+
+static void on_request(struct ch_rpc_request *r, const struct ch_rpc_message *m, void *user) {
+    chela_acp *acp = user;
+    for (size_t i = 0; i < CH_LEN(methods); i++) {
+        if (!ch_sv_is(m->method, methods[i].name))
+            continue;
+        if (i > 0 && !acp->initialized)
+            ch_acp_refuse(r, CH_RPC_INVALID_REQUEST, "%s: initialize comes first", methods[i].name);
+        else
+            methods[i].fn(acp, r, m->params);
+        return;
+    }
+    ch_acp_refuse(r, CH_RPC_NO_METHOD, "there is no method '%.*s'",
+                  (int)CH_MIN(m->method.n, (size_t)80), m->method.p);
+}
+
+static void on_notification(const struct ch_rpc_message *m, void *user) {
+    chela_acp *acp = user;
+    if (ch_sv_is(m->method, "session/cancel")) {
+        struct ch_acp_session *s = ch_acp_session_of(acp, NULL, m->params);
+        if (s)
+            ch_acp_turn_cancel(s);
+    }
+}
+
+static int send_line(struct ch_sv message, int64_t id, void *tag, void *user) {
+    chela_acp *acp = user;
+    CH_BUF_AUTO line = {0};
+    (void)id;
+    (void)tag;
+    ch_buf_add_sv(&line, message);
+    ch_buf_addc(&line, '\n');
+    acp->inside++;
+    acp->host.write(line.p, line.n, acp->host.user);
+    acp->inside--;
+    return CHELA_OK;
+}
+
+static bool on_line(struct ch_sv line, void *user) {
+    chela_acp *acp = user;
+    struct chela_error err = {0};
+    if (ch_rpc_receive(acp->peer, line, &err) < 0)
+        ch_log(CH_LOG_WARN, "acp", "%s", err.message);
+    return true;
+}
+
+/* --- the connection ---------------------------------------------------------------------- */
+
+int chela_acp_new(chela_runtime *rt, const struct chela_acp_opts *opts, chela_acp **out,
+                  struct chela_error *err) {
+    struct chela_acp_opts host;
+    *out = NULL;
+    int rc = CH_OPTS_NEED(chela_acp_opts, &host, opts, err);
+    if (rc < 0)
+        return rc;
+    if (!host.write || !host.enter || !host.leave || !host.trust || !host.agent || !host.drop)
+        return ch_fail(err, CHELA_EINVAL, "chela_acp_opts: a function is missing");
+    chela_acp *acp = ch_alloc(sizeof(*acp));
+    acp->rt = rt;
+    acp->host = host;
+    ch_list_init(&acp->sessions);
+    ch_list_init(&acp->places);
+    ch_rpc_lines_init(&acp->lines, CH_LIMIT_ACP_MESSAGE, on_line, acp);
+    struct ch_rpc_peer_opts peer = {.loop = rt->loop,
+                                    .send = send_line,
+                                    .request = on_request,
+                                    .notification = on_notification,
+                                    .cancel_method = "$/cancel_request",
+                                    .user = acp};
+    acp->peer = ch_rpc_peer_new(&peer);
+    *out = acp;
+    return CHELA_OK;
+}
+
+int chela_acp_feed(chela_acp *acp, const char *p, size_t n, struct chela_error *err) {
+    if (acp->inside)
+        return ch_fail(err, CHELA_EBUSY, "chela_acp_feed: called from a function of its options");
+    acp->inside++;
+    int rc = ch_rpc_lines_feed(&acp->lines, ch_sv(p, n), err);
+    acp->inside--;
+    return rc;
+}
+
+int chela_acp_busy(const chela_acp *acp) {
+    for (CH_LIST_EACH(k, &acp->sessions)) {
+        const struct ch_acp_session *s = CH_CONTAINER(k, struct ch_acp_session, link);
+        if (s->run || s->opening)
+            return 1;
+    }
+    return 0;
+}
+
+void chela_acp_close(chela_acp *acp) {
+    if (!acp || acp->inside)
+        return;
+    for (struct ch_acp_session *s;
+         (s = CH_LIST_FIRST(&acp->sessions, struct ch_acp_session, link));)
+        ch_acp_session_free(s);
+    ch_rpc_peer_close(acp->peer);
+    ch_rpc_lines_release(&acp->lines);
+    ch_free(acp);
+}

@@ -1,0 +1,159 @@
+/* acp.h -- a connection with an editor, and its sessions.
+ *
+ *   acp.c          connection: messages in and out, initialize, the table of methods
+ *   acp_session.c  sessions: new, load, resume, list, close, delete, their options
+ *   acp_turn.c     a prompt, from its request to its answer; cancel
+ *   acp_ask.c      questions to the editor's user: consent, ask_user, trust
+ *   acp_follow.c   what other processes add to a session
+ *   acp_update.c   events and stored messages as notifications of version 1
+ *   acp_content.c  blocks of a prompt as input of a run
+ *
+ * A session has a chela_session only during a run, so that other processes can continue it.
+ * Loop thread only. */
+#ifndef CH_ACP_H
+#define CH_ACP_H
+#include "acp/acp_update.h"
+#include "base/list.h"
+#include "chela/acp.h"
+#include "rpc/rpc_lines.h"
+#include "rpc/rpc_peer.h"
+
+/* Codes of the protocol beside those of JSON-RPC. */
+enum ch_acp_code {
+    CH_ACP_NOT_FOUND = -32002,
+    CH_ACP_CANCELLED = -32800,
+};
+
+/* What the editor can do. */
+struct ch_acp_client {
+    bool notices, compaction; /* kinds of updates */
+    bool forms;               /* elicitation by form */
+};
+
+struct ch_acp_place {
+    struct ch_link link;
+    char *cwd; /* owned */
+    struct chela_acp_place given;
+    unsigned sessions; /* that use the place */
+};
+
+/* A question to the editor's user. */
+struct ch_acp_ask {
+    struct ch_link link;
+    struct ch_acp_session *session;
+    char *approval;    /* owned; NULL: a question of the model */
+    char *call, *name; /* owned: the call */
+    char *arguments;   /* owned: JSON */
+    char *summary;     /* owned */
+    bool can_remember;
+    int64_t request; /* id of the request to the editor; 0: none */
+    bool spoken;     /* asked as text: the next prompt is the answer */
+    bool decided;
+    enum chela_decision decision;
+    char *answer; /* owned: reason of a denial, or the answer to a question */
+};
+
+struct ch_acp_session {
+    struct ch_link link;
+    chela_acp *acp;
+    char *id;                   /* owned: key of the session */
+    struct ch_acp_place *place; /* counted */
+    char *model;                /* owned: chosen model; NULL: none chosen */
+    struct chela_acp_choice choice;
+    chela_agent *agent; /* owned through hold; NULL: not made yet */
+    void *hold;
+    chela_session *session; /* owned; NULL: this process does not hold the session */
+    chela_run *run;         /* owned handle; NULL: no run */
+    bool kept;              /* the store has the session */
+    bool titled;            /* the editor knows its title */
+    /* the prompt in progress */
+    struct ch_rpc_request *prompts[8]; /* open requests; the run's end answers all */
+    size_t nprompts;
+    struct ch_acp_input *input; /* owned: waits for the session to be opened; NULL: none */
+    bool cancelled;
+    bool opening;              /* waits for on_ready */
+    struct ch_list asks;       /* undecided and decided calls of the paused run */
+    int64_t trusting;          /* id of the request about the configuration; 0: none */
+    struct ch_acp_shown shown; /* what the editor has been shown of the current run */
+    uint64_t seen;             /* seq of the newest record that the editor knows */
+    struct ch_timer look;      /* for changes by other processes */
+    struct ch_task closing;    /* closes the session after RUN_END */
+};
+
+struct chela_acp {
+    chela_runtime *rt;
+    struct chela_acp_opts host;
+    struct ch_rpc_lines lines;
+    struct ch_rpc_peer *peer;
+    struct ch_acp_client client;
+    bool initialized;
+    unsigned inside; /* calls of chela_acp_feed and of the program's functions in progress */
+    struct ch_list sessions, places;
+};
+
+/* --- acp.c */
+void ch_acp_reply(struct ch_rpc_request *r, const struct ch_buf *result);
+void ch_acp_refuse(struct ch_rpc_request *r, int64_t code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Refuse with the message of err. */
+void ch_acp_refuse_error(struct ch_rpc_request *r, const struct chela_error *err);
+/* Send the object `update` about a session; user is the session. */
+void ch_acp_send_update(struct ch_sv update, void *user);
+/* A line for the editor's user, if the editor shows notices. */
+void ch_acp_notice(struct ch_acp_session *s, const char *severity, const char *title);
+
+/* --- acp_session.c */
+struct ch_acp_session *ch_acp_session_of(chela_acp *acp, struct ch_rpc_request *r,
+                                         const struct ch_json *params);
+void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_load(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_resume(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_close(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_delete(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_mode(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_session_option(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+/* Create the agent of the session unless it exists. */
+int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err);
+/* Enter the place again, after its configuration was trusted. */
+int ch_acp_session_reenter(struct ch_acp_session *s, struct chela_error *err);
+/* End a session of this connection; its run is left to be resumed. */
+void ch_acp_session_free(struct ch_acp_session *s);
+/* Tell the editor the slash commands. */
+void ch_acp_session_commands(struct ch_acp_session *s);
+
+/* --- acp_turn.c */
+void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+void ch_acp_turn_cancel(struct ch_acp_session *s);
+/* Open the session; then apply the decisions, resume the run, or start the input. */
+void ch_acp_turn_open(struct ch_acp_session *s);
+/* Answer the open prompts. reason NULL: with an error. */
+void ch_acp_turn_end(struct ch_acp_session *s, const char *reason, const char *error);
+/* Leave the run and release the session. */
+void ch_acp_turn_leave(struct ch_acp_session *s);
+bool ch_acp_turn_busy(const struct ch_acp_session *s);
+
+/* --- acp_ask.c */
+void ch_acp_ask_add(struct ch_acp_session *s, const struct ch_acp_ask *fields);
+void ch_acp_ask_drop(struct ch_acp_ask *a);
+void ch_acp_ask_drop_all(struct ch_acp_session *s);
+/* Take the text of a prompt as the answer to a question that was asked as text. False: there
+ * is no such question. */
+bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text);
+/* Ask the next undecided question; when all are decided, open the session. */
+void ch_acp_ask_next(struct ch_acp_session *s);
+/* Decide all questions: the user does not answer them. */
+void ch_acp_ask_refuse(struct ch_acp_session *s);
+/* Hand the decisions to the opened session. */
+int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err);
+void ch_acp_ask_trust(struct ch_acp_session *s);
+
+/* --- acp_follow.c */
+/* Begin to look for changes. */
+void ch_acp_follow(struct ch_acp_session *s);
+void ch_acp_follow_stop(struct ch_acp_session *s);
+/* Show the stored conversation, from its beginning. waiting: also queue the calls that wait
+ * for a person. */
+int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error *err);
+
+#endif

@@ -1,0 +1,107 @@
+/* acp_content.c -- see acp_content.h. */
+#include "acp/acp_content.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+void ch_acp_input_free(struct ch_acp_input *in) {
+    if (!in)
+        return;
+    for (size_t i = 0; i < in->nmedia; i++)
+        ch_free((char *)in->media[i].url);
+    ch_free(in->media);
+    ch_buf_release(&in->text);
+    ch_free(in);
+}
+
+/* A block begins on a line of its own, so that names and texts do not run together. */
+static void separate(struct ch_buf *text) {
+    if (text->n > 0 && text->p[text->n - 1] != '\n')
+        ch_buf_addc(text, '\n');
+}
+
+static int add_media(struct ch_acp_input *in, struct ch_sv data, struct ch_sv type,
+                     struct chela_error *err) {
+    struct ch_buf url = {0};
+    if (in->nmedia == CH_LIMIT_INPUT_MEDIA)
+        return ch_fail(err, CHELA_ELIMIT, "a prompt has at most %d images and documents",
+                       CH_LIMIT_INPUT_MEDIA);
+    if (!data.n || !type.n)
+        return ch_fail(err, CHELA_EINVAL, "an image needs data and mimeType");
+    ch_buf_addf(&url, "data:%.*s;base64,", CH_SV_FMT(type));
+    ch_buf_add_sv(&url, data);
+    in->media = ch_realloc(in->media, (in->nmedia + 1) * sizeof(*in->media));
+    in->media[in->nmedia++] = (struct chela_media){.url = ch_buf_take(&url)};
+    return CHELA_OK;
+}
+
+/* A file that the editor refers to. The model reads the file with its tools if needed. */
+static int add_link(struct ch_acp_input *in, const struct ch_json *b, struct chela_error *err) {
+    struct ch_sv uri = ch_json_get_str(b, "uri"), name = ch_json_get_str(b, "name");
+    if (!uri.n)
+        return ch_fail(err, CHELA_EINVAL, "a resource_link needs uri");
+    if (ch_sv_starts(uri, "file://"))
+        uri = ch_sv(uri.p + 7, uri.n - 7);
+    if (!name.n)
+        name = uri;
+    ch_buf_addf(&in->text, "[%.*s](%.*s)", CH_SV_FMT(name), CH_SV_FMT(uri));
+    return CHELA_OK;
+}
+
+/* The content of a file or buffer that the editor has sent with the prompt. */
+static int add_resource(struct ch_acp_input *in, const struct ch_json *r, struct chela_error *err) {
+    struct ch_sv uri = ch_json_get_str(r, "uri"), type = ch_json_get_str(r, "mimeType");
+    const struct ch_json *text = ch_json_get(r, "text"), *blob = ch_json_get(r, "blob");
+
+    if (ch_json_is(blob, CH_JSON_STRING))
+        return add_media(in, ch_json_str(blob), type, err);
+    if (!ch_json_is(text, CH_JSON_STRING))
+        return ch_fail(err, CHELA_EINVAL, "a resource needs text or blob");
+    separate(&in->text);
+    ch_buf_addf(&in->text, "<file uri=\"%.*s\">\n", CH_SV_FMT(uri));
+    ch_buf_add_sv(&in->text, ch_json_str(text));
+    separate(&in->text);
+    ch_buf_add_str(&in->text, "</file>\n");
+    return CHELA_OK;
+}
+
+static int add_block(struct ch_acp_input *in, const struct ch_json *b, struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(b, "type");
+    const struct ch_json *text = ch_json_get(b, "text");
+
+    if (ch_sv_is(type, "text") && ch_json_is(text, CH_JSON_STRING)) {
+        ch_buf_add_sv(&in->text, ch_json_str(text));
+        return CHELA_OK;
+    }
+    if (ch_sv_is(type, "resource_link"))
+        return add_link(in, b, err);
+    if (ch_sv_is(type, "resource"))
+        return add_resource(in, ch_json_get(b, "resource"), err);
+    if (ch_sv_is(type, "image"))
+        return add_media(in, ch_json_get_str(b, "data"), ch_json_get_str(b, "mimeType"), err);
+    return ch_fail(err, CHELA_EINVAL, "prompt: a block of type '%.*s' is not supported",
+                   (int)CH_MIN(type.n, (size_t)40), type.p ? type.p : "");
+}
+
+int ch_acp_input_read(const struct ch_json *blocks, struct ch_acp_input **out,
+                      struct chela_error *err) {
+    struct ch_acp_input *in = ch_alloc(sizeof(*in));
+    int rc = CHELA_OK;
+
+    ch_buf_init(&in->text, CH_LIMIT_INPUT);
+    if (!ch_json_is(blocks, CH_JSON_ARRAY) || blocks->n == 0)
+        rc = ch_fail(err, CHELA_EINVAL, "prompt must be a list of content blocks");
+    for (CH_JSON_EACH(b, blocks)) {
+        if (rc == CHELA_OK)
+            rc = add_block(in, b, err);
+    }
+    if (rc == CHELA_OK && in->text.overflow)
+        rc = ch_fail(err, CHELA_ELIMIT, "the prompt is too long");
+    if (rc < 0) {
+        ch_acp_input_free(in);
+        return rc;
+    }
+    *out = in;
+    return CHELA_OK;
+}

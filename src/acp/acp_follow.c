@@ -1,0 +1,138 @@
+/* acp_follow.c -- what other processes add to a session.
+ *
+ * Between runs any process may continue the session. The store is looked at once a second:
+ * new messages are shown, and calls that were decided elsewhere are no longer asked about. */
+#include "acp/acp.h"
+#include "agent/handle/runtime.h"
+#include "agent/journal/journal.h"
+#include "base/error.h"
+#include "store/store.h"
+
+enum { LOOK_MS = 1000 };
+
+/* --- calls that wait for a person ----------------------------------------------------------- */
+
+static struct ch_acp_ask *find_ask(struct ch_acp_session *s, struct ch_sv call) {
+    for (CH_LIST_EACH(k, &s->asks)) {
+        struct ch_acp_ask *a = CH_CONTAINER(k, struct ch_acp_ask, link);
+        if (ch_sv_is(call, a->call))
+            return a;
+    }
+    return NULL;
+}
+
+static bool is_waiting(const struct ch_json *waiting, const struct ch_acp_ask *a) {
+    for (CH_JSON_EACH(w, waiting))
+        if (ch_sv_is(ch_json_get_str(w, "id"), a->call))
+            return true;
+    return false;
+}
+
+static char *member(const struct ch_json *v, const char *key) {
+    struct ch_sv text = ch_json_get_str(v, key);
+    return ch_json_is(ch_json_get(v, key), CH_JSON_STRING) ? ch_strndup(text.p, text.n) : NULL;
+}
+
+/* Bring the questions in line with the store. */
+static void adopt_waiting(struct ch_acp_session *s, const struct ch_json *waiting) {
+    struct ch_link *next;
+    for (struct ch_link *k = s->asks.head.next; k != &s->asks.head; k = next) {
+        struct ch_acp_ask *a = CH_CONTAINER(k, struct ch_acp_ask, link);
+        next = k->next;
+        if (!is_waiting(waiting, a))
+            ch_acp_ask_drop(a);
+    }
+    for (CH_JSON_EACH(w, waiting)) {
+        struct ch_sv name = ch_json_get_str(w, "name");
+        bool question = !ch_json_get(w, "approval_id");
+        if (find_ask(s, ch_json_get_str(w, "id")) || (question && !ch_sv_is(name, "ask_user")))
+            continue;
+        struct ch_acp_ask ask = {.approval = member(w, "approval_id"),
+                                 .call = member(w, "id"),
+                                 .name = member(w, "name"),
+                                 .arguments = member(w, "arguments"),
+                                 .summary = member(w, "summary")};
+        ch_acp_ask_add(s, &ask);
+    }
+}
+
+static int take_row(const struct chela_store_session *row, void *user) {
+    *(uint64_t *)user = row->last;
+    return 1;
+}
+
+int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error *err) {
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *v = NULL;
+    char *json = NULL;
+    uint64_t last = 0;
+    int rc = chela_store_session(s->place->given.store, s->id, take_row, &last, err);
+    if (rc == 0)
+        rc = chela_store_show(s->place->given.store, s->id, &json, err);
+    if (rc == 0)
+        rc = ch_json_parse(&a, ch_sv_str(json), CH_JSON_REPLACE, &v, NULL, err);
+    if (rc == 0) {
+        s->kept = true;
+        s->seen = last;
+        for (CH_JSON_EACH(m, show ? ch_json_get(v, "transcript") : NULL))
+            ch_acp_update_message(&s->shown, m, ch_acp_send_update, s);
+        adopt_waiting(s, ch_json_get(v, "waiting"));
+    }
+    chela_free(json);
+    return rc;
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+static int show_record(const struct chela_store_record *r, void *user) {
+    struct ch_acp_session *s = user;
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *v = NULL;
+    s->seen = r->seq;
+    if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE && r->type != CH_REC_DONE)
+        return 0;
+    if (ch_json_parse(&a, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
+        ch_acp_update_message(&s->shown, ch_json_get(v, "message"), ch_acp_send_update, s);
+    return 0;
+}
+
+struct row {
+    uint64_t last;
+    bool idle;
+};
+
+static int take_status(const struct chela_store_session *row, void *user) {
+    struct row *out = user;
+    out->last = row->last;
+    out->idle = strcmp(row->status, "idle") == 0;
+    return 1;
+}
+
+static void look_at_store(struct ch_acp_session *s) {
+    struct row row = {0};
+    chela_store *store = s->place->given.store;
+    if (chela_store_session(store, s->id, take_status, &row, NULL) < 0 || row.last <= s->seen)
+        return;
+    if (chela_store_records(store, s->id, s->seen + 1, show_record, s, NULL) < 0)
+        s->seen = row.last;
+    ch_acp_follow_replay(s, false, NULL);
+    if (row.idle && s->nprompts > 0 && !s->input)
+        ch_acp_turn_end(s, s->cancelled ? "cancelled" : "end_turn", NULL);
+    else
+        ch_acp_ask_next(s);
+}
+
+static void on_look(struct ch_timer *t) {
+    struct ch_acp_session *s = CH_CONTAINER(t, struct ch_acp_session, look);
+    if (!s->run && !s->opening && !s->session && s->kept)
+        look_at_store(s);
+    ch_acp_follow(s);
+}
+
+void ch_acp_follow(struct ch_acp_session *s) {
+    ch_timer_start(s->acp->rt->loop, &s->look, LOOK_MS, on_look);
+}
+
+void ch_acp_follow_stop(struct ch_acp_session *s) {
+    ch_timer_stop(s->acp->rt->loop, &s->look);
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# `chela acp`: what an editor may send, in order and out of order. The client is
+# a few lines of shell; tests/sdk/acp.mjs has the official one.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "^fix", after: none }, call: { tool: exec, args: { command: "cat note" } } }
+  - { when: { user: "^two", after: none }, call: { tool: exec, args: { command: "echo one" } } }
+  - { when: { user: "^wait", after: none }, call: { tool: exec, args: { command: "sleep 300" } } }
+  - { when: { user: "^broken" }, fail: { status: 400 } }
+  - { when: { after: any }, say: "seen: {{result}}" }
+  - say: hello
+YAML
+echo 'the note' >"$space/note"
+store=sqlite:$tmp/acp.db
+
+# begin: start the agent; say LINE: send a message; answer ID: wait for the response to a
+# request of ours; see JQ: wait for a line that the filter selects. Each prints the line.
+begin() {
+    rm -f "$tmp/in" "$tmp/lines" "$tmp/pid"
+    mkfifo "$tmp/in"
+    : >"$tmp/lines"
+    # shellcheck disable=SC2016
+    (cd "${where:-$space}" && with_env sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$program" acp \
+        --model "scripted/$space/rules.yaml" --store "$store" <"$tmp/in" >"$tmp/lines" 2>"$err") &
+    shell=$!
+    exec 7>"$tmp/in"
+    until [ -s "$tmp/pid" ]; do sleep 0.02; done
+    agent=$(cat "$tmp/pid")
+}
+# stop SIGNAL: end the agent; $ended is its status.
+stop() {
+    kill "-$1" "$agent"
+    wait "$shell" 2>/dev/null
+    ended=$?
+    exec 7>&-
+}
+say() { printf '%s\n' "$1" >&7; }
+request() { say "{\"jsonrpc\":\"2.0\",\"id\":$1,\"method\":\"$2\",\"params\":$3}"; }
+see() {
+    local i line
+    for ((i = 0; i < 600; i++)); do
+        line=$(jq -c --unbuffered "select($1)" "$tmp/lines" 2>/dev/null | head -n 1)
+        if [ -n "$line" ]; then
+            echo "$line"
+            return
+        fi
+        sleep 0.05
+    done
+    tail -n 3 "$tmp/lines" | sed 's/^/# /' >&2
+    return 1
+}
+# told TEXT: wait until the agent has said this.
+told() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        jq -rj 'select(.params.update.sessionUpdate? == "agent_message_chunk").params.update.content.text' "$tmp/lines" \
+            2>/dev/null | grep -qF "$1" && return
+        sleep 0.05
+    done
+    return 1
+}
+answer() { see ".id == $1 and (has(\"result\") or has(\"error\"))"; }
+finish() {
+    exec 7>&-
+    wait "$shell"
+    ended=$?
+}
+is() { same "$1" "$3" "$2"; }
+has() { case $2 in *"$3"*) ok "$1" ;; *) not_ok "$1" "$2" ;; esac; }
+hello() {
+    request 1 initialize '{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}'
+    answer 1 >/dev/null
+}
+open() {
+    request "$1" session/new "{\"cwd\":\"${where:-$space}\",\"mcpServers\":[]}"
+    id=$(answer "$1" | jq -r .result.sessionId)
+}
+prompt() { request "$1" session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
+permission() { see ".method == \"session/request_permission\" and .id == $1"; }
+decide() { say "{\"jsonrpc\":\"2.0\",\"id\":$1,\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"$2\"}}}"; }
+code() { jq -r .error.code; }
+
+# --- before anything else
+begin
+request 5 session/new "{\"cwd\":\"$space\",\"mcpServers\":[]}"
+is "initialize comes first" "$(answer 5 | code)" -32600
+request 6 initialize '{"protocolVersion":99}'
+is "a newer version gets ours" "$(answer 6 | jq .result.protocolVersion)" 1
+say 'no json'
+say '[]'
+say '{"jsonrpc":"2.0","id":7}'
+is "a line that is no JSON" "$(see '.error.code == -32700' | jq -c .id)" null
+is "a request without a method" "$(answer 7 | code)" -32600
+request 8 no/such '{}'
+is "a method that does not exist" "$(answer 8 | code)" -32601
+say '{"jsonrpc":"2.0","method":"$/progress","params":{}}'
+request 9 session/new '{"cwd":"relative","mcpServers":[]}'
+is "a directory must be absolute" "$(answer 9 | jq -c .error)" '{"code":-32602,"message":"cwd must be an absolute path"}'
+request 10 session/new '{"cwd":"/does/not/exist","mcpServers":[]}'
+is "a directory must exist" "$(answer 10 | code)" -32602
+request 11 session/prompt '{"sessionId":"nobody","prompt":[{"type":"text","text":"x"}]}'
+is "a session that is not open" "$(answer 11 | code)" -32002
+request 12 session/load "{\"sessionId\":\"nobody\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+is "a session that does not exist" "$(answer 12 | code)" -32002
+finish
+is "the end of the input ends the program" "$ended" 0
+
+# --- prompts
+begin
+hello
+open 2
+request 3 session/prompt "{\"sessionId\":\"$id\",\"prompt\":\"text\"}"
+is "a prompt is a list" "$(answer 3 | code)" -32602
+request 4 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"audio\",\"data\":\"\",\"mimeType\":\"audio/wav\"}]}"
+is "sound is not offered" "$(answer 4 | code)" -32602
+prompt 5 broken
+is "a model that fails is an error of the prompt" "$(answer 5 | code)" -32603
+prompt 6 hi
+is "the session goes on" "$(answer 6 | jq -r .result.stopReason)" end_turn
+request 7 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"text\",\"text\":\"look \"},{\"type\":\"resource_link\",\"uri\":\"file://$space/note\",\"name\":\"note\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///x\",\"text\":\"unsaved\"}}]}"
+answer 7 >/dev/null
+chela sessions show "$id" --store "$store" --json
+is "links and embedded files are told" "$(jq -r '.transcript[-2].content[0].text' "$out")" "look [note]($space/note)
+<file uri=\"file:///x\">
+unsaved
+</file>"
+prompt 8 fix
+permission 1 >"$tmp/asked"
+is "a call that needs consent is asked about" "$(jq -r .params.toolCall.title "$tmp/asked")" "cat note"
+prompt 9 hurry
+is "a second prompt while a call waits" "$(answer 9 | code)" -32600
+decide 1 allow
+is "allowed" "$(answer 8 | jq -r .result.stopReason)" end_turn
+check "the answer has the result" told "the note"
+prompt 10 wait
+permission 2 >/dev/null
+decide 2 allow
+see '.params.update.status? == "in_progress" and .params.update.toolCallId != null' >/dev/null
+prompt 11 'never mind'
+say "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"$id\"}}"
+is "cancel answers the prompt" "$(answer 10 | jq -r .result.stopReason)" cancelled
+is "and the one that steered" "$(answer 11 | jq -r .result.stopReason)" cancelled
+request 12 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$tmp\",\"mcpServers\":[]}"
+is "a session of another directory" "$(answer 12 | code)" -32602
+prompt 13 hi
+is "a failed load leaves the session open" "$(answer 13 | jq -r .result.stopReason)" end_turn
+finish
+is "no error was printed" "$(cat "$err")" ""
+
+# --- other processes
+begin
+hello
+open 2
+prompt 3 fix
+permission 1 >/dev/null
+chela sessions resume "$id" --allow all --store "$store" --model scripted/rules.yaml
+is "another process approves and goes on" "$status" 0
+is "the prompt ends with that run" "$(answer 3 | jq -r .result.stopReason)" end_turn
+check "its answer is shown" told "the note"
+see '.method == "$/cancel_request"' >"$tmp/withdrawn"
+is "the question is withdrawn" "$(jq .params.requestId "$tmp/withdrawn")" 1
+chela run --session "$id" --store "$store" --model scripted/rules.yaml hi
+is "another process says something" "$status" 0
+has "the editor is shown it" "$(see '.params.update.sessionUpdate? == "user_message_chunk"')" '"hi"'
+prompt 4 hi
+is "and goes on" "$(answer 4 | jq -r .result.stopReason)" end_turn
+finish
+
+# --- death
+begin
+hello
+open 2
+prompt 3 fix
+permission 1 >/dev/null
+stop KILL
+begin
+hello
+request 2 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+answer 2 >/dev/null
+is "after kill -9 the call is asked about again" "$(permission 1 | jq -r .params.toolCall.title)" "cat note"
+decide 1 reject
+check "a rejection reaches the model" told "rejected"
+finish
+begin
+hello
+open 2
+prompt 3 wait
+permission 1 >/dev/null
+decide 1 allow
+see '.params.update.status? == "in_progress"' >/dev/null
+stop KILL
+begin
+hello
+request 2 session/resume "{\"sessionId\":\"$id\",\"cwd\":\"$space\"}"
+answer 2 >/dev/null
+prompt 3 hi
+is "an interrupted run continues with the next prompt" "$(answer 3 | jq -r .result.stopReason)" end_turn
+finish
+begin
+hello
+open 2
+prompt 3 wait
+permission 1 >/dev/null
+decide 1 allow
+see '.params.update.status? == "in_progress"' >/dev/null
+stop TERM
+is "SIGTERM leaves the run" "$ended" 143
+chela sessions list --store "$store" --json
+is "which can be resumed" "$(jq -r --arg id "$id" '.[] | select(.key == $id).status' "$out")" running
+
+# --- a stranger's directory
+where=$tmp/cloned
+mkdir "$where"
+printf 'approvals: { exec: auto }\n' >"$where/chela.yaml"
+untrusted=1 begin
+hello
+open 2
+is "its configuration is asked about" "$(permission 1 | jq -r .params.toolCall.title)" "Trust $where/chela.yaml?"
+prompt 3 two
+decide 1 ignore
+is "without trust a command asks" "$(permission 2 | jq -r .params.toolCall.title)" "echo one"
+decide 2 reject
+answer 3 >/dev/null
+finish
+untrusted=1 begin
+hello
+open 2
+prompt 3 two
+permission 1 >/dev/null
+decide 1 trust
+is "with trust it does not" "$(answer 3 | jq -r .result.stopReason)" end_turn
+is "and nothing more is asked" "$(grep -c request_permission "$tmp/lines")" 1
+finish
+unset where
+tap_done
