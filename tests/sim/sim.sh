@@ -29,7 +29,7 @@ finds() { # DEFECT BACKEND PATTERN
     if grep -qE "$3" <<<"$got"; then ok "$2: $1 is found"; else not_ok "$2: $1 is found" "$got"; fi
 }
 finds early-ack sqlite 'P1: event [0-9]* was accepted and is lost|P7'
-finds kept-event sqlite 'P2'
+finds kept-event sqlite 'P[12]'
 finds no-fence redis 'P2|P3'
 finds late-mail redis 'P3'
 finds unordered postgres 'P7'
