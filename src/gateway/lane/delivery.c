@@ -95,10 +95,15 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
 
 /* --- its turn */
 
+/* The store keeps the event; a later scan tries again. */
+static void delivery_postpone(struct ch_delivery *d, const struct chela_error *err) {
+    ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
+    delivery_free(d);
+}
+
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    if (d->kind->keeps && !d->told) { /* the store keeps it; a later scan tries again */
-        ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
-        delivery_free(d);
+    if (d->kind->keeps && !d->told) {
+        delivery_postpone(d, err);
         return;
     }
     if (!d->told)
@@ -134,6 +139,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         ch_lane_inbox_wait(l, &d->turn);
     else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
+    else if (!d->told) /* it was acknowledged, and the store may work again */
+        delivery_postpone(d, failed);
     else
         delivery_refuse(d, failed);
 }
