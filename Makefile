@@ -128,7 +128,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # --- tests ------------------------------------------------------------------
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
-HELPERS := llmserver larkserver telegramserver tlsproxy reap crashpoint
+HELPERS := llmserver larkserver telegramserver tlsproxy cutproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c tests/sweep/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
