@@ -388,6 +388,9 @@
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */
 #define CH_DEFAULT_LANE_MS 60000          /* time an unused session stays in memory */
 #define CH_DEFAULT_SHARED_LANE_MS 1000    /* the same if several gateways share the store */
+#define CH_DEFAULT_TAIL_MS 40             /* interval of reading a session held elsewhere */
+#define CH_DEFAULT_TAIL_BUSY_MS 160       /* the same while the run writes nothing */
+#define CH_DEFAULT_TAIL_IDLE_MS 1000      /* the same while there is no run */
 #define CH_DEFAULT_ORPHAN_SCAN_MS 2000    /* interval between scans for orphaned items */
 #define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 500 /* the same if several gateways share the store */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */

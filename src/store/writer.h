@@ -5,4 +5,8 @@
 
 struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store);
 
+/* Whether a lease that ends at `until` may be valid now. One that ends later than any valid
+ * lease was written before the clock was changed. */
+bool ch_lease_is_current(int64_t until, int64_t now);
+
 #endif

@@ -61,16 +61,22 @@ start() { # NODE: sets pid[NODE], and writes its address to NODE.at
     [ "$node" = n1 ] && away=("${apart[@]}")
     rm -f "$tmp/$node.at"
     : >"$tmp/$node.now"
-    (cd "$tmp/$node" && with_env CHELA_TOKEN=$token exec "${away[@]}" "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml \
-        >>"$tmp/$node.now" 2>&1 </dev/null) &
+    # shellcheck disable=SC2016
+    (cd "$tmp/$node" && with_env CHELA_TOKEN=$token sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/$node.pid" "${away[@]}" \
+        "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml >>"$tmp/$node.now" 2>&1 </dev/null) &
     above[$node]=$!
     for _ in {1..600}; do
         up=$(sed -n 's|^.*listening on \(http://[0-9.:]*\).*|\1|p' "$tmp/$node.now")
         [ -n "$up" ] && break
+        kill -0 "${above[$node]}" 2>/dev/null || break
         sleep 0.05
     done
-    pid[$node]=${above[$node]}
-    [ ${#away[@]} = 0 ] || pid[$node]=$(pgrep -P "${above[$node]}" | head -n 1)
+    if [ -z "$up" ]; then
+        not_ok "$node starts" "$(tail -n 5 "$tmp/$node.now")"
+        exit 1
+    fi
+    pid[$node]=$(cat "$tmp/$node.pid")
+    [ ${#away[@]} = 0 ] || pid[$node]=$(pgrep -P "${pid[$node]}" | head -n 1)
     echo "$up" >"$tmp/$node.at.new" && mv "$tmp/$node.at.new" "$tmp/$node.at"
 }
 die() { # NODE
@@ -89,7 +95,7 @@ some_node() { # of those that listen; nothing: none
 send() { # PATH CURL-FLAG...: until it is answered with 2xx; prints other codes
     local path=$1 at code
     shift
-    for _ in {1..2000}; do
+    for _ in {1..400}; do
         at=$(some_node)
         code=$(curl -s -m 4 -o "$tmp/answer.$BASHPID" -w '%{http_code}' -X POST -H 'Content-Type: application/json' "$@" "$at$path")
         case $code in 200 | 202) return ;; 000 | 503) ;; *) echo "$code $(head -c 200 "$tmp/answer.$BASHPID")" ;; esac

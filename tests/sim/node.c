@@ -120,3 +120,10 @@ bool __wrap_ch_owner_lives(const char *owner);
 bool __wrap_ch_owner_lives(const char *owner) {
     return look_at(owner) > 0;
 }
+
+bool __wrap_ch_owner_is_stopped(const char *owner);
+bool __wrap_ch_owner_is_stopped(const char *owner) {
+    unsigned index = 0;
+    sscanf(owner, "sim %u", &index);
+    return look_at(owner) > 0 && sim.now < sim.nodes[index].stopped;
+}

@@ -12,7 +12,8 @@ struct ch_completion {
     struct ch_lane_watcher watcher;
     struct ch_lane_wait wait;
     struct ch_delivery *delivery; /* being stored or delivered; else NULL */
-    struct ch_lane *lane; /* NULL: not opened yet. Owned, unless it is stored */
+    struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
+    const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     char id[40];
     char *agent; /* owned: its id */

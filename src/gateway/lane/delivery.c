@@ -287,7 +287,8 @@ static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
         return CH_TURN_WAITS;
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return CH_TURN_WAITS;
-    if (delivery_is_bounded(d)) { /* its bounds may need another agent, which opens it again */
+    /* the event's bounds may require another agent, with which the session is opened again */
+    if (delivery_is_bounded(d)) {
         if (!o.agent)
             return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
         int rc = ch_lane_use(d->gw, &o, &l, err);

@@ -136,11 +136,11 @@ static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     orphan_resume_free(r);
 }
 
-/* Runs of webhooks and schedules have no client that would resume them. If the store is
- * shared, neither have the runs of a gateway that died: it may never come back. */
+/* Runs of webhooks and schedules have no client that would resume them; nor have the runs that
+ * a gateway was asked for and that it left when it died. */
 static bool orphan_is_ours(const chela_gateway *gw, const struct orphan *f) {
-    return ch_webhooks_own_session(gw, f->key) || orphan_has_prefix(f->key, "schedule:") ||
-           orphan_has_prefix(f->key, "wake:") || (f->served && ch_gateway_is_shared(gw));
+    return f->served || ch_webhooks_own_session(gw, f->key) ||
+           orphan_has_prefix(f->key, "schedule:") || orphan_has_prefix(f->key, "wake:");
 }
 
 static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan *f) {
