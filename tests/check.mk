@@ -9,7 +9,7 @@
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
 # Programs that do nothing without PostgreSQL or Redis.
-SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/nodes_serve
+SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/nodes_faults e2e/nodes_serve
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
@@ -64,6 +64,7 @@ check-long-now:
 	@SWEEP_ALL=1 tests/run -b $(BUILD) -t 12 sweep
 	@SIM_SEEDS=250000 tests/run -b $(BUILD) -t 200 sim
 	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
+	@FAULT_POINTS=500 tests/run -b $(BUILD) -t 12 e2e/nodes_faults
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
 	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
 	@tests/run -b $(BUILD)-clang unit fuzz replay scenario

@@ -485,6 +485,12 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
+/* The lease of a log that failed ends, but its row keeps the name of the owner: a gateway
+ * recognises a run that it left, and resumes it. */
+static enum chela_store_change_kind release_kind(const struct ch_log *log) {
+    return log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
+}
+
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
     struct part p = {.log = log,
                      .records = log->pending,
@@ -493,10 +499,11 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? release_kind(log) : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
                                      .now = ch_store_now(),
+                                     .until = ch_store_now(),
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,

@@ -132,7 +132,10 @@ some_time() { # mostly short; sometimes longer than a lease
 }
 fault() { # NODE KIND
     case $2 in
-    kill) die "$1" && start "$1" ;;
+    kill)
+        die "$1"
+        start "$1"
+        ;;
     stop) kill -STOP "${pid[$1]}" && sleep "$(some_time)" && kill -CONT "${pid[$1]}" ;;
     cut) kill -USR1 "${proxy[$1]}" && sleep "$(some_time)" && kill -USR2 "${proxy[$1]}" ;;
     reset) kill -HUP "${proxy[$1]}" ;;
@@ -185,7 +188,10 @@ rounds() { # NAME URL NODE...: the nodes are configured, and have their proxies
     same "$name: P2, P7: in the other session, too" "$(seq "$(cat "$tmp/joined2.acked")")" "$(told two joined2)"
     same "$name: P2: no tool ran twice" "" "$(grep . "$tmp/notes" | sort | uniq -d)"
     same "$name: P3: no chat has two answers" "" "$(texts | sed -n 's/.*question <\([0-9]*\)>.*/\1/p' | sort | uniq -d)"
-    for node in "${nodes[@]}"; do die "$node" && start "$node"; done # every stored state loads, and continues
+    for node in "${nodes[@]}"; do # every stored state loads, and continues
+        die "$node"
+        start "$node"
+    done
     rm "$tmp/stop"
     local before
     before=$(cat "$tmp/joined1.acked")
@@ -200,7 +206,9 @@ rounds() { # NAME URL NODE...: the nodes are configured, and have their proxies
     same "$name: P6: nothing that was accepted is dropped" "" "$(cat "$tmp"/n?.log "$tmp"/n?.now | grep -E 'is dropped|damaged' | head -n 5)"
     for node in "${nodes[@]}"; do
         die "$node"
-        [ -z "${proxy[$node]-}" ] || kill -9 "${proxy[$node]}"
+        [ -n "${proxy[$node]-}" ] || continue
+        kill "${proxy[$node]}"
+        wait "${proxy[$node]}" 2>/dev/null
     done
     pid=() above=() proxy=()
     rm -f "$tmp"/n?.at "$tmp"/n?.now
