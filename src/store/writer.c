@@ -33,7 +33,7 @@
 #include "store/search.h"
 #include "store/store.h"
 
-#define LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define LEASE_MS CH_LEASE_MS
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
 #define SIGHTINGS 64  /* leases of others that are watched */
@@ -216,10 +216,6 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
     if (s->key != sum || s->token != o->token || s->until != o->until)
         *s = (struct sighting){sum, o->token, o->until, now};
     return now - s->since > LEASE_MS;
-}
-
-bool ch_lease_is_current(int64_t until, int64_t now) {
-    return until > now && until - now <= 2 * LEASE_MS;
 }
 
 /* Whether another owner's lease may be taken. For an owner on this machine the
@@ -485,13 +481,10 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
-/* The lease of a log that failed ends, but its row keeps the name of the owner: a gateway
- * recognises a run that it left, and resumes it. */
-static enum chela_store_change_kind release_kind(const struct ch_log *log) {
-    return log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
-}
-
+/* The lease of a log that failed ends, but the row keeps its owner: gateways resume the run. */
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
+    int64_t now = ch_store_now();
+    int release = log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
     struct part p = {.log = log,
                      .records = log->pending,
                      .status = log->status,
@@ -499,11 +492,10 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? release_kind(log) : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = ch_store_now(),
-                                     .until = ch_store_now(),
+                                     .now = now, .until = now,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,

@@ -202,7 +202,8 @@ static struct outcome fork_seed(void) {
     waitpid(pid, &status, 0);
     o.bad = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     if (n <= 0)
-        snprintf(o.verdict, sizeof(o.verdict), "the process of the seed ended with status %d", status);
+        snprintf(o.verdict, sizeof(o.verdict), "the process of the seed ended with status %d",
+                 status);
     return o;
 }
 

@@ -214,7 +214,8 @@ static void accept_early(const struct handle *h, struct chela_store_change *c) {
 
 static void append_unfenced(struct chela_store_change *c) {
     struct row_state is = state_of(c->key);
-    struct chela_store_record *records = ch_memdup(c->records, (c->nrecords + 1) * sizeof(*records));
+    struct chela_store_record *records = ch_alloc((c->nrecords + 1) * sizeof(*records));
+    memcpy(records, c->records, c->nrecords * sizeof(*records));
     for (size_t i = 0; i < c->nrecords; i++) {
         records[i].seq = is.last + 1 + i;
         records[i].sum = ch_record_sum(&records[i]);

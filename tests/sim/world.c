@@ -394,7 +394,8 @@ struct ch_http_call {
 
 static size_t count(struct ch_sv body, const char *text) {
     size_t n = 0, len = strlen(text);
-    for (const char *p = body.p; (p = memmem(p, body.n - (size_t)(p - body.p), text, len)); p += len)
+    const char *p = body.p, *end = body.p + body.n;
+    for (; (p = memmem(p, (size_t)(end - p), text, len)); p += len)
         n++;
     return n;
 }

@@ -143,7 +143,8 @@ static void serve(int fd, const char *target, const sigset_t *open_mask) {
                 short want = mine && !mine->ended && mine->n < BYTES ? POLLIN : 0;
                 if (other && other->n)
                     want |= POLLOUT;
-                set[1 + 2 * k + (size_t)i] = (struct pollfd){cut || !want ? -1 : pairs[k].fds[i], want, 0};
+                int at = cut || !want ? -1 : pairs[k].fds[i];
+                set[1 + 2 * k + (size_t)i] = (struct pollfd){at, want, 0};
             }
         if (ppoll(set, 2 * PAIRS + 1, NULL, open_mask) < 0)
             continue;
