@@ -51,6 +51,13 @@ struct chela_mcp_opts {
      * nobody to ask. */
     chela_mcp_input_fn *input;
     void *user; /* borrowed until the client is closed */
+    /* Log-in by OAuth. Of a client that was registered with the authorization server; NULL: the
+     * client registers itself. client_metadata_url: an https URL at which this program's own
+     * metadata document is served; NULL: none. */
+    const char *client_id, *client_secret, *client_metadata_url;
+    /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
+     * it a request that needs a log-in fails with CHELA_EAUTH. */
+    void (*open_url)(const char *url, void *user);
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 
