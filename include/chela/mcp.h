@@ -110,6 +110,17 @@ CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char
  * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
 CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
 
+/* Log in to a server that is reached over HTTP, if the server wants a log-in, and list its
+ * tools. open_url shows a URL to a person, who logs in there; it is called on the loop thread.
+ * Waits for the person, at most 10 minutes. The token is stored in state_dir.
+ * Ownership: user is borrowed for the call.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_EINVAL: the server is a program, or open_url is NULL. CHELA_EAUTH: the log-in
+ * failed. CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ETIMEOUT, CHELA_ELIMIT: as
+ * for chela_mcp_refresh. */
+CHELA_API int chela_mcp_login(chela_mcp *mcp, void (*open_url)(const char *url, void *user),
+                              void *user, struct chela_error *err);
+
 /* The state of the client as a JSON object: name, transport, state, era, version, server,
  * error, tools. Each tool has name, alias, description, schema, accepted and, if its
  * definition changed, `was` with the accepted definition.

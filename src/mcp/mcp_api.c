@@ -290,6 +290,17 @@ int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
     return w.err.code;
 }
 
+int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user), void *user,
+                    struct chela_error *err) {
+    if (!m->auth || !open_url)
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: only a server with a URL has a log-in",
+                       m->opts.name);
+    ch_mcp_auth_open_by(m->auth, open_url, user);
+    int rc = chela_mcp_refresh(m, 0, err);
+    ch_mcp_auth_open_by(m->auth, m->opts.open_url, m->opts.user);
+    return rc;
+}
+
 static bool somebody_awaited(const chela_runtime *rt) {
     for (CH_LIST_EACH(k, &rt->extensions)) {
         struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);

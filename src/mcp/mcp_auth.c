@@ -661,7 +661,8 @@ static void auth_fetch(struct ch_mcp_auth *a, const char *method, const char *ur
     a->headers[n++] = (struct ch_header){CH_SV("Accept"), CH_SV("application/json")};
     if (type)
         a->headers[n++] = (struct ch_header){CH_SV("Content-Type"), ch_sv_str(type)};
-    if (a->step >= TOKEN && a->client_secret && strcmp(a->auth_method, "client_secret_basic") == 0) {
+    if (a->step >= TOKEN && a->client_secret &&
+        strcmp(a->auth_method, "client_secret_basic") == 0) {
         CH_BUF_AUTO pair = {0};
         CH_BUF_AUTO value = {0};
         add_encoded(&pair, a->client_id);
@@ -706,6 +707,12 @@ void ch_mcp_auth_free(struct ch_mcp_auth *a) {
     ch_free(a->method);
     ch_free(a->scope);
     ch_free(a);
+}
+
+void ch_mcp_auth_open_by(struct ch_mcp_auth *a, void (*open_url)(const char *url, void *user),
+                         void *user) {
+    a->opts.open_url = open_url;
+    a->opts.user = user;
 }
 
 const char *ch_mcp_auth_token(const struct ch_mcp_auth *a) {

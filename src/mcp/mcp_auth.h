@@ -29,6 +29,10 @@ struct ch_mcp_auth_opts {
 struct ch_mcp_auth *ch_mcp_auth_new(const struct ch_mcp_auth_opts *opts);
 void ch_mcp_auth_free(struct ch_mcp_auth *a);
 
+/* Change who shows URLs to a person. */
+void ch_mcp_auth_open_by(struct ch_mcp_auth *a, void (*open_url)(const char *url, void *user),
+                         void *user);
+
 /* The access token; NULL: none. Borrowed until the next log-in. */
 const char *ch_mcp_auth_token(const struct ch_mcp_auth *a);
 

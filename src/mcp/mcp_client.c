@@ -636,7 +636,8 @@ static bool is_futile(chela_mcp *m, int64_t id) {
 
 /* Get a token, and begin again. One log-in serves all requests. */
 static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
-    bool more_scope = f->status == 403 && f->challenge && strstr(f->challenge, "insufficient_scope");
+    bool more_scope =
+        f->status == 403 && f->challenge && strstr(f->challenge, "insufficient_scope");
 
     if (!m->auth || (f->status != 401 && !more_scope) || is_futile(m, id))
         return false;
@@ -699,6 +700,8 @@ static void start_connection(chela_mcp *m) {
         .user = m,
     });
     if (m->opts.url) {
+        if (m->opts.state_dir)
+            make_dir(m->opts.state_dir);
         m->link = ch_mcp_http_new(
             &(struct ch_mcp_http_opts){rt->loop, ch_http_transport(rt->http), m->opts.url,
                                        m->opts.headers},
