@@ -147,8 +147,9 @@ static void compaction_finish(struct ch_compaction *c, bool changed) {
     size_t before = c->before;
     ch_compaction_fn *done = c->done;
     run->compaction = NULL;
-    bool cut = changed && history_tokens(run) > c->history &&
-               ch_squeeze(&run->session->transcript, c->history) > 0;
+    size_t has = history_tokens(run);
+    bool cut = changed && has > c->history &&
+               ch_squeeze(&run->session->transcript, c->history) < has;
     if (cut)
         ch_context_budget_rewritten(run->session);
     if (c->strategy == CHELA_COMPACTED_CUT && !cut && !c->pruned)

@@ -19,7 +19,9 @@ static void note_compaction(struct stage *st, const struct chela_event *ev) {
         size_t n = strlen(shortened);
         snprintf(shortened + n, sizeof(shortened) - n, "%s ",
                  chela_compacted_name(ev->compaction.strategy));
-        assert_true(ev->compaction.tokens_after < ev->compaction.tokens_before);
+        if (ev->compaction.tokens_after >= ev->compaction.tokens_before)
+            fail_msg("%s: %zu tokens, were %zu", shortened, ev->compaction.tokens_after,
+                     ev->compaction.tokens_before);
     }
 }
 
