@@ -13,6 +13,8 @@
     "{\"evaluation\":{\"completeness\":" SCORE(n) ",\"correctness\":" SCORE(n)               \
     ",\"format\":" SCORE(n) "},\"overall_pass\":false,\"action\":\"" action "\"" more "}"
 
+#define ADVICE ",\"retry_details\":{\"modification\":\"name the source\"}"
+
 static void open_with(struct stage *st, enum chela_reflection how, const char *tools,
                       const struct fake_reply *replies, size_t n) {
     struct chela_planning_opts planning =
@@ -32,7 +34,7 @@ static void test_answers(void **state) {
     CH_ARENA_AUTO arena = {0};
     const struct fake_reply replies[] = {
         fake_say(&arena, "first"),
-        fake_say(&arena, JUDGED(2, "replan", ",\"retry_details\":{\"modification\":\"name the source\"}")),
+        fake_say(&arena, JUDGED(2, "replan", ADVICE)),
         fake_say(&arena, "second"),
         fake_say(&arena, JUDGED(5, "accept", "")),
     };
