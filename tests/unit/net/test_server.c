@@ -264,6 +264,22 @@ static void test_too_many_busy_from_one(void **state) {
     say(fds[n - 1], "ender"); /* the last of them is served */
     guests_work(&w);
     assert_true(guests_heard(fds[n - 1], "200 OK"));
+
+/* The process was stopped, or busy: whole requests wait in the sockets. All are answered. */
+static void test_a_burst_from_one(void **state) {
+    (void)state;
+    struct guests w;
+    static int fds[CH_LIMIT_CLIENTS_ADDRESS + 144];
+    size_t n = 0, answered = 0;
+    guests_begin(&w, NULL);
+    for (; n < CH_LEN(fds); n++) {
+        fds[n] = guests_dial_from(&w, 2);
+        say(fds[n], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    guests_work(&w);
+    for (size_t i = 0; i < n; i++)
+        answered += guests_heard(fds[i], "200 OK");
+    assert_int_equal(answered, n);
     go(fds, n);
     guests_end(&w);
 }
@@ -425,6 +441,7 @@ int main(void) {
         cmocka_unit_test(test_client_leaves), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_too_many_from_one),
+        cmocka_unit_test(test_a_burst_from_one),
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
