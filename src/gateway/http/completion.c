@@ -18,6 +18,7 @@
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "model/provider/target.h"
@@ -39,9 +40,14 @@ static void completion_on_disconnect(struct ch_request *req) {
     free_completion(req->user);
 }
 
+const chela_run *ch_completion_run(const struct ch_completion *r) {
+    return r->lane ? r->lane->run : NULL;
+}
+
 struct ch_completion_failure ch_completion_failure_of(const struct ch_completion *r,
                                                       const struct chela_event *end) {
-    const struct ch_model_failure *f = r->lane->run ? &r->lane->run->failure : NULL;
+    const chela_run *run = ch_completion_run(r);
+    const struct ch_model_failure *f = run ? &run->failure : NULL;
     const char *reason = chela_reason_name(end->end.reason);
     if (end->end.reason == CHELA_REASON_CONTEXT_OVERFLOW)
         return (struct ch_completion_failure){400, "context_length_exceeded", 0};
@@ -70,14 +76,18 @@ static void completion_fail(struct ch_completion *r, const struct chela_event *e
 
 bool ch_completion_plain(const struct ch_completion *r, const struct ch_block *b) {
     const struct ch_msg_author *vendor = &r->history.vendor;
-    struct ch_msg_author by = ch_think_author(r->lane->run);
+    const chela_run *run = ch_completion_run(r);
+    struct ch_msg_author by = run ? ch_think_author(run) : (struct ch_msg_author){0};
     return b->extra.n && r->turn <= 1 && vendor->api && by.api &&
            strcmp(vendor->api, by.api) == 0 && ch_sv_eq(vendor->asked, by.asked);
 }
 
 void ch_completion_seal(const struct ch_completion *r, const struct ch_block *b,
                         struct ch_buf *out) {
-    struct ch_sealed_reasoning sealed = {*b, ch_think_author(r->lane->run), r->turn};
+    const chela_run *run = ch_completion_run(r);
+    struct ch_sealed_reasoning sealed = {*b, {0}, r->turn};
+    if (run)
+        sealed.by = ch_think_author(run);
     if (sealed.by.api)
         ch_reasoning_seal(&sealed, out);
 }
@@ -86,7 +96,7 @@ void ch_completion_seal(const struct ch_completion *r, const struct ch_block *b,
  * it stays open until something else follows. */
 static void completion_report_reasoning(struct ch_completion *r, bool in_progress) {
     struct ch_block b, next;
-    const chela_run *run = r->lane->run;
+    const chela_run *run = ch_completion_run(r);
     while (r->ops->reasoned && run && ch_think_reasoning(run, r->nreasoning, &b)) {
         if (in_progress && !ch_think_reasoning(run, r->nreasoning + 1, &next))
             return;
@@ -143,7 +153,12 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
     ch_delivery_leave(d);
     r->delivery = NULL;
     if (stage == CH_DELIVERY_TAKEN) {
+        ch_lane_unwatch(&r->watcher); /* the session may have come here meanwhile */
         ch_lane_watch(l, &r->watcher);
+        return;
+    }
+    if (stage == CH_DELIVERY_QUEUED && r->watcher.tail) {
+        ch_tail_await(&r->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
         return;
     }
     if (!why.code)
@@ -152,16 +167,29 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
 }
 
 /* A stored session has its own history: what follows the last reply is an event for it. */
-static void completion_admit(struct ch_completion *r, struct ch_lane *l) {
+static void completion_admit(struct ch_completion *r) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
-    const struct ch_delivery_kind *kind = ch_client_input_of_history(l, &r->history, &w, &err);
+    const struct ch_delivery_kind *kind =
+        ch_client_input_of_history(r->session, &r->history, &w, &err);
     if (kind)
-        r->delivery = ch_client_input_accept(r->request->gw, kind, l->session->key, l->agent->id,
-                                             &data, completion_told, r);
+        r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
+                                             completion_told, r);
     else
         completion_refuse(r, &err);
+}
+
+/* Another gateway has the session: the answer comes from its journal. */
+static void completion_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                               void *user) {
+    struct ch_completion *r = user;
+    (void)w;
+    (void)gap;
+    if (err)
+        completion_refuse(r, err);
+    else
+        completion_admit(r);
 }
 
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
@@ -169,7 +197,14 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     if (!failed && l->stored) {
-        completion_admit(r, l);
+        completion_admit(r);
+        return;
+    }
+    if (failed)
+        r->lane = NULL;
+    if (failed && failed->code == CHELA_EBUSY && r->session) {
+        ch_tail_open(r->request->gw, r->session, CH_TAIL_NOW, CH_SV(""), &r->watcher,
+                     completion_on_tail, r);
         return;
     }
     int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
@@ -242,7 +277,10 @@ static int completion_read_request(struct ch_completion *r, struct chela_error *
     opts.tools = r->tools.opts;
     opts.ntools = r->tools.n;
     opts.patch.system = ch_buf_str(&r->history.system);
-    return ch_lane_for_request(req, &opts, &r->lane, err);
+    rc = ch_lane_for_request(req, &opts, &r->lane, err);
+    if (rc == 0)
+        r->session = opts.key;
+    return rc;
 }
 
 void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops) {

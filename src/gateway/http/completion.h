@@ -14,7 +14,8 @@ struct ch_completion {
     struct ch_lane_watcher watcher;
     struct ch_lane_wait wait;
     struct ch_delivery *delivery; /* being stored or delivered; else NULL */
-    struct ch_lane *lane; /* NULL: not opened yet. Owned, unless it is stored */
+    struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
+    const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     struct ch_client_tools tools;
     char id[40];
@@ -51,6 +52,8 @@ struct ch_completion_ops {
 
 /* Handles the request. */
 void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops);
+/* The run, if this process has it; NULL: there is none, or another gateway has the session. */
+const chela_run *ch_completion_run(const struct ch_completion *r);
 /* Did the run end in an error, or was it cancelled? */
 bool ch_completion_failed(const struct chela_event *end);
 /* The status for a failed run. Errors that the client can act upon, a rate limit or a request

@@ -46,11 +46,11 @@ static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *
 /* An extension of the protocol: the session, and how its run ended. */
 static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w,
                                       const struct chela_event *ev) {
-    if (!c->r.lane->stored)
+    if (!c->r.session)
         return;
     ch_jw_key(w, "chela");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "session", c->r.lane->session->key);
+    ch_jw_kcstr(w, "session", c->r.session);
     ch_jw_kcstr(w, "run", ev->run);
     ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
     ch_jw_kcstr(w, "reason", chela_reason_name(ev->end.reason));

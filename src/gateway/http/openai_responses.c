@@ -287,7 +287,9 @@ static void openai_response_add_reasoning(struct openai_response *r, struct ch_s
     struct ch_block b = {0};
     if (r->open != ITEM_REASONING) {
         close_item(r);
-        ch_think_reasoning(r->r.lane->run, r->r.nreasoning, &b);
+        const chela_run *run = ch_completion_run(&r->r);
+        if (run)
+            ch_think_reasoning(run, r->r.nreasoning, &b);
         open_reasoning(r, b.id);
     }
     if (!r->text.n)

@@ -66,6 +66,7 @@ struct chela_gateway {
     struct ch_list lanes;          /* lane.c */
     size_t nlanes;
     struct ch_list deliveries;     /* delivery.c */
+    struct ch_list tails;          /* tail.c */
     struct ch_health_state *health_state;
     struct ch_orphans *orphans;
     /* chat/ */

@@ -32,7 +32,7 @@ struct ch_request {
     bool streams; /* the response is a stream of events, or a WebSocket */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
-    void (*on_lane)(struct ch_request *req, struct ch_lane *l); /* session_open.c */
+    void (*on_lane)(struct ch_request *req, struct ch_lane *l, bool elsewhere); /* session_open.c */
     struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
     /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
      * to on_response. response_user NULL: the WebSocket is gone. */
