@@ -42,7 +42,8 @@ static const struct {
     {"only system", "{\"role\":\"system\",\"content\":\"a\"}", "user:Begin.;|a"},
     {"an uploaded file",
      "{\"role\":\"user\",\"content\":[{\"type\":\"file\",\"file\":"
-                         "{\"file_id\":\"f-1\"}}]}", "user:[uploaded file f-1: not available here];|"},
+                         "{\"file_id\":\"f-1\"}}]}",
+     "user:[uploaded file f-1: not available here];|"},
     {"a document by its address",
      "{\"role\":\"user\",\"content\":[{\"type\":\"document_url\",\"document_url\":"
      "\"data:application/pdf;base64,AAAA\"}]}", "user:application/pdf;|"},
