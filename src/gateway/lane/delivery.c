@@ -167,8 +167,11 @@ static void delivery_start(struct ch_delivery *d) {
     }
     d->turn.take = delivery_take;
     d->wait.ready = delivery_on_ready;
-    if (delivery_find_lane(d, &lane, &err) == 0)
+    int rc = delivery_find_lane(d, &lane, &err);
+    if (rc == 0)
         ch_lane_when_ready(lane, &d->wait);
+    else if (rc == CHELA_EOVERLOAD) /* the store keeps it; a later scan tries again */
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, &err);
 }
