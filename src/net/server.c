@@ -50,6 +50,14 @@ void ch_exchange_trust(struct ch_exchange *x) {
     not_busy(x->client);
 }
 
+/* Has the client sent bytes that were not read yet? Its request may be among them. */
+static bool has_unread(const struct ch_client *c) {
+    uv_os_fd_t fd;
+    int n = 0;
+    return uv_fileno((const uv_handle_t *)&c->wire.tcp, &fd) == 0 && ioctl(fd, FIONREAD, &n) == 0 &&
+           n > 0;
+}
+
 bool ch_server_admit(struct ch_client *c) {
     const struct ch_server *s = c->server;
     struct ch_client *oldest = NULL;
@@ -60,7 +68,7 @@ bool ch_server_admit(struct ch_client *c) {
         struct ch_client *other = CH_CONTAINER(k, struct ch_client, busy);
         if (other == c || memcmp(other->network, c->network, sizeof(c->network)) != 0)
             continue;
-        oldest = oldest || other->served ? oldest : other;
+        oldest = oldest || other->served || has_unread(other) ? oldest : other;
         n++;
     }
     if (n < CH_LIMIT_CLIENTS_ADDRESS)
@@ -68,14 +76,6 @@ bool ch_server_admit(struct ch_client *c) {
     if (oldest)
         oldest->ops->drop(oldest);
     return oldest != NULL;
-}
-
-/* Has the client sent bytes that were not read yet? Its request may be among them. */
-static bool has_unread(const struct ch_client *c) {
-    uv_os_fd_t fd;
-    int n = 0;
-    return uv_fileno((const uv_handle_t *)&c->wire.tcp, &fd) == 0 && ioctl(fd, FIONREAD, &n) == 0 &&
-           n > 0;
 }
 
 /* The oldest client of the address without an accepted request, if there are

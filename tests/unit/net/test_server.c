@@ -264,6 +264,9 @@ static void test_too_many_busy_from_one(void **state) {
     say(fds[n - 1], "ender"); /* the last of them is served */
     guests_work(&w);
     assert_true(guests_heard(fds[n - 1], "200 OK"));
+    go(fds, n);
+    guests_end(&w);
+}
 
 /* The process was stopped, or busy: whole requests wait in the sockets. All are answered. */
 static void test_a_burst_from_one(void **state) {
