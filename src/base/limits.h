@@ -320,6 +320,8 @@
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
 #define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
+#define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */

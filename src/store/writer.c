@@ -36,7 +36,7 @@
 #include "store/store.h"
 #include "store/writer_private.h"
 
-#define LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define LEASE_MS CH_LEASE_MS
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
@@ -135,8 +135,7 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
 }
 
 /* Whether another owner's lease may be taken. For an owner on this machine the
- * process is checked, for others the time. A lease that ends later than any
- * valid one was written under another clock. */
+ * process is checked, for others the time. */
 static bool is_over(struct writer *w, const char *key, const struct opening *o) {
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
@@ -147,7 +146,7 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
         return true;
     if (ch_owner_lives(owner))
         return o->until <= now && ch_owner_is_stopped(owner);
-    return o->until <= now || o->until - now > 2 * LEASE_MS;
+    return !ch_lease_is_current(o->until, now);
 }
 
 static int claim(struct writer *w, struct ch_log *log, struct opening *o,
@@ -413,7 +412,10 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
+/* The lease of a log that failed ends, but the row keeps its owner: gateways resume the run. */
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
+    int64_t now = ch_store_now();
+    int release = log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
     struct part p = {.log = log,
                      .records = log->pending,
                      .status = log->status,
@@ -421,10 +423,10 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = ch_store_now(),
+                                     .now = now, .until = now,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,
