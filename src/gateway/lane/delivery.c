@@ -137,11 +137,12 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
-    else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE ||
-             failed->code == CHELA_EOVERLOAD) /* another gateway has it, or the store fails now */
-        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
     else if (!d->told) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
+    else if (failed->code == CHELA_EOVERLOAD) /* the store fails now; the event waits in it */
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, failed);
 }
