@@ -373,6 +373,8 @@
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
+#define CH_LIMIT_IDEMPOTENCY_KEY 255      /* characters of an Idempotency-Key */
+#define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
@@ -396,6 +398,7 @@
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
+#define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* interval between searches for old sessions */
 #define CH_DEFAULT_MAX_TURNS 25           /* model calls of one run */
 #define CH_DEFAULT_MAX_TOOL_CALLS 200     /* tool calls of one run */

@@ -184,6 +184,14 @@ int ch_store_waiting(chela_store *s, const char *key, size_t limit, chela_store_
     return rc;
 }
 
+int ch_store_kept(chela_store *s, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err) {
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->kept(s->db, id, fn, user, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 const char *chela_store_record_name(uint32_t type) {
     return ch_record_name(type);
 }
@@ -383,7 +391,8 @@ int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_
 }
 
 int ch_store_expire(chela_store *s, int64_t before, struct chela_error *err) {
-    struct chela_store_change c = {.kind = CHELA_STORE_EXPIRE, .until = before};
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_EXPIRE, .until = before, .now = ch_store_now()};
     int rc;
 
     do /* small transactions, so that others can write */

@@ -33,12 +33,17 @@ int ch_store_open_session(chela_store *store, const struct chela_store_claim *cl
 int ch_store_waiting(chela_store *store, const char *key, size_t limit, chela_store_item_fn *fn,
                      void *user, struct chela_error *err);
 
+/* A text of CHELA_STORE_KEEP; ts is the end of its time, which may have passed.
+ * CHELA_ENOENT. err must not be NULL. */
+int ch_store_kept(chela_store *store, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err);
+
 /* As chela_store_prune, but only for sessions at rest without waiting events or
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
-/* Delete processed events and sent messages that are older than `before`. err
- * must not be NULL. */
+/* Delete processed events and sent messages that are older than `before`, and
+ * expired texts. err must not be NULL. */
 int ch_store_expire(chela_store *store, int64_t before, struct chela_error *err);
 
 /* Checksum over seq, type and data. */

@@ -62,6 +62,8 @@ struct chela_gateway {
     struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
+    struct ch_list idempotents;  /* request/idempotency.c */
+    char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
     struct ch_list lanes;          /* lane.c */
     size_t nlanes;

@@ -14,6 +14,9 @@ enum ch_http_route_flags {
     CH_ROUTE_OPEN = 1,   /* needs no token: returns no secrets, or authenticates by itself */
     CH_ROUTE_SMALL = 2,  /* the body has a Content-Length of at most CH_LIMIT_CALLBACK */
     CH_ROUTE_SOCKET = 4, /* a WebSocket: the token may be among the subprotocols */
+    CH_ROUTE_KEYED = 8,  /* honours Idempotency-Key (idempotency.h) */
+    CH_ROUTE_KEYED_SESSION = 16, /* the same for requests with X-Chela-Session */
+    CH_ROUTE_ONCE = 32,  /* an interrupted request is not run again under its key */
 };
 
 struct ch_http_route {

@@ -320,6 +320,23 @@ static int postgres_change_forget(struct chela_store_db *db, struct chela_store_
     return rc;
 }
 
+static int postgres_change_keep(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
+    bool done = false;
+    int rc = c->until ? CHANGE(db,
+                               "INSERT INTO chela.kept AS k VALUES($1, $2, $3) ON CONFLICT(id) DO"
+                               " UPDATE SET data = excluded.data, until = excluded.until"
+                               " WHERE $4 = 0 OR k.until <= $5",
+                               &done, err, ch_pg_text(c->id), ch_pg_data(c->data, c->n),
+                               ch_pg_number(c->until), ch_pg_number((int64_t)c->token),
+                               ch_pg_number(c->now))
+                      : CHANGE(db, "DELETE FROM chela.kept WHERE id = $1", &done, err,
+                               ch_pg_text(c->id));
+
+    c->rc = done ? 0 : c->until ? CHELA_EEXIST : CHELA_ENOENT;
+    return rc;
+}
+
 #define EXPIRE(box, state)                                                     \
     "DELETE FROM chela." box " WHERE id IN (SELECT id FROM chela." box         \
     " WHERE state = '" state "' AND ts < $1 LIMIT $2)"
@@ -327,12 +344,17 @@ static int postgres_change_forget(struct chela_store_db *db, struct chela_store_
 static int postgres_change_expire(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     struct ch_pg_arg before = ch_pg_number(c->until), most = ch_pg_number(CH_LIMIT_EXPIRED);
-    bool in = false, out = false;
+    bool in = false, out = false, kept = false;
     int rc = CHANGE(db, EXPIRE("inbox", "done"), &in, err, before, most);
 
     if (rc == 0)
         rc = CHANGE(db, EXPIRE("outbox", "sent"), &out, err, before, most);
-    c->rc = in || out ? 0 : CHELA_ENOENT;
+    if (rc == 0)
+        rc = CHANGE(db,
+                    "DELETE FROM chela.kept WHERE id IN (SELECT id FROM chela.kept"
+                    " WHERE until < $1 LIMIT $2)",
+                    &kept, err, ch_pg_number(c->now), most);
+    c->rc = in || out || kept ? 0 : CHELA_ENOENT;
     return rc;
 }
 
@@ -364,6 +386,8 @@ static int postgres_change_apply(struct chela_store_db *db, struct chela_store_c
         return postgres_change_forget(db, c, err);
     case CHELA_STORE_EXPIRE:
         return postgres_change_expire(db, c, err);
+    case CHELA_STORE_KEEP:
+        return postgres_change_keep(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

@@ -67,6 +67,9 @@ static const char *const steps[] = {
     "CREATE INDEX ON chela.inbox(key, number) WHERE state <> 'done';"
     "CREATE INDEX ON chela.outbox(number) WHERE state <> 'sent';"
     "CREATE INDEX ON chela.sessions(status) WHERE status <> 'idle';",
+    "CREATE TABLE IF NOT EXISTS chela.kept(id text COLLATE \"C\" PRIMARY KEY, data text NOT NULL,"
+    " until bigint NOT NULL);"
+    "CREATE INDEX ON chela.kept(until);",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 
