@@ -11,7 +11,12 @@
 #include "gateway/request/gateway_state.h"
 #include "json/writer.h"
 
+#define RETRY_MS 300 /* doubled each time */
+#define RETRIES 3
+
 static void delivery_free(struct ch_delivery *d) {
+    if (ch_timer_armed(&d->retry))
+        ch_timer_stop(d->gw->rt->loop, &d->retry);
     ch_list_del(&d->link);
     ch_list_del(&d->wait.link);
     ch_list_del(&d->turn.link);
@@ -127,13 +132,33 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     return rc;
 }
 
+static void delivery_start(struct ch_delivery *d);
+
+static void delivery_on_retry(struct ch_timer *t) {
+    delivery_start(CH_CONTAINER(t, struct ch_delivery, retry));
+}
+
+/* Another gateway has the session and takes the event up, unless it is about to release the
+ * session: that is looked after a few times. Later, the scan of the inbox does. */
+static void delivery_leave_to_holder(struct ch_delivery *d) {
+    delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    d->told = NULL;
+    if (d->retries == RETRIES)
+        delivery_free(d);
+    else
+        ch_timer_start(d->gw->rt->loop, &d->retry, (int64_t)RETRY_MS << d->retries++,
+                       delivery_on_retry);
+}
+
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
-    else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
-        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
+    else if (failed->code == CHELA_EBUSY)
+        delivery_leave_to_holder(d);
+    else if (failed->code == CHELA_ESTATE)
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, failed);
 }
@@ -206,11 +231,13 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
     ch_buf_release(&d->text);
 }
 
-static bool delivery_is_known(const chela_gateway *gw, const char *id) {
-    for (CH_LIST_EACH(k, &gw->deliveries))
-        if (strcmp(CH_CONTAINER(k, struct ch_delivery, link)->id, id) == 0)
-            return true;
-    return false;
+static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id) {
+    for (CH_LIST_EACH(k, &gw->deliveries)) {
+        struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
+        if (strcmp(d->id, id) == 0)
+            return d;
+    }
+    return NULL;
 }
 
 bool ch_delivery_owns(const char *id) {
@@ -222,9 +249,12 @@ bool ch_delivery_owns(const char *id) {
 }
 
 void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data) {
-    if (delivery_is_known(gw, id))
+    struct ch_delivery *d = delivery_find(gw, id);
+    if (d && ch_timer_armed(&d->retry)) /* now rather than later */
+        ch_timer_start(gw->rt->loop, &d->retry, 0, delivery_on_retry);
+    if (d)
         return;
-    struct ch_delivery *d = delivery_parse(gw, id, key, data);
+    d = delivery_parse(gw, id, key, data);
     if (!d) {
         ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
                id, key);

@@ -54,6 +54,8 @@ struct ch_delivery {
     struct ch_bounds bounds;
     const char *how; /* set by apply: how the session took it, for the answer */
     struct ch_buf text; /* the event's data, until it is stored */
+    struct ch_timer retry; /* the session was held elsewhere, and may be free soon */
+    unsigned retries;
     ch_delivery_fn *told; /* NULL: nobody wants to know */
     void *user;
     bool accepting; /* the store has not answered yet */
