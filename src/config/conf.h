@@ -89,7 +89,7 @@ struct ch_conf_agent {
 struct ch_conf_model {
     struct ch_conf_item item;
     int64_t context_window;
-    const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
+    const double *input, *output, *cache_read, *cache_write; /* US dollars per million tokens */
     const char *quirks;
 };
 

@@ -224,7 +224,7 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
-/* The value of a word, which the table of options has checked; NULL: 0. */
+/* The enumerator of a word; 0 if word is NULL. The table of options accepts only known words. */
 #define CHOICE(set, word) ch_choice_of(CHELA_CHOICE_##set, word)
 
 #define FILL(member, value)      \

@@ -542,16 +542,18 @@ const struct ch_option ch_options[] = {
              "half as many more the run ends"},
     {CH_SCOPE_AGENT, "loopGuard.cycles", CH_CFG_LIMIT, 0, AGENT(loop_guard.cycles), 0, 5,
      .otherwise = "3",
-     .help = "repetitions of the same sequence of two to six calls; likewise"},
+     .help = "repetitions of the same sequence of two to six calls; counts as for "
+             "`loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.texts", CH_CFG_LIMIT, 0, AGENT(loop_guard.texts), 0, 1000,
      .otherwise = "3",
-     .help = "replies with the same text while no call does anything new; likewise"},
+     .help = "replies with the same text while no call does anything new; counts as for "
+             "`loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.polls", CH_CFG_LIMIT, 0, AGENT(loop_guard.polls), 0, 1000,
      .otherwise = "12",
-     .help = "polls of a status that does not change; likewise"},
+     .help = "polls of a status that does not change; counts as for `loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.unknownTools", CH_CFG_LIMIT, 0, AGENT(loop_guard.unknown_tools), 0,
      1000, .otherwise = "3",
-     .help = "calls of a tool that does not exist; likewise"},
+     .help = "calls of a tool that does not exist; counts as for `loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "wake.every", CH_CFG_SPAN, 0, AGENT(wake.every),
      .help = "interval at which the agent wakes up and follows `HEARTBEAT.md`; default: never; "
              "see schedules.md"},
@@ -653,7 +655,8 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_POLICY, "senders", CH_CFG_TEXTS, 0, POLICY(senders), .otherwise = "[\"*\"]",
      .help = "people the policy applies to, by their ids in the channel; `*` and `?` are allowed"},
     {CH_SCOPE_POLICY, "except", CH_CFG_TEXTS, 0, POLICY(except), .otherwise = "[]",
-     .help = "people the policy does not apply to, likewise"},
+     .help = "people the policy does not apply to, by their ids in the channel; `*` and `?` are "
+             "allowed"},
     {CH_SCOPE_POLICY, "allow", CH_CFG_NAMES, 0, POLICY(allow), .otherwise = "[\"*\"]",
      .help = "tools to offer, by name, glob or group; an empty list offers none"},
     {CH_SCOPE_POLICY, "deny", CH_CFG_NAMES, 0, POLICY(deny), .otherwise = "[]",

@@ -12,8 +12,10 @@
  * has no jobs, also when the loop is busy or waits for a person. A store that
  * never blocks needs no thread: jobs then run in a deferred task.
  *
- * A failed transaction ends every log in it. Opening the session again reads
- * its records back from the store. */
+ * A failed transaction is repeated change by change, so that a change which
+ * cannot be made ends its own log only. A change whose row another transaction
+ * keeps locked is repeated later, and keeps only its own log waiting. Opening
+ * the session again reads its records back from the store. */
 #include "store/writer.h"
 
 #include <assert.h>
@@ -37,6 +39,9 @@
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
 #define SIGHTINGS 64  /* leases of others that are watched */
+#define LOCKED_MS 90000 /* time for which a locked row is waited for */
+#define RETRY_MS 100    /* the first wait for it */
+#define RETRY_MAX_MS 2000
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
@@ -89,6 +94,10 @@ struct job {
     bool sync;
     int rc;
     struct chela_error err;
+    struct chela_error *errs; /* owned, one per change, if each was made apart; else NULL */
+    int64_t since;            /* boot clock: the first attempt, */
+    bool first;               /* which this is */
+    unsigned attempts;
     struct ch_log_head head;
     uint64_t stolen; /* opening: the token of the lease that was taken over */
 };
@@ -115,6 +124,8 @@ struct writer {
     struct ch_task task;   /* flush */
     unsigned under_way;    /* jobs */
     bool writing;          /* a transaction is in progress */
+    struct job *stuck;     /* transactions that wait for locked rows */
+    struct ch_timer retry; /* of stuck */
     bool instant;
     bool lingered; /* the flush was postponed once */
     bool shutting; /* no message is sent any more */
@@ -174,6 +185,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 struct opening {
     uint64_t token, last, window, stolen;
     int64_t until;
+    bool seen; /* the row */
     struct ch_buf owner;
     const struct job *job;
     int rc;
@@ -183,6 +195,7 @@ struct opening {
 static int store_writer_on_row(const struct chela_store_session *row, void *user) {
     struct opening *o = user;
 
+    o->seen = true;
     o->token = row->token;
     o->last = row->last;
     o->window = row->window;
@@ -202,6 +215,12 @@ static int store_writer_on_record(const struct chela_store_record *r, void *user
 static int say_busy(const struct ch_log *log, const struct opening *o, struct chela_error *err) {
     CH_BUF_AUTO who = {0};
 
+    if (!o->seen)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' cannot be opened: its row is locked in the "
+                       "database", log->key);
+    if (!o->owner.n)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is being opened and closed by other "
+                       "processes: try again", log->key);
     ch_owner_show(ch_buf_str(&o->owner), &who);
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
@@ -247,7 +266,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
     int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
 
     /* The previous holder may have gone meanwhile, and another may have come. */
-    for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
+    for (int i = 0; rc == CHELA_EBUSY && o->seen && i < CLAIMS; i++) {
         if (o->owner.n && !is_over(w, log->key, o))
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
@@ -291,9 +310,35 @@ static void run_open(struct writer *w, struct job *job) {
         add_lease(w, log, o.token);
 }
 
+/* Is the error one of some changes, and not of the store? CHELA_ENET: the effect is unknown,
+ * so nothing may be repeated. */
+static bool may_split(int rc, size_t n) {
+    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && n > 1;
+}
+
+/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. */
+static void commit_apart(struct writer *w, struct chela_store_change *changes, size_t n, bool sync,
+                         struct chela_error *errs) {
+    for (size_t i = 0; i < n; i++) {
+        int rc = ch_store_commit(w->store, &changes[i], 1, sync, &errs[i]);
+        if (rc == CHELA_EBUSY)
+            rc = CHELA_ETIMEOUT;
+        if (rc < 0)
+            changes[i].rc = rc;
+    }
+}
+
 static void run_commit(struct writer *w, struct job *job) {
-    job->rc = ch_store_commit(w->store, job->changes, job->nparts + job->nextras, job->sync,
-                              &job->err);
+    size_t n = job->nparts + job->nextras;
+
+    job->err = (struct chela_error){0};
+    job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
+    if (may_split(job->rc, n)) {
+        job->rc = 0;
+        ch_free(job->errs);
+        job->errs = ch_alloc(n * sizeof(*job->errs));
+        commit_apart(w, job->changes, n, job->sync, job->errs);
+    }
     for (size_t i = 0; i < job->nparts; i++)
         if (job->parts[i].release)
             drop_lease(w, job->parts[i].log);
@@ -333,12 +378,18 @@ static struct job *store_writer_renew(struct writer *w) {
                                                  .key = w->leases[i].log->key,
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
-    if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
+    int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
+    if (may_split(rc, w->nleases)) {
+        CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
+        commit_apart(w, changes, w->nleases, false, errs);
+    } else if (rc < 0) {
         return NULL; /* retried at the next renewal; otherwise appending fails */
+    }
     for (size_t i = 0; i < w->nleases; i++) {
         if (changes[i].rc == 0)
             hold_lease(w->leases[i].log, asked);
-        if (changes[i].rc == 0 || w->leases[i].lost)
+        bool taken = changes[i].rc == CHELA_EPERM || changes[i].rc == CHELA_ENOENT;
+        if (!taken || w->leases[i].lost)
             continue;
         w->leases[i].lost = true;
         struct job *job = ch_alloc(sizeof(*job));
@@ -464,7 +515,69 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job->parts);
     ch_free(job->extras);
     ch_free(job->changes);
+    ch_free(job->errs);
     ch_free(job);
+}
+
+/* --- locked rows ------------------------------------------------------------------------- */
+
+static void submit_stuck(struct writer *w) {
+    for (struct job *job = CH_TAKE(w->stuck), *next; job; job = next) {
+        next = job->next;
+        job->next = NULL;
+        ch_loop_release_thread(w->loop);
+        store_writer_submit(w, job);
+    }
+}
+
+static void on_retry(struct ch_timer *t) {
+    submit_stuck(CH_CONTAINER(t, struct writer, retry));
+}
+
+static bool is_locked(const struct job *job, size_t i) {
+    return job->rc == CHELA_EBUSY || (job->rc == 0 && job->changes[i].rc == CHELA_ETIMEOUT);
+}
+
+/* Moves the changes whose rows are locked to a job that is tried again later. */
+static void set_aside_locked(struct writer *w, struct job *job) {
+    size_t n = job->nparts + job->nextras, locked = 0, parts = 0, extras = 0;
+
+    for (size_t i = 0; i < n; i++)
+        locked += is_locked(job, i);
+    if (!locked || w->shutting || boot_ms() - job->since > LOCKED_MS)
+        return;
+    struct job *later = ch_alloc(sizeof(*later));
+    later->parts = ch_alloc((job->nparts + 1) * sizeof(*later->parts));
+    later->extras = ch_alloc((job->nextras + 1) * sizeof(struct extra *));
+    later->changes = ch_alloc(locked * sizeof(*later->changes));
+    later->sync = job->sync;
+    later->since = job->since;
+    later->attempts = job->attempts + 1;
+    for (size_t i = 0; i < n; i++) {
+        bool moves = is_locked(job, i), part = i < job->nparts;
+        size_t kept = parts + extras;
+        if (moves)
+            later->changes[later->nparts + later->nextras] = job->changes[i];
+        else
+            job->changes[kept] = job->changes[i];
+        if (!moves && job->errs)
+            job->errs[kept] = job->errs[i];
+        if (moves && part)
+            later->parts[later->nparts++] = job->parts[i];
+        else if (moves)
+            later->extras[later->nextras++] = job->extras[i - job->nparts];
+        else if (part)
+            job->parts[parts++] = job->parts[i];
+        else
+            job->extras[extras++] = job->extras[i - job->nparts];
+    }
+    job->nparts = parts;
+    job->nextras = extras;
+    later->next = w->stuck;
+    w->stuck = later;
+    ch_loop_hold_thread(w->loop);
+    int64_t ms = RETRY_MS << CH_MIN(job->attempts, 5U);
+    ch_timer_start(w->loop, &w->retry, CH_MIN(ms, RETRY_MAX_MS), on_retry);
 }
 
 /* A closed log whose lease is kept for its messages. */
@@ -578,6 +691,8 @@ static void store_writer_hand_over(struct writer *w) {
         job->extras[job->nextras++] = e;
     }
     w->writing = true;
+    job->first = true;
+    job->since = boot_ms();
     store_writer_submit(w, job);
 }
 
@@ -638,6 +753,11 @@ static const struct chela_error *store_writer_refusal(const struct job *job, siz
         return NULL;
     if (job->rc < 0)
         *err = job->err;
+    else if (job->errs && job->errs[i].code)
+        *err = job->errs[i];
+    else if (rc == CHELA_ETIMEOUT)
+        ch_fail(err, rc, "session '%s' cannot be written: its row was locked in the database for "
+                "%d s", job->changes[i].key, LOCKED_MS / 1000);
     else if (rc == CHELA_EPERM)
         ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
     else if (rc == CHELA_EEXIST)
@@ -666,14 +786,19 @@ static void deliver_part(struct job *job, size_t i) {
 }
 
 static void deliver_commit(struct writer *w, struct job *job) {
-    w->writing = false;
+    if (job->first)
+        w->writing = false;
+    set_aside_locked(w, job);
     for (size_t i = 0; i < job->nparts; i++)
         deliver_part(job, i);
     for (size_t i = 0; i < job->nextras; i++) {
         struct extra *e = job->extras[i];
-        int rc = job->rc < 0 ? job->rc : job->changes[job->nparts + i].rc;
+        size_t at = job->nparts + i;
+        const struct chela_error *why = job->rc < 0 ? &job->err
+                                        : job->errs && job->errs[at].code ? &job->errs[at]
+                                                                          : NULL;
         if (e->done)
-            e->done(rc, job->rc < 0 ? &job->err : NULL, e->user);
+            e->done(job->rc < 0 ? job->rc : job->changes[at].rc, why, e->user);
     }
 }
 
@@ -924,6 +1049,8 @@ static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
     w->shutting = true;
+    ch_timer_stop(w->loop, &w->retry);
+    submit_stuck(w);
     store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;

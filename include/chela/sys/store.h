@@ -15,7 +15,8 @@
  *   the effect is unknown: the caller reads again.
  * - Transactions take effect in the order of the calls.
  * - A change that its guard forbids (the lease was lost, the id exists) fails alone: its rc
- *   states the reason, and the other changes take effect.
+ *   states the reason, and the other changes take effect. So does a change whose rows another
+ *   transaction has locked for long: CHELA_ETIMEOUT, and the caller tries again later.
  * - A session has one writer. `open_session` returns a token, which is higher each time.
  *   Changes with another token than the newest are refused with CHELA_EPERM, even after the
  *   lease has expired and nobody has taken it.

@@ -30,5 +30,10 @@ void ch_think_follow_up(chela_run *run, bool deliver);
  * person wrote it. False: the run is over or gone. */
 bool ch_think_say(chela_run *run, struct ch_sv text, bool person);
 void ch_think_reply(chela_run *run, struct ch_reply *r); /* handles a reply */
+/* A call is in flight: the model may have said something. */
+bool ch_think_in_flight(const chela_run *run);
+/* After ch_think_abort: adds what the model had said to the conversation, marked as
+ * interrupted. False: the run is over or gone. */
+bool ch_think_keep_said(chela_run *run);
 
 #endif

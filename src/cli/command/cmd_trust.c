@@ -184,14 +184,14 @@ const struct ch_cmd ch_cmd_trust = {
     .summary = "believe a directory's chela.yaml",
     .about =
         "Records that chela may believe chela.yaml of each DIR (default: the current directory), "
-        "and prints the settings of the file that decide anything: endpoints, keys, commands, the "
+        "and prints the sensitive settings of the file: endpoints, keys, commands, the "
         "sandbox, permissions, servers, files. The record holds the path and a digest of these "
         "settings. An edit of one of them ends the trust; names, texts for the model, comments "
         "and layout do not count. It is kept in the user's state directory.\n\n"
-        "A chela.yaml that is not trusted decides nothing: its names, its prompts and its limits "
-        "below the usual ones count, and the user's own configuration holds for the rest. A "
-        "command that depends on the rest asks at a terminal. Without a terminal it ends with "
-        "exit status 2. A file given by --config and the user's own file need no trust.",
+        "Of a chela.yaml that is not trusted, only harmless settings count: its names, its "
+        "prompts and limits below the usual ones. The user's own configuration holds for the "
+        "rest. A command that depends on the rest asks at a terminal. Without a terminal it "
+        "ends with exit status 2. A file given by --config and the user's own file need no trust.",
     .opts = opts,
     .run = trust_run,
 };

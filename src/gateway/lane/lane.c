@@ -265,10 +265,31 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     return 0;
 }
 
+/* A lane at rest: the store holds all of it. The holder of a session sends its messages, so
+ * a lane with unsent ones stays. */
+static bool lane_rests(const struct ch_lane *l) {
+    bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
+                (l->inbox && ch_lane_inbox_waits(l));
+    return !used && !(l->stored && ch_outbox_has(l->gw->rt, l->session->key));
+}
+
+/* Closes the stored lane that has rested longest. False: all are in use. */
+static bool lane_make_room(chela_gateway *gw) {
+    struct ch_lane *oldest = NULL;
+    for (CH_LIST_EACH(k, &gw->lanes)) {
+        struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
+        if (l->stored && (!oldest || l->idle_since < oldest->idle_since) && lane_rests(l))
+            oldest = l;
+    }
+    if (oldest)
+        ch_lane_close(oldest);
+    return oldest;
+}
+
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
                  struct chela_error *err) {
-    if (gw->nlanes >= CH_LIMIT_LANES)
-        return ch_fail(err, CHELA_EBUSY, "too many sessions are open");
+    if (gw->nlanes >= CH_LIMIT_LANES && !lane_make_room(gw))
+        return ch_fail(err, CHELA_EOVERLOAD, "too many sessions are in use (%d)", CH_LIMIT_LANES);
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
     l->stored = o->key != NULL;
@@ -529,11 +550,7 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
-        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
-                    (l->inbox && ch_lane_inbox_waits(l));
-        /* The holder of a session sends its messages, so a lane with unsent ones stays. */
-        if (!used && now - l->idle_since > most &&
-            !(l->stored && ch_outbox_has(gw->rt, l->session->key)))
+        if (now - l->idle_since > most && lane_rests(l))
             ch_lane_close(l);
     }
 }
@@ -549,5 +566,5 @@ void ch_lanes_close(chela_gateway *gw) {
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
-    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
+    ch_runtime_free_closed(gw->rt); /* frees also the gateway's own tools */
 }

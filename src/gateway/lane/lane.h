@@ -83,7 +83,8 @@ struct ch_lane {
     struct ch_task free_task;
 };
 
-/* Opens a new lane. CHELA_EEXIST: the session is already open. */
+/* Opens a new lane. CHELA_EEXIST: the session is already open. CHELA_EOVERLOAD: all of
+ * CH_LIMIT_LANES are in use; otherwise a lane at rest makes room. */
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
                  struct chela_error *err);
 /* Closes a lane; allowed inside an event. A run in progress is interrupted. Watchers then

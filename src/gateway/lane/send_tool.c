@@ -34,7 +34,8 @@ struct send_call {
     chela_call *call;
     struct ch_buf text;
     struct ch_principal principal; /* the principal of the sender */
-    unsigned hops;           /* messages that followed from one another, this one included */
+    /* length of the chain of messages that led to this one, which is counted */
+    unsigned hops;
     char event[sizeof(CH_SEND_EVENT) + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
 
@@ -230,7 +231,7 @@ static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
     bool resumed =
         ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
     if (!resumed && ch_lane_inbox_waits(l))
-        wait_for_answer(s, l); /* the message is about to be taken up */
+        wait_for_answer(s, l); /* the session will take up the message */
     else
         look_for_answer(s, l, resumed);
 }
@@ -389,7 +390,7 @@ static void send_start(chela_call *call) {
 static void send_cancel(chela_call *call) {
     if (!call->doing)
         return;
-    send_free(call->doing); /* the run there goes on */
+    send_free(call->doing); /* the run of the other session continues */
     send_finish_call(call);
 }
 

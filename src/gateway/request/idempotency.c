@@ -120,8 +120,6 @@ static void fail_all(struct ch_idempotent *e, int status, const char *code, cons
         if (!req)
             continue;
         req->idempotent = NULL;
-        if (status == 503)
-            ch_request_add_header(req, "Retry-After", "1");
         ch_request_fail(req, status, code, "%s", why);
     } while ((req = next_repeat(e)));
     idempotent_free(e);

@@ -86,6 +86,8 @@ void ch_request_respond(struct ch_request *req, int status, const char *type, st
     if (req->on_response) {
         req->on_response(req, status, text);
     } else {
+        if (status == 503)
+            ch_exchange_header(req->x, "Retry-After", "1");
         add_security_headers(req->x);
         ch_exchange_respond(req->x, status, type, text);
     }
@@ -128,6 +130,8 @@ static int status_of_error(int code) {
         return 502;
     case CHELA_ETIMEOUT:
         return 504;
+    case CHELA_EOVERLOAD:
+        return 503;
     default:
         return 500;
     }

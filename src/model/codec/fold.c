@@ -74,7 +74,7 @@ static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_blo
         !bind_key(f, key, f->n))
         return NULL;
     if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 4;
+        f->cap = f->cap ? 2 * f->cap : 2;
         f->blocks = ch_realloc(f->blocks, f->cap * sizeof(struct block));
     }
     struct block *b = &f->blocks[f->n++];

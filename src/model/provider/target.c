@@ -1,9 +1,8 @@
-/* target.c -- from "provider/model" to where requests go.
+/* target.c -- see target.h.
  *
- * Order for each field: what the agent says, then what was configured for the
- * provider, then the built-in table. A key is looked for in the same order;
- * a server on this machine, or one whose address was given by hand, may do
- * without. Every key that is found is registered for redaction. */
+ * Each field comes from the agent's options, else from the provider's configuration, else
+ * from the built-in table. Keys are searched in the same order. A local server and a server
+ * whose URL was configured may have no key. Every key is registered for redaction. */
 #include "model/provider/target.h"
 
 #include "model/provider/target_aws.h"
@@ -17,10 +16,10 @@
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 
-#define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
+#define PROMPTED "prompted+" /* prefix of a provider: tools are described in the prompt */
 
-/* Is this what was configured for the model: under the name that was asked for
- * or the one it stands for? */
+/* True if an entry of the configuration is about the target's model, under the requested name
+ * or the name that an alias stands for. */
 static bool is_about(const char *provider, const char *model, const struct ch_target *t,
                      struct ch_sv asked) {
     return strcmp(provider, t->provider) == 0 &&
@@ -99,7 +98,7 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
     if (t->nkeys)
         return 0;
     if (ch_cassette_plays(ps->cassette))
-        return 0; /* nobody will ask for it */
+        return 0; /* replaying a cassette needs no key */
     if (named)
         return ch_fail(err, CHELA_EAUTH,
                        strchr(named, ',') ? "no API key for %s: none of %s is set"
@@ -175,7 +174,7 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     return rc;
 }
 
-/* The address tells more than a name that somebody chose. */
+/* The URL decides: users choose the names of providers. */
 static unsigned find_quirks(const struct ch_target *t, const struct ch_provider *known) {
     const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
     struct ch_sv api = ch_sv_str(codec->name);
@@ -194,8 +193,8 @@ static int unknown_provider(struct ch_sv name, struct chela_error *err) {
                    CH_SV_FMT(name), ch_buf_str(&known));
 }
 
-/* A name that stands for another is asked for by that, so that what answers is
- * what was tried. Resellers have names of their own. */
+/* Replaces an alias by the dated name, so that later requests get the same model. Resellers
+ * have other names. */
 static char *resolve_alias(const char *provider, struct ch_sv model) {
     struct ch_model_info info = ch_model_info(provider, model);
     bool sellers_own = strcmp(provider, "anthropic") == 0;

@@ -410,7 +410,22 @@ static int postgres_change_apply(struct chela_store_db *db, struct chela_store_c
 struct batch {
     struct chela_store_change *changes;
     size_t n;
+    bool apart; /* a change that waits for a lock fails alone */
 };
+
+static int postgres_change_apply_apart(struct chela_store_db *db, struct chela_store_change *c,
+                                       struct chela_error *err) {
+    int rc = ch_pg_script(db, "SAVEPOINT change", NULL, err);
+
+    if (rc == 0)
+        rc = postgres_change_apply(db, c, err);
+    if (rc != CHELA_EBUSY)
+        return rc == 0 ? ch_pg_script(db, "RELEASE change", NULL, err) : rc;
+    *err = (struct chela_error){0};
+    c->rc = CHELA_ETIMEOUT;
+    ch_pg_set_wary(db);
+    return ch_pg_script(db, "ROLLBACK TO change", NULL, err);
+}
 
 static bool postgres_change_needs_clock(const struct batch *b) {
     for (size_t i = 0; i < b->n; i++)
@@ -425,14 +440,23 @@ static int postgres_change_apply_all(struct chela_store_db *db, void *user,
     int rc = postgres_change_needs_clock(b) ? ch_pg_set_clock(db, err) : 0;
 
     for (size_t i = 0; rc == 0 && i < b->n; i++)
-        rc = postgres_change_apply(db, &b->changes[i], err);
+        rc = b->apart ? postgres_change_apply_apart(db, &b->changes[i], err)
+                      : postgres_change_apply(db, &b->changes[i], err);
     return rc;
 }
 
+/* Locks of chela last for milliseconds. If a change waits longer, somebody else has locked
+ * its row: the other changes must not wait with it. */
 int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                  struct chela_error *err) {
-    struct batch b = {changes, n};
+    struct batch b = {changes, n, ch_pg_is_wary(db)};
+    int rc = ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 
+    if (rc != CHELA_EBUSY || b.apart)
+        return rc;
+    ch_pg_set_wary(db);
+    b.apart = true;
+    *err = (struct chela_error){0};
     return ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 }
 
@@ -502,6 +526,8 @@ int ch_pg_open_session(struct chela_store_db *db, const struct chela_store_claim
     }
     int rc = ch_pg_transact(db, true, postgres_change_claim_it, &k, err);
 
+    if (rc == CHELA_EBUSY)
+        ch_pg_set_wary(db);
     if (rc == 0) {
         struct chela_store_session row = ch_pg_session_of(db, k.row);
         fn(&row, user);
