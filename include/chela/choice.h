@@ -36,7 +36,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_APPROVE_DEFAULT, 0, "default") /* ASK; in a run or policy: the agent's value */        \
     X(CHELA_APPROVE_ASK, 1, "ask") /* call the hook `approve`, else pause the run */               \
     X(CHELA_APPROVE_AUTO, 2, "auto") /* run the call */                                            \
-    X(CHELA_APPROVE_DENY, 3, "deny") /* refuse the call */
+    X(CHELA_APPROVE_DENY, 3, "deny") /* refuse the call */                                         \
+    X(CHELA_APPROVE_SANDBOX, 4, "sandbox") /* run commands in the full sandbox, ask otherwise */
 
 /* Which tools a request to the model describes. */
 #define CHELA_SELECTION_VALUES(X)                                                                  \

@@ -240,7 +240,7 @@ struct chela_prompt_opts {
     /* Rules of the agent, NULL-terminated. The system prompt contains the first seven. Of
      * the others, those that match an input are sent with the input. */
     const char *const *rules;
-    const char *reminder; /* text at the end of every request; NULL: none */
+    const char *reminder; /* text at the end of every user message; NULL: none */
     const char *docs;     /* documentation for the model: a path or URL; may be NULL */
     /* Percentage of the context for the system prompt, and percentage that is reserved for
      * the answer; 0: 25, 15. */
@@ -452,6 +452,15 @@ CHELA_API char *chela_agent_tools_for_json(const chela_agent *agent, const char 
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *channel,
                                           const char *sender);
+
+/* What each allow rule of the agent vouches for: a JSON array of {area, name, status, detail,
+ * tool, program, reads}. name is the rule, and area is "rule". status is "ok", or "warn" if the
+ * rule has no effect on this machine: there is no such program, or the rule holds only in the
+ * full sandbox and the machine lacks a layer of it. program (the file that would run) and reads
+ * (what the program reads besides the files of its arguments) are absent for other tools than
+ * exec. Tests the sandbox, as chela_runtime_survey does.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_agent_rules_json(const chela_agent *agent);
 
 /* The skills of the workspace: a JSON array of {name, description, version, location, file,
  * used, told, user_invocable, problem}. location is the path that the model is given. told:

@@ -124,6 +124,7 @@
 #define CH_LIMIT_SCAN_BEFORE 4000  /* directories searched for repositories before a command */
 #define CH_LIMIT_REPOSITORIES 256         /* repositories with read-only parts in one sandbox */
 #define CH_LIMIT_GIT_CONFIG (64 * CH_KB)  /* configuration of a repository that is judged */
+#define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
@@ -181,6 +182,8 @@
 #define CH_LIMIT_SELECT_LOAD 20           /* tools that one find_tools call returns */
 #define CH_LIMIT_SELECT_LISTED 200        /* tools summarized in the first stage of two_stage */
 #define CH_LIMIT_EMBED_BATCH 64           /* texts of one embedding request */
+#define CH_LIMIT_EMBED_INPUTS 2048        /* texts of one POST /v1/embeddings */
+#define CH_LIMIT_EMBED_INPUT (256 * CH_KB) /* one of these texts */
 #define CH_LIMIT_EMBED_TEXT (8 * CH_KB)   /* text of one embedding */
 #define CH_LIMIT_EMBED_SIZE 8192          /* numbers of one vector */
 #define CH_LIMIT_EMBED_ANSWER (32 * CH_MB) /* one answer of an embedding service */
@@ -375,6 +378,9 @@
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
 #define CH_LIMIT_IDEMPOTENCY_KEY 255      /* characters of an Idempotency-Key */
 #define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
+#define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
+#define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
+#define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
@@ -413,6 +419,7 @@
 #define CH_DEFAULT_PARALLEL 8             /* tool calls that run at the same time */
 #define CH_DEFAULT_EXEC_S 120             /* timeout of a command, in seconds */
 #define CH_DEFAULT_GREP_MATCHES 100       /* lines that grep returns */
+#define CH_DEFAULT_EMBED_ROUTE_MS 60000   /* wait for embeddings for a client */
 #define CH_DEFAULT_EMBED_MS 5000          /* wait for embeddings */
 #define CH_DEFAULT_TOP_K 10               /* tools described for one input */
 #define CH_DEFAULT_RECORDS 5              /* records shown of a long JSON array */
@@ -426,6 +433,7 @@
 #define CH_DEFAULT_PROJECT_FILES (60 * CH_KB) /* bytes of all project files in the system prompt */
 #define CH_DEFAULT_PROMPT_RULES 7         /* rules in every system prompt */
 #define CH_DEFAULT_TURN_RULES 3           /* further rules that match the input */
+#define CH_DEFAULT_REMIND_ROUNDS 8        /* rounds of tools after which rules are repeated */
 #define CH_DEFAULT_SYSTEM_SHARE 25 /* context share of the system prompt, in per cent */
 #define CH_DEFAULT_OUTPUT_SHARE 15 /* context share of the reply, in per cent */
 #define CH_DEFAULT_SMALL_WINDOW 16384     /* tokens of a context window that counts as small */

@@ -386,7 +386,7 @@ const struct ch_option ch_options[] = {
      .help = "rules for the agent; the first seven are in the system prompt, and of the others "
              "those that match the input are added to it"},
     {CH_SCOPE_AGENT, "context.reminder", CH_CFG_TEXT, 0, AGENT(reminder),
-     .help = "text added at the end of every request"},
+     .help = "text added at the end of every user message"},
     {CH_SCOPE_AGENT, "context.docs", CH_CFG_TEXT, 0, AGENT(docs),
      .help = "path or URL of documentation that the model may read"},
     {CH_SCOPE_AGENT, "context.systemPercent", CH_CFG_INT, 0, AGENT(system_share), 1, 90,
@@ -664,10 +664,11 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_POLICY, "permission", CH_CFG_CHOICE, 0, POLICY(permission),
      .words = "read|write|admin", .otherwise = "admin",
      .help = "highest permission of the offered tools"},
-    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve), .words = "ask|auto|deny",
-     .otherwise = "auto",
+    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve),
+     .words = "ask|sandbox|auto|deny", .otherwise = "auto",
      .help = "calls that need approval: `auto`: as the agent's setting says; `ask`: ask, even if "
-             "the agent's setting is auto; `deny`: refuse them"},
+             "the agent's setting is auto; `sandbox`: likewise, but run commands in the full "
+             "sandbox; `deny`: refuse them"},
 
     /* --- a hook of the gateway */
     {CH_SCOPE_HOOK, "secretEnv", CH_CFG_ENV, CH_CFG_REQUIRED, HOOK(secret_env),

@@ -1,9 +1,9 @@
 /* envelope.h -- formats a channel's message for a model.
  *
- * The history keeps one line with the message's id and sender, followed by the text. All
- * other data about the newest message is added at the end of the request and omitted from
- * the next one: data that the channel vouches for as <trusted_metadata>, data chosen by
- * people as <untrusted_context>. Both are JSON.
+ * A message is one line with its id and sender, followed by the text. All other data about
+ * it stands before that line, in the same message: data that the channel vouches for as
+ * <trusted_metadata>, data chosen by people as <untrusted_context>. Both are JSON. What the
+ * runtime adds later stands between the tags of a note.
  *
  * Nobody can forge such a block: in all text from outside, the beginnings of these marks
  * are broken up, also if disguised by case, blanks, full-width letters or invisible
@@ -12,6 +12,10 @@
 #define CH_PROMPT_ENVELOPE_H
 #include "base/buf.h"
 #include "chela/channel.h"
+
+#define CH_NOTE_OPEN "<runtime_note>"
+#define CH_NOTE_REPEATS "<runtime_note about=\"rules\">" /* repeats what was said before */
+#define CH_NOTE_CLOSE "</runtime_note>"
 
 /* Append "[message_id: om_1] Ann: text", as far as known. */
 void ch_envelope_line(const struct chela_inbound *in, struct ch_sv text, struct ch_buf *out);

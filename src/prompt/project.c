@@ -107,7 +107,7 @@ void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out) {
     ch_buf_add_str(out, "\n</project_file>");
 }
 
-void ch_project_changes(const struct ch_project *p, const char *workspace, struct ch_buf *out) {
+void ch_project_changes(struct ch_project *p, const char *workspace, struct ch_buf *out) {
     for (size_t i = 0; i < p->n; i++) {
         struct stat st;
         const char *why;
@@ -117,7 +117,9 @@ void ch_project_changes(const struct ch_project *p, const char *workspace, struc
             now = stamp_of(&st);
             close(fd);
         }
-        if (!is_same(&now, &p->files[i].stamp))
-            ch_buf_addf(out, "%s%s", out->n ? ", " : "", p->files[i].name);
+        if (is_same(&now, &p->files[i].stamp))
+            continue;
+        ch_buf_addf(out, "%s%s", out->n ? ", " : "", p->files[i].name);
+        p->files[i].stamp = now;
     }
 }

@@ -51,7 +51,8 @@ void ch_project_release(struct ch_project *p);
 /* Append one file as shown to a model; nothing for a file without text. */
 void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out);
 
-/* Append the comma-separated names of files that changed since they were read. */
-void ch_project_changes(const struct ch_project *p, const char *workspace, struct ch_buf *out);
+/* Append the comma-separated names of files that changed since they were read or since the
+ * last call. */
+void ch_project_changes(struct ch_project *p, const char *workspace, struct ch_buf *out);
 
 #endif

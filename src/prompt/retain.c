@@ -35,7 +35,7 @@ static bool retain_has_calls(const struct ch_msg *m) {
 
 static bool all_failed(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
-        if (!(m->blocks[i].flags & CH_F_ERROR))
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && !(m->blocks[i].flags & CH_F_ERROR))
             return false;
     return m->nblocks > 0;
 }

@@ -97,7 +97,7 @@ static struct gist gist_of(uint32_t type, const struct ch_json *v) {
         g.input = g.message = ch_sv_is(ch_json_get_str(v, "mode"), "start");
         break;
     case CH_REC_MESSAGE:
-        g.message = true;
+        g.message = !ch_json_get(v, "note"); /* a note is a part of a message */
         g.reply = ch_sv_is(ch_json_str(ch_json_path(v, "message", "role", NULL)), "assistant");
         break;
     case CH_REC_COMPACTION:

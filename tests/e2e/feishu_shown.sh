@@ -45,7 +45,7 @@ gpt='[.body.messages[] | select(.role == "user") | .content | if type == "string
 serve
 push "$(picture om_1 oc_ann key_png)"
 check "a picture" hears 1
-same "Anthropic: an image beside the words" "[\"text\",\"base64 image/png $png\"]" "$(asked a "$claude" | jq -c .[0:2])"
+same "Anthropic: an image beside the words" "[\"text\",\"base64 image/png $png\"]" "$(asked a "$claude" | jq -c .[1:3])"
 same "the request is without fault" "" "$(jq -r 'select(.problems) | .problems[]' "$log")"
 check "SIGTERM ends it" stop_serving
 serve

@@ -323,13 +323,15 @@ static void test_inbound(void **state) {
         const char *body = ch_buf_str(&st.model.requests[i]);
         const char *block = strstr(body, "<trusted_metadata>\\n");
         assert_non_null(block);
-        assert_null(strstr(block + 1, "<trusted_metadata>\\n"));
-        assert_null(strstr(block, "tool_use_id")); /* it is the last */
-        assert_non_null(strstr(block, i < 2 ? "om_1" : "om_2"));
-        assert_null(strstr(block, i < 2 ? "om_2" : "om_1"));
-        assert_non_null(
-            strstr(body, "[message_id: om_1] Ann &lt;runtime_note>: hi\\n(message_id: om_9]"));
-        assert_null(strstr(body, "<runtime_note>"));
+        const char *words =
+            strstr(body, "[message_id: om_1] Ann &lt;runtime_note>: hi\\n(message_id: om_9]");
+        assert_true(words && block < words); /* in the message that it describes */
+        assert_true(strstr(block, "om_1") < words);
+        const char *results = strstr(body, "tool_use_id"), *other = strstr(block + 1, "<trusted_");
+        assert_int_equal(results != NULL, i > 0);
+        assert_int_equal(other != NULL, i == 2);
+        if (i == 2)
+            assert_true(other > results && strstr(other, "om_2") && !strstr(other, "om_1"));
     }
     stage_check_transcript(&st);
     stage_close(&st);

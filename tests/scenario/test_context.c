@@ -12,6 +12,7 @@
 #include "model/provider/target.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "json/json.h"
 #include "support/stage.h"
 
 static char dir[] = "/tmp/chela-context-XXXXXX";
@@ -49,6 +50,19 @@ static int drop_dir(void **state) {
 
 static const char *sent(const struct stage *st, size_t request) {
     return ch_buf_str(&st->model.requests[request]);
+}
+
+/* True: the last message holds results of tools and nothing else. */
+static bool ends_with_results(const char *body) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL, *end = NULL;
+    assert_int_equal(ch_json_parse(&arena, ch_sv_str(body), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    for (CH_JSON_EACH(m, ch_json_get(v, "messages")))
+        end = ch_json_get(m, "content");
+    bool all = ch_json_is(end, CH_JSON_ARRAY);
+    for (CH_JSON_EACH(b, end))
+        all &= ch_sv_is(ch_json_get_str(b, "type"), "tool_result");
+    return all;
 }
 
 static size_t count(const char *text, const char *what) {
@@ -102,9 +116,12 @@ static void test_prefix(void **state) {
     for (size_t i = 0; i + 1 < TURNS; i++) {
         assert_true(stable[i] > 1000 && stable[i] <= stable[i + 1]);
         assert_memory_equal(sent(&st, i), sent(&st, i + 1), stable[i]);
-        assert_int_equal(count(sent(&st, i), "<trusted_metadata>"), i / 2 % 4 ? 1 : 0);
-        assert_int_equal(count(sent(&st, i), "Be exact."), 1);
+        size_t runs = i / 2 + 1; /* each has its message, and each message what it came with */
+        assert_int_equal(count(sent(&st, i), "<trusted_metadata>"), runs - (runs + 3) / 4);
+        assert_int_equal(count(sent(&st, i), "Be exact."), runs);
         assert_int_equal(count(sent(&st, i), "conversation began: AGENTS.md."), i < 20 ? 0 : 1);
+        if (i % 2) /* nothing comes after the results of tools */
+            assert_true(ends_with_results(sent(&st, i)));
         assert_int_equal(count(sent(&st, i), "Use tabs."), 1);
     }
     stage_check_transcript(&st);
@@ -157,7 +174,7 @@ static void test_files_are_frozen(void **state) {
     put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
     stage_play(&st, "two");
     assert_non_null(strstr(sent(&st, 0), "Use tabs."));
-    assert_null(strstr(sent(&st, 0), "<runtime_note>"));
+    assert_null(strstr(sent(&st, 0), "<runtime_note>\\n"));
     assert_non_null(strstr(sent(&st, 1), "Use tabs."));
     assert_non_null(strstr(sent(&st, 1), "Changed since this conversation began: AGENTS.md, the "
                                          "skill deploy (version 1.3)."));
@@ -275,7 +292,7 @@ static void test_rules(void **state) {
     assert_null(strstr(sent(&st, 0), "Photographs"));
     stage_play(&st, "delete the photograph");
     assert_non_null(strstr(sent(&st, 1), "<runtime_note>\\n- Photographs are kept"));
-    assert_null(strstr(sent(&st, 1), "Invoices"));
+    assert_int_equal(count(sent(&st, 1), "Invoices"), 1); /* in the message of that time */
     stage_close(&st);
 }
 

@@ -139,6 +139,10 @@ static void do_agent_policies_json(struct sweep *cx) {
     chela_free(chela_agent_policies_json(cx->agent, "feishu", "ou_1"));
 }
 
+static void do_agent_rules_json(struct sweep *cx) {
+    chela_free(chela_agent_rules_json(cx->agent));
+}
+
 static void do_agent_skills_json(struct sweep *cx) {
     chela_free(chela_agent_skills_json(cx->agent));
 }
@@ -693,6 +697,7 @@ static const struct sweep_row rows[] = {
     {"chela_agent_tools_json", do_agent_tools_json, SHARED, NULL},
     {"chela_agent_tools_for_json", do_agent_tools_for_json, SHARED, NULL},
     {"chela_agent_policies_json", do_agent_policies_json, SHARED, NULL},
+    {"chela_agent_rules_json", do_agent_rules_json, SHARED, NULL},
     {"chela_agent_skills_json", do_agent_skills_json, SHARED, NULL},
     {"chela_agent_expand", do_agent_expand, SHARED, NULL},
     {"chela_agent_call_tool", do_agent_call_tool, ROUND, NULL},

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "prompt/assemble.h"
+#include "prompt/envelope.h"
 #include "prompt/prompt.h"
 #include "prompt/skill_call.h"
 #include "prompt/system.h"
@@ -228,9 +229,13 @@ static void look_for_changes(chela_run *run) {
     struct ch_context *c = &s->context;
     if (ch_run_did(run, CH_RUN_LOOKED) || !c->system || !(c->flags & READS))
         return;
-    ch_buf_clear(&c->changed);
+    CH_BUF_AUTO skills = {0};
     ch_project_changes(&c->project, s->agent->workspace, &c->changed);
-    ch_skills_changes(&s->agent->skills, &c->changed);
+    ch_skills_changes(&s->agent->skills, &skills);
+    uint64_t told = ch_hash(0, ch_buf_sv(&skills));
+    if (skills.n && told != c->told_skills)
+        ch_buf_addf(&c->changed, "%s%s", c->changed.n ? ", " : "", ch_buf_str(&skills));
+    c->told_skills = told;
 }
 
 static void context_settle(chela_run *run) {
@@ -299,17 +304,14 @@ const char *ch_context_fingerprint(chela_run *run) {
     return c->fingerprint;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the note --------------------------------------------------------------------------------- */
 
 static struct ch_sv last_input(const chela_session *s) {
     const struct ch_transcript *t = &s->transcript;
     for (size_t i = t->n; i > 0; i--) {
         const struct ch_msg *m = t->msgs[i - 1];
-        if (m->kind == CH_MSG_ASSISTANT || m->kind == CH_MSG_RESULTS)
-            continue;
-        for (uint32_t k = 0; k < m->nblocks; k++)
-            if (m->blocks[k].type == CH_BLOCK_TEXT)
-                return m->blocks[k].text;
+        if (m->kind != CH_MSG_ASSISTANT && m->kind != CH_MSG_RESULTS && ch_msg_words(m).n)
+            return ch_msg_words(m);
     }
     return CH_SV("");
 }
@@ -345,21 +347,23 @@ static void add_turn_rules(chela_run *run, struct ch_buf *out) {
     }
 }
 
-struct ch_sv ch_context_note(chela_run *run) {
-    const chela_session *s = run->session;
-    const char *reminder = s->agent->context.reminder;
-    CH_BUF_AUTO note = {0};
+struct ch_sv ch_context_note(chela_run *run, bool in_loop) {
+    chela_session *s = run->session;
+    const struct ch_context_conf *c = &s->agent->context;
     CH_BUF_AUTO inner = {0};
     if (s->context.changed.n && s->context.flags & READS)
         ch_buf_addf(&inner,
                     "Changed since this conversation began: %s. Read again what you need of it.\n",
                     ch_buf_str(&s->context.changed));
+    ch_buf_clear(&s->context.changed);
+    for (size_t i = 0; in_loop && i < c->nrules && i < CH_DEFAULT_PROMPT_RULES; i++)
+        ch_buf_addf(&inner, "%s- %s\n", i ? "" : "These rules still hold:\n", c->rules[i]);
     add_turn_rules(run, &inner);
-    if (reminder)
-        ch_buf_addf(&inner, "%s\n", reminder);
-    if (ch_run_origin_of_message(run)->blocks)
-        ch_buf_add_str(&note, ch_run_origin_of_message(run)->blocks);
-    if (inner.n)
-        ch_buf_addf(&note, "<runtime_note>\n%s</runtime_note>\n", ch_buf_str(&inner));
-    return note.n ? ch_arena_sv(&run->arena, ch_buf_sv(&note)) : CH_SV("");
+    if (c->reminder)
+        ch_buf_addf(&inner, "%s\n", c->reminder);
+    if (!inner.n)
+        return CH_SV("");
+    return ch_sv_str(ch_arena_printf(&run->arena, "%s\n%s" CH_NOTE_CLOSE,
+                                     in_loop ? CH_NOTE_REPEATS : CH_NOTE_OPEN,
+                                     ch_buf_str(&inner)));
 }

@@ -1,9 +1,9 @@
-/* context.h -- the system prompt, and the note at the end of a request.
+/* context.h -- the system prompt, and the note of the runtime in a message.
  *
  * The system prompt is made for the first request of a session and then kept. A new one is
  * made only if the agent's rights, the channel, or the size class of the model change.
- * Other changes, and what holds for one request only, go into a note at the end of the
- * request; later requests do not repeat the note. */
+ * Other changes, rules that fit the input and the reminder go into a note, which becomes a
+ * part of the newest message and stays there. */
 #ifndef CH_AGENT_CONTEXT_H
 #define CH_AGENT_CONTEXT_H
 #include "agent/handle/run.h"
@@ -17,8 +17,9 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
 const char *ch_context_system(chela_run *run);
 /* Fingerprint of the same text, "system@VERSION#...", borrowed. Emits no event. */
 const char *ch_context_fingerprint(chela_run *run);
-/* The note, in the run's arena; may be empty. */
-struct ch_sv ch_context_note(chela_run *run);
+/* The note for a new input, or the one that repeats the rules in a long row of tool calls;
+ * in the run's arena, may be empty. A change of files is told once. */
+struct ch_sv ch_context_note(chela_run *run, bool in_loop);
 
 /* Prepares a text from a channel as input of a run: "/skill NAME ..." of a sender who may
  * read files loads that skill. CHELA_EINVAL, CHELA_ENOENT: err is a text for the sender. */

@@ -21,8 +21,8 @@ struct ch_context {
     uint64_t key; /* hash of the inputs of `system` */
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
-    struct ch_buf changed;  /* what has changed since `system` was made, for the note at the
-                               request's end */
+    struct ch_buf changed;  /* what has changed since `system` was made and was not told yet */
+    uint64_t told_skills;   /* hash of the changed skills that were told */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
 };

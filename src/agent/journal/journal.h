@@ -23,10 +23,12 @@
  *   MESSAGE     A message joins the transcript. {"run","turn","message",["stop","usage",
  *               "person","request":{"model","messages":n},"embedding":{"model","calls",
  *               "input"}]}, or {"run","turn","of":seq} for the INBOUND record that
- *               waited. person: a person who took over wrote the text. embedding: usage
- *               of the embedding model since the last such member. An assistant message
- *               announces the calls that it holds. Without "stop" it is the part of a reply
- *               that the run was cancelled in.
+ *               waited, or {"run","turn","note"} for text of the runtime that becomes
+ *               a part of the newest message (a CONTEXT block). person: a person who
+ *               took over wrote the text. embedding: usage of the embedding model since
+ *               the last such member. An assistant message announces the calls that it
+ *               holds. Without "stop" it is the part of a reply that the run was
+ *               cancelled in.
  *   STARTED     A call with an effect may start once this record is committed.
  *               {"run","turn","call":index,"id","name","effect","key"}
  *   DONE        The one result of a call. {"run","turn","call","message",["ran",

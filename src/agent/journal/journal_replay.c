@@ -250,8 +250,8 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
 }
 
 static struct ch_message_origin read_origin(const struct reading *r) {
-    struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
-    return (struct ch_message_origin){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
+    struct ch_sv id = ch_json_get_str(r->v, "about_id");
+    return (struct ch_message_origin){id.n ? dup_sv(id) : NULL};
 }
 
 static int fold_inbound(struct reading *r) {
@@ -309,12 +309,24 @@ static int deliver_note(struct reading *r, uint64_t seq) {
     return 0; /* the message was accepted before `keep` and compacted away */
 }
 
+/* A note of the runtime became a part of the newest message. */
+static int amend(struct reading *r, struct ch_sv note) {
+    int rc = close_calls(r);
+    if (rc == 0 && r->past->transcript.n && ch_transcript_amend(&r->past->transcript, note) < 0)
+        rc = ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
+                     CH_LIMIT_HISTORY / CH_MB);
+    return rc;
+}
+
 static int fold_message(struct reading *r) {
     int64_t of = ch_json_int(ch_json_get(r->v, "of"), 0);
+    struct ch_sv note = ch_json_get_str(r->v, "note");
     struct ch_msg *m;
 
     if (of > 0)
         return deliver_note(r, (uint64_t)of);
+    if (note.n)
+        return amend(r, note);
     int rc = read_message(r, &m);
     if (rc < 0)
         return rc;

@@ -210,7 +210,7 @@ static enum ch_sync run_journal_gate(const chela_run *run) {
 /* Sets the session's title, which lists show, to the first line of the first message. */
 static void set_title(chela_run *run, const struct ch_msg *m) {
     struct ch_run_journal *k = run->session->journal;
-    struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
+    struct ch_sv text = ch_sv_trim(ch_msg_words(m));
 
     if (k->titled || text.n == 0)
         return;
@@ -234,8 +234,6 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
         ch_jw_kcstr(w, "event", from->event);
     if (from->to)
         ch_jw_kcstr(w, "to", from->to);
-    if (from->origin && from->origin->blocks)
-        ch_jw_kcstr(w, "about", from->origin->blocks);
     if (from->origin && from->origin->id)
         ch_jw_kcstr(w, "about_id", from->origin->id);
     ch_inbox_take(s, from->event);
@@ -330,6 +328,16 @@ void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped) {
     ch_jw_kint(&w, "of", (int64_t)seq);
     if (dropped)
         ch_jw_kbool(&w, "dropped", true);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+void ch_run_journal_note(chela_run *run, struct ch_sv text) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = run_journal_begin(k, run);
+    ch_jw_kstr(&w, "note", text);
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 

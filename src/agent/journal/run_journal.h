@@ -94,6 +94,8 @@ void ch_run_journal_taken(chela_session *s, uint64_t seq);     /* the message at
                                                                   outside of any run */
 void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_run_journal_message(chela_run *run, const struct ch_msg *m);
+/* The runtime added text to the newest message. */
+void ch_run_journal_note(chela_run *run, struct ch_sv text);
 /* person: a person wrote the text, not a model. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
                           bool person);

@@ -101,19 +101,22 @@ void ch_media_count(const struct ch_msg *m, struct ch_media_total *sum) {
     }
 }
 
-int ch_media_message(enum ch_msg_kind kind, struct ch_sv text, const struct chela_media *media,
-                     size_t n, int64_t ts, struct ch_msg **out, struct chela_error *err) {
+int ch_media_message(const struct ch_media_input *in, const struct chela_media *media, size_t n,
+                     struct ch_msg **out, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     if (n > CH_LIMIT_INPUT_MEDIA)
         return ch_fail(err, CHELA_ELIMIT, "more than %d images and documents",
                        CH_LIMIT_INPUT_MEDIA);
-    struct ch_block *blocks = ch_arena_zalloc(&arena, (n + 1) * sizeof(*blocks));
-    blocks[0] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = text};
+    struct ch_block *blocks = ch_arena_zalloc(&arena, (n + 2) * sizeof(*blocks));
+    size_t used = 0;
+    if (in->context.n)
+        blocks[used++] = (struct ch_block){.type = CH_BLOCK_CONTEXT, .text = in->context};
+    blocks[used++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = in->text};
     for (size_t i = 0; i < n; i++) {
-        int rc = add_one(&media[i], &arena, &blocks[i + 1], err);
+        int rc = add_one(&media[i], &arena, &blocks[used++], err);
         if (rc < 0)
             return rc;
     }
-    *out = ch_msg_new(kind, blocks, n + 1, NULL, CH_SV(""), ts);
+    *out = ch_msg_new(in->kind, blocks, used, NULL, CH_SV(""), in->ts);
     return 0;
 }

@@ -4,10 +4,18 @@
 #include "chela/session.h"
 #include "model/message/message.h"
 
-/* Makes a message of the text and the media. The type (by its first bytes) and the size of
+struct ch_media_input { /* what a message holds beside its media */
+    enum ch_msg_kind kind;
+    struct ch_sv context; /* text of the runtime about the message, told before `text`; may be
+                             empty */
+    struct ch_sv text;
+    int64_t ts;
+};
+
+/* Makes a message of the texts and the media. The type (by its first bytes) and the size of
  * each item are checked. */
-int ch_media_message(enum ch_msg_kind kind, struct ch_sv text, const struct chela_media *media,
-                     size_t n, int64_t ts, struct ch_msg **out, struct chela_error *err);
+int ch_media_message(const struct ch_media_input *in, const struct chela_media *media, size_t n,
+                     struct ch_msg **out, struct chela_error *err);
 
 /* Pictures and documents that every request of a session carries. */
 struct ch_media_total {

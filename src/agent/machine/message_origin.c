@@ -6,35 +6,34 @@
 #include "prompt/envelope.h"
 
 struct ch_message_origin ch_message_origin_copy(const struct ch_message_origin *origin) {
-    if (!origin)
-        return (struct ch_message_origin){0};
-    return (struct ch_message_origin){ch_strdup(origin->blocks), ch_strdup(origin->id)};
+    return (struct ch_message_origin){ch_strdup(origin ? origin->id : NULL)};
 }
 
 void ch_message_origin_release(struct ch_message_origin *origin) {
-    ch_free(origin->blocks);
     ch_free(origin->id);
     *origin = (struct ch_message_origin){0};
 }
 
 void ch_message_origin_move(struct ch_message_origin *to, struct ch_message_origin *from) {
-    if (!from->blocks && !from->id)
+    if (!from->id)
         return;
     ch_message_origin_release(to);
     *to = *from;
     *from = (struct ch_message_origin){0};
 }
 
-void ch_message_origin_set(struct ch_message_origin *origin, const char *session_key,
-                           const struct chela_inbound *given) {
-    CH_BUF_AUTO blocks = {0};
+void ch_message_origin_set(struct ch_message_origin *origin, const struct chela_inbound *given) {
     struct chela_inbound in;
     ch_message_origin_release(origin);
-    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
-        return;
-    ch_envelope_blocks(&in, session_key, &blocks);
-    origin->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
-    origin->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) == 0 && in.message_id && *in.message_id)
+        origin->id = ch_strdup(in.message_id);
+}
+
+void ch_message_origin_tell(const struct chela_inbound *given, const char *session_key,
+                            struct ch_buf *out) {
+    struct chela_inbound in;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) == 0)
+        ch_envelope_blocks(&in, session_key, out);
 }
 
 char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,

@@ -28,7 +28,7 @@ void ch_queue_release(struct ch_queue *q) {
 }
 
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m) {
-    return q->n < CH_LIMIT_QUEUE && m->blocks[0].text.n <= CH_LIMIT_INPUT &&
+    return q->n < CH_LIMIT_QUEUE && ch_msg_words(m).n <= CH_LIMIT_INPUT &&
            (q->n == 0 || q->bytes + m->size <= CH_LIMIT_QUEUE_BYTES);
 }
 
@@ -95,7 +95,7 @@ void ch_queue_take_origin(struct ch_queue *q, struct ch_message_origin *origin) 
 
 struct ch_sv ch_queue_text(const struct ch_queue *q) {
     const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
-    return note ? note->msg->blocks[0].text : CH_SV("");
+    return note ? ch_msg_words(note->msg) : CH_SV("");
 }
 
 static struct ch_msg *take_note(struct ch_queue *q, struct note *note) {

@@ -18,7 +18,7 @@ static void set_goal(struct ch_run_counters *c, struct ch_sv text) {
 }
 
 void ch_run_counters_goal(struct ch_run_counters *c, const struct ch_msg *asked) {
-    set_goal(c, asked->nblocks ? asked->blocks[0].text : CH_SV(""));
+    set_goal(c, ch_msg_words(asked));
 }
 
 static void release_failure(struct ch_run_failure *m) {

@@ -81,7 +81,7 @@ static void set_machine(chela_run *run) {
 /* Counts successes and failures of results. A denied call counts as neither. */
 static void count_results(const struct ch_msg *m, struct ch_input *in) {
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
-        if (m->blocks[i].flags & CH_F_DENIED)
+        if (m->blocks[i].type != CH_BLOCK_TOOL_RESULT || m->blocks[i].flags & CH_F_DENIED)
             continue;
         bool failed = m->blocks[i].flags & CH_F_ERROR;
         in->any_ok |= !failed;

@@ -41,7 +41,9 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
+#include "model/codec/fold.h"
 #include "model/message/ids.h"
+#include "prompt/envelope.h"
 
 struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
@@ -59,6 +61,8 @@ struct ch_turn {
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
+    size_t noted;    /* length of the transcript whose newest message was looked at */
+    unsigned rounds; /* rounds of tools since the last note */
 };
 
 const size_t ch_turn_size = sizeof(struct ch_turn);
@@ -86,6 +90,19 @@ void ch_think_stopped(chela_run *run, enum chela_stop reason) {
     run->turn->stop_reason = reason;
 }
 
+bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
+    const struct ch_turn *t = run->turn;
+    return t->decoding && t->decoder.fold &&
+           ch_fold_nth(t->decoder.fold, CH_BLOCK_REASONING, n, out);
+}
+
+struct ch_msg_author ch_think_author(const chela_run *run) {
+    const struct ch_decoder *d = &run->turn->decoder;
+    if (!run->turn->decoding)
+        return (struct ch_msg_author){0};
+    return (struct ch_msg_author){d->codec->name, d->reply.model, d->asked};
+}
+
 struct ch_buf *ch_think_complaint(chela_run *run) {
     return &run->turn->complaint;
 }
@@ -108,6 +125,14 @@ static const char closing_text[] =
 
 /* --- messages that wait for this moment */
 
+/* Ends the run: the history is full. False. */
+static bool is_full(chela_run *run) {
+    struct chela_error err = {0};
+    ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
+    ch_driver_break(run, &err);
+    return false;
+}
+
 /* Adds m (taken) to the transcript. seq: the INBOUND record of m; 0: none, so m is stored
  * as a MESSAGE. False: the history is full. */
 static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
@@ -115,16 +140,35 @@ static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
         ch_run_journal_delivered(run, seq, false);
     else
         ch_run_journal_message(run, m);
-    if (ch_transcript_add(&run->session->transcript, m) == 0)
-        return true;
-    struct chela_error err = {0};
-    ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
-    ch_driver_break(run, &err);
-    return false;
+    return ch_transcript_add(&run->session->transcript, m) == 0 || is_full(run);
 }
 
+static bool ends_with_results(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    return t->n && t->msgs[t->n - 1]->kind == CH_MSG_RESULTS;
+}
+
+/* Makes text of the runtime a part of the newest message. The message is rewritten only if
+ * a model has seen it, after a call that failed. False: the history is full. */
+static bool amend(chela_run *run, struct ch_sv text) {
+    chela_session *s = run->session;
+    bool seen = s->encoder.nmessages >= s->transcript.n;
+    ch_run_journal_note(run, text);
+    if (ch_transcript_amend(&s->transcript, text) < 0)
+        return is_full(run);
+    if (seen)
+        ch_context_budget_rewritten(s);
+    return true;
+}
+
+/* Vendors want nothing between tool results and the reply to them, so a note after results
+ * becomes a part of the last one. */
 bool ch_think_note(chela_run *run, struct ch_sv text) {
-    return deliver(run, ch_msg_text(CH_MSG_EVENT, text, ch_run_now(run)), 0);
+    CH_BUF_AUTO note = {0};
+    if (!ends_with_results(run))
+        return deliver(run, ch_msg_text(CH_MSG_EVENT, text, ch_run_now(run)), 0);
+    ch_buf_addf(&note, CH_NOTE_OPEN "\n%.*s\n" CH_NOTE_CLOSE, CH_SV_FMT(text));
+    return amend(run, ch_buf_sv(&note));
 }
 
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
@@ -132,13 +176,27 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
     char *to = ch_queue_take_to(q);
     ch_queue_take_origin(q, ch_run_origin_of_message(run));
     struct ch_msg *m = ch_queue_pop(q);
-    struct ch_sv text = m->blocks[0].text;
+    struct ch_sv text = ch_msg_words(m);
     if (to) /* the run now answers this message */
         ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = ch_str(text)};
     return ch_emit(run, &ev);
+}
+
+/* Delivers the oldest system event: as a message, or after results as a note. */
+static bool deliver_event(chela_run *run) {
+    struct ch_queue *q = &run->session->events;
+    CH_BUF_AUTO text = {0};
+    if (!ends_with_results(run))
+        return deliver_next(run, q, CHELA_EV_SYSTEM_EVENT);
+    struct ch_msg *m = ch_queue_pop(q);
+    ch_buf_addf(&text, "%s%.*s", ch_msg_kind_prefix(CH_MSG_EVENT), CH_SV_FMT(ch_msg_words(m)));
+    struct chela_event ev = {.type = CHELA_EV_SYSTEM_EVENT, .note.text = ch_str(ch_msg_words(m))};
+    bool goes_on = ch_think_note(run, ch_buf_sv(&text)) && ch_emit(run, &ev);
+    ch_msg_free(m);
+    return goes_on;
 }
 
 /* First attempt of the closing turn. */
@@ -173,7 +231,7 @@ bool ch_think_deliver(chela_run *run) {
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
             return false;
     while (run->session->events.n > 0)
-        if (!deliver_next(run, &run->session->events, CHELA_EV_SYSTEM_EVENT))
+        if (!deliver_event(run))
             return false;
     if (had_ended && !steered && run->follow_ups.n > 0)
         return deliver_next(run, &run->follow_ups, CHELA_EV_FOLLOW_UP);
@@ -256,7 +314,7 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
  * is the same in every turn, on every machine and in a replay. */
 static struct ch_sv cache_key(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    struct ch_sv first = t->n && t->msgs[0]->nblocks ? t->msgs[0]->blocks[0].text : CH_SV("");
+    struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
     return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
@@ -302,14 +360,36 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     return s->revision;
 }
 
-/* The note at the request's end: channel data of the message and recalled memory. */
-static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run),
-                 known = run->recall ? ch_recall_text(run) : CH_SV("");
+static bool has_note(const struct ch_msg *m) {
+    const struct ch_block *last = m->nblocks ? &m->blocks[m->nblocks - 1] : NULL;
+    return last && last->type == CH_BLOCK_CONTEXT && ch_sv_starts(last->text, CH_NOTE_OPEN);
+}
+
+/* What the runtime has to say about a new input, recalled memory included; in the run's
+ * arena. */
+static struct ch_sv note_about(chela_run *run, bool in_loop) {
+    struct ch_sv about = ch_context_note(run, in_loop),
+                 known = run->recall && !in_loop ? ch_recall_take(run) : CH_SV("");
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
                                      CH_SV_FMT(known)));
+}
+
+/* Adds the note to a new input, and to the results of every few rounds of tools. False: the
+ * run is over. */
+static bool tell_note(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
+    if (!last || last->kind == CH_MSG_ASSISTANT || t->n == run->turn->noted)
+        return true;
+    bool in_loop = last->kind == CH_MSG_RESULTS;
+    run->turn->noted = t->n;
+    run->turn->rounds = in_loop ? run->turn->rounds + 1 : 0;
+    if (in_loop ? run->turn->rounds % CH_DEFAULT_REMIND_ROUNDS != 0 : has_note(last))
+        return true;
+    struct ch_sv text = note_about(run, in_loop);
+    return !text.n || amend(run, text);
 }
 
 static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
@@ -318,7 +398,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
     const char *system = s->system ? s->system : ch_context_system(run);
-    if (!system)
+    if (!system || (!s->system && !tell_note(run)))
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     ch_tool_choice_select(run);
     if (choice) /* vendors refuse a tool choice whose tool is not described */
@@ -348,7 +428,6 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
-        .note = s->system ? CH_SV("") : note(run),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
@@ -503,6 +582,8 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
+    run->failure =
+        (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
     run->turn->stop_reason = CHELA_STOP_ERROR;
     bool mended = ask_for_less(run, r);
     if (run->dead)

@@ -137,16 +137,16 @@ static bool same(const struct ch_input_queue *f, const struct ch_principal *a,
 
 /* Messages that are joined to one input. */
 struct joined {
-    struct ch_buf text, seqs; /* seqs: their journal positions, uint64_t each */
+    struct ch_buf context, text, seqs; /* seqs: their journal positions, uint64_t each */
     struct ch_arena arena;
-    struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text comes first; data is in the
-                                                         arena */
+    struct ch_block media[CH_LIMIT_INPUT_MEDIA]; /* data is in the arena */
     size_t n;
     char *to; /* address of the answer, from the newest message that has one */
     struct ch_message_origin origin; /* origin of the newest message */
 };
 
 static void input_queue_release(struct joined *j) {
+    ch_buf_release(&j->context);
     ch_buf_release(&j->text);
     ch_buf_release(&j->seqs);
     ch_arena_release(&j->arena);
@@ -154,18 +154,28 @@ static void input_queue_release(struct joined *j) {
     ch_message_origin_release(&j->origin);
 }
 
-static void add_media(struct joined *j, const struct ch_msg *m) {
-    uint32_t i = 1;
-    for (; i < m->nblocks && j->n < CH_LEN(j->blocks); i++) {
-        struct ch_block *b = &j->blocks[j->n++];
-        *b = m->blocks[i];
-        b->text = ch_arena_sv(&j->arena, b->text);
-        b->name = ch_arena_sv(&j->arena, b->name);
-        b->id = ch_arena_sv(&j->arena, b->id);
-        b->extra = ch_arena_sv(&j->arena, b->extra);
+static void add_picture(struct joined *j, const struct ch_block *from) {
+    struct ch_block *b = &j->media[j->n++];
+    *b = *from;
+    b->text = ch_arena_sv(&j->arena, b->text);
+    b->name = ch_arena_sv(&j->arena, b->name);
+    b->id = ch_arena_sv(&j->arena, b->id);
+    b->extra = ch_arena_sv(&j->arena, b->extra);
+}
+
+static void add_blocks(struct joined *j, const struct ch_msg *m) {
+    unsigned left_out = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_CONTEXT)
+            ch_buf_add_sv(&j->context, b->text);
+        else if (b->type != CH_BLOCK_TEXT && j->n < CH_LEN(j->media))
+            add_picture(j, b);
+        else
+            left_out += b->type != CH_BLOCK_TEXT;
     }
-    if (i < m->nblocks)
-        ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", m->nblocks - i);
+    if (left_out)
+        ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", left_out);
 }
 
 /* True: the next message fits into the input. The first one always fits. */
@@ -177,7 +187,6 @@ static bool has_room(const struct ch_input_queue *f, const struct joined *j) {
  * hold. */
 static void input_queue_join(struct ch_input_queue *f, const struct ch_principal *whose,
                              struct joined *j) {
-    j->n = 1;
     if (f->dropped)
         ch_buf_addf(&j->text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
@@ -192,18 +201,24 @@ static void input_queue_join(struct ch_input_queue *f, const struct ch_principal
             j->to = to;
         }
         ch_buf_add_str(&j->text, j->text.n ? "\n\n" : "");
-        ch_buf_add_sv(&j->text, one->blocks[0].text);
-        add_media(j, one);
+        ch_buf_add_sv(&j->text, ch_msg_words(one));
+        add_blocks(j, one);
         ch_buf_add(&j->seqs, &seq, sizeof(seq));
         ch_msg_free(one);
     }
-    j->blocks[0] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&j->text)};
 }
 
 static int begin_with(chela_session *s, const struct joined *j, const struct chela_run_opts *opts,
                       struct chela_error *err) {
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
-    return ch_session_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
+    struct ch_block blocks[2 + CH_LIMIT_INPUT_MEDIA];
+    size_t n = 0;
+    if (j->context.n)
+        blocks[n++] = (struct ch_block){.type = CH_BLOCK_CONTEXT, .text = ch_buf_sv(&j->context)};
+    blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&j->text)};
+    memcpy(&blocks[n], j->media, j->n * sizeof(*blocks));
+    n += j->n;
+    return ch_session_start(s, ch_msg_new(CH_MSG_USER, blocks, n, NULL, CH_SV(""), now), opts,
                             NULL, err);
 }
 
@@ -283,7 +298,7 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
     struct ch_principal principal = ch_principal_of(opts);
     ch_queue_push(&f->waiting, m);
     struct ch_message_origin origin = {0};
-    ch_message_origin_set(&origin, f->session->key, opts->inbound);
+    ch_message_origin_set(&origin, opts->inbound);
     ch_queue_set_origin(&f->waiting, &origin);
     struct ch_inbound_origin from = {opts->event_id, opts->answer_to, &origin};
     ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
@@ -310,7 +325,7 @@ static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts
     ch_principal_release(&principal);
     if (!fits)
         return false;
-    ch_message_origin_set(&origin, s->key, opts->inbound);
+    ch_message_origin_set(&origin, opts->inbound);
     int rc = ch_session_enqueue(s->run, follow_up, m, &from);
     ch_message_origin_release(&origin);
     return rc == 0;
@@ -328,13 +343,16 @@ static int begin_waiting(struct ch_input_queue *f, struct chela_error *err) {
 static int make_message(const chela_session *s, struct ch_sv text,
                         const struct chela_run_opts *opts, struct ch_msg **out,
                         struct chela_error *err) {
+    CH_BUF_AUTO context = {0};
     CH_AUTOFREE char *line =
         opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
     if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
-    return ch_media_message(CH_MSG_USER, line ? ch_sv_str(line) : text, opts->media, opts->nmedia,
-                            ch_now_ms(ch_loop_clock(s->agent->rt->loop)), out, err);
+    ch_message_origin_tell(opts->inbound, s->key, &context);
+    struct ch_media_input in = {CH_MSG_USER, ch_buf_sv(&context), line ? ch_sv_str(line) : text,
+                                ch_now_ms(ch_loop_clock(s->agent->rt->loop))};
+    return ch_media_message(&in, opts->media, opts->nmedia, out, err);
 }
 
 /* Puts a message into the run or into the queue. */

@@ -355,7 +355,7 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_message_origin_set(ch_run_origin_of_message(run), s->key, opts.inbound);
+    ch_message_origin_set(ch_run_origin_of_message(run), opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);
@@ -377,10 +377,13 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     if (len > CH_LIMIT_INPUT)
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
+    CH_BUF_AUTO context = {0};
     CH_AUTOFREE char *line =
         opts.inbound ? chela_inbound_line(opts.inbound, text, len, NULL) : NULL;
-    rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
-                          opts.media, opts.nmedia, now, &input, err);
+    ch_message_origin_tell(opts.inbound, s->key, &context);
+    rc = ch_media_message(&(struct ch_media_input){message_kind(opts.kind), ch_buf_sv(&context),
+                                                   line ? ch_sv_str(line) : ch_sv(text, len), now},
+                          opts.media, opts.nmedia, &input, err);
     return rc < 0 ? rc : ch_session_start(s, input, given, out, err);
 }
 
@@ -421,7 +424,7 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
         return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
     opts.kind = CHELA_INPUT_EVENT;
     struct ch_msg *m = ch_queue_pop(&s->events);
-    rc = chela_run_start(s, m->blocks[0].text.p, m->blocks[0].text.n, &opts, out, err);
+    rc = chela_run_start(s, ch_msg_words(m).p, ch_msg_words(m).n, &opts, out, err);
     if (rc == 0 || ch_queue_push(&s->events, m) < 0)
         ch_msg_free(m);
     return rc;

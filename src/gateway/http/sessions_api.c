@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/admission.h"
-#include "gateway/http/openai.h"
+#include "gateway/http/client_tools.h"
 #include "gateway/http/session_events.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
@@ -349,16 +349,14 @@ static void sessions_api_on_disconnect(struct ch_request *req) {
 
 static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *o,
                                    struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(req->json, "tools");
-    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
-    for (CH_JSON_EACH(t, tools)) {
-        int rc = ch_openai_tool(req, t, list, &o->ntools, err);
-        if (rc < 0)
-            return rc;
-    }
-    o->tools = list;
-    return 0;
+    struct ch_client_tools list = {.arena = &req->arena};
+    int rc = 0;
+    for (CH_JSON_EACH(t, ch_json_get(req->json, "tools")))
+        if (rc == 0)
+            rc = ch_client_tools_add(&list, t, "parameters", CH_SV(""), err);
+    o->tools = list.opts;
+    o->ntools = list.n;
+    return rc;
 }
 
 static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,

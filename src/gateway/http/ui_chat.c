@@ -10,7 +10,7 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/openai.h"
+#include "gateway/http/client_tools.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/client_input.h"
@@ -242,12 +242,11 @@ static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
 static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct chela_error *err) {
     struct ch_request *req = c->request;
     const struct ch_json *tools = ch_json_get(req->json, "tools");
-    size_t max = tools && tools->type >= CH_JSON_ARRAY ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
+    struct ch_client_tools list = {.arena = &req->arena};
     int rc = 0;
     for (CH_JSON_EACH(t, tools))
         if (rc == 0)
-            rc = ch_openai_tool(req, t, list, &o->ntools, err);
+            rc = ch_client_tools_add(&list, t, "parameters", CH_SV(""), err);
     for (CH_JSON_MEMBERS(k, t, tools)) {
         CH_BUF_AUTO one = {0};
         struct ch_jw w = ch_jw(&one);
@@ -262,11 +261,12 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
             rc = ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_buf_sv(&one)),
                                CH_JSON_STRICT, &named, NULL, err);
         if (rc == 0)
-            rc = ch_openai_tool(req, named, list, &o->ntools, err);
+            rc = ch_client_tools_add(&list, named, "parameters", CH_SV(""), err);
     }
-    for (size_t i = 0; i < o->ntools; i++)
-        ch_buf_addf(&c->page_tools, "%s%s", i ? "," : "", list[i].name);
-    o->tools = list;
+    for (size_t i = 0; i < list.n; i++)
+        ch_buf_addf(&c->page_tools, "%s%s", i ? "," : "", list.opts[i].name);
+    o->tools = list.opts;
+    o->ntools = list.n;
     return rc;
 }
 

@@ -166,7 +166,7 @@ static const struct ch_msg *find_stored_answer(const struct ch_transcript *t, st
     size_t i = t->n;
     while (i > 0 && !has_message(t->msgs[i - 1], text))
         i--;
-    if (i > 0 && !ch_sv_eq(t->msgs[i - 1]->blocks[0].text, text))
+    if (i > 0 && !ch_sv_eq(ch_msg_words(t->msgs[i - 1]), text))
         return NULL;
     for (; i > 0 && i < t->n && t->msgs[i]->kind != CH_MSG_USER; i++)
         if (t->msgs[i]->kind == CH_MSG_ASSISTANT)

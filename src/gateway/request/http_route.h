@@ -17,6 +17,9 @@ enum ch_http_route_flags {
     CH_ROUTE_KEYED = 8,  /* honours Idempotency-Key (idempotency.h) */
     CH_ROUTE_KEYED_SESSION = 16, /* the same for requests with X-Chela-Session */
     CH_ROUTE_ONCE = 32,  /* an interrupted request is not run again under its key */
+    /* Anthropic's protocol: the token may be in x-api-key. A GET route needs the header
+     * anthropic-version, too. */
+    CH_ROUTE_ANTHROPIC = 64,
 };
 
 struct ch_http_route {

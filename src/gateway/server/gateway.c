@@ -14,6 +14,7 @@
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
+#include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/http/webhooks.h"
@@ -423,6 +424,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_orphan_scan_free(gw->orphan_scan);
     ch_deliveries_free(gw);
     ch_webhooks_free(gw->webhooks);
+    ch_response_store_free(gw->responses);
     ch_chat_lifecycle_close_all(gw);
     ch_ui_streams_close(gw);
     ch_tails_close(gw);

@@ -50,7 +50,7 @@ const struct ch_provider ch_provider_table[] = {
      .api = "openai",
      .base_url = "https://api.mistral.ai/v1",
      .key_env = "MISTRAL_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_NO_STREAM_USAGE | CH_Q_ID9,
+     .quirks = COMPATIBLE | CH_Q_NO_STREAM_USAGE | CH_Q_ID9 | CH_Q_ALTERNATE,
      .default_model = "mistral-large-latest"},
     {.name = "xai",
      .api = "openai",
@@ -287,6 +287,16 @@ static struct ch_sv after_vendor(struct ch_sv model) {
         if (model.p[i - 1] == '/')
             return provider_after(ch_sv(model.p + i, model.n - i), "anthropic.");
     return provider_after(model, "anthropic.");
+}
+
+/* Mistral's templates refuse a user message after results, whoever runs the model. */
+unsigned ch_quirks_of_model(struct ch_sv api, struct ch_sv model) {
+    static const char *const names[] = {"stral", "mixtral", "pixtral"};
+    struct ch_sv name = after_vendor(model);
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (ch_sv_is(api, "openai") && ch_sv_contains_nocase(name, names[i]))
+            return CH_Q_ALTERNATE;
+    return 0;
 }
 
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {

@@ -29,6 +29,8 @@ const char *ch_quirk_name(size_t i, unsigned *bit);
 /* Assumed quirks of an unknown server with this API: most support less than the vendor's
  * own server. */
 unsigned ch_quirks_of_api(struct ch_sv api);
+/* Quirks that a model has wherever it runs. */
+unsigned ch_quirks_of_model(struct ch_sv api, struct ch_sv model);
 
 /* Known properties of a model: output limit, context window. */
 struct ch_model_info {

@@ -94,6 +94,56 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
     return copy;
 }
 
+/* --- context */
+
+/* Index of the last result; m->nblocks if there is none. */
+static uint32_t last_result(const struct ch_msg *m) {
+    for (uint32_t i = m->nblocks; i > 0; i--)
+        if (m->blocks[i - 1].type == CH_BLOCK_TOOL_RESULT)
+            return i - 1;
+    return m->nblocks;
+}
+
+static void join_context(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_CONTEXT)
+            ch_buf_addf(out, "%s%.*s", out->n ? "\n\n" : "", CH_SV_FMT(m->blocks[i].text));
+}
+
+static bool has_context(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_CONTEXT)
+            return true;
+    return false;
+}
+
+struct ch_msg *ch_with_context(const struct ch_msg *m) {
+    CH_BUF_AUTO text = {0};
+    if (!has_context(m))
+        return NULL;
+    struct ch_block *blocks = ch_alloc(m->nblocks * sizeof(*blocks));
+    uint32_t result = last_result(m);
+    size_t n = 0;
+    if (result < m->nblocks)
+        ch_buf_add_sv(&text, m->blocks[result].text);
+    if (result < m->nblocks)
+        join_context(m, &text);
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        struct ch_block b = m->blocks[i];
+        bool context = b.type == CH_BLOCK_CONTEXT;
+        if (context && result < m->nblocks)
+            continue;
+        if (context)
+            b.type = CH_BLOCK_TEXT;
+        if (i == result)
+            b.text = ch_buf_sv(&text);
+        blocks[n++] = b;
+    }
+    struct ch_msg *copy = ch_msg_like(m, m->kind, blocks, n);
+    ch_free(blocks);
+    return copy;
+}
+
 /* --- images */
 
 static bool takes_images(const struct ch_model_request *req) {

@@ -18,6 +18,12 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
 void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struct ch_msg *m);
 void ch_call_ids_release(struct ch_call_ids *ids);
 
+/* --- context: told with the message that it belongs to */
+
+/* Returns a copy of m whose CONTEXT blocks are text: TEXT blocks, or in a message of results
+ * the end of the last result, because nothing may follow results; else NULL. */
+struct ch_msg *ch_with_context(const struct ch_msg *m);
+
 /* --- images: replaced by notes where unsupported */
 
 /* Returns a copy of m with notes instead of images if the model cannot read images; else

@@ -125,12 +125,15 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
     return m;
 }
 
-/* Encode a message, with notes instead of images for a text-only model. */
+/* Encode a message with its context, and with notes instead of images for a text-only
+ * model. */
 static int encode_message(const struct ch_model_request *req, const struct ch_msg *m,
                           struct ch_buf *out, struct chela_error *err) {
-    struct ch_msg *plain = ch_without_images(req, m);
-    int rc = req->endpoint->codec->message(req, plain ? plain : m, out, err);
+    struct ch_msg *whole = ch_with_context(m);
+    struct ch_msg *plain = ch_without_images(req, whole ? whole : m);
+    int rc = req->endpoint->codec->message(req, plain ? plain : whole ? whole : m, out, err);
     ch_msg_free(plain);
+    ch_msg_free(whole);
     return rc;
 }
 

@@ -25,7 +25,7 @@ static const char *const block_names[] = {
     [CH_BLOCK_REFUSAL] = "refusal",     [CH_BLOCK_IMAGE] = "image",
     [CH_BLOCK_AUDIO] = "audio",         [CH_BLOCK_DOCUMENT] = "document",
     [CH_BLOCK_TOOL_CALL] = "tool_call", [CH_BLOCK_TOOL_RESULT] = "tool_result",
-    [CH_BLOCK_OPAQUE] = "opaque",
+    [CH_BLOCK_OPAQUE] = "opaque",       [CH_BLOCK_CONTEXT] = "context",
 };
 
 const char *ch_msg_kind_name(enum ch_msg_kind k) {
@@ -124,6 +124,13 @@ struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts)
     return ch_msg_new(kind, &b, 1, NULL, CH_SV(""), ts);
 }
 
+struct ch_sv ch_msg_words(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            return m->blocks[i].text;
+    return CH_SV("");
+}
+
 void ch_transcript_release(struct ch_transcript *t) {
     for (size_t i = 0; i < t->n; i++)
         ch_msg_free(t->msgs[i]);
@@ -137,6 +144,23 @@ void ch_transcript_cut(struct ch_transcript *t, size_t n) {
         t->bytes -= m->size;
         ch_msg_free(m);
     }
+}
+
+int ch_transcript_amend(struct ch_transcript *t, struct ch_sv text) {
+    struct ch_msg *old = t->msgs[t->n - 1];
+    struct ch_block *blocks = ch_alloc((old->nblocks + 1u) * sizeof(*blocks));
+    memcpy(blocks, old->blocks, old->nblocks * sizeof(*blocks));
+    blocks[old->nblocks] = (struct ch_block){.type = CH_BLOCK_CONTEXT, .text = text};
+    struct ch_msg *m = ch_msg_like(old, old->kind, blocks, old->nblocks + 1u);
+    ch_free(blocks);
+    if (m->size - old->size > CH_LIMIT_HISTORY - t->bytes) {
+        ch_msg_free(m);
+        return CHELA_ELIMIT;
+    }
+    t->bytes += m->size - old->size;
+    t->msgs[t->n - 1] = m;
+    ch_msg_free(old);
+    return CHELA_OK;
 }
 
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {

@@ -12,6 +12,11 @@
  *       TOOL_CALL    arguments, JSON   call id       tool          signature or item id
  *       TOOL_RESULT  text for model    call id       tool          -
  *       OPAQUE       the block, JSON   -             its type      -
+ *       CONTEXT      the text          -             -             -
+ *
+ * A CONTEXT block is text of the runtime about the message that holds it: metadata before
+ * the user's text, a note after it. Models get it as part of the message (codec/adapt.h);
+ * whoever looks for the words of a user reads TEXT blocks only.
  *
  * `extra` and OPAQUE blocks are valid only for the vendor that made them (ch_msg.api);
  * codecs of other vendors omit them. A TOOL_RESULT owns the `span` blocks after it (images,
@@ -43,6 +48,7 @@ enum ch_block_type {
     CH_BLOCK_TOOL_CALL,
     CH_BLOCK_TOOL_RESULT,
     CH_BLOCK_OPAQUE,
+    CH_BLOCK_CONTEXT,
     CH_BLOCK_TYPES
 };
 
@@ -100,6 +106,8 @@ static inline bool ch_result_failed(const struct ch_block *result) { /* or it wa
 /* Which of the message's calls this block of it is, from 0. */
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
+/* The first TEXT block; empty if there is none. */
+struct ch_sv ch_msg_words(const struct ch_msg *m);
 
 const char *ch_msg_kind_name(enum ch_msg_kind k);     /* "user", "results", ... */
 const char *ch_block_type_name(enum ch_block_type t); /* "text", "tool_call", ... */
@@ -117,6 +125,9 @@ struct ch_transcript {
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
+/* Add a CONTEXT block to the end of the newest message; t is not empty. CHELA_ELIMIT past
+ * CH_LIMIT_HISTORY. */
+int ch_transcript_amend(struct ch_transcript *t, struct ch_sv text);
 /* remove all messages after the first n */
 void ch_transcript_cut(struct ch_transcript *t, size_t n);
 
@@ -126,6 +137,7 @@ void ch_transcript_cut(struct ch_transcript *t, size_t n);
  * {"role":"user|assistant|tool|event|timer|webhook","content":[..],
  *  ["ts":ms,"api","model","asked"]}
  * {"type":"text","text",["extra"]}           {"type":"refusal","text"}
+ * {"type":"context","text"}
  * {"type":"reasoning","text",["id","field","extra","redacted":true]}
  * {"type":"image|audio|document","media_type","data"|"url",["name","detail"]}
  * {"type":"tool_call","id","name","arguments":{},["arguments_raw","extra",

@@ -74,6 +74,7 @@ static void write_members(const struct ch_block *b, struct ch_jw *w) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
+    case CH_BLOCK_CONTEXT:
         ch_jw_kstr(w, "text", b->text);
         message_json_optional(w, "extra", b->extra);
         break;

@@ -179,9 +179,9 @@ static unsigned find_quirks(const struct ch_target *t, const struct ch_provider 
     const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
     struct ch_sv api = ch_sv_str(codec->name);
     const struct ch_provider *there = ch_provider_of_url(api, t->base_url);
-    if (there)
-        return there->quirks;
-    return known ? known->quirks : ch_quirks_of_api(api);
+    const struct ch_provider *p = there ? there : known;
+    return (p ? p->quirks : ch_quirks_of_api(api)) |
+           ch_quirks_of_model(api, ch_sv_str(t->model));
 }
 
 static int unknown_provider(struct ch_sv name, struct chela_error *err) {

@@ -2,8 +2,8 @@
  *
  * One pass over the messages collects the input of rules: the last user text, the number of
  * model calls since then, the results of tools. A user text resets the state: earlier
- * results can still be quoted, but are no longer "the latest". Runtime notes at the end of
- * a request are ignored.
+ * results can still be quoted, but are no longer "the latest". What the runtime adds to a
+ * message or to a result is ignored.
  *
  * Unpaired calls and results are rejected with the error texts of the real service, so that
  * a broken history fails a test. */
@@ -13,6 +13,9 @@
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"
 
+#define NOTE "<runtime_note>"
+#define NOTE_CLOSE "</runtime_note>"
+
 struct walk {
     struct ch_arena *arena;
     struct ch_talk *talk;
@@ -20,20 +23,38 @@ struct walk {
     size_t index;   /* index of the message */
     size_t pending; /* calls of the last reply without a result */
     size_t reply;   /* calls of the last reply */
+    struct ch_sv note; /* words of the runtime in the results of the message; empty: none */
 };
 
 static bool block_is(const struct ch_json *block, const char *type) {
     return ch_sv_is(ch_json_get_str(block, "type"), type);
 }
 
-/* True for the runtime's note about the channel at the end of a request, which is not user
- * text. */
+/* True for what the runtime adds to a message, which is not user text: data of the channel
+ * before it, a note after it. */
 static bool scripted_talk_is_about(struct ch_sv text) {
     return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
 }
 
+/* Splits a note of the runtime off the end of a result. What it says counts as words to the
+ * model; a repetition of rules, whose tag has an attribute, does not. */
+static struct ch_sv scripted_talk_split_note(struct ch_sv text, struct ch_sv *note) {
+    static const struct ch_sv open = CH_SV("\n\n<runtime_note");
+    const char *at = text.n ? memmem(text.p, text.n, open.p, open.n) : NULL;
+    if (!at)
+        return text;
+    struct ch_sv rest = ch_sv(at + 2, text.n - (size_t)(at - text.p) - 2);
+    const char *close = memmem(rest.p, rest.n, NOTE_CLOSE, sizeof(NOTE_CLOSE) - 1);
+    if (close && ch_sv_starts(rest, NOTE))
+        *note = ch_sv_trim(ch_sv(rest.p + sizeof(NOTE) - 1,
+                                 (size_t)(close - rest.p) - (sizeof(NOTE) - 1)));
+    return ch_sv(text.p, (size_t)(at - text.p));
+}
+
 static bool is_said(const struct ch_json *block) {
-    return block_is(block, "text") && !scripted_talk_is_about(ch_json_get_str(block, "text"));
+    struct ch_sv text = ch_json_get_str(block, "text");
+    return block_is(block, "text") && !scripted_talk_is_about(text) &&
+           !ch_sv_starts(text, NOTE "\n");
 }
 
 /* A string, or the text blocks of a list joined by newlines. */
@@ -99,11 +120,13 @@ static int see_result(struct walk *w, const struct ch_json *block) {
                        "messages.%zu: `tool_result` %.*s answers no `tool_use` of the message "
                        "before it",
                        w->index, CH_SV_FMT(id));
+    struct ch_sv text = scripted_talk_split_note(
+        join_text(w->arena, ch_json_get(block, "content")), &w->note);
     struct ch_talk_result *result = CH_ARENA_NEW(w->arena, struct ch_talk_result);
     *result = (struct ch_talk_result){
         .older = w->talk->newest,
         .tool = call->tool,
-        .text = join_text(w->arena, ch_json_get(block, "content")),
+        .text = ch_arena_sv(w->arena, text),
         .is_error = ch_json_bool(ch_json_get(block, "is_error"), false),
     };
     call->answered = true;
@@ -117,6 +140,7 @@ static int see_user(struct walk *w, const struct ch_json *content) {
     struct ch_talk *t = w->talk;
     bool text =
         ch_json_is(content, CH_JSON_STRING) && !scripted_talk_is_about(ch_json_str(content));
+    w->note = CH_SV("");
     for (CH_JSON_EACH(block, content)) {
         text |= is_said(block);
         int rc = block_is(block, "tool_result") ? see_result(w, block) : 0;
@@ -125,23 +149,13 @@ static int see_user(struct walk *w, const struct ch_json *content) {
     }
     if (w->pending)
         return refuse_orphan(w);
-    if (!text)
+    if (!text && !w->note.n)
         return 0;
-    t->user = join_text(w->arena, content);
+    t->user = text ? join_text(w->arena, content) : ch_arena_sv(w->arena, w->note);
     t->message++;
     t->turn = 1;
     t->batch = 0;
     return 0;
-}
-
-static bool is_note(const struct walk *w, const struct ch_json *m) {
-    static const char *const marks[] = {"<runtime_note>", "<trusted_metadata>",
-                                        "<untrusted_context>"};
-    struct ch_sv text = join_text(w->arena, ch_json_get(m, "content"));
-    bool any = false;
-    for (size_t i = 0; i < CH_LEN(marks); i++)
-        any |= ch_sv_starts(text, marks[i]);
-    return any && ch_sv_is(ch_json_get_str(m, "role"), "user");
 }
 
 static int see_message(struct walk *w, const struct ch_json *m) {
@@ -173,8 +187,7 @@ int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
     };
     struct walk w = {.arena = a, .talk = out, .err = err};
     for (CH_JSON_EACH(m, messages)) {
-        bool last = w.index + 1 == messages->n, note = last && w.index && is_note(&w, m);
-        int rc = note ? 0 : see_message(&w, m);
+        int rc = see_message(&w, m);
         if (rc < 0)
             return rc;
         w.index++;

@@ -2,7 +2,10 @@
  *
  * Recognizes the control functions of ECMA-48 (CSI, strings such as OSC, two-byte escapes,
  * their one-character C1 equivalents) and removes them. An unterminated string must not
- * swallow the text after it, so beyond STRING_MAX bytes only its introducer is removed. */
+ * swallow the text after it, so beyond STRING_MAX bytes only its introducer is removed.
+ *
+ * Notes of the runtime can stand at the end of a result, between <runtime_note> tags. Such a
+ * tag in a text from outside is broken up, so that no tool can imitate a note. */
 #include "tool/result/sanitize.h"
 
 #include "base/utf8.h"
@@ -72,7 +75,18 @@ static size_t control_length(struct ch_sv s) {
 }
 
 static bool needs_care(unsigned char c) {
-    return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f || c == 0xc2;
+    return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f || c == 0xc2 || c == '<';
+}
+
+/* True if the '<' at the start of s begins a tag of a note, with blanks, a slash and any
+ * letter case. */
+static bool is_note_tag(struct ch_sv s) {
+    static const struct ch_sv name = CH_SV("runtime_note");
+    size_t i = 1;
+
+    while (i < s.n && (s.p[i] == '/' || s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\n'))
+        i++;
+    return s.n - i >= name.n && ch_sv_eq_nocase(ch_sv(s.p + i, name.n), name);
 }
 
 void ch_text_clean(struct ch_buf *out, struct ch_sv text) {
@@ -83,12 +97,16 @@ void ch_text_clean(struct ch_buf *out, struct ch_sv text) {
             at++;
             continue;
         }
-        size_t skip = control_length(ch_sv(text.p + at, text.n - at));
+        struct ch_sv rest = ch_sv(text.p + at, text.n - at);
+        bool tag = *rest.p == '<' && is_note_tag(rest);
+        size_t skip = tag ? 1 : *rest.p == '<' ? 0 : control_length(rest);
         if (skip == 0) {
             at++;
             continue;
         }
         ch_utf8_add_valid(out, ch_sv(text.p + from, at - from));
+        if (tag)
+            CH_BUF_LIT(out, "&lt;");
         at += skip;
         from = at;
     }

@@ -366,6 +366,18 @@ static void o_tools(struct checker *c, const struct json *tools) {
     }
 }
 
+/* The order of roles that Mistral takes: after results only the assistant speaks. */
+static void mistral_order(struct checker *c, const struct json *messages) {
+    const char *before = "";
+
+    for (const struct json *m = messages->first; m; m = m->next) {
+        const char *role = json_str(m, "role", "");
+        if (strcmp(before, "tool") == 0 && !one_of(role, "tool assistant"))
+            fatal(c, "Unexpected role '%s' after role 'tool'", role);
+        before = role;
+    }
+}
+
 static void openai(struct checker *c, const struct request *rq) {
     const struct json *v = rq->json, *messages = json_get(v, "messages");
     const char *auth = request_header(rq, "authorization");
@@ -392,6 +404,8 @@ static void openai(struct checker *c, const struct request *rq) {
     for (const struct json *m = messages->first; m; m = m->next)
         o_message(c, m, i++);
     none_open(c, "messages");
+    if (strstr(json_str(v, "model", ""), "mistral"))
+        mistral_order(c, messages);
 }
 
 void check_request(const struct request *rq, struct problems *out) {

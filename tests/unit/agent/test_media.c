@@ -38,12 +38,15 @@ static const struct {
     {{.url = "file:///etc/passwd"}, "expected an http(s)", CHELA_EINVAL},
 };
 
+static const struct ch_media_input see = {.kind = CH_MSG_USER, .text = CH_SV("see"), .ts = 5},
+                                   empty = {.kind = CH_MSG_USER, .text = CH_SV("")};
+
 static void test_kinds(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_msg *m = NULL;
         struct chela_error err = {0};
-        int rc = ch_media_message(CH_MSG_USER, CH_SV("see"), &cases[i].m, 1, 5, &m, &err);
+        int rc = ch_media_message(&see, &cases[i].m, 1, &m, &err);
         if (rc != cases[i].rc || (rc < 0 && !strstr(err.message, cases[i].what)))
             fail_msg("case %zu: %d %s", i, rc, err.message);
         if (rc == 0) {
@@ -64,12 +67,12 @@ static void test_sizes(void **state) {
     char *large = ch_alloc(CH_LIMIT_IMAGE_READ + 1);
     memcpy(large, PNG, 8);
     struct chela_media one = {.data = large, .len = CH_LIMIT_IMAGE_READ + 1};
-    assert_int_equal(ch_media_message(CH_MSG_USER, CH_SV(""), &one, 1, 0, &m, &err), CHELA_ELIMIT);
+    assert_int_equal(ch_media_message(&empty, &one, 1, &m, &err), CHELA_ELIMIT);
     one.len--;
-    assert_int_equal(ch_media_message(CH_MSG_USER, CH_SV(""), &one, 1, 0, &m, &err), 0);
+    assert_int_equal(ch_media_message(&empty, &one, 1, &m, &err), 0);
     ch_msg_free(m);
     ch_free(large);
-    assert_int_equal(ch_media_message(CH_MSG_USER, CH_SV(""), &one, CH_LIMIT_INPUT_MEDIA + 1, 0, &m,
+    assert_int_equal(ch_media_message(&empty, &one, CH_LIMIT_INPUT_MEDIA + 1, &m,
                                       &err),
                      CHELA_ELIMIT);
 }

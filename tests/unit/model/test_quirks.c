@@ -172,7 +172,8 @@ static void test_who_has_what(void **state) {
         {"azure", "api_key_header "},
         {"deepseek", "max_tokens no_developer_role string_content replay_reasoning thinking "
                      "no_strict no_output_schema "},
-        {"mistral", "max_tokens no_stream_usage no_developer_role short_ids no_strict "},
+        {"mistral", "max_tokens no_stream_usage no_developer_role short_ids no_strict "
+                    "alternate_roles "},
         {"xai", "max_tokens no_developer_role no_strict no_effort "},
         {"groq", "no_developer_role "},
         {"cerebras", "no_stream_usage no_developer_role "},

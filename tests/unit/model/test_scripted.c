@@ -335,11 +335,20 @@ static const struct {
      "200 text<B> stop<end_turn> whole"},
     {"user pattern", "rules: [{when: {user: ^bye}, say: A}, {when: {user: h.$}, say: B}]",
      ASK("say hi"), "200 text<B> stop<end_turn> whole"},
-    {"a note at the end is nobody's words",
-     "rules: [{when: {message: 1, turn: 2, after: read, user: ^hi$}, say: A}, {say: B}]",
-     ASK("hi") "," CALLED("a", "read") "," RETURNED("a", "x") ","
-     ASK("<runtime_note>\\nMind it.\\n</runtime_note>"),
+    {"what the runtime adds is nobody's words",
+     "rules: [{when: {message: 1, turn: 2, after: read, user: ^hi$, result: ^x$}, say: A}, {say: "
+     "B}]",
+     "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"<trusted_metadata>\\n{}\"},"
+     "{\"type\":\"text\",\"text\":\"hi\"},"
+     "{\"type\":\"text\",\"text\":\"<runtime_note>\\nMind it.\\n</runtime_note>\"}]},"
+     CALLED("a", "read") ","
+     RETURNED("a", "x\\n\\n<runtime_note about='rules'>\\nMind.\\n</runtime_note>"),
      "200 text<A> stop<end_turn> whole"},
+    {"what it says in a result is",
+     "rules: [{when: {message: 2, after: none, user: ^Stop.$}, say: '{{result.read}}'}, {say: B}]",
+     ASK("hi") "," CALLED("a", "read") ","
+     RETURNED("a", "x\\n\\n<runtime_note>\\nStop.\\n</runtime_note>"),
+     "200 text<x> stop<end_turn> whole"},
     {"a text of the user that looks like one is", "rules: [{when: {user: note}, say: A}, {say: B}]",
      ASK("<runtime_note>"), "200 text<A> stop<end_turn> whole"},
     {"case matters", "rules: [{when: {user: HI}, say: A}, {say: B}]", ASK("hi"),

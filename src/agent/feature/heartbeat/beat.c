@@ -262,8 +262,13 @@ static void add_scene(chela_run *run, struct ch_buf *out) {
     ch_buf_addf(out, ".\n");
     if (is_last_beat(run))
         ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
-    if (ch_run_origin_of_message(run)->blocks)
-        ch_buf_add_str(out, ch_run_origin_of_message(run)->blocks);
+    const struct ch_transcript *t = &s->transcript;
+    const struct ch_msg *newest = NULL;
+    for (size_t i = t->n; !newest && i > 0; i--)
+        newest = t->msgs[i - 1]->kind == CH_MSG_USER ? t->msgs[i - 1] : NULL;
+    for (uint32_t i = 0; newest && i < newest->nblocks; i++)
+        if (newest->blocks[i].type == CH_BLOCK_CONTEXT)
+            ch_buf_addf(out, "%.*s\n", CH_SV_FMT(ch_sv_trim(newest->blocks[i].text)));
 }
 
 /* Writes a signature such as "name(a: string, b?: integer): what it does". */

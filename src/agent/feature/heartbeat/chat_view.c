@@ -290,7 +290,8 @@ void ch_chat_view_ids(const struct ch_transcript *t, size_t lines,
     size_t skip = n > lines ? n - lines : 0;
     for (; from < t->n; from++)
         for (uint32_t k = 0; t->msgs[from]->kind == CH_MSG_USER && k < t->msgs[from]->nblocks; k++)
-            tell_ids(t->msgs[from]->blocks[k].text, &skip, fn, user);
+            if (t->msgs[from]->blocks[k].type == CH_BLOCK_TEXT)
+                tell_ids(t->msgs[from]->blocks[k].text, &skip, fn, user);
 }
 
 /* --- working memory */

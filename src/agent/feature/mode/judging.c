@@ -163,8 +163,8 @@ static struct ch_sv last_words(const struct ch_transcript *t) {
     for (size_t i = t->n; i > 0; i--) {
         const struct ch_msg *m = t->msgs[i - 1];
         if ((m->kind == CH_MSG_USER || m->kind == CH_MSG_TIMER || m->kind == CH_MSG_WEBHOOK) &&
-            m->nblocks && m->blocks[0].type == CH_BLOCK_TEXT)
-            return m->blocks[0].text;
+            ch_msg_words(m).n)
+            return ch_msg_words(m);
     }
     return CH_SV("");
 }
@@ -185,6 +185,8 @@ static bool write_calls(const chela_run *run, const struct ch_msg *results, stru
     ch_jw_begin(&g, '[');
     for (uint32_t i = 0; i < results->nblocks; i += 1u + results->blocks[i].span) {
         const struct ch_block *b = &results->blocks[i];
+        if (b->type != CH_BLOCK_TOOL_RESULT)
+            continue;
         any |= is_suspect(run, b);
         ch_jw_str(&p, b->name);
         ch_jw_begin(&g, '{');
