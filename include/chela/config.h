@@ -12,6 +12,7 @@
 #ifndef CHELA_CONFIG_H
 #define CHELA_CONFIG_H
 #include "chela/gateway.h"
+#include "chela/mcp.h"
 #include "chela/session.h"
 CHELA_BEGIN_DECLS
 
@@ -21,7 +22,9 @@ typedef struct chela_config chela_config;
  * Called by chela_config_load and chela_config_open only. */
 typedef void chela_config_warn_fn(const char *line, void *user);
 
-/* Read a file. Paths in the file are relative to the file. warn may be NULL.
+/* Read a file. Paths in the file are relative to the file. A file named mcp.json or .mcp.json
+ * holds `mcpServers`, as other MCP clients write them, and is read as a configuration of MCP
+ * servers alone. warn may be NULL.
  * Ownership: the caller owns *out and frees it with chela_config_free.
  * Errors: CHELA_ENOENT: there is no such file. CHELA_EIO: the file cannot be read.
  * CHELA_ELIMIT: the file is too large. CHELA_ECONFIG: the content is wrong; the message is
@@ -67,6 +70,26 @@ CHELA_API int chela_config_apply(const chela_config *cfg, chela_runtime *rt,
  * too old for a restriction in the file. CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
                                  struct chela_agent_opts *opts, struct chela_error *err);
+
+/* Create the clients of the MCP servers of the file in rt (chela/mcp.h), except those that rt
+ * has. state_dir: as in struct chela_mcp_opts. mode: for programs whose sandbox.mode the file
+ * does not set. chela_config_tools then offers the servers' tools.
+ * Threads: loop
+ * Errors: CHELA_EINVAL, CHELA_ELIMIT: as for chela_mcp_new; the message names the line. */
+CHELA_API int chela_config_mcp(const chela_config *cfg, chela_runtime *rt, const char *state_dir,
+                               enum chela_sandbox_mode mode, struct chela_error *err);
+
+/* The name of MCP server number i of the file, from 0; NULL after the last. Servers that are
+ * disabled are left out.
+ * Ownership: the result is borrowed from cfg. */
+CHELA_API const char *chela_config_mcp_name(const chela_config *cfg, size_t i);
+
+/* Add, replace or remove an MCP server in a file with `mcpServers`. definition: a JSON object
+ * with command and args, or url; NULL: remove the server. The file is created if needed.
+ * Errors: CHELA_ENOENT: there is no such server. CHELA_EPARSE, CHELA_ECONFIG: the file or the
+ * definition is wrong. CHELA_EIO, CHELA_ELIMIT: the file cannot be read or written. */
+CHELA_API int chela_config_mcp_edit(const char *path, const char *name, const char *definition,
+                                    struct chela_error *err);
 
 /* Add the tools of the file to an agent. The options of the agent decide which of them the
  * agent may use. id: the agent in the file, as in chela_config_agent.

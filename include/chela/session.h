@@ -534,6 +534,11 @@ CHELA_API char *chela_session_last_text(const chela_session *s);
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_session_messages_json(const chela_session *s);
 
+/* The last n messages of the conversation, in the form of chela_session_messages_json. The
+ * first of them may be the result of a call whose message is not among them.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_session_recent_json(const chela_session *s, size_t n);
+
 /* --- run ------------------------------------------------------------------ */
 
 /* Where the input of a run comes from. */

@@ -50,6 +50,7 @@
 #define CH_LIMIT_CASSETTE_BODY (32 * CH_MB) /* one recorded response */
 #define CH_LIMIT_CASSETTE_WORDS 16        /* placeholders for machine-specific text in a cassette */
 #define CH_LIMIT_SSE_EVENT (16 * CH_MB)   /* one server-sent event */
+#define CH_LIMIT_SSE_ID 1024              /* bytes of the id of a server-sent event */
 #define CH_LIMIT_EVENT_MESSAGE (24 * CH_MB) /* one message of a binary event stream */
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* headers of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256    /* header lines of a response */
@@ -300,6 +301,26 @@
 #define CH_LIMIT_VIEW_MEMBERS (2 * CH_KB) /* bytes of the member list */
 #define CH_LIMIT_VIEW_RESULT (8 * CH_KB)  /* bytes of one result in working memory */
 #define CH_LIMIT_VIEW_WORKING (32 * CH_KB) /* bytes of the whole working memory */
+
+/* mcp */
+#define CH_LIMIT_MCP_SERVERS 256          /* MCP servers of one runtime */
+#define CH_LIMIT_MCP_TOOLS 2048           /* tools of one MCP server */
+#define CH_LIMIT_MCP_PAGES 256            /* pages of one list of an MCP server */
+#define CH_LIMIT_MCP_CURSOR (4 * CH_KB)   /* bytes of the cursor of a page */
+#define CH_LIMIT_MCP_NAME 128             /* bytes of a tool's name at its server */
+#define CH_LIMIT_MCP_TEXT (8 * CH_KB)     /* bytes of a tool's description; the rest is cut */
+#define CH_LIMIT_MCP_SCHEMA (64 * CH_KB)  /* bytes of a tool's schema */
+#define CH_LIMIT_MCP_MANIFEST (8 * CH_MB) /* the file with the accepted tools of one server */
+#define CH_LIMIT_MCP_SESSION 1024         /* bytes of a session id */
+#define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
+#define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
+#define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
+#define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
+#define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
+#define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
+#define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
+#define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */

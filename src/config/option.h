@@ -15,7 +15,7 @@
 #include "base/sv.h"
 
 enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL, CH_SCOPE_TOOL,
-                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE };
+                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE, CH_SCOPE_MCP };
 
 /* X(name, name for users, C type of the member it fills) */
 #define CH_CFG_TYPES(X)                                                                         \

@@ -253,6 +253,7 @@ static void do_session_last_text(struct sweep *cx) {
 
 static void do_session_messages_json(struct sweep *cx) {
     chela_free(chela_session_messages_json(cx->session));
+    chela_free(chela_session_recent_json(cx->session, 1));
 }
 
 static void do_session_compact(struct sweep *cx) {
@@ -716,6 +717,7 @@ static const struct sweep_row rows[] = {
     {"chela_session_key", do_session_key, SHARED, NULL},
     {"chela_session_last_text", do_session_last_text, SHARED, NULL},
     {"chela_session_messages_json", do_session_messages_json, SHARED, NULL},
+    {"chela_session_recent_json", do_session_messages_json, SHARED, NULL},
     {"chela_session_compact", do_session_compact, 0, NULL},
     {"chela_session_compact", compact_without_handle, 0, "no handle"},
     {"chela_session_on_wake", do_session_on_wake, ROUND, NULL},

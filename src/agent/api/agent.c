@@ -312,6 +312,7 @@ int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_age
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
+    ch_list_init(&a->extensions);
     ch_list_add(&rt->agents, &a->link);
     int rc = fill(a, opts, err);
     if (rc < 0) {

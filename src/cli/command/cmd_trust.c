@@ -91,7 +91,9 @@ static int trust_list(struct trust *u, const char *dir) {
 
 /* The file of a directory; a path of the file itself is accepted, too. */
 static char *trust_file(const char *word) {
-    size_t n = strlen(word), m = strlen("chela.yaml");
+    size_t n = strlen(word), m = strlen("chela.yaml"), k = strlen(".mcp.json");
+    if (n >= k && strcmp(word + n - k, ".mcp.json") == 0 && (n == k || word[n - k - 1] == '/'))
+        return ch_dup(word);
     bool file =
         n >= m && strcmp(word + n - m, "chela.yaml") == 0 && (n == m || word[n - m - 1] == '/');
     struct stat st;

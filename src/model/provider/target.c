@@ -3,6 +3,7 @@
  * Each field comes from the agent's options, else from the provider's configuration, else
  * from the built-in table. Keys are searched in the same order. A local server and a server
  * whose URL was configured may have no key. Every key is registered for redaction. */
+#include "model/catalog/price.h"
 #include "model/provider/target.h"
 
 #include "model/provider/target_aws.h"
@@ -201,6 +202,25 @@ static char *resolve_alias(const char *provider, struct ch_sv model) {
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
 }
 
+/* Words such as "sonnet" or "gpt-5" that lack the provider: name a known model. */
+static int not_a_model(const char *spec, struct chela_error *err) {
+    const char *provider, *model, *seller = NULL, *newest = NULL; /* the table is in order of age */
+    for (size_t i = 0; *spec && ch_price_at(i, &provider, &model); i++) {
+        if (!ch_sv_contains_nocase(ch_sv_str(model), spec) ||
+            (seller && strcmp(seller, provider) != 0))
+            continue;
+        seller = provider;
+        newest = model;
+        if (strcmp(model, spec) == 0)
+            break;
+    }
+    if (newest)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "model '%s' is not of the form provider/model (did you mean %s/%s?)", spec,
+                       seller, newest);
+    return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+}
+
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
@@ -209,7 +229,7 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     if (prompted)
         provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
     if (!provider.n || !model.n)
-        return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+        return not_a_model(spec, err);
     const struct ch_provider_conf *conf = ch_providers_conf(ps, provider);
     const struct ch_provider *known = ch_provider_find(provider);
     if (!conf && !known)
