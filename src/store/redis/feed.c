@@ -32,7 +32,8 @@ static int feed_subscribe(struct chela_store_db *db, struct chela_error *err) {
 }
 
 static void feed_tell_message(const redisReply *r, chela_store_news_fn *fn, void *user) {
-    const redisReply *text = r->type == REDIS_REPLY_ARRAY && r->elements == 3 ? r->element[2] : NULL;
+    bool three = r->type == REDIS_REPLY_ARRAY && r->elements == 3;
+    const redisReply *text = three ? r->element[2] : NULL;
 
     if (text && text->type == REDIS_REPLY_STRING && text->len > 2 && text->str[1] == ' ' &&
         (text->str[0] == 'i' || text->str[0] == 'r'))
