@@ -320,6 +320,8 @@
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
 #define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
+#define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
@@ -346,6 +348,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */
 #define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */
 
 /* schedules */

@@ -34,126 +34,23 @@
 #include "store/pending.h"
 #include "store/search.h"
 #include "store/store.h"
+#include "store/writer_private.h"
 
-#define LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define LEASE_MS CH_LEASE_MS
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
-#define SIGHTINGS 64  /* leases of others that are watched */
-#define LOCKED_MS 90000 /* time for which a locked row is waited for */
-#define RETRY_MS 100    /* the first wait for it */
-#define RETRY_MAX_MS 2000
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
-
-enum log_state { WAITING, OPENING, OPEN, LOST };
-
-struct ch_log {
-    struct ch_link link; /* link in the writer's logs */
-    struct writer *w;
-    char *key, *agent;
-    const struct ch_log_handler *handler; /* NULL once closed */
-    void *user;
-    void *past; /* during opening: used by the thread */
-    enum log_state state;
-    uint64_t token, next; /* next: seq of the next record */
-    uint64_t since;       /* the oldest token from which on no other process had the lease */
-    atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
-    int owed;             /* messages that wait to be sent under the lease */
-    struct ch_pending pending;
-    enum ch_sync wanted; /* durability of the pending records */
-    struct chela_store_head head;
-    char *status, *title; /* owned; head borrows them */
-    bool busy;            /* in a job that is in progress */
-};
-
-struct extra { /* a change besides the records */
-    struct ch_link link;
-    struct chela_store_change change; /* its texts are in the arena */
-    struct ch_arena arena;
-    enum ch_sync sync;
-    ch_change_fn *done;
-    void *user;
-};
-
-struct part { /* a log's share of a transaction */
-    struct ch_log *log;
-    struct ch_pending records; /* owned */
-    char *status, *title;   /* owned */
-    uint64_t upto;
-    bool release;
-};
-
-struct job {
-    struct job *next;
-    struct ch_log *open;  /* opening: the session's log; or */
-    const struct ch_log_handler *handler; /* of open */
-    struct ch_log *lost;  /* lost lease: the log; or a transaction: */
-    struct part *parts;   /* owned, one per log, for the first changes */
-    struct extra **extras; /* owned, for the other changes */
-    struct chela_store_change *changes;
-    size_t nparts, nextras;
-    bool sync;
-    int rc;
-    struct chela_error err;
-    struct chela_error *errs; /* owned, one per change, if each was made apart; else NULL */
-    int64_t since;            /* boot clock: the first attempt, */
-    bool first;               /* which this is */
-    unsigned attempts;
-    struct ch_log_head head;
-    uint64_t stolen; /* opening: the token of the lease that was taken over */
-};
-
-struct lease {
-    struct ch_log *log; /* borrowed: lives until the lease is released */
-    uint64_t token;
-    bool lost;
-};
-
-/* The lease of another process, which was wanted and not free. */
-struct sighting {
-    uint32_t key; /* checksum; 0: none */
-    uint64_t token;
-    int64_t until;
-    int64_t since; /* boot clock: when the lease was first seen so */
-};
-
-struct writer {
-    struct ch_journal base;
-    chela_store *store;
-    struct ch_loop *loop;
-    struct ch_list logs, extras;
-    struct ch_task task;   /* flush */
-    unsigned under_way;    /* jobs */
-    bool writing;          /* a transaction is in progress */
-    struct job *stuck;     /* transactions that wait for locked rows */
-    struct ch_timer retry; /* of stuck */
-    bool instant;
-    bool lingered; /* the flush was postponed once */
-    bool shutting; /* no message is sent any more */
-    char *owner;
-
-    struct lease *leases; /* used only by the thread */
-    size_t nleases;
-    struct sighting seen[SIGHTINGS]; /* by the checksum of the key; used only by the thread */
-
-    pthread_t thread;
-    bool started;
-    pthread_mutex_t lock; /* protects the following members */
-    pthread_cond_t more, back; /* work was added; work was finished */
-    struct job *todo, **todo_end, *finished, **finished_end;
-    bool ending, posted;
-    struct ch_post post;
-};
 
 /* --- leases ----------------------------------------------------------------------- */
 
 /* The clock that goes on while the process or the machine is stopped. */
-static int64_t boot_ms(void) {
+int64_t ch_writer_boot_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* asked: boot_ms() before the store was asked to write the lease. */
+/* asked: ch_writer_boot_ms() before the store was asked to write the lease. */
 static void hold_lease(struct ch_log *log, int64_t asked) {
     atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
 }
@@ -229,7 +126,7 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
 static bool is_abandoned(struct writer *w, const char *key, const struct opening *o) {
     uint32_t sum = ch_checksum(0, key, strlen(key)) | 1;
     struct sighting *s = &w->seen[sum / 2 % SIGHTINGS];
-    int64_t now = boot_ms();
+    int64_t now = ch_writer_boot_ms();
 
     if (s->key != sum || s->token != o->token || s->until != o->until)
         *s = (struct sighting){sum, o->token, o->until, now};
@@ -237,8 +134,7 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
 }
 
 /* Whether another owner's lease may be taken. For an owner on this machine the
- * process is checked, for others the time. A lease that ends later than any
- * valid one was written under another clock. */
+ * process is checked, for others the time. */
 static bool is_over(struct writer *w, const char *key, const struct opening *o) {
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
@@ -249,7 +145,7 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
         return true;
     if (ch_owner_lives(owner))
         return o->until <= now && ch_owner_is_stopped(owner);
-    return o->until <= now || o->until - now > 2 * LEASE_MS;
+    return !ch_lease_is_current(o->until, now);
 }
 
 static int claim(struct writer *w, struct ch_log *log, struct opening *o,
@@ -286,7 +182,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
 static void run_open(struct writer *w, struct job *job) {
     struct ch_log *log = job->open;
     struct opening o = {.job = job, .err = &job->err};
-    int64_t asked = boot_ms();
+    int64_t asked = ch_writer_boot_ms();
 
     job->rc = claim(w, log, &o, &job->err);
     if (job->rc == 0 && o.last > 0) {
@@ -309,34 +205,16 @@ static void run_open(struct writer *w, struct job *job) {
         add_lease(w, log, o.token);
 }
 
-/* Is the error one of some changes, and not of the store? CHELA_ENET: the effect is unknown,
- * so nothing may be repeated. */
-static bool may_split(int rc, size_t n) {
-    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && n > 1;
-}
-
-/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. */
-static void commit_apart(struct writer *w, struct chela_store_change *changes, size_t n, bool sync,
-                         struct chela_error *errs) {
-    for (size_t i = 0; i < n; i++) {
-        int rc = ch_store_commit(w->store, &changes[i], 1, sync, &errs[i]);
-        if (rc == CHELA_EBUSY)
-            rc = CHELA_ETIMEOUT;
-        if (rc < 0)
-            changes[i].rc = rc;
-    }
-}
-
 static void run_commit(struct writer *w, struct job *job) {
     size_t n = job->nparts + job->nextras;
 
     job->err = (struct chela_error){0};
     job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
-    if (may_split(job->rc, n)) {
+    if (ch_store_may_split(job->rc, n)) {
         job->rc = 0;
         ch_free(job->errs);
         job->errs = ch_alloc(n * sizeof(*job->errs));
-        commit_apart(w, job->changes, n, job->sync, job->errs);
+        ch_store_commit_apart(w->store, job->changes, n, job->sync, job->errs);
     }
     for (size_t i = 0; i < job->nparts; i++)
         if (job->parts[i].release)
@@ -370,7 +248,7 @@ static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
     struct job *told = NULL;
-    int64_t asked = boot_ms();
+    int64_t asked = ch_writer_boot_ms();
 
     for (size_t i = 0; i < w->nleases; i++)
         changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
@@ -378,9 +256,9 @@ static struct job *store_writer_renew(struct writer *w) {
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
     int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
-    if (may_split(rc, w->nleases)) {
+    if (ch_store_may_split(rc, w->nleases)) {
         CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
-        commit_apart(w, changes, w->nleases, false, errs);
+        ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
     } else if (rc < 0) {
         return NULL; /* retried at the next renewal; otherwise appending fails */
     }
@@ -477,7 +355,7 @@ static void store_writer_wake(struct writer *w) { /* schedule a flush */
     ch_task_defer(w->loop, &w->task);
 }
 
-static void store_writer_submit(struct writer *w, struct job *job) {
+void ch_writer_submit(struct writer *w, struct job *job) {
     w->under_way++;
     if (!w->instant)
         store_writer_start_thread(w);
@@ -518,67 +396,6 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
-/* --- locked rows ------------------------------------------------------------------------- */
-
-static void submit_stuck(struct writer *w) {
-    for (struct job *job = CH_TAKE(w->stuck), *next; job; job = next) {
-        next = job->next;
-        job->next = NULL;
-        ch_loop_release_thread(w->loop);
-        store_writer_submit(w, job);
-    }
-}
-
-static void on_retry(struct ch_timer *t) {
-    submit_stuck(CH_CONTAINER(t, struct writer, retry));
-}
-
-static bool is_locked(const struct job *job, size_t i) {
-    return job->rc == CHELA_EBUSY || (job->rc == 0 && job->changes[i].rc == CHELA_ETIMEOUT);
-}
-
-/* Moves the changes whose rows are locked to a job that is tried again later. */
-static void set_aside_locked(struct writer *w, struct job *job) {
-    size_t n = job->nparts + job->nextras, locked = 0, parts = 0, extras = 0;
-
-    for (size_t i = 0; i < n; i++)
-        locked += is_locked(job, i);
-    if (!locked || w->shutting || boot_ms() - job->since > LOCKED_MS)
-        return;
-    struct job *later = ch_alloc(sizeof(*later));
-    later->parts = ch_alloc((job->nparts + 1) * sizeof(*later->parts));
-    later->extras = ch_alloc((job->nextras + 1) * sizeof(struct extra *));
-    later->changes = ch_alloc(locked * sizeof(*later->changes));
-    later->sync = job->sync;
-    later->since = job->since;
-    later->attempts = job->attempts + 1;
-    for (size_t i = 0; i < n; i++) {
-        bool moves = is_locked(job, i), part = i < job->nparts;
-        size_t kept = parts + extras;
-        if (moves)
-            later->changes[later->nparts + later->nextras] = job->changes[i];
-        else
-            job->changes[kept] = job->changes[i];
-        if (!moves && job->errs)
-            job->errs[kept] = job->errs[i];
-        if (moves && part)
-            later->parts[later->nparts++] = job->parts[i];
-        else if (moves)
-            later->extras[later->nextras++] = job->extras[i - job->nparts];
-        else if (part)
-            job->parts[parts++] = job->parts[i];
-        else
-            job->extras[extras++] = job->extras[i - job->nparts];
-    }
-    job->nparts = parts;
-    job->nextras = extras;
-    later->next = w->stuck;
-    w->stuck = later;
-    ch_loop_hold_thread(w->loop);
-    int64_t ms = RETRY_MS << CH_MIN(job->attempts, 5U);
-    ch_timer_start(w->loop, &w->retry, CH_MIN(ms, RETRY_MAX_MS), on_retry);
-}
-
 /* A closed log whose lease is kept for its messages. */
 static bool is_kept_for_mail(const struct ch_log *log) {
     return !log->handler && log->state == OPEN && !log->busy && log->owed > 0 &&
@@ -594,7 +411,10 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
+/* The lease of a log that failed ends, but the row keeps its owner: gateways resume the run. */
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
+    int64_t now = ch_store_now();
+    int release = log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
     struct part p = {.log = log,
                      .records = log->pending,
                      .status = log->status,
@@ -602,10 +422,10 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = ch_store_now(),
+                                     .now = now, .until = now,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,
@@ -655,7 +475,7 @@ static void open_waiting(struct writer *w) {
         log->busy = true;
         job->open = log;
         job->handler = log->handler;
-        store_writer_submit(w, job);
+        ch_writer_submit(w, job);
     }
 }
 
@@ -691,8 +511,8 @@ static void store_writer_hand_over(struct writer *w) {
     }
     w->writing = true;
     job->first = true;
-    job->since = boot_ms();
-    store_writer_submit(w, job);
+    job->since = ch_writer_boot_ms();
+    ch_writer_submit(w, job);
 }
 
 static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
@@ -756,7 +576,7 @@ static const struct chela_error *store_writer_refusal(const struct job *job, siz
         *err = job->errs[i];
     else if (rc == CHELA_ETIMEOUT)
         ch_fail(err, rc, "session '%s' cannot be written: its row was locked in the database for "
-                "%d s", job->changes[i].key, LOCKED_MS / 1000);
+                "%d s", job->changes[i].key, CH_WRITER_LOCKED_MS / 1000);
     else if (rc == CHELA_EPERM)
         ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
     else if (rc == CHELA_EEXIST)
@@ -787,7 +607,7 @@ static void deliver_part(struct job *job, size_t i) {
 static void deliver_commit(struct writer *w, struct job *job) {
     if (job->first)
         w->writing = false;
-    set_aside_locked(w, job);
+    ch_writer_set_aside(w, job);
     for (size_t i = 0; i < job->nparts; i++)
         deliver_part(job, i);
     for (size_t i = 0; i < job->nextras; i++) {
@@ -947,7 +767,7 @@ static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_
 
     if (!log || token < log->since || token > log->token)
         return CH_LEASE_GONE;
-    return boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
+    return ch_writer_boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
 }
 
 static void writer_owe(struct ch_journal *j, const char *key, int n) {
@@ -1048,8 +868,7 @@ static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
     w->shutting = true;
-    ch_timer_stop(w->loop, &w->retry);
-    submit_stuck(w);
+    ch_writer_submit_aside(w);
     store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;

@@ -100,11 +100,15 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
 
 /* --- its turn */
 
+/* The store keeps the event; a later scan tries again. */
+static void delivery_postpone(struct ch_delivery *d, const struct chela_error *err) {
+    ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
+    delivery_free(d);
+}
+
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    /* the event stays in the store, and a later scan retries it */
     if (d->kind->keeps && !d->told) {
-        ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
-        delivery_free(d);
+        delivery_postpone(d, err);
         return;
     }
     if (!d->told)
@@ -160,6 +164,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_leave_to_holder(d);
     else if (failed->code == CHELA_ESTATE)
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    else if (!d->told) /* it was acknowledged, and the store may work again */
+        delivery_postpone(d, failed);
     else
         delivery_refuse(d, failed);
 }
@@ -201,18 +207,28 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_refuse(d, &err);
 }
 
+/* The store has the event, or may have it, and this gateway does not deliver it. If the lane
+ * read the event meanwhile, the lane left it to d. */
+static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage stage,
+                                const struct chela_error *err) {
+    struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
+    delivery_end(d, stage, NULL, err);
+    if (l)
+        ch_lane_inbox_poke(l);
+}
+
 static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
     struct ch_delivery *d = user;
     struct chela_error why = err ? *err : (struct chela_error){0};
     d->accepting = false;
     if (rc < 0 && rc != CHELA_EEXIST && !err)
         ch_fail(&why, rc, "%s", chela_error_text(rc));
-    if (rc == CHELA_EEXIST) {
-        delivery_end(d, CH_DELIVERY_DUPLICATE, NULL, NULL);
-    } else if (rc < 0) {
-        delivery_end(d, CH_DELIVERY_FAILED, NULL, &why);
-    } else if (d->closed) {
+    if (d->closed) {
         delivery_free(d);
+    } else if (rc == CHELA_EEXIST) {
+        delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+    } else if (rc < 0) {
+        delivery_end_accept(d, CH_DELIVERY_FAILED, &why);
     } else {
         delivery_tell(d, CH_DELIVERY_ACCEPTED, NULL, NULL);
         delivery_start(d);
@@ -252,21 +268,23 @@ bool ch_delivery_owns(const char *id) {
     return false;
 }
 
-void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data) {
+enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
+                                     struct ch_sv data) {
     struct ch_delivery *d = delivery_find(gw, id);
     if (d && ch_timer_armed(&d->retry)) /* now rather than later */
         ch_timer_start(gw->rt->loop, &d->retry, 0, delivery_on_retry);
     if (d)
-        return;
+        return d->accepting ? CH_RESTORED_LATER : CH_RESTORED;
     d = delivery_parse(gw, id, key, data);
     if (!d) {
         ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
                id, key);
         ch_lane_inbox_settle(gw, key, id);
-        return;
+        return CH_RESTORED;
     }
     ch_list_add(&gw->deliveries, &d->link);
     delivery_start(d);
+    return CH_RESTORED;
 }
 
 /* --- webhooks and schedules */
@@ -290,25 +308,12 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     return ch_lane_begin(l, m, &opts, err);
 }
 
-/* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
- * same. */
-static bool delivery_resumes(const struct ch_delivery *d, struct ch_lane *l) {
-    struct chela_error err = {0};
-    if (!ch_lane_was_interrupted(l))
-        return false;
-    if (ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0)
-        return true;
-    ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
-           d->key, err.message);
-    return false;
-}
-
 static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
                                 struct chela_error *err) {
     struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)),
                              .key = d->key,
                              .patch.bounds = d->bounds};
-    if (delivery_resumes(d, l))
+    if (ch_lane_resume_first(l, CHELA_APPROVE_ASK)) /* the interrupted run goes first */
         return CH_TURN_WAITS;
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return CH_TURN_WAITS;

@@ -487,6 +487,17 @@ int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_e
     return rc;
 }
 
+bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve) {
+    struct chela_error err = {0};
+    if (!ch_lane_was_interrupted(l))
+        return false;
+    if (ch_lane_resume(l, approve, &err) == 0)
+        return true;
+    ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
+           l->session->key, err.message);
+    return false;
+}
+
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l);
     chela_run *run;

@@ -20,6 +20,8 @@ struct ch_lane;
 enum ch_restored {
     CH_RESTORED,       /* the event is being prepared, then waits for its turn */
     CH_RESTORED_ASIDE, /* the event may wait for long; later events pass it */
+    CH_RESTORED_LATER, /* this gateway is storing the event itself: the lane is poked when the
+                          store has answered */
 };
 
 /* Totals since the gateway was opened, for GET /metrics. */

@@ -321,6 +321,41 @@ static void test_a_lease_that_nobody_renews(void **state) {
     rig_close(&r);
 }
 
+static int on_failed_row(const struct chela_store_session *s, void *user) {
+    (void)user;
+    assert_true(ch_owner_serves(s->owner)); /* a gateway recognises the run, and resumes it */
+    assert_true(s->until <= ch_store_now());
+    return 0;
+}
+
+static void test_a_log_that_failed(void **state) {
+    struct rig r;
+    struct side s;
+    struct chela_error err = {0};
+    (void)state;
+    rig_open(&r);
+    r.j->ops->serve(r.j);
+    side_open(&r, &s, "failed");
+    side_wait(&r, &s);
+    r.j->ops->take(s.log, "no such event"); /* the store refuses the records */
+    put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+    assert_true(s.lost);
+    assert_int_equal(s.rc, CHELA_EEXIST);
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "other"); /* in the transaction before: the lease has ended */
+    side_wait(&r, &s);
+    s.wanted = put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+    assert_int_equal(chela_store_session(r.store, "failed", on_failed_row, NULL, &err), 0);
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "failed"); /* by the same process, at once */
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    r.j->ops->close(s.log);
+    rig_close(&r);
+}
+
 static void test_closed_before_it_was_opened(void **state) {
     struct rig r;
     struct side s;
@@ -492,6 +527,7 @@ int main(void) {
         cmocka_unit_test(test_a_lease_that_was_taken),
         cmocka_unit_test(test_clocks_that_jump),
         cmocka_unit_test(test_a_lease_that_nobody_renews),
+        cmocka_unit_test(test_a_log_that_failed),
         cmocka_unit_test(test_closed_before_it_was_opened),
         cmocka_unit_test(test_boxes),
         cmocka_unit_test(test_one_fails_alone),
