@@ -122,8 +122,7 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
 
-/* Whether the lease was seen unchanged for as long as a lease lasts, on a clock that nobody
- * sets: its holder does not renew it. */
+/* Whether the lease was seen unchanged, on the boot clock, for as long as a lease lasts. */
 static bool is_abandoned(struct writer *w, const char *key, const struct opening *o) {
     uint32_t sum = ch_checksum(0, key, strlen(key)) | 1;
     struct sighting *s = &w->seen[sum / 2 % SIGHTINGS];

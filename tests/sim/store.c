@@ -265,7 +265,7 @@ static void apply(const struct handle *h, struct chela_store_change *c) {
 
 static const char *const kinds[] = {"append", "renew",  "release", "create",  "title",
                                     "delete", "accept", "settle",  "intent",  "receipt",
-                                    "note",   "forget", "expire"};
+                                    "note",   "forget", "expire",  "keep"};
 
 static void show(const struct chela_store_change *c) {
     if (!sim.trace || c->kind == CHELA_STORE_RENEW)
@@ -544,6 +544,12 @@ static int sim_waiting(struct chela_store_db *db, const char *key, size_t limit,
     return 0;
 }
 
+static int sim_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                    struct chela_error *err) {
+    int rc = travel(of(db), sim.now + ANSWER_US, err);
+    return rc < 0 ? rc : ch_store_memory.kept(sim_store_db, id, fn, user, err);
+}
+
 /* --- opening */
 
 static int sim_open(const char *target, int read_only, struct chela_store_db **out,
@@ -570,6 +576,7 @@ static struct chela_store_ops ops = {
     .records = sim_records,
     .items = sim_items,
     .waiting = sim_waiting,
+    .kept = sim_kept,
 };
 
 /* Takes the place of the loader: the store's module is the simulated one. */

@@ -34,7 +34,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 4
+#define CHELA_STORE_VERSION 5
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -201,6 +201,9 @@ typedef int chela_store_record_fn(const struct chela_store_record *r, void *user
 typedef int chela_store_session_fn(const struct chela_store_session *s, void *user);
 typedef int chela_store_item_fn(const struct chela_store_item *i, void *user);
 typedef int chela_store_hit_fn(const struct chela_store_hit *h, void *user);
+/* Receives news: released 0: an event was accepted for the session; otherwise its lease was
+ * released while events wait for it. */
+typedef void chela_store_news_fn(const char *key, int released, void *user);
 
 /* Properties of a store. */
 enum chela_store_flags {
@@ -258,6 +261,13 @@ struct chela_store_ops {
     /* Pass a text of KEEP to fn; ts is the end of its time, which may have passed.
      * CHELA_ENOENT. */
     int (*kept)(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                struct chela_error *err);
+    /* Optional; NULL: there are no news, and callers poll. Wait for news and pass them to fn:
+     * the process that holds a session hears of events that others accept for it, and everybody
+     * hears of a session that is released while events wait. Returns 0 after news, or when the
+     * descriptor `stop` is readable. CHELA_ENET and others: news may have been lost; the next
+     * call connects again. The database is used for nothing else. */
+    int (*hear)(struct chela_store_db *db, int stop, chela_store_news_fn *fn, void *user,
                 struct chela_error *err);
 };
 

@@ -11,7 +11,12 @@
 #include "gateway/request/gateway_state.h"
 #include "json/writer.h"
 
+#define RETRY_MS 300 /* doubled each time */
+#define RETRIES 3
+
 static void delivery_free(struct ch_delivery *d) {
+    if (ch_timer_armed(&d->retry))
+        ch_timer_stop(d->gw->rt->loop, &d->retry);
     ch_list_del(&d->link);
     ch_list_del(&d->wait.link);
     ch_list_del(&d->turn.link);
@@ -132,13 +137,33 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     return rc;
 }
 
+static void delivery_start(struct ch_delivery *d);
+
+static void delivery_on_retry(struct ch_timer *t) {
+    delivery_start(CH_CONTAINER(t, struct ch_delivery, retry));
+}
+
+/* Another gateway has the session and takes the event up, unless it is about to release the
+ * session: that is looked after a few times. Later, the scan of the inbox does. */
+static void delivery_leave_to_holder(struct ch_delivery *d) {
+    delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    d->told = NULL;
+    if (d->retries == RETRIES)
+        delivery_free(d);
+    else
+        ch_timer_start(d->gw->rt->loop, &d->retry, (int64_t)RETRY_MS << d->retries++,
+                       delivery_on_retry);
+}
+
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
-    else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
-        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
+    else if (failed->code == CHELA_EBUSY)
+        delivery_leave_to_holder(d);
+    else if (failed->code == CHELA_ESTATE)
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else if (!d->told) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
     else if (failed->code == CHELA_EOVERLOAD) /* the store fails now; the event waits in it */
@@ -228,9 +253,9 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
     ch_buf_release(&d->text);
 }
 
-static const struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id) {
+static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id) {
     for (CH_LIST_EACH(k, &gw->deliveries)) {
-        const struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
+        struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
         if (strcmp(d->id, id) == 0)
             return d;
     }
@@ -247,10 +272,12 @@ bool ch_delivery_owns(const char *id) {
 
 enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
                                      struct ch_sv data) {
-    const struct ch_delivery *known = delivery_find(gw, id);
-    if (known)
-        return known->accepting ? CH_RESTORED_LATER : CH_RESTORED;
-    struct ch_delivery *d = delivery_parse(gw, id, key, data);
+    struct ch_delivery *d = delivery_find(gw, id);
+    if (d && ch_timer_armed(&d->retry)) /* now rather than later */
+        ch_timer_start(gw->rt->loop, &d->retry, 0, delivery_on_retry);
+    if (d)
+        return d->accepting ? CH_RESTORED_LATER : CH_RESTORED;
+    d = delivery_parse(gw, id, key, data);
     if (!d) {
         ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
                id, key);

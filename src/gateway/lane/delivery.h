@@ -55,6 +55,8 @@ struct ch_delivery {
     /* set by apply: how the session processes the event, for the client's response */
     const char *how;
     struct ch_buf text; /* the event's data, until it is stored */
+    struct ch_timer retry; /* the session was held elsewhere, and may be free soon */
+    unsigned retries;
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
     bool accepting; /* the store has not answered yet */

@@ -13,16 +13,22 @@
 #include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
+#include "store/news.h"
 #include "store/owner.h"
 #include "store/store.h"
 
-#define EVENT_AGE_MS 5000 /* the gateway that accepted an event has so long to deliver it */
+#define EVENT_AGE_MS 500 /* the gateway that accepted an event has so long to open its session */
+#define HELD_AGE_MS 5000 /* and so long if another gateway has the session */
+#define LEASES_READ 64   /* leases that one scan looks at */
 
 struct ch_orphan_scan {
     chela_gateway *gw;
     struct ch_timer timer;
+    struct ch_store_news *news; /* NULL: the store has none */
+    int64_t chats_at;           /* monotonic: the next look at what chats left */
     struct store_scan *scan; /* in progress; else NULL */
     struct ch_list resumes;
+    struct ch_list claims; /* struct orphan_claim */
 };
 
 /* --- reading the store, on a worker thread */
@@ -32,6 +38,7 @@ struct orphan {
     char *id, *key, *data, *agent; /* owned; agent: of a session, the others: of an event */
     size_t n;
     bool served; /* a gateway held it last */
+    bool held;   /* an event: a process may have its session */
 };
 
 struct store_scan {
@@ -61,6 +68,7 @@ static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
     f->id = ch_strdup(i->id);
     f->data = ch_strndup(i->data, i->n);
     f->n = i->n;
+    f->held = true;
     return 0;
 }
 
@@ -74,8 +82,27 @@ static int orphan_scan_on_session(const struct chela_store_session *s, void *use
     return 0;
 }
 
+static int orphan_scan_on_lease(const struct chela_store_session *s, void *user) {
+    struct orphan *f = user;
+    f->held = ch_orphans_lease_is_held(s, ch_store_now());
+    return 0;
+}
+
+/* The events of one session mostly follow one another. */
+static void orphan_scan_read_lease(const struct store_scan *k, struct orphan *f) {
+    struct chela_error ignored = {0};
+    const struct orphan *before = CH_CONTAINER(f->link.prev, struct orphan, link);
+    if (f->link.prev != &k->events.head && strcmp(before->key, f->key) == 0) {
+        f->held = before->held;
+        return;
+    }
+    f->held = false;
+    chela_store_session(k->store, f->key, orphan_scan_on_lease, f, &ignored);
+}
+
 static void orphan_scan_read_store(struct ch_work *w) {
     struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
+    size_t looked = 0;
     struct chela_store_filter running =
         CHELA_STORE_FILTER(.status = "running", .limit = CH_LIMIT_LISTED);
     struct chela_error err = {0};
@@ -83,6 +110,10 @@ static void orphan_scan_read_store(struct ch_work *w) {
     int rc = chela_store_list(k->store, &running, orphan_scan_on_session, k, &err);
     if (rc == 0)
         rc = chela_store_items(k->store, CHELA_STORE_INBOX, orphan_scan_on_event, k, &err);
+    for (CH_LIST_EACH(i, &k->events)) {
+        if (rc == 0 && looked++ < LEASES_READ)
+            orphan_scan_read_lease(k, CH_CONTAINER(i, struct orphan, link));
+    }
     if (rc < 0)
         ch_log(CH_LOG_WARN, "gateway", "the store cannot be scanned for orphans: %s", err.message);
 }
@@ -173,8 +204,13 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
     struct ch_lane_opts o = {.agent = ch_gateway_agent(gw, ch_sv_str(f->agent)), .key = f->key};
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (!o.agent || !orphan_is_ours(gw, f) || ch_lane_find(gw, ch_sv_str(f->key)) ||
-        ch_chat_service_of_session(gw, f->key))
+    if (ch_lane_find(gw, ch_sv_str(f->key)))
+        return;
+    if (ch_chat_service_of_session(gw, f->key)) {
+        s->chats_at = 0; /* at the next turn */
+        return;
+    }
+    if (!o.agent || !orphan_is_ours(gw, f))
         return;
     if (ch_lane_open(gw, &o, &lane, &err) < 0) {
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
@@ -201,7 +237,7 @@ static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) 
         return;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     bool first = ch_orphans_is_first_scan(gw->orphans) && !ch_gateway_is_shared(gw);
-    if (first || age >= EVENT_AGE_MS)
+    if (first || age >= (f->held ? HELD_AGE_MS : EVENT_AGE_MS))
         ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
 }
 
@@ -252,28 +288,107 @@ static void orphan_scan_run(struct ch_orphan_scan *s) {
 
 static void orphan_scan_on_timer(struct ch_timer *t) {
     struct ch_orphan_scan *s = CH_CONTAINER(t, struct ch_orphan_scan, timer);
+    int64_t now = ch_mono_ms(ch_loop_clock(s->gw->rt->loop));
     ch_lanes_close_idle(s->gw);
-    if (!s->gw->headless)
+    if (!s->gw->headless && now >= s->chats_at) {
+        s->chats_at = now + CH_DEFAULT_CHAT_SCAN_MS;
         ch_chat_recovery_start(s->gw);
+    }
     orphan_scan_run(s);
+}
+
+/* --- news of other gateways */
+
+/* Another gateway released the session and left events: they are taken now. */
+struct orphan_claim {
+    struct ch_work work;
+    struct ch_link link;         /* in the scan's claims */
+    struct ch_orphan_scan *scan; /* NULL: freed meanwhile */
+    chela_store *store;
+    char *key; /* owned */
+    struct ch_list events;
+};
+
+static int orphan_claim_on_event(const struct chela_store_item *i, void *user) {
+    struct orphan_claim *c = user;
+    struct store_scan k = {0};
+    ch_list_init(&k.events);
+    orphan_scan_on_event(i, &k);
+    struct orphan *f = CH_LIST_FIRST(&k.events, struct orphan, link);
+    if (f) {
+        ch_list_del(&f->link);
+        ch_list_add(&c->events, &f->link);
+    }
+    return 0;
+}
+
+static void orphan_claim_read(struct ch_work *w) {
+    struct orphan_claim *c = CH_CONTAINER(w, struct orphan_claim, work);
+    struct chela_error ignored = {0};
+    ch_store_waiting(c->store, c->key, CH_LIMIT_LANE_EVENTS, orphan_claim_on_event, c, &ignored);
+}
+
+static void orphan_claim_free(struct ch_work *w) {
+    struct orphan_claim *c = CH_CONTAINER(w, struct orphan_claim, work);
+    ch_list_del(&c->link);
+    free_orphans(&c->events);
+    ch_free(c->key);
+    ch_free(c);
+}
+
+static void orphan_claim_done(struct ch_work *w) {
+    struct orphan_claim *c = CH_CONTAINER(w, struct orphan_claim, work);
+    chela_gateway *gw = c->scan ? c->scan->gw : NULL;
+    for (CH_LIST_EACH(k, &c->events)) {
+        const struct orphan *f = CH_CONTAINER(k, struct orphan, link);
+        if (gw && !gw->draining)
+            ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
+    }
+    orphan_claim_free(w);
+}
+
+static void orphan_scan_on_news(const char *key, bool released, void *user) {
+    struct ch_orphan_scan *s = user;
+    struct ch_lane *lane = ch_lane_find(s->gw, ch_sv_str(key));
+    if (lane)
+        ch_lane_inbox_refresh(lane);
+    if (lane || !released || s->gw->draining || s->gw->headless)
+        return;
+    struct orphan_claim *c = ch_alloc(sizeof(*c));
+    c->work = (struct ch_work){
+        .run = orphan_claim_read, .done = orphan_claim_done, .dropped = orphan_claim_free};
+    c->scan = s;
+    c->store = s->gw->store;
+    c->key = ch_strdup(key);
+    ch_list_init(&c->events);
+    ch_list_add(&s->claims, &c->link);
+    ch_work_submit(s->gw->rt->workers, &c->work);
 }
 
 struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw) {
     struct ch_orphan_scan *s = ch_alloc(sizeof(*s));
     s->gw = gw;
     ch_list_init(&s->resumes);
+    ch_list_init(&s->claims);
     return s;
 }
 
 void ch_orphan_scan_start(struct ch_orphan_scan *s) {
-    if (s->gw->store && s->gw->rt->journal)
-        orphan_scan_run(s);
+    if (!s->gw->store || !s->gw->rt->journal)
+        return;
+    s->news = ch_store_news_new(s->gw->rt->loop, s->gw->store, orphan_scan_on_news, s);
+    orphan_scan_run(s);
 }
 
 void ch_orphan_scan_free(struct ch_orphan_scan *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
+    ch_store_news_free(s->news);
+    for (struct orphan_claim *c; (c = CH_LIST_FIRST(&s->claims, struct orphan_claim, link));) {
+        c->scan = NULL;
+        ch_list_del(&c->link);
+    }
     if (s->scan)
         s->scan->owner = NULL;
     for (struct orphan_resume *r; (r = CH_LIST_FIRST(&s->resumes, struct orphan_resume, link));)

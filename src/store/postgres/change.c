@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/feed.h"
 #include "store/postgres/link.h"
 #include "store/postgres/read.h"
 
@@ -164,13 +165,18 @@ static int postgres_change_append(struct chela_store_db *db, struct chela_store_
 
 static int postgres_change_lease(struct chela_store_db *db, struct chela_store_change *c,
                                  struct chela_error *err) {
-    bool done = false, renew = c->kind == CHELA_STORE_RENEW;
-    int rc = CHANGE(db,
-                    "UPDATE chela.sessions SET until = $3,"
-                    " owner = CASE WHEN $3 = 0 THEN '' ELSE owner END"
-                    " WHERE key = $1 AND token = $2",
-                    &done, err, ch_pg_text(c->key), ch_pg_number((int64_t)c->token),
-                    ch_pg_number(renew ? ch_pg_server_time(db, c->until) : 0));
+    bool done = false;
+    struct ch_pg_arg key = ch_pg_text(c->key), token = ch_pg_number((int64_t)c->token);
+    int rc = c->kind == CHELA_STORE_RENEW
+                 ? CHANGE(db, "UPDATE chela.sessions SET until = $3 WHERE key = $1 AND token = $2",
+                          &done, err, key, token, ch_pg_number(ch_pg_server_time(db, c->until)))
+                 : CHANGE(db,
+                          "WITH r AS (UPDATE chela.sessions SET until = 0, owner = ''"
+                          " WHERE key = $1 AND token = $2 RETURNING key)"
+                          " SELECT CASE WHEN EXISTS(SELECT FROM chela.inbox i WHERE i.key = $1"
+                          " AND i.state <> 'done') THEN pg_notify('" CH_PG_CHANNEL
+                          "', 'r ' || $1) END FROM r",
+                          &done, err, key, token);
 
     c->rc = done ? 0 : CHELA_EPERM;
     return rc;
@@ -254,13 +260,22 @@ static int postgres_change_insert_item(struct chela_store_db *db, struct chela_s
     return rc;
 }
 
+/* The process that has the session is told, if it is another one. */
 static int postgres_change_accept(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
-    return postgres_change_insert_item(
-        db, c,
-        "INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
-        " ON CONFLICT DO NOTHING",
-        err);
+    bool done = false;
+    int rc = CHANGE(db,
+                    "WITH i AS (INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+                    " ON CONFLICT DO NOTHING RETURNING key)"
+                    " SELECT CASE WHEN EXISTS(SELECT FROM chela.sessions s WHERE s.key = $2"
+                    " AND s.owner <> '' AND s.owner <> $5)"
+                    " THEN pg_notify('" CH_PG_CHANNEL "', 'i ' || $2) END FROM i",
+                    &done, err, ch_pg_text(c->id), ch_pg_text(c->key ? c->key : ""),
+                    ch_pg_data(c->data, c->n), ch_pg_number(c->now),
+                    ch_pg_text(db->owner ? db->owner : ""));
+
+    c->rc = done ? 0 : CHELA_EEXIST;
+    return rc;
 }
 
 static int intent(struct chela_store_db *db, struct chela_store_change *c,
@@ -465,10 +480,12 @@ static int postgres_change_take_lease(struct chela_store_db *db, struct claiming
         ch_pg_number(c->judge ? 1 : 0),
     };
 
+    /* A row that another transaction has locked is not waited for: its holder is at work. */
     return ch_pg_query(db,
                        "UPDATE chela.sessions SET owner = $2, until = $3, token = token + 1"
-                       " WHERE key = $1 AND (owner = '' OR ($6 = 0 AND until <= $4) OR"
-                       " ($5 <> 0 AND token = $5)) RETURNING " CH_PG_COLUMNS,
+                       " WHERE id = (SELECT id FROM chela.sessions WHERE key = $1 AND (owner = ''"
+                       " OR ($6 = 0 AND until <= $4) OR ($5 <> 0 AND token = $5))"
+                       " FOR UPDATE SKIP LOCKED) RETURNING " CH_PG_COLUMNS,
                        args, CH_LEN(args), &k->row, err);
 }
 
@@ -502,6 +519,11 @@ static int postgres_change_claim_it(struct chela_store_db *db, void *user,
 int ch_pg_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
                        chela_store_session_fn *fn, void *user, struct chela_error *err) {
     struct claiming k = {.claim = claim};
+
+    if (!db->owner || strcmp(db->owner, claim->owner) != 0) {
+        ch_free(db->owner);
+        db->owner = ch_strdup(claim->owner);
+    }
     int rc = ch_pg_transact(db, true, postgres_change_claim_it, &k, err);
 
     if (rc == CHELA_EBUSY)

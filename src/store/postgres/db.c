@@ -73,6 +73,9 @@ static const char *const steps[] = {
     "CREATE TABLE IF NOT EXISTS chela.kept(id text COLLATE \"C\" PRIMARY KEY, data text NOT NULL,"
     " until bigint NOT NULL);"
     "CREATE INDEX ON chela.kept(until);",
+    "CREATE INDEX ON chela.sessions(updated);"
+    "CREATE INDEX ON chela.inbox(ts) WHERE state = 'done';"
+    "CREATE INDEX ON chela.outbox(ts) WHERE state = 'sent';",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 
@@ -403,5 +406,6 @@ void ch_pg_close(struct chela_store_db *db) {
     ch_pg_drop(db);
     ch_free(db->url);
     ch_free(db->shown);
+    ch_free(db->owner);
     ch_free(db);
 }

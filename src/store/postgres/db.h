@@ -20,6 +20,7 @@ struct chela_store_db {
     bool again;      /* the last failure may be temporary: worth a retry */
     bool starting;   /* the server reports that it is not ready yet */
     char id[33];     /* this writer's id in `writers` */
+    char *owner;     /* owned: of the leases that this store took; NULL: none yet */
     uint64_t number; /* number of the newest transaction */
     int64_t skew;    /* server time minus local time, ms */
     int64_t due;     /* monotonic: when the current call gives up */

@@ -2,6 +2,7 @@
 #include "chela/sys/module.h"
 #include "store/postgres/change.h"
 #include "store/postgres/db.h"
+#include "store/postgres/feed.h"
 #include "store/postgres/read.h"
 #include "store/postgres/search.h"
 
@@ -19,6 +20,7 @@ static const struct chela_store_ops ops = {
     .waiting = ch_pg_waiting,
     .kept = ch_pg_kept,
     .search = ch_pg_search,
+    .hear = ch_pg_hear,
 };
 
 CHELA_API const struct chela_module chela_module;

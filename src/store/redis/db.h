@@ -4,7 +4,8 @@
  *
  *   format         the version
  *   s:KEY          a session's row (hash); r:KEY its records (list, seq 1 first)
- *   sessions       session keys by the time of their last change (sorted set)
+ *   sessions       session keys by the time of their last change (sorted set);
+ *                  active: those whose status is not idle (sorted set)
  *   i:ID, o:ID     an event of the inbox, a message of the outbox (hashes)
  *   inbox, outbox  unprocessed items, the oldest first (sorted sets of
  *                  NUMBER:ID); i-of:KEY, o-of:KEY a session's own (sets of ids)

@@ -2,6 +2,7 @@
 #include "chela/sys/module.h"
 #include "store/redis/change.h"
 #include "store/redis/db.h"
+#include "store/redis/feed.h"
 #include "store/redis/read.h"
 
 static const struct chela_store_ops ops = {
@@ -16,6 +17,7 @@ static const struct chela_store_ops ops = {
     .records = ch_redis_records,
     .items = ch_redis_items,
     .waiting = ch_redis_waiting,
+    .hear = ch_redis_hear,
     .kept = ch_redis_kept,
 };
 

@@ -147,7 +147,7 @@ int ch_redis_session(struct chela_store_db *db, const char *key, chela_store_ses
 
 struct names { /* the members of a sorted set, in order */
     const char *command, *set;
-    const char *max; /* highest score; NULL: all */
+    const char *max; /* arguments after the set */
     char **list;     /* owned */
     size_t n;
 };
@@ -167,7 +167,7 @@ static int fetch_names(struct chela_store_db *db, void *user, struct chela_error
 
     ch_redis_add_words(&cmd, names->command);
     ch_redis_addf(&cmd, "%s%s", db->url.prefix, names->set);
-    ch_redis_add_words(&cmd, names->max ? names->max : "0 -1");
+    ch_redis_add_words(&cmd, names->max);
     int rc = ch_redis_send(db, &cmd, err);
     ch_buf_release(&cmd.args);
     if (rc == 0)
@@ -241,7 +241,9 @@ static void keep_prefix(struct names *names, const char *prefix) {
  * order. */
 int ch_redis_list(struct chela_store_db *db, const struct chela_store_filter *filter,
                   chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    struct names names = {.command = "ZREVRANGE", .set = "sessions"};
+    bool active = filter->status && strcmp(filter->status, "idle") != 0;
+    struct names names = {
+        .command = "ZREVRANGE", .set = active ? "active" : "sessions", .max = "0 -1"};
     struct batch b = {.kind = "s:", .fields = ROW, .nfields = ROW_FIELDS};
     struct listing l = {filter, fn, user, 0};
     CH_BUF_AUTO max = {0};
@@ -292,7 +294,7 @@ int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_st
                    void *user, struct chela_error *err) {
     static const char *const sets[] = {"inbox", "outbox", "notes"};
     static const char *const kinds[] = {"i:", "o:", "n:"};
-    struct names names = {.command = "ZRANGE", .set = sets[box]};
+    struct names names = {.command = "ZRANGE", .set = sets[box], .max = "0 -1"};
     struct batch b = {.kind = kinds[box], .fields = item_fields, .nfields = 6};
     struct items w = {fn, user};
 

@@ -41,6 +41,12 @@
     " until INTEGER NOT NULL);"                                                        \
     "CREATE INDEX IF NOT EXISTS kept_until ON kept(until);"
 
+#define QUERY_INDEXES /* from format 5 on */                                                 \
+    "CREATE INDEX IF NOT EXISTS sessions_active ON sessions(status) WHERE status <> 'idle';" \
+    "CREATE INDEX IF NOT EXISTS sessions_updated ON sessions(updated);"                     \
+    "CREATE INDEX IF NOT EXISTS inbox_done ON inbox(ts) WHERE state = 'done';"              \
+    "CREATE INDEX IF NOT EXISTS outbox_sent ON outbox(ts) WHERE state = 'sent';"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -55,7 +61,7 @@ static const char schema[] =
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE;
+    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE QUERY_INDEXES;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -306,7 +312,7 @@ static int sqlite_db_number(struct chela_store_db *db, const char *question, int
  * first. */
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     static const char *const steps[CHELA_STORE_VERSION] = {
-        [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE};
+        [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE, [4] = QUERY_INDEXES};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);

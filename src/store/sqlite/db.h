@@ -27,6 +27,11 @@
             "messages, owner, token, until FROM sessions WHERE (?1 IS NULL OR substr(key, 1, "  \
             "length(?1)) = ?1) AND (?2 IS NULL OR status = ?2) AND (?3 = 0 OR updated < ?3) "   \
             "ORDER BY updated DESC, id DESC LIMIT ?4")                                          \
+    X(LIST_ACTIVE, /* the same for a status other than idle, with its index */                  \
+      "SELECT key, agent, title, status, parent, created, updated, last, window, turns, "       \
+      "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
+      "(?1 IS NULL OR substr(key, 1, length(?1)) = ?1) AND (?3 = 0 OR updated < ?3) "           \
+      "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
     X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
               "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
@@ -50,7 +55,7 @@
     X(EXPIRE_OUTBOX, "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox "                  \
                      "WHERE state = 'sent' AND ts < ?1 LIMIT ?2)")                             \
     X(INBOX, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE state <> 'done' "        \
-             "ORDER BY rowid")                                                                 \
+             "ORDER BY +rowid")                                                                 \
     X(WAITING, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE key = ?1 AND "         \
                "state <> 'done' ORDER BY rowid LIMIT ?2")                                      \
     X(FIND_EVENT, "SELECT 1 FROM inbox WHERE id = ?1 AND key = ?2 AND state <> 'done'")        \
@@ -60,7 +65,7 @@
     X(RECEIPT, "UPDATE outbox SET state = ?2, receipt = ?3, attempts = attempts + 1 "          \
                "WHERE id = ?1")                                                                \
     X(OUTBOX, "SELECT id, key, state, data, receipt, ts, attempts FROM outbox "                \
-              "WHERE state <> 'sent' ORDER BY rowid")                                          \
+              "WHERE state <> 'sent' ORDER BY +rowid")                                          \
     X(NOTE, "INSERT INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4) "                     \
             "ON CONFLICT DO NOTHING")                                                          \
     X(RENOTE, "INSERT OR REPLACE INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4)")        \

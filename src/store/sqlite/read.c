@@ -1,6 +1,8 @@
 /* read.c -- see read.h. */
 #include "store/sqlite/read.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "store/sqlite/db.h"
 
@@ -57,7 +59,8 @@ int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_se
 
 int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
                    chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    sqlite3_stmt *stmt = ch_sqlite_take(db, S_LIST, err);
+    bool active = filter->status && strcmp(filter->status, "idle") != 0;
+    sqlite3_stmt *stmt = ch_sqlite_take(db, active ? S_LIST_ACTIVE : S_LIST, err);
     size_t n = 0;
 
     if (!stmt)
