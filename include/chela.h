@@ -56,6 +56,7 @@
 #include "chela/hooks.h"
 #include "chela/json.h"
 #include "chela/mailbox.h"
+#include "chela/mcp.h"
 #include "chela/models.h"
 #include "chela/pairing.h"
 #include "chela/prompt.h"

@@ -36,7 +36,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_APPROVE_DEFAULT, 0, "default") /* ASK; in a run or policy: the agent's value */        \
     X(CHELA_APPROVE_ASK, 1, "ask") /* call the hook `approve`, else pause the run */               \
     X(CHELA_APPROVE_AUTO, 2, "auto") /* run the call */                                            \
-    X(CHELA_APPROVE_DENY, 3, "deny") /* refuse the call */
+    X(CHELA_APPROVE_DENY, 3, "deny") /* refuse the call */                                         \
+    X(CHELA_APPROVE_SANDBOX, 4, "sandbox") /* run commands in the full sandbox, ask otherwise */
 
 /* Which tools a request to the model describes. */
 #define CHELA_SELECTION_VALUES(X)                                                                  \
@@ -258,6 +259,13 @@ CHELA_BEGIN_DECLS
     X(CHELA_JUDGEMENT_REPLAN, 2, "replan")                                                         \
     X(CHELA_JUDGEMENT_ESCALATE, 3, "escalate") /* ask a person */
 
+/* The protocol versions that an MCP client uses (docs/mcp.md). */
+#define CHELA_MCP_ERA_VALUES(X)                                                                    \
+    X(CHELA_MCP_ERA_DEFAULT, 0, "default") /* AUTO */                                              \
+    X(CHELA_MCP_ERA_AUTO, 1, "auto") /* try 2026-07-28, then the older versions */                 \
+    X(CHELA_MCP_ERA_MODERN, 2, "modern") /* 2026-07-28 */                                          \
+    X(CHELA_MCP_ERA_LEGACY, 3, "legacy") /* versions with a handshake, up to 2025-11-25 */
+
 /* All sets: X(set, value, type, "word for messages", values). */
 #define CHELA_CHOICES(X)                                                                           \
     X(MODE, 0, chela_mode, "mode", CHELA_MODE_VALUES)                                              \
@@ -289,7 +297,8 @@ CHELA_BEGIN_DECLS
     X(STATE, 26, chela_state, "state", CHELA_STATE_VALUES)                                         \
     X(STOP, 27, chela_stop, "stop reason", CHELA_STOP_VALUES)                                      \
     X(COMPACTED, 28, chela_compacted, "strategy", CHELA_COMPACTED_VALUES)                          \
-    X(JUDGEMENT, 29, chela_judgement, "action", CHELA_JUDGEMENT_VALUES)
+    X(JUDGEMENT, 29, chela_judgement, "action", CHELA_JUDGEMENT_VALUES)                            \
+    X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)
 
 #define CHELA_CHOICE_VALUE(name, value, text) name = value,
 #define CHELA_CHOICE_ENUM(set, value, type, noun, values) \

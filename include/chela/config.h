@@ -12,6 +12,7 @@
 #ifndef CHELA_CONFIG_H
 #define CHELA_CONFIG_H
 #include "chela/gateway.h"
+#include "chela/mcp.h"
 #include "chela/session.h"
 CHELA_BEGIN_DECLS
 
@@ -21,7 +22,9 @@ typedef struct chela_config chela_config;
  * Called by chela_config_load and chela_config_open only. */
 typedef void chela_config_warn_fn(const char *line, void *user);
 
-/* Read a file. Paths in the file are relative to the file. warn may be NULL.
+/* Read a file. Paths in the file are relative to the file. A file named mcp.json or .mcp.json
+ * holds `mcpServers`, as other MCP clients write them, and is read as a configuration of MCP
+ * servers alone. warn may be NULL.
  * Ownership: the caller owns *out and frees it with chela_config_free.
  * Errors: CHELA_ENOENT: there is no such file. CHELA_EIO: the file cannot be read.
  * CHELA_ELIMIT: the file is too large. CHELA_ECONFIG: the content is wrong; the message is
@@ -67,6 +70,26 @@ CHELA_API int chela_config_apply(const chela_config *cfg, chela_runtime *rt,
  * too old for a restriction in the file. CHELA_EINVAL: an option is wrong. */
 CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
                                  struct chela_agent_opts *opts, struct chela_error *err);
+
+/* Create the clients of the MCP servers of the file in rt (chela/mcp.h), except those that rt
+ * has. state_dir: as in struct chela_mcp_opts. mode: for programs whose sandbox.mode the file
+ * does not set. chela_config_tools then offers the servers' tools.
+ * Threads: loop
+ * Errors: CHELA_EINVAL, CHELA_ELIMIT: as for chela_mcp_new; the message names the line. */
+CHELA_API int chela_config_mcp(const chela_config *cfg, chela_runtime *rt, const char *state_dir,
+                               enum chela_sandbox_mode mode, struct chela_error *err);
+
+/* The name of MCP server number i of the file, from 0; NULL after the last. Servers that are
+ * disabled are left out.
+ * Ownership: the result is borrowed from cfg. */
+CHELA_API const char *chela_config_mcp_name(const chela_config *cfg, size_t i);
+
+/* Add, replace or remove an MCP server in a file with `mcpServers`. definition: a JSON object
+ * with command and args, or url; NULL: remove the server. The file is created if needed.
+ * Errors: CHELA_ENOENT: there is no such server. CHELA_EPARSE, CHELA_ECONFIG: the file or the
+ * definition is wrong. CHELA_EIO, CHELA_ELIMIT: the file cannot be read or written. */
+CHELA_API int chela_config_mcp_edit(const char *path, const char *name, const char *definition,
+                                    struct chela_error *err);
 
 /* Add the tools of the file to an agent. The options of the agent decide which of them the
  * agent may use. id: the agent in the file, as in chela_config_agent.
@@ -166,14 +189,14 @@ typedef void chela_config_show_fn(const char *key, const char *value, int from_f
  * in the order of docs/configuration.md. Secrets are not shown. cfg NULL: the defaults. */
 CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
 
-/* Receives an option that decides anything. kind is one of "behavior", "limit", "model",
+/* Receives a sensitive option. kind is one of "behavior", "limit", "model",
  * "file", "schedule", "server", "endpoint", "sandbox", "permission", "key" and "command". The
  * texts are borrowed until the function returns. */
 typedef void chela_config_claim_fn(const char *kind, const char *key, const char *value,
                                    void *user);
 
-/* Call fn with every option of the file that decides anything: all options but names, texts
- * for the model and the versions of prompts. The kinds come in the order above. Secrets are
+/* Call fn with every sensitive option of the file: all options except names, texts for the
+ * model and the versions of prompts. The kinds come in the order above. Secrets are
  * replaced and long values are cut. A file that came with a directory must not be used before
  * the user agreed to these options; see chela/trust.h. */
 CHELA_API void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user);

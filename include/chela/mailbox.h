@@ -11,11 +11,11 @@
  *
  * After a crash, chela_store_items lists the events that were not settled and the messages
  * without a receipt. The channel handles each event as if it had just been accepted, and
- * passes each message to chela_outbox_recall, which sends it again under its key. An
- * event that its session already has is no longer in the inbox: the store refuses a record
- * that would take it up again, and the run ends with store_error. Thus every event is handled
- * once, and every message is sent at least once; the receiver recognises a repetition by the
- * key.
+ * passes each message to chela_outbox_recall, which sends it again under its key. A session
+ * takes an event up and removes it from the inbox in one transaction. If an event is given
+ * to its session a second time, the store refuses the transaction and the run ends with
+ * store_error. Thus every event is handled once, and every message is sent at least once;
+ * the receiver recognises a repetition by the key.
  *
  * The functions need a runtime with a store. They do not wait for the database and do not
  * call back before they return.

@@ -454,6 +454,15 @@ CHELA_API char *chela_agent_tools_for_json(const chela_agent *agent, const char 
 CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *channel,
                                           const char *sender);
 
+/* What each allow rule of the agent vouches for: a JSON array of {area, name, status, detail,
+ * tool, program, reads}. name is the rule, and area is "rule". status is "ok", or "warn" if the
+ * rule has no effect on this machine: there is no such program, or the rule holds only in the
+ * full sandbox and the machine lacks a layer of it. program (the file that would run) and reads
+ * (what the program reads besides the files of its arguments) are absent for other tools than
+ * exec. Tests the sandbox, as chela_runtime_survey does.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_agent_rules_json(const chela_agent *agent);
+
 /* The skills of the workspace: a JSON array of {name, description, version, location, file,
  * used, told, user_invocable, problem}. location is the path that the model is given. told:
  * the prompt mentions the skill. problem: the reason why the skill is not used, or null.
@@ -525,6 +534,11 @@ CHELA_API char *chela_session_last_text(const chela_session *s);
 /* The conversation: a JSON array of messages in chela's own format.
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_session_messages_json(const chela_session *s);
+
+/* The last n messages of the conversation, in the form of chela_session_messages_json. The
+ * first of them may be the result of a call whose message is not among them.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_session_recent_json(const chela_session *s, size_t n);
 
 /* --- run ------------------------------------------------------------------ */
 
@@ -738,7 +752,7 @@ CHELA_API const char *chela_run_error(const chela_run *run);
  * Errors: CHELA_EINVAL: agent is NULL. CHELA_ESTATE: the loop belongs to a host, the agent
  * is closed, or the run paused. CHELA_EBUSY: called from a callback. CHELA_ELIMIT: the run
  * stopped at a limit, or the input is too large. CHELA_ECANCELED: the run was cancelled.
- * CHELA_EMODEL: the run failed. CHELA_EEXIST: chela_agent_tool failed with it before. */
+ * CHELA_EMODEL: the run failed. CHELA_EEXIST: an earlier chela_agent_tool failed with this code. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
 
 /* Free a text that the library returned. NULL is allowed.

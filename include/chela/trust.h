@@ -1,7 +1,7 @@
 /* trust.h -- the record of the configuration files that a user trusts.
  *
  * A file is identified by its path: the real path of its directory, and its name. The record
- * holds a digest of the options that decide anything (chela_config_claims), so that an edit of
+ * holds a digest of the sensitive options (chela_config_claims), so that an edit of
  * one of them ends the trust. The digest is that of the parsed configuration: the options that
  * were checked are the options that are used, even if the file changes meanwhile.
  *

@@ -129,6 +129,8 @@ static const struct choice modes[] = {
 };
 static const struct choice approvals[] = {
     {"ask", "Ask", "Ask before commands and other calls that need consent", CHELA_APPROVE_ASK},
+    {"sandbox", "Sandbox", "Run commands in the full sandbox, ask about other calls",
+     CHELA_APPROVE_SANDBOX},
     {"auto", "Automatic", "Run every call that the policy allows", CHELA_APPROVE_AUTO},
     {"deny", "Deny", "Refuse calls that need consent", CHELA_APPROVE_DENY},
 };

@@ -9,4 +9,12 @@
 int ch_fail(struct chela_error *err, int code, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
 
+/* Make err empty. Cheaper than `= {0}`, which writes the whole message buffer:
+ * for functions that are called for every piece of a stream. */
+static inline void ch_error_clear(struct chela_error *err) {
+    err->code = err->http_status = 0;
+    err->retry_after_ms = 0;
+    err->message[0] = '\0';
+}
+
 #endif

@@ -50,6 +50,7 @@
 #define CH_LIMIT_CASSETTE_BODY (32 * CH_MB) /* one recorded response */
 #define CH_LIMIT_CASSETTE_WORDS 16        /* placeholders for machine-specific text in a cassette */
 #define CH_LIMIT_SSE_EVENT (16 * CH_MB)   /* one server-sent event */
+#define CH_LIMIT_SSE_ID 1024              /* bytes of the id of a server-sent event */
 #define CH_LIMIT_EVENT_MESSAGE (24 * CH_MB) /* one message of a binary event stream */
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* headers of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256    /* header lines of a response */
@@ -124,6 +125,7 @@
 #define CH_LIMIT_SCAN_BEFORE 4000  /* directories searched for repositories before a command */
 #define CH_LIMIT_REPOSITORIES 256         /* repositories with read-only parts in one sandbox */
 #define CH_LIMIT_GIT_CONFIG (64 * CH_KB)  /* configuration of a repository that is judged */
+#define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
@@ -181,6 +183,8 @@
 #define CH_LIMIT_SELECT_LOAD 20           /* tools that one find_tools call returns */
 #define CH_LIMIT_SELECT_LISTED 200        /* tools summarized in the first stage of two_stage */
 #define CH_LIMIT_EMBED_BATCH 64           /* texts of one embedding request */
+#define CH_LIMIT_EMBED_INPUTS 2048        /* texts of one POST /v1/embeddings */
+#define CH_LIMIT_EMBED_INPUT (256 * CH_KB) /* one of these texts */
 #define CH_LIMIT_EMBED_TEXT (8 * CH_KB)   /* text of one embedding */
 #define CH_LIMIT_EMBED_SIZE 8192          /* numbers of one vector */
 #define CH_LIMIT_EMBED_ANSWER (32 * CH_MB) /* one answer of an embedding service */
@@ -298,6 +302,26 @@
 #define CH_LIMIT_VIEW_RESULT (8 * CH_KB)  /* bytes of one result in working memory */
 #define CH_LIMIT_VIEW_WORKING (32 * CH_KB) /* bytes of the whole working memory */
 
+/* mcp */
+#define CH_LIMIT_MCP_SERVERS 256          /* MCP servers of one runtime */
+#define CH_LIMIT_MCP_TOOLS 2048           /* tools of one MCP server */
+#define CH_LIMIT_MCP_PAGES 256            /* pages of one list of an MCP server */
+#define CH_LIMIT_MCP_CURSOR (4 * CH_KB)   /* bytes of the cursor of a page */
+#define CH_LIMIT_MCP_NAME 128             /* bytes of a tool's name at its server */
+#define CH_LIMIT_MCP_TEXT (8 * CH_KB)     /* bytes of a tool's description; the rest is cut */
+#define CH_LIMIT_MCP_SCHEMA (64 * CH_KB)  /* bytes of a tool's schema */
+#define CH_LIMIT_MCP_MANIFEST (8 * CH_MB) /* the file with the accepted tools of one server */
+#define CH_LIMIT_MCP_SESSION 1024         /* bytes of a session id */
+#define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
+#define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
+#define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
+#define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
+#define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
+#define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
+#define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
+#define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
+
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */
@@ -373,6 +397,9 @@
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
+#define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
+#define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
+#define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
@@ -388,6 +415,9 @@
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */
 #define CH_DEFAULT_LANE_MS 60000          /* time an unused session stays in memory */
 #define CH_DEFAULT_SHARED_LANE_MS 1000    /* the same if several gateways share the store */
+#define CH_DEFAULT_TAIL_MS 40             /* interval of reading a session held elsewhere */
+#define CH_DEFAULT_TAIL_BUSY_MS 160       /* the same while the run writes nothing */
+#define CH_DEFAULT_TAIL_IDLE_MS 1000      /* the same while there is no run */
 #define CH_DEFAULT_ORPHAN_SCAN_MS 2000    /* interval between scans for orphaned items */
 #define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 500 /* the same if several gateways share the store */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
@@ -405,6 +435,7 @@
 #define CH_DEFAULT_PARALLEL 8             /* tool calls that run at the same time */
 #define CH_DEFAULT_EXEC_S 120             /* timeout of a command, in seconds */
 #define CH_DEFAULT_GREP_MATCHES 100       /* lines that grep returns */
+#define CH_DEFAULT_EMBED_ROUTE_MS 60000   /* wait for embeddings for a client */
 #define CH_DEFAULT_EMBED_MS 5000          /* wait for embeddings */
 #define CH_DEFAULT_TOP_K 10               /* tools described for one input */
 #define CH_DEFAULT_RECORDS 5              /* records shown of a long JSON array */

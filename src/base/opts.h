@@ -35,6 +35,7 @@
 #define CH_FIRST_chela_inbox_event CH_END_OF(chela_inbox_event, n)
 #define CH_FIRST_chela_limits CH_END_OF(chela_limits, sum_up)
 #define CH_FIRST_chela_loop_guard CH_END_OF(chela_loop_guard, unknown_tools)
+#define CH_FIRST_chela_mcp_opts CH_END_OF(chela_mcp_opts, user)
 #define CH_FIRST_chela_outbound CH_END_OF(chela_outbound, approval)
 #define CH_FIRST_chela_planning_opts CH_END_OF(chela_planning_opts, reflector)
 #define CH_FIRST_chela_policy CH_END_OF(chela_policy, approve)

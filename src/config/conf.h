@@ -89,7 +89,7 @@ struct ch_conf_agent {
 struct ch_conf_model {
     struct ch_conf_item item;
     int64_t context_window;
-    const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
+    const double *input, *output, *cache_read, *cache_write; /* US dollars per million tokens */
     const char *quirks;
 };
 
@@ -108,6 +108,16 @@ struct ch_conf_tool {
     const char *cwd, *effect, *permission;
     int64_t timeout_ms;
     bool confirm;
+};
+
+/* An MCP server: a command or a URL. */
+struct ch_conf_mcp {
+    struct ch_conf_item item;
+    const char *const *command, *const *env, *const *headers; /* "Name: value" */
+    const char *url, *era, *effect, *permission, *allow, *deny, *sandbox;
+    const char *const *writable, *const *readable;
+    bool no_network, unasked, disabled;
+    int64_t timeout_ms;
 };
 
 struct ch_conf_approvals {
@@ -193,6 +203,7 @@ struct ch_conf {
     struct ch_conf_list agents;    /* struct ch_conf_agent */
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
+    struct ch_conf_list mcp;       /* struct ch_conf_mcp */
     struct ch_conf_approvals approvals;
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */
@@ -229,6 +240,9 @@ int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct che
 /* The heartbeat settings of agent a, with the defaults for settings it lacks. */
 int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
                       const struct chela_heartbeat_opts **out, struct chela_error *err);
+
+/* Offer the tools of the file's MCP servers that exist in the agent's runtime. */
+int ch_conf_mcp_attach(const chela_config *cfg, chela_agent *agent, struct chela_error *err);
 
 /* Resolve path against the directory of the file; absolute paths stay
  * unchanged. */

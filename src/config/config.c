@@ -19,6 +19,7 @@
 #include "base/opts.h"
 #include "base/redact.h"
 #include "config/conf.h"
+#include "config/mcp_file.h"
 
 /* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
@@ -41,6 +42,15 @@ int chela_config_open(const char *path, const struct chela_config_opts *opts, ch
     if (rc < 0)
         return rc;
     CH_AUTOFREE char *dir = directory_of(path);
+    CH_BUF_AUTO translated = {0};
+    if (ch_mcp_file_is(path)) {
+        rc = ch_mcp_file_translate(ch_buf_sv(&text), path, &translated, err);
+        if (rc < 0)
+            return rc;
+        ch_buf_release(&text);
+        text = translated;
+        translated = (struct ch_buf){0};
+    }
     return ch_config_parse_with(ch_buf_sv(&text), path, dir, &own, out, err);
 }
 
@@ -224,7 +234,7 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
-/* The value of a word, which the table of options has checked; NULL: 0. */
+/* The enumerator of a word; 0 if word is NULL. The table of options accepts only known words. */
 #define CHOICE(set, word) ch_choice_of(CHELA_CHOICE_##set, word)
 
 #define FILL(member, value)      \
@@ -701,5 +711,5 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
         rc = config_blame(cfg, &tools[i].item, config_add_tool(&tools[i], agent, err), err);
-    return rc;
+    return rc < 0 ? rc : ch_conf_mcp_attach(cfg, agent, err);
 }

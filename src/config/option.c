@@ -14,6 +14,7 @@
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
 #define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
+#define MCP(member) offsetof(struct ch_conf_mcp, member)
 #define FEISHU(member) offsetof(struct ch_conf, feishu.member)
 #define TELEGRAM(member) offsetof(struct ch_conf, telegram.member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
@@ -79,6 +80,10 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "tools.custom", CH_CFG_LIST, .offset = offsetof(struct ch_conf, tools),
      .of = CH_SCOPE_TOOL,
      .help = "programs as tools: arguments as JSON on stdin, the result on stdout"},
+    {CH_SCOPE_FILE, "mcp.servers", CH_CFG_MAP, .offset = offsetof(struct ch_conf, mcp),
+     .of = CH_SCOPE_MCP,
+     .help = "servers of the Model Context Protocol by name, whose tools are offered as "
+             "`NAME__TOOL`; see mcp.md"},
     {CH_SCOPE_FILE, "approvals", CH_CFG_APPROVALS, 0, offsetof(struct ch_conf, approvals),
      .help = "tools whose calls need a person's approval, and, under `allow`, calls that do not; "
              "see policy.md"},
@@ -546,16 +551,18 @@ const struct ch_option ch_options[] = {
              "half as many more the run ends"},
     {CH_SCOPE_AGENT, "loopGuard.cycles", CH_CFG_LIMIT, 0, AGENT(loop_guard.cycles), 0, 5,
      .otherwise = "3",
-     .help = "repetitions of the same sequence of two to six calls; likewise"},
+     .help = "repetitions of the same sequence of two to six calls; counts as for "
+             "`loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.texts", CH_CFG_LIMIT, 0, AGENT(loop_guard.texts), 0, 1000,
      .otherwise = "3",
-     .help = "replies with the same text while no call does anything new; likewise"},
+     .help = "replies with the same text while no call does anything new; counts as for "
+             "`loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.polls", CH_CFG_LIMIT, 0, AGENT(loop_guard.polls), 0, 1000,
      .otherwise = "12",
-     .help = "polls of a status that does not change; likewise"},
+     .help = "polls of a status that does not change; counts as for `loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "loopGuard.unknownTools", CH_CFG_LIMIT, 0, AGENT(loop_guard.unknown_tools), 0,
      1000, .otherwise = "3",
-     .help = "calls of a tool that does not exist; likewise"},
+     .help = "calls of a tool that does not exist; counts as for `loopGuard.repeats`"},
     {CH_SCOPE_AGENT, "wake.every", CH_CFG_SPAN, 0, AGENT(wake.every),
      .help = "interval at which the agent wakes up and follows `HEARTBEAT.md`; default: never; "
              "see schedules.md"},
@@ -657,7 +664,8 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_POLICY, "senders", CH_CFG_TEXTS, 0, POLICY(senders), .otherwise = "[\"*\"]",
      .help = "people the policy applies to, by their ids in the channel; `*` and `?` are allowed"},
     {CH_SCOPE_POLICY, "except", CH_CFG_TEXTS, 0, POLICY(except), .otherwise = "[]",
-     .help = "people the policy does not apply to, likewise"},
+     .help = "people the policy does not apply to, by their ids in the channel; `*` and `?` are "
+             "allowed"},
     {CH_SCOPE_POLICY, "allow", CH_CFG_NAMES, 0, POLICY(allow), .otherwise = "[\"*\"]",
      .help = "tools to offer, by name, glob or group; an empty list offers none"},
     {CH_SCOPE_POLICY, "deny", CH_CFG_NAMES, 0, POLICY(deny), .otherwise = "[]",
@@ -665,11 +673,51 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_POLICY, "permission", CH_CFG_CHOICE, 0, POLICY(permission),
      .words = "read|write|admin", .otherwise = "admin",
      .help = "highest permission of the offered tools"},
-    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve), .words = "ask|auto|deny",
-     .otherwise = "auto",
+    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve),
+     .words = "ask|sandbox|auto|deny", .otherwise = "auto",
      .help = "calls that need approval: `auto`: as the agent's setting says; `ask`: ask, even if "
-             "the agent's setting is auto; `deny`: refuse them"},
+             "the agent's setting is auto; `sandbox`: likewise, but run commands in the full "
+             "sandbox; `deny`: refuse them"},
 
+
+    /* --- an MCP server */
+    {CH_SCOPE_MCP, "command", CH_CFG_COMMAND, 0, MCP(command),
+     .help = "program and arguments of a server that chela starts, in the sandbox; a path is "
+             "relative to this file"},
+    {CH_SCOPE_MCP, "env", CH_CFG_HEADERS, CH_CFG_SECRET, MCP(env),
+     .help = "environment variables of the program; it gets no others than PATH, LANG, "
+             "LC_ALL, TZ and HOME"},
+    {CH_SCOPE_MCP, "url", CH_CFG_URL, 0, MCP(url),
+     .help = "URL of a server that is reached over HTTP"},
+    {CH_SCOPE_MCP, "headers", CH_CFG_HEADERS, CH_CFG_SECRET, MCP(headers),
+     .help = "headers of every request to the URL"},
+    {CH_SCOPE_MCP, "era", CH_CFG_CHOICE, 0, MCP(era), .words = "auto|modern|legacy",
+     .otherwise = "auto",
+     .help = "protocol versions: `modern`: 2026-07-28; `legacy`: up to 2025-11-25; `auto` finds "
+             "out"},
+    {CH_SCOPE_MCP, "sandbox.network", CH_CFG_UNLESS, 0, MCP(no_network), .otherwise = "true",
+     .help = "the program may use the network"},
+    {CH_SCOPE_MCP, "sandbox.writable", CH_CFG_PATHS, 0, MCP(writable), .otherwise = "[]",
+     .help = "paths that the program may write besides its own directory"},
+    {CH_SCOPE_MCP, "sandbox.readable", CH_CFG_PATHS, 0, MCP(readable), .otherwise = "[]",
+     .help = "paths that the program may read besides the system's and those in its command"},
+    {CH_SCOPE_MCP, "sandbox.mode", CH_CFG_CHOICE, 0, MCP(sandbox), .words = "auto|required|off",
+     .help = "as `sandbox.mode` of the file, which is the default"},
+    {CH_SCOPE_MCP, "allow", CH_CFG_NAMES, 0, MCP(allow), .otherwise = "[\"*\"]",
+     .help = "tools of the server to offer, by name or glob"},
+    {CH_SCOPE_MCP, "deny", CH_CFG_NAMES, 0, MCP(deny), .otherwise = "[]",
+     .help = "tools of the server to leave out"},
+    {CH_SCOPE_MCP, "effect", CH_CFG_CHOICE, 0, MCP(effect), .words = "once|keyed|read",
+     .otherwise = "once",
+     .help = "what a repeated call does, as for `tools.custom`"},
+    {CH_SCOPE_MCP, "permission", CH_CFG_CHOICE, 0, MCP(permission), .words = "read|write|admin",
+     .otherwise = "admin", .help = "permission that the tools need"},
+    {CH_SCOPE_MCP, "confirm", CH_CFG_UNLESS, 0, MCP(unasked), .otherwise = "true",
+     .help = "every call needs a person's approval, unless a rule says otherwise"},
+    {CH_SCOPE_MCP, "timeoutSec", CH_CFG_SECONDS, 0, MCP(timeout_ms), 0, MOST_SECONDS,
+     .otherwise = "60", .help = "time of one call"},
+    {CH_SCOPE_MCP, "disabled", CH_CFG_BOOL, 0, MCP(disabled), .otherwise = "false",
+     .help = "do not use the server"},
     /* --- a hook of the gateway */
     {CH_SCOPE_HOOK, "secretEnv", CH_CFG_ENV, CH_CFG_REQUIRED, HOOK(secret_env),
      .help = "environment variable that holds the secret that the sender signs with"},
@@ -734,6 +782,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
         [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
         [CH_SCOPE_HOOK] = sizeof(struct ch_conf_hook),
+        [CH_SCOPE_MCP] = sizeof(struct ch_conf_mcp),
         [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),
     };
     return sizes[scope];

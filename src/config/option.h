@@ -15,7 +15,7 @@
 #include "base/sv.h"
 
 enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL, CH_SCOPE_TOOL,
-                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE };
+                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE, CH_SCOPE_MCP };
 
 /* X(name, name for users, C type of the member it fills) */
 #define CH_CFG_TYPES(X)                                                                         \
@@ -51,7 +51,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */    \
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
     X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
-    X(APPROVALS, "mapping of tools to ask, auto or deny", struct ch_conf_approvals)             \
+    X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", struct ch_conf_approvals)    \
     X(FOLDER, "path", struct ch_conf_item) /* with its position in the file */                  \
     X(PINS, "mapping of prompts to versions", struct ch_conf_list)                              \
     X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)           \

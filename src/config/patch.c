@@ -94,6 +94,7 @@ static const char *scope_name(enum ch_scope scope) {
         [CH_SCOPE_FILE] = "",          [CH_SCOPE_AGENT] = "agents.list[ID].",
         [CH_SCOPE_PROVIDER] = "providers[NAME].", [CH_SCOPE_MODEL] = "providers[NAME].models[ID].",
         [CH_SCOPE_TOOL] = "tools.custom[NAME].",  [CH_SCOPE_POLICY] = "policies[ID].",
+        [CH_SCOPE_MCP] = "mcp.servers[NAME].",
         [CH_SCOPE_HOOK] = "gateway.hooks[NAME].", [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
     };
     return names[scope];

@@ -541,7 +541,7 @@ static int values_read_json(struct ch_cfg_parser *p, const struct ch_json *v,
 
 static int values_read_level(struct ch_cfg_parser *p, const struct ch_json *key,
                              const struct ch_json *v, struct ch_buf *levels) {
-    static const struct ch_option choice = {.words = "ask|auto|deny"};
+    static const struct ch_option choice = {.words = "ask|sandbox|auto|deny"};
     struct ch_sv who = ch_json_str(key);
     const char *level;
     if (!only(who, "_-*?:"))
@@ -595,7 +595,7 @@ static int read_approvals(struct ch_cfg_parser *p, const struct ch_json *v,
     struct ch_conf_approvals *a = out;
     CH_BUF_AUTO levels = {0};
     if (v->type != CH_JSON_OBJECT)
-        return ch_cfg_wrong_type(p, v, "a mapping of tools to ask, auto or deny");
+        return ch_cfg_wrong_type(p, v, "a mapping of tools to ask, sandbox, auto or deny");
     if (v->n > CH_LIMIT_RULES)
         return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_RULES);
     for (CH_JSON_MEMBERS(key, value, v)) {

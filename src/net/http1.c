@@ -437,6 +437,31 @@ static enum ch_http1_state end_chunk_line(struct ch_http1 *m, char c) {
     return CH_HTTP1_MORE;
 }
 
+/* Read the whole line of a chunk's size: digits, CR, LF. Returns its length. 0: the line is
+ * incomplete, invalid or has an extension. */
+static size_t read_chunk_line(struct ch_http1 *m, struct ch_sv bytes) {
+    uint64_t size = 0;
+    size_t n = 0, most = CH_MIN(bytes.n, CHUNK_DIGITS);
+    for (int digit; n < most && (digit = hex_digit(bytes.p[n])) >= 0; n++)
+        size = 16 * size + (uint64_t)digit;
+    if (n == 0 || n + 2 > bytes.n || bytes.p[n] != '\r' || bytes.p[n + 1] != '\n')
+        return 0;
+    m->left = size;
+    end_chunk_line(m, '\n');
+    return n + 2;
+}
+
+/* The fast path: bytes between the data of two chunks, read at once. Returns their number.
+ * 0: the caller reads one byte. */
+static size_t read_framing(struct ch_http1 *m, struct ch_sv bytes) {
+    if (m->at == CHUNK_SIZE && m->digits == 0)
+        return read_chunk_line(m, bytes);
+    if (m->at != CHUNK_CR || bytes.n < 2 || bytes.p[0] != '\r' || bytes.p[1] != '\n')
+        return 0;
+    m->at = CHUNK_SIZE;
+    return 2;
+}
+
 static enum ch_http1_state feed_chunk_byte(struct ch_http1 *m, char c) {
     switch (m->at) {
     case CHUNK_SIZE:
@@ -484,6 +509,9 @@ static enum ch_http1_state feed_part(struct ch_http1 *m, struct ch_sv bytes, siz
     case UNTIL_CLOSE:
         return feed_data(m, bytes, taken, data);
     }
+    *taken = read_framing(m, bytes);
+    if (*taken)
+        return CH_HTTP1_MORE;
     *taken = 1;
     return feed_chunk_byte(m, bytes.p[0]);
 }

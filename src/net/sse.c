@@ -95,6 +95,25 @@ static bool sse_add_data(struct ch_sse *s, struct ch_sv value) {
     return true;
 }
 
+/* An id without NUL bytes, up to CH_LIMIT_SSE_ID; a delay in decimal digits, up to an hour. */
+static void sse_keep_position(struct ch_sse *s, struct ch_sv field, struct ch_sv value) {
+    int64_t ms = 0;
+
+    if (ch_sv_eq(field, CH_SV("id")) && value.n <= CH_LIMIT_SSE_ID &&
+        !memchr(value.p, '\0', value.n)) {
+        ch_buf_clear(&s->id);
+        ch_buf_add_sv(&s->id, value);
+    }
+    if (!ch_sv_eq(field, CH_SV("retry")) || value.n == 0 || value.n > 7)
+        return;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return;
+        ms = 10 * ms + (value.p[i] - '0');
+    }
+    s->retry_ms = CH_MIN(ms, 3600000);
+}
+
 /* Process a line that is not empty. Ignores fields other than data and event,
  * and comments, whose field name is empty. */
 static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
@@ -114,6 +133,8 @@ static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
         return sse_add_data(s, value);
     if (ch_sv_eq(field, CH_SV("event")))
         s->name_now = value;
+    if (s->takes_ids)
+        sse_keep_position(s, field, value);
     if (s->takes_errors && ch_sv_eq(field, CH_SV("error"))) {
         s->name_now = ch_sv("error", 5);
         return sse_add_data(s, value);

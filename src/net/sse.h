@@ -30,6 +30,9 @@ struct ch_sse {
     bool takes_json; /* set by the owner: a line that begins with '{' begins an event that is
                         pure JSON and ends at the next empty line */
     bool in_json;
+    bool takes_ids; /* set by the owner: the fields `id` and `retry` are kept below */
+    struct ch_buf id; /* the last event id; owned by whoever set takes_ids */
+    int64_t retry_ms; /* the last delay for reconnecting; 0: none */
     bool takes_errors; /* set by the owner: a field "error" is the data of an event "error" */
 };
 

@@ -61,7 +61,8 @@ struct ch_box {
     struct ch_paths hide;               /* absolute: neither readable nor writable */
     struct ch_paths repositories;       /* absolute: .git directories, and .git files */
     struct ch_box_limits limits;
-    char **options; /* options as given, for the copy of this program inside */
+    /* options as given; passed to the copy of this program that runs in the sandbox */
+    char **options;
     int noptions;
     char **argv;     /* argv of the command */
     const char *tmp; /* private directory for temporary files */

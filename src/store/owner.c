@@ -2,9 +2,9 @@
  *
  * The text is "HOST BOOT NAMESPACE PID START NONCE [gateway]". A process of the
  * same boot and the same pid namespace can therefore tell whether the holder is
- * alive. A session whose process was killed can be opened at once, and a
- * session whose process is alive stays locked, even if the clock was changed.
- * All other processes wait until the lease expires. */
+ * alive, and whether it is stopped. A session whose process was killed can be
+ * opened at once. A session whose process works stays locked, even if the clock
+ * was changed. All other processes wait until the lease expires. */
 #include "store/owner.h"
 
 #include <errno.h>
@@ -37,8 +37,9 @@ static void owner_read_word(const char *path, char *out, size_t size) {
 
 /* Field 22 of /proc/PID/stat. The name in field 2 may contain any character and
  * ends with the last ')'. *out is "" if there is no such process, or only a
- * zombie. False: the process exists but cannot be inspected. */
-static bool start_time(const char *pid, char *out, size_t size) {
+ * zombie. *state: field 3; may be NULL. False: the process exists but cannot be
+ * inspected. */
+static bool start_time(const char *pid, char *out, size_t size, char *state) {
     char path[64], text[1024];
     int fd;
 
@@ -52,6 +53,8 @@ static bool start_time(const char *pid, char *out, size_t size) {
     char *at = strrchr(text, ')');
     if (at && (at[1] == '\0' || strchr("ZXx", at[2])))
         return true;
+    if (at && state)
+        *state = at[2];
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     if (at)
@@ -70,7 +73,7 @@ static void owner_identify(struct owner *o) {
     ssize_t n = readlink("/proc/self/ns/pid", o->space, sizeof(o->space) - 1);
     o->space[n > 0 ? n : 0] = '\0';
     snprintf(o->pid, sizeof(o->pid), "%ld", (long)getpid());
-    start_time("self", o->start, sizeof(o->start));
+    start_time("self", o->start, sizeof(o->start), NULL);
 }
 
 void ch_owner_make(struct ch_buf *out) {
@@ -90,11 +93,11 @@ static bool owner_parse(const char *text, struct owner *o) {
                   o->start) == 5;
 }
 
-enum life { UNKNOWN, LIVES, DEAD };
+enum life { UNKNOWN, LIVES, STOPPED, DEAD };
 
 static enum life owner_look_at(const char *text) {
     struct owner other, me;
-    char start[24];
+    char start[24], state = 0;
 
     if (!owner_parse(text, &other))
         return UNKNOWN;
@@ -102,9 +105,11 @@ static enum life owner_look_at(const char *text) {
     if (strcmp(other.boot, me.boot) != 0 || strcmp(other.space, me.space) != 0 || !*me.boot ||
         !*me.space || strcmp(other.start, "?") == 0)
         return UNKNOWN;
-    if (!start_time(other.pid, start, sizeof(start)))
+    if (!start_time(other.pid, start, sizeof(start), &state))
         return UNKNOWN;
-    return strcmp(start, other.start) == 0 ? LIVES : DEAD;
+    if (strcmp(start, other.start) != 0)
+        return DEAD;
+    return state == 'T' || state == 't' ? STOPPED : LIVES;
 }
 
 bool ch_owner_serves(const char *owner) {
@@ -117,7 +122,12 @@ bool ch_owner_is_dead(const char *text) {
 }
 
 bool ch_owner_lives(const char *text) {
-    return owner_look_at(text) == LIVES;
+    enum life life = owner_look_at(text);
+    return life == LIVES || life == STOPPED;
+}
+
+bool ch_owner_is_stopped(const char *text) {
+    return owner_look_at(text) == STOPPED;
 }
 
 void ch_owner_show(const char *text, struct ch_buf *out) {

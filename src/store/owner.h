@@ -9,6 +9,7 @@ bool ch_owner_is_dead(const char *owner); /* true only if certain */
 
 bool ch_owner_serves(const char *owner);  /* the owner is a gateway */
 bool ch_owner_lives(const char *owner);   /* runs on this machine; true only if certain */
+bool ch_owner_is_stopped(const char *owner); /* lives, and is stopped by a signal */
 void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
 
 #endif

@@ -435,7 +435,8 @@ static int replay_record(const struct chela_store_record *record, void *user) {
         r->waiting++;
     else if (record->type == CH_REC_MESSAGE && ch_json_get(v, "of"))
         r->waiting -= r->waiting > 0;
-    else if (record->type == CH_REC_MESSAGE && ch_sv_is(role, "assistant") && r->begun)
+    else if (record->type == CH_REC_MESSAGE && ch_sv_is(role, "assistant") &&
+             ch_json_get(v, "stop") && r->begun)
         feed_reply(r, v);
     else if (record->type == CH_REC_DONE && r->begun)
         feed_done(r, v);

@@ -256,7 +256,7 @@ static int store_owner_of(const struct chela_store_session *row, void *user) {
 }
 
 /* The time to compare with a session's lease. The lease of a dead process
- * counts as expired; the lease of a live process on this machine does not,
+ * counts as expired; the lease of a process that works on this machine does not,
  * whatever the clock says. */
 static int64_t when_free(chela_store *s, const char *key) {
     CH_BUF_AUTO owner = {0};
@@ -265,7 +265,9 @@ static int64_t when_free(chela_store *s, const char *key) {
     chela_store_session(s, key, store_owner_of, &owner, &ignored);
     if (owner.n && ch_owner_is_dead(ch_buf_str(&owner)))
         return INT64_MAX;
-    return owner.n && ch_owner_lives(ch_buf_str(&owner)) ? 0 : ch_store_now();
+    bool works = owner.n && ch_owner_lives(ch_buf_str(&owner)) &&
+                 !ch_owner_is_stopped(ch_buf_str(&owner));
+    return works ? 0 : ch_store_now();
 }
 
 int ch_keys_add(const struct chela_store_session *row, void *user) {

@@ -23,6 +23,7 @@
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -32,9 +33,10 @@
 #include "store/search.h"
 #include "store/store.h"
 
-#define LEASE_MS 30000
-#define BEAT_MS (LEASE_MS / 3)
-#define SLACK_MS 2000 /* before its end a lease counts as late: clocks differ a little */
+#define LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define BEAT_MS (LEASE_MS / 4)
+#define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
+#define SIGHTINGS 64  /* leases of others that are watched */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
@@ -97,6 +99,14 @@ struct lease {
     bool lost;
 };
 
+/* The lease of another process, which was wanted and not free. */
+struct sighting {
+    uint32_t key; /* checksum; 0: none */
+    uint64_t token;
+    int64_t until;
+    int64_t since; /* boot clock: when the lease was first seen so */
+};
+
 struct writer {
     struct ch_journal base;
     chela_store *store;
@@ -112,6 +122,7 @@ struct writer {
 
     struct lease *leases; /* used only by the thread */
     size_t nleases;
+    struct sighting seen[SIGHTINGS]; /* by the checksum of the key; used only by the thread */
 
     pthread_t thread;
     bool started;
@@ -195,18 +206,32 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
 
+/* Whether the lease was seen unchanged for as long as a lease lasts, on a clock that nobody
+ * sets: its holder does not renew it. */
+static bool is_abandoned(struct writer *w, const char *key, const struct opening *o) {
+    uint32_t sum = ch_checksum(0, key, strlen(key)) | 1;
+    struct sighting *s = &w->seen[sum / 2 % SIGHTINGS];
+    int64_t now = boot_ms();
+
+    if (s->key != sum || s->token != o->token || s->until != o->until)
+        *s = (struct sighting){sum, o->token, o->until, now};
+    return now - s->since > LEASE_MS;
+}
+
 /* Whether another owner's lease may be taken. For an owner on this machine the
  * process is checked, for others the time. A lease that ends later than any
  * valid one was written under another clock. */
-static bool is_over(const struct writer *w, const struct opening *o) {
+static bool is_over(struct writer *w, const char *key, const struct opening *o) {
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
 
     if (strcmp(owner, w->owner) == 0) /* a release failed earlier; no log here uses it */
         return true;
+    if (ch_owner_is_dead(owner) || is_abandoned(w, key, o))
+        return true;
     if (ch_owner_lives(owner))
-        return false;
-    return ch_owner_is_dead(owner) || o->until <= now || o->until - now > 2 * LEASE_MS;
+        return o->until <= now && ch_owner_is_stopped(owner);
+    return o->until <= now || o->until - now > 2 * LEASE_MS;
 }
 
 static int claim(struct writer *w, struct ch_log *log, struct opening *o,
@@ -223,7 +248,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
 
     /* The previous holder may have gone meanwhile, and another may have come. */
     for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
-        if (o->owner.n && !is_over(w, o))
+        if (o->owner.n && !is_over(w, log->key, o))
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
         o->stolen = c.steal = o->token;

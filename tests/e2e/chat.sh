@@ -204,6 +204,7 @@ same "the terminal is as it was" "$(cat "$tmp/before")" "$(cat "$tmp/after")"
 check "history is kept" grep -q '^one\\ntwo$' "$tmp/.local/state/chela/history"
 same "history is private" 600 "$(stat -c %a "$tmp/.local/state/chela/history")"
 chat --continue
+sees "--continue shows the conversation again" '^> stall$'
 types "again"
 press Enter
 sees "--continue" '^you said: again$'

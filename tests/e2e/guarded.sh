@@ -49,6 +49,22 @@ check "a repository with commands: disarmed until then" test ! -e "$tmp/pwned"
 execute "git init -q plain; git -C plain config user.name me"
 exits "a repository without commands is not asked about" 0
 
+# --- files that others execute, left by a command
+mkdir -p "$space/sub"
+for path in .envrc sub/.envrc sub/.vscode/tasks.json .bashrc sub/AGENTS.md; do
+    attempt exec "$(jq -nc --arg p "$path" '{command: ("mkdir -p $(dirname " + $p + "); echo evil > " + $p)}')" --approve sandbox
+    exits "exec of $path: asked about" 5
+    check "exec of $path: not there before the answer" test ! -e "$space/$path"
+    holds "exec of $path: why" '[.[] | select(.type == "approval_required")][0].summary | test("was set aside as .*: ")'
+done
+execute "echo evil > sub/.envrc"
+exits "exec of .envrc: asked about in auto, too" 5
+execute "echo fine > sub/AGENTS.md"
+exits "exec of AGENTS.md: not asked about where the user allowed everything" 0
+execute "mkdir -p src; echo 'int main(void) { return 0; }' > src/a.c; cc -o prog src/a.c && ./prog; echo x > Makefile; echo x > package.json"
+exits "exec: ordinary work is not asked about" 0
+rm -rf "$space/sub" "$space"/.*.held "$space/Makefile" "$space/package.json"
+
 # --- files that others execute
 for path in .envrc sub/.envrc .vscode/tasks.json .idea/workspace.xml .bashrc .npmrc chela.yaml .husky/pre-commit; do
     write "$path"
@@ -112,6 +128,43 @@ for entry in . '' bin/../ ./; do
     check "PATH with '$entry': nor in a shell" sh -c "! grep -q STAND-IN '$out'"
 done
 rm -f "$space/ls" "$space/rules-agent.yaml"
+
+# --- the profile between "ask" and "auto": unasked, in the full sandbox
+cat >"$space/profile-agent.yaml" <<'YAML'
+approvals: { exec: ask, allow: [ { exec: make test }, { exec: "npm run test:*" }, { exec: git status } ] }
+sandbox: { mode: off, network: host }
+YAML
+printf 'test:\n\t@echo TESTED; tail -n +3 /proc/net/dev | grep -c -v lo:; true\nother:\n\t@echo OTHER\n' >"$space/Makefile"
+chela doctor --json
+full=$(jq -r '[.[] | select(.area == "approval" and .name == "sandbox")][0].status' "$out")
+chela doctor --json --config profile-agent.yaml
+holds "doctor: a rule shows program, arguments and what it reads" \
+    '[.[0][] | select(.area == "rule")] | length == 3 and (.[0].detail | test("^/.*/make with these and any further arguments; it reads the Makefile")) and (.[2].detail | test("/git with exactly these arguments; it reads the repository.*runs no command"))'
+chela tools show exec --config profile-agent.yaml
+check "tools show: a rule shows what it vouches for" grep -q 'allowed: exec: make test' "$out"
+if [ "$full" = ok ]; then
+    for how in "--approve sandbox --sandbox off" "--config profile-agent.yaml"; do
+        # shellcheck disable=SC2086
+        attempt exec '{"command":"make test"}' $how
+        holds "$how: a command of the project runs unasked, in the full sandbox" \
+            '[.[] | select(.type == "tool_result")][0] | .is_error == false and (.content | test("TESTED\n0\n"))'
+    done
+    attempt exec '{"command":"echo evil > chela.yaml; echo evil > .git/config"}' --approve sandbox
+    check "--approve sandbox: protected paths" sh -c "! grep -qs evil '$space/chela.yaml' '$space/.git/config'"
+fi
+attempt exec '{"command":"make other"}' --config profile-agent.yaml --approve ask
+exits "a command of the project that no rule names is asked about" 5
+attempt exec '{"command":"make test; make other"}' --config profile-agent.yaml --approve ask
+exits "more than a rule names is asked about" 5
+write .envrc --approve sandbox
+exits "--approve sandbox: a file that others execute is asked about" 5
+rm -f "$space/profile-agent.yaml" "$space/Makefile"
+cat >"$space/bad-agent.yaml" <<'YAML'
+approvals: { exec: sandboxed }
+YAML
+chela config check --config bad-agent.yaml
+exits "approvals: a word that is none" 2
+rm -f "$space/bad-agent.yaml"
 
 # --- a socket of another process in the workspace
 python3 -c '

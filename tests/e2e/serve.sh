@@ -134,9 +134,9 @@ post /v1/chat/completions '{"model":"nobody","messages":[{"role":"user","content
 answers "no such agent" 404
 tells "by its name" .error.code model_not_found
 post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"break"}]}'
-answers "a model that fails" 502
+answers "a model that rejects the request" 400
 post /v1/chat/completions '{"model":"coder","stream":true,"messages":[{"role":"user","content":"break"}]}'
-answers "before a stream began" 502
+answers "before a stream began" 400
 while IFS='|' read -r name body; do
     post /v1/chat/completions "{\"model\":\"coder\",$body}"
     answers "bad request: $name" 400
@@ -145,7 +145,6 @@ no messages|"x":1
 none at all|"messages":[]
 a role|"messages":[{"role":"robot","content":"x"}]
 content|"messages":[{"role":"user","content":{}}]
-the last is the assistant's|"messages":[{"role":"assistant","content":"x"}]
 a result without a call|"messages":[{"role":"tool","tool_call_id":"a","content":"x"}]
 a call without a result|"messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]
 temperature|"temperature":9,"messages":[{"role":"user","content":"x"}]
@@ -182,9 +181,9 @@ id=$(jq -r .output[1].call_id "$out")
 post /v1/responses "{\"model\":\"coder\",\"input\":[{\"role\":\"user\",\"content\":\"where\"},$items,{\"type\":\"function_call_output\",\"call_id\":\"$id\",\"output\":\"Oslo\"}]}"
 tells "which its result answers" .output[0].content[0].text "it said: Oslo"
 post /v1/responses '{"model":"coder","input":"x","previous_response_id":"resp_1"}'
-answers "nothing is kept by id" 400
+answers "an unknown response" 400
 post /v1/responses '{"model":"coder","input":"break","stream":true}'
-answers "a failure before the first word" 502
+answers "a failure before the first word" 400
 
 # --- HTTP/2, for who knows that it is spoken
 two=--http2-prior-knowledge

@@ -37,7 +37,7 @@ same "the agents are named" coder "$(jq -r '.[] | select(.name == "agents") | .d
 # --- a model that fails is told of, until it works again
 ask() { post /v1/chat/completions "{\"messages\":[{\"role\":\"user\",\"content\":\"$1\"}]}"; }
 ask break
-answers "a model call fails" 502
+answers "a model call fails" 400
 anon GET /readyz
 answers "it goes on" 200
 tells "with less" "$statuses" "degraded: store ok, model failing, config ok"

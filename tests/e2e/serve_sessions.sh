@@ -340,6 +340,21 @@ post /api/sessions/cut/messages '{"resume":true,"stream":true}'
 same "and is taken up again" "it said: done waiting" "$(chunks | tail -n 1 | jq -r .text)"
 post /api/sessions/cut/messages '{"resume":true}'
 answers "once" 409
+
+# --- killed in the middle of a run
+rm -f "$space/go" "$space/waiting"
+post /api/sessions/killed/messages '{"text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+kill -9 "$gateway_pid"
+wait "$gateway_pid" 2>/dev/null
+touch "$space/go"
+serve
+went_on() {
+    call GET /api/sessions/killed
+    [ "$(jq -r '.status + ": " + .transcript[-1].content[0].text' "$out")" = "idle: it said: done waiting" ]
+}
+for _ in {1..200}; do went_on && break; sleep 0.1; done
+check "the next gateway takes the run up by itself" went_on
 rm -f "$space/go" "$space/waiting"
 sed -i 's/drainSec: 1 /drainSec: 60 /' "$space/chela.yaml"
 check "it stops again" stop_serving

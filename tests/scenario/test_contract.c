@@ -227,6 +227,14 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_int_equal(chela_schedule_run(w->rt, &opts, NULL, NULL, NULL, &n, NULL), code);
     assert_null(chela_ask(w->agent, "hi", &err));
     assert_int_equal(err.code, code);
+    struct chela_mcp_opts server = CHELA_MCP_OPTS(.name = "m", .url = "http://127.0.0.1:1/mcp");
+    chela_mcp *mcp = NULL;
+    assert_int_equal(chela_mcp_new(w->rt, &server, &mcp, NULL), 0);
+    assert_int_equal(chela_mcp_wait(w->rt, 0, NULL), code);
+    assert_int_equal(chela_mcp_refresh(mcp, 0, NULL), code);
+    assert_null(chela_mcp_request(mcp, "tools/list", NULL, &err));
+    assert_int_equal(err.code, code);
+    chela_mcp_close(mcp);
     assert_null(chela_agent_call_tool(w->agent, "a", NULL, &err));
     assert_int_equal(err.code, code);
     assert_null(chela_model_probe(w->rt, NULL, &err));

@@ -58,6 +58,54 @@ static void test_cancel_at_every_event(void **state) {
     }
 }
 
+/* --- what the model had said when the run was cancelled */
+
+static void cancel_in_text(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_TEXT_DELTA)
+        chela_cancel(st->run, "enough");
+}
+
+static void test_cancel_keeps_what_was_said(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN A_THINK(0, "hm") A_TEXT(1, "Half a sen") A_CALL_OPEN(2, "c1", "echo", "{"),
+         .hang = true},
+        {.body = A_SAY("next")},
+    };
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    stage_tool(&st, "echo", 0);
+    st.on_event = cancel_in_text;
+    stage_start(&st, "go");
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+    assert_string_equal(chela_run_text(st.run), "Half a sen");
+    stage_check_transcript(&st);
+    st.on_event = NULL;
+    stage_play(&st, "again");
+    assert_true(sent(&st, 1, "Half a sen\\n\\n[interrupted]"));
+    assert_false(sent(&st, 1, "\"c1\""));
+    stage_close(&st);
+}
+
+static void test_cancel_before_the_first_word(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN A_BLOCK(0, "{\"type\":\"text\",\"text\":\"\"}"), .hang = true},
+        {.body = A_SAY("next")},
+    };
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    stage_start(&st, "go");
+    for (int i = 0; i < 50; i++)
+        ch_loop_tick(st.rt->loop);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    stage_play(&st, "again");
+    assert_false(sent(&st, 1, "[interrupted]"));
+    stage_close(&st);
+}
+
 static void close_at(struct stage *st, const struct chela_event *ev) {
     if ((long)ev->seq == st->arg)
         chela_session_close(st->session);
@@ -414,6 +462,8 @@ static void test_every_hook_can_halt(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cancel_at_every_event),
+        cmocka_unit_test(test_cancel_keeps_what_was_said),
+        cmocka_unit_test(test_cancel_before_the_first_word),
         cmocka_unit_test(test_close_at_every_event),
         cmocka_unit_test(test_runtime_closed_in_the_middle),
         cmocka_unit_test(test_cancel_from_a_thread),

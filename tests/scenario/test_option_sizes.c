@@ -69,6 +69,14 @@ CASE(chela_provider_opts) {
     return chela_runtime_provider(w->rt, &o, err);
 }
 
+CASE(chela_mcp_opts) {
+    struct chela_mcp_opts o = {.size = size, .name = "m", .url = "http://127.0.0.1:1/mcp"};
+    chela_mcp *mcp = NULL;
+    int rc = chela_mcp_new(w->rt, &o, &mcp, err);
+    chela_mcp_close(mcp);
+    return rc;
+}
+
 CASE(chela_price) {
     struct chela_price o = {.size = size, .input = 1};
     return chela_runtime_price(w->rt, "p", "m", &o, err);
@@ -535,6 +543,7 @@ static const struct {
     OWN(chela_hooks),
     OWN(chela_inbound), ALSO(chela_inbound, inbound_line),
     OWN(chela_inbox_event),
+    OWN(chela_mcp_opts),
     OWN(chela_outbound),
     OWN(chela_policy),
     OWN(chela_price),

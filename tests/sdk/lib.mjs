@@ -24,6 +24,7 @@ export async function serve() {
   const child = spawn(join(build, 'tests/support/llmserver'), [
     '--conversations', join(root, 'tests/conversations/good'),
     '--conversations', join(root, 'tests/conversations/bad'),
+    '--conversations', join(root, 'tests/sdk/conversations'),
     '--log', log,
   ], { stdio: ['ignore', 'pipe', 'inherit'] });
   const port = await new Promise((resolve, reject) => {

@@ -139,6 +139,10 @@ static void do_agent_policies_json(struct sweep *cx) {
     chela_free(chela_agent_policies_json(cx->agent, "feishu", "ou_1"));
 }
 
+static void do_agent_rules_json(struct sweep *cx) {
+    chela_free(chela_agent_rules_json(cx->agent));
+}
+
 static void do_agent_skills_json(struct sweep *cx) {
     chela_free(chela_agent_skills_json(cx->agent));
 }
@@ -249,6 +253,7 @@ static void do_session_last_text(struct sweep *cx) {
 
 static void do_session_messages_json(struct sweep *cx) {
     chela_free(chela_session_messages_json(cx->session));
+    chela_free(chela_session_recent_json(cx->session, 1));
 }
 
 static void do_session_compact(struct sweep *cx) {
@@ -693,6 +698,7 @@ static const struct sweep_row rows[] = {
     {"chela_agent_tools_json", do_agent_tools_json, SHARED, NULL},
     {"chela_agent_tools_for_json", do_agent_tools_for_json, SHARED, NULL},
     {"chela_agent_policies_json", do_agent_policies_json, SHARED, NULL},
+    {"chela_agent_rules_json", do_agent_rules_json, SHARED, NULL},
     {"chela_agent_skills_json", do_agent_skills_json, SHARED, NULL},
     {"chela_agent_expand", do_agent_expand, SHARED, NULL},
     {"chela_agent_call_tool", do_agent_call_tool, ROUND, NULL},
@@ -711,6 +717,7 @@ static const struct sweep_row rows[] = {
     {"chela_session_key", do_session_key, SHARED, NULL},
     {"chela_session_last_text", do_session_last_text, SHARED, NULL},
     {"chela_session_messages_json", do_session_messages_json, SHARED, NULL},
+    {"chela_session_recent_json", do_session_messages_json, SHARED, NULL},
     {"chela_session_compact", do_session_compact, 0, NULL},
     {"chela_session_compact", compact_without_handle, 0, "no handle"},
     {"chela_session_on_wake", do_session_on_wake, ROUND, NULL},

@@ -8,6 +8,39 @@
 
 #define SCHEMA "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}"
 
+/* --- MCP --------------------------------------------------------------------------- */
+
+/* Nobody listens there; the client is closed before that is found out. */
+static void do_mcp(struct sweep *cx) {
+    struct chela_mcp_opts opts = CHELA_MCP_OPTS(.name = "sweep", .url = "http://127.0.0.1:1/mcp");
+    struct chela_error err = {0};
+    chela_mcp *mcp = NULL;
+    SWEEP_EXPECT(chela_mcp_new(cx->rt, &opts, &mcp, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_find(cx->rt, "sweep") == mcp);
+    if (cx->agent)
+        SWEEP_EXPECT(chela_agent_mcp(cx->agent, mcp, NULL) == 0);
+    SWEEP_REFUSED(chela_mcp_wait(cx->rt, 0, NULL));
+    SWEEP_REFUSED(chela_mcp_refresh(mcp, 0, NULL));
+    SWEEP_EXPECT(chela_mcp_request(mcp, "ping", NULL, &err) == NULL);
+    SWEEP_REFUSED(err.code);
+    char *state = chela_mcp_state_json(mcp);
+    SWEEP_EXPECT(state != NULL);
+    chela_free(state);
+    chela_mcp_close(mcp);
+}
+
+static void do_config_mcp(struct sweep *cx) {
+    chela_config *cfg = NULL;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/chela.yaml", cx->dir);
+    SWEEP_EXPECT(chela_config_load(path, NULL, NULL, &cfg, NULL) == 0);
+    SWEEP_EXPECT(chela_config_mcp_name(cfg, 0) == NULL);
+    SWEEP_EXPECT(chela_config_mcp(cfg, cx->rt, cx->dir, CHELA_SANDBOX_DEFAULT, NULL) == 0);
+    chela_config_free(cfg);
+    snprintf(path, sizeof(path), "%s/none/mcp.json", cx->dir);
+    SWEEP_EXPECT(chela_config_mcp_edit(path, "x", NULL, NULL) == CHELA_ENOENT);
+}
+
 /* --- stores ------------------------------------------------------------------------ */
 
 /* The case's store, or one for the moment: its session is "kept". */
@@ -807,6 +840,17 @@ static const struct sweep_row rows[] = {
     {"chela_config_apply", do_config_apply, SHARED, NULL},
     {"chela_config_agent", do_config_agent, SHARED, NULL},
     {"chela_config_tools", do_config_tools, SHARED, NULL},
+    {"chela_mcp_new", do_mcp, SHARED, NULL},
+    {"chela_mcp_close", do_mcp, SHARED, NULL},
+    {"chela_mcp_find", do_mcp, SHARED, NULL},
+    {"chela_agent_mcp", do_mcp, SHARED, NULL},
+    {"chela_mcp_wait", do_mcp, SHARED, NULL},
+    {"chela_mcp_request", do_mcp, SHARED, NULL},
+    {"chela_mcp_refresh", do_mcp, SHARED, NULL},
+    {"chela_mcp_state_json", do_mcp, SHARED, NULL},
+    {"chela_config_mcp", do_config_mcp, SHARED, NULL},
+    {"chela_config_mcp_name", do_config_mcp, SHARED, NULL},
+    {"chela_config_mcp_edit", do_config_mcp, SHARED, NULL},
     {"chela_config_store", do_config_store, SHARED, NULL},
     {"chela_config_durability", do_config_durability, SHARED, NULL},
     {"chela_config_calls", do_config_calls, SHARED, NULL},

@@ -28,6 +28,7 @@
 #include "base/opts.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
+#include "tool/process/program.h"
 #include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
@@ -311,6 +312,7 @@ int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_age
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
+    ch_list_init(&a->extensions);
     ch_list_add(&rt->agents, &a->link);
     int rc = fill(a, opts, err);
     if (rc < 0) {
@@ -472,7 +474,6 @@ char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, cons
 }
 
 char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {
-    static const char *const means[] = {"auto", "ask", "deny"};
     struct ch_who who = {channel, sender};
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -483,8 +484,21 @@ char *chela_agent_policies_json(const chela_agent *a, const char *channel, const
     for (const char *id; (id = ch_policies_each(a->policies, who, &at));)
         ch_jw_cstr(&w, id);
     ch_jw_end(&w, ']');
-    ch_jw_kcstr(&w, "approve", means[ch_policies_consent(a->policies, who, a->ask_means)]);
+    ch_jw_kcstr(&w, "approve",
+                ch_consent_name(ch_policies_consent(a->policies, who, a->ask_means)));
     ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+char *chela_agent_rules_json(const chela_agent *a) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    char *env[CH_PROGRAM_ENV + 1];
+    ch_program_env(env);
+    ch_approvals_explain(a->approvals, env[0] + strlen("PATH="),
+                         ch_sandbox_lacks(&arena, a->sandbox), &w);
+    ch_program_env_free(env);
     return ch_buf_take(&out);
 }
 

@@ -110,6 +110,21 @@ static const char *mend_of(const char *layer) {
     return NULL;
 }
 
+/* Whether commands can run unasked: --approve sandbox. */
+static void look_at_profile(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
+    CH_ARENA_AUTO arena = {0};
+    const char *lacks = ch_sandbox_lacks(&arena, policy);
+    CH_BUF_AUTO detail = {0};
+
+    if (lacks)
+        ch_buf_addf(&detail, "--approve sandbox asks here, for the sandbox lacks: %s", lacks);
+    else
+        ch_buf_add_str(&detail, "--approve sandbox holds: commands run unasked, without a network, "
+                                "with protected paths");
+    row(w, "approval", "sandbox", lacks ? WARN : OK, ch_buf_str(&detail),
+        "see the layers of the sandbox");
+}
+
 static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
     enum status needed = policy->mode == CH_SANDBOX_REQUIRED ? FAIL : WARN;
     size_t n;
@@ -117,6 +132,7 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
     if (policy->mode == CH_SANDBOX_OFF) {
         row(w, "sandbox", "mode", WARN, "off: programs of tools can do what you can",
             "take `mode: off` away");
+        look_at_profile(policy, w);
         return;
     }
     const struct ch_sandbox_layer *layers = ch_sandbox_probe(policy->helper, &n);
@@ -126,6 +142,7 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
             : layers[i].needed ? needed
                                : WARN,
             layers[i].why[0] ? layers[i].why : "it holds", mend_of(layers[i].name));
+    look_at_profile(policy, w);
 }
 
 char *chela_runtime_survey(chela_runtime *rt, const struct chela_sandbox_opts *sandbox) {

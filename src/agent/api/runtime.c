@@ -154,6 +154,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->features = ch_features;
     rt->free_closed.fn = on_free_closed;
     ch_list_init(&rt->agents);
+    ch_list_init(&rt->extensions);
     ch_list_init(&rt->closed.runs);
     ch_list_init(&rt->closed.sessions);
     ch_list_init(&rt->closed.agents);
@@ -182,6 +183,9 @@ static void runtime_close_parts(chela_runtime *rt) {
                                            base */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
+    for (struct ch_extension *a;
+         (a = CH_LIST_FIRST(&rt->extensions, struct ch_extension, link));)
+        a->close(a);
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);

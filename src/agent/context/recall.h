@@ -19,7 +19,8 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run));
 /* Only while run->recall is set: */
 void ch_recall_abort(chela_run *run);
 void ch_recall_free(chela_run *run);
-/* What was found, in the run's arena; told once. Empty: nothing was found. */
+/* The text of the search results, in the run's arena; returned once. Empty: nothing was
+ * found. */
 struct ch_sv ch_recall_take(chela_run *run);
 
 #endif

@@ -76,7 +76,7 @@ static const char *may_not_read(const chela_run *run) {
     enum ch_consent level = ch_approvals_level(a->approvals, tool);
     if (level == CH_CONSENT_DENY)
         return "the rules here deny reading files";
-    if (level == CH_CONSENT_ASK && run->permit.ask_means != CH_CONSENT_AUTO)
+    if (level != CH_CONSENT_AUTO && run->permit.ask_means != CH_CONSENT_AUTO)
         return "reading a file needs a person's consent here; the tool read can ask for it";
     return NULL;
 }

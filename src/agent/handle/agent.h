@@ -90,6 +90,7 @@ struct chela_agent {
     struct ch_target *summariser;  /* owned: model that writes summaries; NULL: the run's model */
     struct chela_queue_opts queue; /* default queue settings of its sessions */
     struct ch_list sessions;
+    struct ch_list extensions; /* struct ch_extension */
     chela_session *own;        /* the session of chela_ask; NULL: not used yet */
     bool closed;               /* chela_agent_close was called; freed once nothing uses the agent */
     unsigned holds;            /* gateways and calls that use the agent */

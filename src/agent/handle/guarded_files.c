@@ -55,7 +55,7 @@ void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char 
         ch_buf_addf(&path, "%s/%s", *argv[i] == '/' ? "" : cwd ? cwd : a->workspace, argv[i]);
         bool named = strchr(argv[i], '/') != NULL;
         if (!named && (i == 0 || !scripts || access(ch_buf_str(&path), F_OK) < 0))
-            continue; /* found in PATH, data, or no file */
+            continue; /* a program of PATH, an argument that is data, or no file */
         ch_sandbox_add_ask(&a->arena, a->sandbox, ch_buf_str(&path));
     }
 }

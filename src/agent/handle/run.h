@@ -34,6 +34,13 @@ struct ch_permit {
     enum ch_consent ask_means;
 };
 
+/* The last model call that failed, for hosts that pass its status on. */
+struct ch_model_failure {
+    enum ch_error_class cls; /* CH_ERR_NONE: no call failed */
+    int status;              /* of HTTP; 0: none */
+    long retry_after_ms;     /* 0: not reported */
+};
+
 /* Work that is done once per run, or once per agent if the run changes hands. */
 enum ch_run_did {
     CH_RUN_LOOKED = 1,   /* compared tools and project files with the system prompt */
@@ -87,6 +94,7 @@ struct chela_run {
     struct ch_queue steering, follow_ups;
     struct ch_buf text; /* answer text so far */
     char error[CHELA_ERROR_MAX];
+    struct ch_model_failure failure;
 };
 
 static inline bool ch_run_did(const chela_run *run, enum ch_run_did what) {

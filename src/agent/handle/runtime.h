@@ -16,6 +16,14 @@ struct ch_outbox;
 struct ch_prompts;
 struct ch_target;
 
+/* A part of a higher layer that belongs to a runtime or an agent: `close` is called when its
+ * owner is closed, and must remove the extension from the list. */
+struct ch_extension {
+    struct ch_link link; /* in the owner's extensions */
+    const void *kind;    /* address that identifies the kind */
+    void (*close)(struct ch_extension *a);
+};
+
 struct chela_runtime {
     struct ch_loop *loop;
     struct ch_recall recall;    /* search in stored sessions, for the memory tools */
@@ -35,6 +43,7 @@ struct chela_runtime {
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;
+    struct ch_list extensions; /* struct ch_extension */
     struct { /* what ch_runtime_free_closed frees */
         struct ch_list runs, sessions, agents;
     } closed;

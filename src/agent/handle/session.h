@@ -64,7 +64,7 @@ struct chela_session {
     struct ch_memory memory;    /* remembered approvals */
     struct ch_jobs *jobs;       /* background programs */
     struct ch_queue events;     /* system events that wait for the next model call */
-    /* Called when the journal was lost, after the run in progress was told; may be NULL. */
+    /* Called when the journal was lost, after the run in progress has failed; may be NULL. */
     void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);
     void *lost_user;
     chela_wake_fn *on_wake;     /* may be NULL */

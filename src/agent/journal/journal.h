@@ -27,7 +27,8 @@
  *               a part of the newest message (a CONTEXT block). person: a person who
  *               took over wrote the text. embedding: usage of the embedding model since
  *               the last such member. An assistant message announces the calls that it
- *               holds.
+ *               holds. Without "stop" it is the part of a reply that the run was
+ *               cancelled in.
  *   STARTED     A call with an effect may start once this record is committed.
  *               {"run","turn","call":index,"id","name","effect","key"}
  *   DONE        The one result of a call. {"run","turn","call","message",["ran",

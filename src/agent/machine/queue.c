@@ -12,7 +12,7 @@ struct note {
     uint64_t seq;
     struct ch_principal principal;
     bool stays;
-    bool inbox; /* the inbox has it until it is taken up */
+    bool inbox; /* the store's inbox holds the message until the session takes it up */
     char *to; /* owned: address of the answer; NULL: none */
     struct ch_message_origin origin;
 };

@@ -31,10 +31,10 @@ const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
  * to the session. to: address of the answer, or NULL. ch_queue_stays asks whether the
  * oldest message is marked. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
-/* The message pushed last is an event of the inbox, which has it until it is taken up. */
+/* Marks the newest message: the store's inbox holds it until the session takes it up. */
 void ch_queue_from_inbox(struct ch_queue *q);
-/* The journal was lost: forget the messages that it has, those with a record up to `safe`,
- * and those that the inbox has. */
+/* The journal was lost: removes the messages that can be read again, namely those with a
+ * record up to `safe` and those that the inbox holds. */
 void ch_queue_lost(struct ch_queue *q, uint64_t safe);
 bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* of the oldest message; the caller frees it; NULL:

@@ -22,7 +22,7 @@
 #include "agent/run/think.h"
 #include "tool/call/delivery.h"
 
-#define LATE_MS 250 /* a lease that was not renewed in time is looked at again after this */
+#define LATE_MS 250 /* interval at which an overdue lease is checked again */
 
 struct ch_acting {
     uint64_t *gates; /* owned, by call: journal position that must be committed before the call

@@ -562,7 +562,10 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->control->retry);
+    bool speaking = kind == CH_IN_CANCEL && ch_think_in_flight(run);
     ch_think_abort(run);
+    if (speaking && !ch_think_keep_said(run))
+        return;
     bool silent = run->over || !run->control->begun; /* this process has not sent RUN_START yet */
     if (run->over) /* a paused run becomes active for its last events */
         activate(run);

@@ -15,7 +15,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define CH_MODE_PLAIN "react" /* the mode of a run without a feature that is one */
+#define CH_MODE_PLAIN "react" /* mode of a run none of whose features defines a mode */
 
 enum ch_reply_verdict { /* bits */
     CH_REPLY_USE = 0,

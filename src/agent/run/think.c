@@ -41,6 +41,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
+#include "model/codec/fold.h"
 #include "model/message/ids.h"
 #include "prompt/envelope.h"
 
@@ -87,6 +88,19 @@ const char *ch_think_key(const chela_run *run) {
 
 void ch_think_stopped(chela_run *run, enum chela_stop reason) {
     run->turn->stop_reason = reason;
+}
+
+bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
+    const struct ch_turn *t = run->turn;
+    return t->decoding && t->decoder.fold &&
+           ch_fold_nth(t->decoder.fold, CH_BLOCK_REASONING, n, out);
+}
+
+struct ch_msg_author ch_think_author(const chela_run *run) {
+    const struct ch_decoder *d = &run->turn->decoder;
+    if (!run->turn->decoding)
+        return (struct ch_msg_author){0};
+    return (struct ch_msg_author){d->codec->name, d->reply.model, d->asked};
 }
 
 struct ch_buf *ch_think_complaint(chela_run *run) {
@@ -568,6 +582,8 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
+    run->failure =
+        (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
     run->turn->stop_reason = CHELA_STOP_ERROR;
     bool mended = ask_for_less(run, r);
     if (run->dead)
@@ -649,6 +665,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                  ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
+    ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
     ch_driver_step(run, &in);
 }
 
@@ -663,6 +680,34 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
                                                         ending */
     return ch_emit(run, &ev);
+}
+
+#define INTERRUPTED "\n\n[interrupted]"
+
+bool ch_think_in_flight(const chela_run *run) {
+    return run->turn->call && run->turn->decoding && !run->session->agent->output;
+}
+
+bool ch_think_keep_said(chela_run *run) {
+    static const struct chela_error cut = {.code = CHELA_ECANCELED};
+    CH_BUF_AUTO text = {0};
+    ch_decoder_end(&run->turn->decoder, &cut, ch_run_now(run));
+    const struct ch_msg *said = run->turn->decoder.reply.msg;
+    if (run->dead)
+        return false;
+    for (uint32_t i = 0; said && i < said->nblocks; i++)
+        if (said->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&text, said->blocks[i].text);
+    if (ch_sv_trim(ch_buf_sv(&text)).n == 0)
+        return true;
+    ch_run_outcome_text(run, ch_buf_sv(&text));
+    CH_BUF_LIT(&text, INTERRUPTED);
+    struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
+    struct ch_msg *m = ch_msg_like(said, CH_MSG_ASSISTANT, &block, 1);
+    ch_run_journal_message(run, m);
+    ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
+                                                        ending */
+    return true;
 }
 
 /* --- the transport's callbacks */
@@ -773,8 +818,7 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
-    if (run->turn->decoding)
-        ch_decoder_release(&run->turn->decoder);
+    ch_think_drop(run);
     ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);
     run->turn->decoding = true;

@@ -29,6 +29,16 @@ void ch_think_follow_up(chela_run *run, bool deliver);
 /* Adds a text that no model wrote to the conversation, as the run's answer. person: a
  * person wrote it. False: the run is over or gone. */
 bool ch_think_say(chela_run *run, struct ch_sv text, bool person);
+/* The n-th block of reasoning of the last reply, from 0, as far as it was received; borrowed
+ * until the next event. False: none. */
+bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out);
+/* The codec and the model of the last reply. */
+struct ch_msg_author ch_think_author(const chela_run *run);
 void ch_think_reply(chela_run *run, struct ch_reply *r); /* handles a reply */
+/* A call is in flight: the model may have said something. */
+bool ch_think_in_flight(const chela_run *run);
+/* After ch_think_abort: adds what the model had said to the conversation, marked as
+ * interrupted. False: the run is over or gone. */
+bool ch_think_keep_said(chela_run *run);
 
 #endif

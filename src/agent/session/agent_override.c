@@ -100,6 +100,7 @@ int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, 
     a->holds = 0;
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
+    ch_list_init(&a->extensions);
     ch_list_add(&a->rt->agents, &a->link);
     copy_tools(a, &base->registry);
     int rc = ch_policy_init(&a->policy, base->policy.allow, base->policy.deny,

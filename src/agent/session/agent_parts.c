@@ -71,6 +71,9 @@ void ch_agent_close(chela_agent *a) {
 
 void ch_agent_free(chela_agent *a) {
     ch_list_del(&a->link);
+    for (struct ch_extension *t;
+         (t = CH_LIST_FIRST(&a->extensions, struct ch_extension, link));)
+        t->close(t);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
     ch_ranking_release(&a->ranking);

@@ -244,10 +244,14 @@ char *chela_session_last_text(const chela_session *s) {
 }
 
 char *chela_session_messages_json(const chela_session *s) {
+    return chela_session_recent_json(s, s->transcript.n);
+}
+
+char *chela_session_recent_json(const chela_session *s, size_t n) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '[');
-    for (size_t i = 0; i < s->transcript.n; i++)
+    for (size_t i = s->transcript.n - CH_MIN(n, s->transcript.n); i < s->transcript.n; i++)
         ch_msg_write(s->transcript.msgs[i], &w);
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);

@@ -13,6 +13,7 @@
 
 #include "cli/chat/chat_complete.h"
 #include "cli/chat/chat_show.h"
+#include "cli/chat/chat_past.h"
 #include "cli/chat/chat_slash.h"
 #include "cli/term/ask.h"
 #include "cli/support/mem.h"
@@ -206,6 +207,9 @@ static void chat_on_wake(chela_session *s, void *user) {
 static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_chat *c = user;
     c->dirty = true;
+    if (!c->met && !(err && err->code < 0))
+        ch_chat_past(c);
+    c->met = true;
     if (err && err->code < 0)
         ch_console_error(c->console, "%s", err->message);
     else if (chela_session_status(s) != CHELA_SESSION_IDLE)

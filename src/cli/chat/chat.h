@@ -72,6 +72,7 @@ struct ch_chat {
     struct ch_history history;
     char *typed; /* owned: input set aside by an urgent question; NULL */
     bool dirty, leaving;
+    bool met; /* the conversation of the first session was shown */
     unsigned interrupts; /* consecutive Ctrl-C at an empty prompt */
     int code;
 

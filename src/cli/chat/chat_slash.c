@@ -120,7 +120,7 @@ static void model(struct ch_chat *c, const char *args) {
 
 static void chat_slash_approve(struct ch_chat *c, const char *args) {
     if (*args && chela_approve_read(args, &c->approve, NULL) < 0)
-        ch_console_error(c->console, "/approve takes ask, auto or deny, not '%s'", args);
+        ch_console_error(c->console, "/approve takes ask, sandbox, auto or deny, not '%s'", args);
     else
         ch_console_note(c->console, "calls that need consent: %s",
                         c->approve ? chela_approve_name(c->approve) : "as configured");
@@ -300,7 +300,7 @@ static const struct command commands[] = {
     {"tools", "", "what the agent can do", AGENT, tools},
     {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
     {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
-    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", ALWAYS,
+    {"approve", "[ask|sandbox|auto|deny]", "what becomes of calls that need consent", ALWAYS,
      chat_slash_approve},
     {"compact", "[FOCUS]", "condense the conversation, keeping what concerns FOCUS", IDLE,
      ch_chat_compact},

@@ -43,8 +43,9 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
-                       "calls that need approval: ask (the default on a terminal), run them "
-                       "(auto), or refuse them (deny, the default elsewhere)"),
+                       "calls that need approval: ask (the default on a terminal), run commands "
+                       "in the full sandbox without a network and ask about the rest (sandbox), "
+                       "run them (auto), or refuse them (deny, the default elsewhere)"),
     CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (25)",
                       "tool calls for one message, at most (200)"),
     CH_RUN_OPTS_BUDGETS(struct flags, "tokens for one message, input and output together (no "

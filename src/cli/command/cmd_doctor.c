@@ -115,18 +115,33 @@ void ch_findings_survey(struct ch_findings *f, const char *json) {
 }
 
 /* The checks of `chela run` before its first request. */
-static void look_at_agent(struct ch_findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
+static chela_agent *look_at_agent(struct ch_findings *f, struct ch_setup *s) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
     chela_agent *agent;
-    if (ch_setup_agent(s, opt, &agent, &err) < 0) {
+    if (ch_setup_agent(s, &opt, &agent, &err) < 0) {
         bool key = err.code == CHELA_EAUTH;
         ch_findings_tell(f, key ? "model" : "agent", key ? "key" : "setup", "fail",
                          ch_dup(err.message), NULL);
-        return;
+        return NULL;
     }
-    bool demo = strncmp(opt->model, "scripted/", 9) == 0;
-    ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt->model),
+    bool demo = strncmp(opt.model, "scripted/", 9) == 0;
+    ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt.model),
                      "it is offline and plays from a file: set a key or pass --model");
+    return agent;
+}
+
+/* What the allow rules vouch for. agent NULL: it lacks a key, perhaps; another model, which is
+ * not called, will do. */
+static void look_at_rules(struct ch_findings *f, struct ch_setup *s, chela_agent *agent) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    struct chela_error err = {0};
+    if (!agent && ch_setup_agent(s, &opt, &agent, &err) < 0)
+        return;
+    char *json = chela_agent_rules_json(agent);
+    ch_findings_survey(f, json);
+    chela_free(json);
 }
 
 /* Check a running gateway as its clients see it. */
@@ -146,7 +161,6 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
 }
 
 static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
-    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
 
@@ -167,7 +181,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     ch_doctor_disks(f, s->env, bounds.workspace);
     ch_doctor_workspace(f, s);
     ch_doctor_channels(f, s->config, s->rt);
-    look_at_agent(f, s, &opt);
+    look_at_rules(f, s, look_at_agent(f, s));
 }
 
 /* --- output -------------------------------------------------------------------------- */
@@ -270,17 +284,19 @@ const struct ch_cmd ch_cmd_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "check this machine and the configuration",
-    .about = "Checks the configuration, the store (that it opens, and that a server keeps data "
-             "durable), the modules, the keys in the environment (that they are set; their values "
-             "are not shown), the layers of the sandbox, the clock, free disk space, whether the "
-             "configuration, the store, keys or programs of tools lie inside a workspace, the "
-             "channels (that their secrets are set; for Feishu also that they are valid and that "
-             "the app has its permissions) and the model that 'chela run' would use. Each line is "
-             "ok, warn (works with restrictions) or fail (does not work), with a remedy. No model "
-             "call is made.\n\n"
-             "With --url, a running gateway is checked instead, from the outside: whether it "
-             "answers, whether it accepts the token, and which of its dependencies fails.\n\n"
-             "The exit status is 1 if a check failed, 0 otherwise.",
+    .about =
+        "Checks the configuration, the store (that it opens, and that a server keeps data "
+        "durable), the modules, the keys in the environment (that they are set; their values "
+        "are not shown), the layers of the sandbox and whether commands can run unasked in it, "
+        "what the allow rules of approvals vouch for, the clock, free disk space, whether the "
+        "configuration, the store, keys or programs of tools lie inside a workspace, the "
+        "channels (that their secrets are set; for Feishu also that they are valid and that "
+        "the app has its permissions) and the model that 'chela run' would use. Each line is "
+        "ok, warn (works with restrictions) or fail (does not work), with a remedy. No model "
+        "call is made.\n\n"
+        "With --url, a running gateway is checked instead, from the outside: whether it "
+        "answers, whether it accepts the token, and which of its dependencies fails.\n\n"
+        "The exit status is 1 if a check failed, 0 otherwise.",
     .opts = opts,
     .run = doctor_run,
 };

@@ -69,8 +69,9 @@ static const struct ch_opt opts[] = {
      "must call"},
     CH_RUN_OPT_APPROVE(struct flags,
                        "calls that need approval: ask (the default on a terminal; elsewhere the "
-                       "run pauses), run them (auto), or refuse them (deny, the default "
-                       "elsewhere)"),
+                       "run pauses), run commands in the full sandbox without a network and ask "
+                       "about the rest (sandbox), run them (auto), or refuse them (deny, the "
+                       "default elsewhere)"),
     CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25)",
                       "tool calls of the run, at most (200)"),
     {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
@@ -95,7 +96,8 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
     CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
     CH_RUN_OPT_APPROVE(struct flags,                                                               \
-     "calls that need approval from now on: ask, run them (auto), or refuse them (deny)"),         \
+     "calls that need approval from now on: ask, run commands in the full sandbox and ask about "  \
+     "the rest (sandbox), run them (auto), or refuse them (deny)"),                                \
     CH_RUN_OPTS_CALLS(struct flags,                                                                \
      "model calls of the run, including earlier ones (25)",                                        \
      "tool calls of the run, including earlier ones (200)"),                                       \

@@ -107,10 +107,14 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static char *tools_field(const struct tools *t, size_t i, const char *name) {
+static char *member_of(const char *json, size_t i, const char *name) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
-    return chela_json_get(t->json, strlen(t->json), pointer, NULL);
+    return chela_json_get(json, strlen(json), pointer, NULL);
+}
+
+static char *tools_field(const struct tools *t, size_t i, const char *name) {
+    return member_of(t->json, i, name);
 }
 
 static int tools_bad_usage(struct tools *t, const char *problem) {
@@ -184,6 +188,20 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
     chela_free(schema);
 }
 
+/* The allow rules of this tool, with what they vouch for. */
+static void print_rules(const struct tools *t, const char *name, FILE *out) {
+    char *json = chela_agent_rules_json(t->agent), *tool;
+    for (size_t i = 0; (tool = member_of(json, i, "tool")); i++) {
+        char *rule = member_of(json, i, "name"), *detail = member_of(json, i, "detail");
+        if (strcmp(tool, name) == 0)
+            fprintf(out, "allowed: %s\n  %s\n", rule, detail);
+        chela_free(tool);
+        chela_free(rule);
+        chela_free(detail);
+    }
+    chela_free(json);
+}
+
 /* Index of the tool in the list, or -1 after reporting that there is none. */
 static long find_tool(struct tools *t, const char *wanted) {
     char **names = ch_setup_tool_names(t->agent);
@@ -215,6 +233,7 @@ static int tools_show(struct tools *t) {
     struct ch_draft d;
     ch_draft_init(&d);
     print_tool(t, (size_t)i, d.f);
+    print_rules(t, t->args.words[0], d.f);
     ch_draft_finish(&d);
     ch_console_print(&t->console, d.p, d.n);
     free(d.p);
@@ -301,7 +320,8 @@ const struct ch_cmd ch_cmd_tools_show = {
     .name = "tools show",
     .args = "NAME",
     .summary = "show a tool's description and schema",
-    .about = "Prints the description of a tool and the JSON Schema of its arguments.",
+    .about = "Prints the description of a tool, the JSON Schema of its arguments, and the allow "
+             "rules for the tool with the program and the arguments that each rule vouches for.",
     .opts = show_opts,
     .run = tools_run_show,
 };

@@ -91,7 +91,9 @@ static int trust_list(struct trust *u, const char *dir) {
 
 /* The file of a directory; a path of the file itself is accepted, too. */
 static char *trust_file(const char *word) {
-    size_t n = strlen(word), m = strlen("chela.yaml");
+    size_t n = strlen(word), m = strlen("chela.yaml"), k = strlen(".mcp.json");
+    if (n >= k && strcmp(word + n - k, ".mcp.json") == 0 && (n == k || word[n - k - 1] == '/'))
+        return ch_dup(word);
     bool file =
         n >= m && strcmp(word + n - m, "chela.yaml") == 0 && (n == m || word[n - m - 1] == '/');
     struct stat st;
@@ -184,14 +186,14 @@ const struct ch_cmd ch_cmd_trust = {
     .summary = "believe a directory's chela.yaml",
     .about =
         "Records that chela may believe chela.yaml of each DIR (default: the current directory), "
-        "and prints the settings of the file that decide anything: endpoints, keys, commands, the "
+        "and prints the sensitive settings of the file: endpoints, keys, commands, the "
         "sandbox, permissions, servers, files. The record holds the path and a digest of these "
         "settings. An edit of one of them ends the trust; names, texts for the model, comments "
         "and layout do not count. It is kept in the user's state directory.\n\n"
-        "A chela.yaml that is not trusted decides nothing: its names, its prompts and its limits "
-        "below the usual ones count, and the user's own configuration holds for the rest. A "
-        "command that depends on the rest asks at a terminal. Without a terminal it ends with "
-        "exit status 2. A file given by --config and the user's own file need no trust.",
+        "Of a chela.yaml that is not trusted, only harmless settings count: its names, its "
+        "prompts and limits below the usual ones. The user's own configuration holds for the "
+        "rest. A command that depends on the rest asks at a terminal. Without a terminal it "
+        "ends with exit status 2. A file given by --config and the user's own file need no trust.",
     .opts = opts,
     .run = trust_run,
 };

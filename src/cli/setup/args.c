@@ -150,9 +150,37 @@ static bool is_later(const char *const *later, const char *name, size_t n) {
     return false;
 }
 
+/* Flags of other programs, and the flag that does the same here. */
+static const struct {
+    const char *theirs, *ours, *use;
+} elsewhere[] = {
+    {"port", "listen", "--listen 127.0.0.1:PORT"}, {"host", "listen", "--listen HOST:PORT"},
+    {"bind", "listen", "--listen HOST:PORT"},      {"json", "output", "--output json"},
+    {"format", "output", "--output"},              {"stream", "output", "--output jsonl"},
+    {"yolo", "approve", "--approve auto"},         {"yes", "approve", "--approve auto"},
+    {"full-auto", "approve", "--approve sandbox"}, {"resume", "continue", "--continue"},
+    {"cwd", "workspace", "--workspace"},           {"dir", "workspace", "--workspace"},
+    {"instructions", "system", "--system"},        {"system-prompt", "system", "--system"},
+    {"thinking", "reasoning", "--reasoning"},      {"effort", "reasoning", "--reasoning"},
+    {"allowed-tools", "tools", "--tools"},         {"disallowed-tools", "deny", "--deny"},
+};
+
+static const char *same_here(const struct parser *p, const char *name, size_t n) {
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+        if (strlen(elsewhere[i].theirs) == n && memcmp(elsewhere[i].theirs, name, n) == 0 &&
+            args_find(p->opts, elsewhere[i].ours, strlen(elsewhere[i].ours)))
+            return elsewhere[i].use;
+    return NULL;
+}
+
 static void unknown_long(struct parser *p, const char *name, size_t n) {
     if (is_later(p->later, name, n)) {
         ch_problem(p->err, CHELA_EINVAL, "--%.*s is not supported in this version", (int)n, name);
+        return;
+    }
+    const char *use = same_here(p, name, n);
+    if (use) {
+        ch_problem(p->err, CHELA_EINVAL, "unknown flag --%.*s (use %s)", (int)n, name, use);
         return;
     }
     struct ch_suggest near;

@@ -44,7 +44,8 @@
     {"no-stream", 0, CH_OPT_SWITCH, offsetof(type, no_stream), NULL, 0, 0, "Model",                \
      "request complete replies instead of streams"}
 #define CH_RUN_OPT_APPROVE(type, help)                                                             \
-    {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|auto|deny", 0, 0, "Tools", help}
+    {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|sandbox|auto|deny", 0, 0, "Tools", \
+     help}
 #define CH_RUN_OPTS_CALLS(type, turns, calls)                                                      \
     {"max-turns", 0, CH_OPT_INT, offsetof(type, max_turns), "N", 1, CH_MANY, "Limits", turns},     \
     {"max-tool-calls", 0, CH_OPT_INT, offsetof(type, max_tool_calls), "N", 1, CH_MANY, "Limits",   \

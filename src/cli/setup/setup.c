@@ -113,6 +113,74 @@ static void on_log(enum chela_log_level level, const char *area, const char *lin
     }
 }
 
+/* --- MCP servers ------------------------------------------------------------- */
+
+char *ch_setup_mcp_file(const struct ch_env *env) {
+    return env->config_home ? ch_format("%s/chela/mcp.json", env->config_home)
+           : env->home      ? ch_format("%s/.config/chela/mcp.json", env->home)
+                            : NULL;
+}
+
+char *ch_setup_mcp_state(const struct ch_env *env) {
+    return env->state_home ? ch_format("%s/chela/mcp", env->state_home)
+           : env->home     ? ch_format("%s/.local/state/chela/mcp", env->home)
+                           : NULL;
+}
+
+/* The servers of the directory count if the user trusts the file. */
+static int load_directory_servers(struct ch_setup *s, struct chela_error *err) {
+    static const char file[] = ".mcp.json";
+    char *record = ch_trust_directory(s->env, false);
+    struct chela_error why = {0};
+    int rc = is_file(file) ? ch_setup_load(s, file, &s->mcp[1], err) : CHELA_OK;
+    if (rc == 0 && s->mcp[1] && (!record || chela_trust_check(record, s->mcp[1], &why) < 0)) {
+        chela_config_free(s->mcp[1]);
+        s->mcp[1] = NULL;
+        ch_console_note(s->console,
+                        "the MCP servers of .mcp.json are not used: 'chela trust .mcp.json' shows "
+                        "them and trusts the file");
+    }
+    free(record);
+    return rc;
+}
+
+static int make_clients(struct ch_setup *s, const chela_config *cfg, struct chela_error *err) {
+    char *state = ch_setup_mcp_state(s->env);
+    int rc = CHELA_OK;
+    if (cfg && chela_config_mcp_name(cfg, 0) && !state)
+        rc = ch_problem(err, CHELA_ECONFIG, "MCP servers need a directory: HOME is not set");
+    else if (cfg && chela_config_mcp(cfg, s->rt, state,
+                                     ch_args_choice(CHELA_CHOICE_SANDBOX_MODE, s->flags->sandbox),
+                                     err) < 0)
+        rc = err->code = CHELA_ECONFIG;
+    free(state);
+    return rc;
+}
+
+static int setup_mcp(struct ch_setup *s, struct chela_error *err) {
+    char *own = ch_setup_mcp_file(s->env);
+    int rc = own && is_file(own) ? ch_setup_load(s, own, &s->mcp[0], err) : CHELA_OK;
+    free(own);
+    if (rc == 0)
+        rc = load_directory_servers(s, err);
+    if (rc == 0)
+        rc = make_clients(s, s->config, err);
+    for (size_t i = 0; rc == 0 && i < 2; i++)
+        rc = make_clients(s, s->mcp[i], err);
+    return rc;
+}
+
+/* Offer the servers' tools. A server that was never used is waited for. */
+static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_error *err) {
+    int rc = CHELA_OK;
+    for (size_t i = 0; rc == 0 && i < 2; i++)
+        if (s->mcp[i])
+            rc = chela_config_tools(s->mcp[i], NULL, agent, err);
+    if (rc == 0 && !s->uv_loop && !s->reloading)
+        chela_mcp_wait(s->rt, 0, NULL); /* a server that is too slow is left out */
+    return rc;
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
@@ -121,11 +189,11 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
         err->code = rc = CHELA_ECONFIG; /* any error of the cassette: exit 2 */
-    if (rc < 0 || !s->config)
+    if (rc < 0)
         return rc;
-    if (chela_config_apply(s->config, s->rt, err) < 0)
+    if (s->config && chela_config_apply(s->config, s->rt, err) < 0)
         return err->code = CHELA_ECONFIG;
-    return CHELA_OK;
+    return setup_mcp(s, err);
 }
 
 /* --- store ------------------------------------------------------------------- */
@@ -362,7 +430,8 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     int rc = chela_agent_new(s->rt, &opts, out, err);
     if (rc == 0)
         enrol(s, id, *out);
-    if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
+    if (rc == 0 && (chela_config_tools(s->config, id, *out, err) < 0 ||
+                    add_mcp_tools(s, *out, err) < 0))
         rc = err->code = CHELA_ECONFIG;
     if (rc == 0)
         rc = setup_gather(s, id, &opts, *out, err);
@@ -401,6 +470,8 @@ static int setup_gather(struct ch_setup *s, const char *id, const struct chela_a
 static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *opts,
                            chela_agent *agent, struct chela_error *err) {
     if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    if (add_mcp_tools(s, agent, err) < 0)
         return err->code = CHELA_ECONFIG;
     if (s->config && setup_gather(s, s->flags->agent, opts, agent, err) < 0)
         return err->code;
@@ -574,6 +645,10 @@ void ch_setup_release(struct ch_setup *s) {
     s->store = NULL;
     chela_config_free(s->config);
     free(s->config_path);
+    for (size_t i = 0; i < 2; i++) {
+        chela_config_free(s->mcp[i]);
+        s->mcp[i] = NULL;
+    }
     free(s->untrusted);
     s->untrusted = NULL;
     s->rt = NULL;

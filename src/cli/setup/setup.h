@@ -49,6 +49,11 @@ struct ch_setup_flags {
      "do not use colors on a terminal"}
 /* clang-format on */
 
+/* The user's file of MCP servers, and the directory for the state of MCP servers; NULL: HOME is
+ * not set. The caller frees the results. */
+char *ch_setup_mcp_file(const struct ch_env *env);
+char *ch_setup_mcp_state(const struct ch_env *env);
+
 struct ch_setup_member {
     char *id; /* owned */
     chela_agent *agent; /* owned */
@@ -96,6 +101,7 @@ struct ch_setup {
     struct chela_limits limits; /* limits of the command line, for all agents */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: no file */
+    chela_config *mcp[2]; /* owned: the user's mcp.json, the directory's .mcp.json; NULL: none */
     char *config_path;                  /* owned; NULL: no file */
     char *untrusted;                    /* owned: the file that is not trusted; NULL: none */
     size_t ignored;                     /* settings of that file that have no effect */

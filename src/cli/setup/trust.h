@@ -16,8 +16,8 @@ char *ch_trust_directory(const struct ch_env *env, bool create);
 int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela_error *err);
 
 /* Decide about s->config, which came with the current directory. If the user trusts the
- * file, nothing changes. If not, and the command depends on settings of the file that
- * decide anything, the user is asked at the terminal. Without a terminal that is
+ * file, nothing changes. If not, and the command depends on sensitive settings of the
+ * file, the user is asked at the terminal. Without a terminal that is
  * CHELA_ECONFIG. Otherwise only the harmless settings of the file count, above those of
  * the user's own file `own_path` (NULL: there is none), and a line says so. */
 int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *err);
@@ -26,7 +26,7 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
  * again if it gives the same rights. */
 void ch_trust_renew(const struct ch_env *env, const char *path, const chela_config *before);
 
-/* Write the settings of the file that decide anything, one a line: all of them, or those
+/* Write the sensitive settings of the file, one a line: all of them, or those
  * that differ from the record if the file was trusted before. Returns their number. */
 size_t ch_trust_write(FILE *out, const struct ch_env *env, const chela_config *cfg);
 

@@ -45,7 +45,7 @@ static void leave_now(const struct ch_signals *s) {
 /* Called under the lock. */
 static void wake_pollers(const struct ch_signals *s) {
     if (write(s->pipe[1], "", 1) < 0) {
-        /* a full or closed pipe has no poller */
+        /* a full pipe wakes the poller already; a closed pipe has no poller */
     }
 }
 

@@ -20,7 +20,7 @@ static char *cell(const char *json, size_t i, const char *member) {
     char pointer[64];
     snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
     char *text = chela_json_get(json, strlen(json), pointer, NULL);
-    char *copy = text ? ch_dup(text) : NULL;
+    char *copy = text && strcmp(text, "null") != 0 ? ch_dup(text) : NULL; /* unknown */
     chela_free(text);
     return copy;
 }

@@ -138,7 +138,7 @@ void ch_chat_notes_release(struct ch_chat_service *chat) {
     for (struct chat_note_write *n;
          (n = CH_LIST_FIRST(&chat->note_writes, struct chat_note_write, link));) {
         ch_list_del(&n->link);
-        ch_free(CH_TAKE(n->deleted)); /* freed when the store has it */
+        ch_free(CH_TAKE(n->deleted)); /* n itself is freed when the store has answered */
         n->done = NULL;
     }
 }

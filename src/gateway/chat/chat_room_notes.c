@@ -21,9 +21,9 @@
 
 #define PREFIX "room:"
 #define FRESH_MS 1000 /* age at which a note of a shared store is read again */
-#define SPARE 32      /* decided lines beyond those that a room keeps */
+#define SPARE 32      /* room for decided lines beyond the limit of a room */
 
-/* --- lines that were decided about */
+/* --- decided lines */
 
 uint64_t ch_chat_room_notes_digest(const char *id) {
     return (ch_hash(0, ch_sv_str(id)) >> 11) | 1; /* 53 bits, which JSON keeps; never 0 */

@@ -8,7 +8,24 @@ struct admission {
     struct ch_request *request;
     struct ch_delivery *delivery;
     ch_admitted_fn *admitted;
+    void (*outer)(struct ch_request *req); /* on_disconnect before; may be NULL */
+    void *outer_user;
 };
+
+/* The request is its caller's again. */
+static void admission_end(struct admission *a) {
+    struct ch_request *req = a->request;
+    req->on_disconnect = a->outer;
+    req->user = a->outer_user;
+    ch_free(a);
+}
+
+/* The request is answered here. */
+static void admission_release_outer(struct ch_request *req) {
+    void (*outer)(struct ch_request *req) = CH_TAKE(req->on_disconnect);
+    if (outer)
+        outer(req);
+}
 
 static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                            const struct chela_error *err, void *user) {
@@ -18,8 +35,9 @@ static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, 
     if (stage == CH_DELIVERY_ACCEPTED)
         return;
     ch_delivery_leave(d);
-    ch_free(a);
-    req->on_disconnect = NULL;
+    admission_end(a);
+    if (stage == CH_DELIVERY_FAILED || stage == CH_DELIVERY_REFUSED)
+        admission_release_outer(req);
     if (stage == CH_DELIVERY_FAILED)
         ch_request_fail(req, 503, "store_error", "the request cannot be stored: %s", err->message);
     else if (stage == CH_DELIVERY_REFUSED)
@@ -31,7 +49,8 @@ static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, 
 static void admission_on_disconnect(struct ch_request *req) {
     struct admission *a = req->user;
     ch_delivery_leave(a->delivery);
-    ch_free(a);
+    admission_end(a);
+    admission_release_outer(req);
 }
 
 void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
@@ -40,6 +59,8 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
     struct admission *a = ch_alloc(sizeof(*a));
     a->request = req;
     a->admitted = admitted;
+    a->outer = req->on_disconnect;
+    a->outer_user = req->user;
     req->user = a;
     req->on_disconnect = admission_on_disconnect;
     a->delivery = ch_client_input_accept(req->gw, kind, key, agent, data, admission_told, a);

@@ -60,11 +60,12 @@ int ch_openai_agent(struct ch_request *req, struct ch_lane_opts *o, struct chela
 
 /* --- settings */
 
-static int openai_read_number(const struct ch_json *o, const char *key, double max, double *out,
-                              const double **set, struct chela_error *err) {
-    const struct ch_json *v = ch_json_get(o, key);
+int ch_openai_number(struct ch_request *req, const char *key, double max, const double **set,
+                     struct chela_error *err) {
+    const struct ch_json *v = ch_json_get(req->json, key);
     if (!v || v->type == CH_JSON_NULL)
         return 0;
+    double *out = ch_arena_alloc(&req->arena, sizeof(*out));
     *out = ch_json_double(v, -1);
     if (*out < 0 || *out > max)
         return ch_fail(err, CHELA_EINVAL, "`%s` must be a number from 0 to %g", key, max);
@@ -72,84 +73,103 @@ static int openai_read_number(const struct ch_json *o, const char *key, double m
     return 0;
 }
 
-static int read_stop(struct ch_request *req, struct ch_openai_params *p, struct ch_lane_opts *o,
-                     struct chela_error *err) {
-    const struct ch_json *stop = ch_json_get(req->json, "stop");
+int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts *o,
+                   struct chela_error *err) {
+    const struct ch_json *stop = ch_json_get(req->json, key);
     size_t n = 0;
     if (!stop || stop->type == CH_JSON_NULL)
         return 0;
     size_t max = stop->type == CH_JSON_ARRAY ? stop->n : 1;
     if (max > 16)
-        return ch_fail(err, CHELA_EINVAL, "`stop` must have at most 16 texts");
-    p->stop = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*p->stop));
+        return ch_fail(err, CHELA_EINVAL, "`%s` must have at most 16 texts", key);
+    const char **texts = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*texts));
     if (stop->type == CH_JSON_STRING)
-        p->stop[n++] = ch_arena_str(&req->arena, ch_json_str(stop));
+        texts[n++] = ch_arena_str(&req->arena, ch_json_str(stop));
     for (CH_JSON_EACH(e, stop))
         if (ch_json_str(e).n)
-            p->stop[n++] = ch_arena_str(&req->arena, ch_json_str(e));
-    o->patch.stop = n ? p->stop : NULL;
+            texts[n++] = ch_arena_str(&req->arena, ch_json_str(e));
+    o->patch.stop = n ? texts : NULL;
     return 0;
 }
 
-int ch_openai_sampling(struct ch_request *req, struct ch_openai_params *p, struct ch_lane_opts *o,
-                       struct chela_error *err) {
-    static const char *const longest[] = {"max_completion_tokens", "max_output_tokens",
-                                          "max_tokens"};
-    int rc = openai_read_number(req->json, "temperature", 2, &p->temperature, &o->patch.temperature,
-                                err);
-    if (rc == 0)
-        rc = openai_read_number(req->json, "top_p", 1, &p->top_p, &o->patch.top_p, err);
-    if (rc == 0)
-        rc = read_stop(req, p, o, err);
-    if (rc < 0)
-        return rc;
-    if (ch_json_as_int(ch_json_get(req->json, "seed"), &p->seed))
-        o->patch.seed = &p->seed;
-    for (size_t i = CH_LEN(longest); i > 0; i--) {
-        const struct ch_json *n = ch_json_get(req->json, longest[i - 1]);
-        if (!n || n->type == CH_JSON_NULL)
-            continue;
-        if (!ch_json_as_int(n, &o->patch.max_output_tokens) || o->patch.max_output_tokens < 1)
-            return ch_fail(err, CHELA_EINVAL, "`%s` must be a positive integer", longest[i - 1]);
-    }
+int ch_openai_limit(struct ch_request *req, const char *key, struct ch_lane_opts *o,
+                    struct chela_error *err) {
+    const struct ch_json *n = ch_json_get(req->json, key);
+    if (!n || n->type == CH_JSON_NULL)
+        return 0;
+    if (!ch_json_as_int(n, &o->patch.max_output_tokens) || o->patch.max_output_tokens < 1)
+        return ch_fail(err, CHELA_EINVAL, "`%s` must be a positive integer", key);
     return 0;
+}
+
+enum chela_reasoning ch_openai_effort(struct ch_sv word) {
+    static const struct {
+        const char *word;
+        enum chela_reasoning effort;
+    } efforts[] = {{"none", CHELA_REASONING_OFF},       {"minimal", CHELA_REASONING_LOW},
+                   {"low", CHELA_REASONING_LOW},        {"medium", CHELA_REASONING_MEDIUM},
+                   {"high", CHELA_REASONING_HIGH},      {"xhigh", CHELA_REASONING_HIGH},
+                   {"max", CHELA_REASONING_HIGH}};
+    for (size_t i = 0; i < CH_LEN(efforts); i++)
+        if (ch_sv_is(word, efforts[i].word))
+            return efforts[i].effort;
+    return CHELA_REASONING_DEFAULT;
+}
+
+int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err) {
+    static const char *const longest[] = {"max_tokens", "max_output_tokens",
+                                          "max_completion_tokens"};
+    struct ch_sv effort = ch_json_get_str(req->json, "reasoning_effort");
+    int64_t *seed = ch_arena_alloc(&req->arena, sizeof(*seed));
+    int rc = ch_openai_number(req, "temperature", 2, &o->patch.temperature, err);
+    if (rc == 0)
+        rc = ch_openai_number(req, "top_p", 1, &o->patch.top_p, err);
+    if (rc == 0)
+        rc = ch_openai_stop(req, "stop", o, err);
+    for (size_t i = 0; rc == 0 && i < CH_LEN(longest); i++)
+        rc = ch_openai_limit(req, longest[i], o, err);
+    if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
+        o->patch.seed = seed;
+    if (!effort.n)
+        effort = ch_json_str(ch_json_path(req->json, "reasoning", "effort", NULL));
+    o->patch.reasoning = ch_openai_effort(effort);
+    return rc;
 }
 
 /* --- tools */
 
-int ch_openai_tool(struct ch_request *req, const struct ch_json *f, struct chela_tool_opts *tools,
-                   size_t *n, struct chela_error *err) {
-    const struct ch_json *schema = ch_json_get(f, "parameters");
-    CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
-    if (*n == CH_LIMIT_CLIENT_TOOLS)
-        return ch_fail(err, CHELA_EINVAL, "more than %d tools", CH_LIMIT_CLIENT_TOOLS);
-    if (!ch_json_get_str(f, "name").n)
-        return ch_fail(err, CHELA_EINVAL, "a tool has no name");
-    if (ch_json_is(schema, CH_JSON_OBJECT))
-        ch_jw_value(&w, schema);
-    tools[*n] = (struct chela_tool_opts)
-        CHELA_TOOL_OPTS(.name = ch_arena_str(&req->arena, ch_json_get_str(f, "name")),
-                        .description = ch_arena_str(&req->arena, ch_json_get_str(f, "description")),
-                        .schema = text.n ? ch_arena_str(&req->arena, ch_buf_sv(&text)) : NULL);
-    (*n)++;
+static int openai_add_tool(struct ch_client_tools *t, const struct ch_json *tool, bool nested,
+                           struct ch_sv space, struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(tool, "type");
+    if (ch_sv_is(type, "function"))
+        return ch_client_tools_add(t, nested ? ch_json_get(tool, "function") : tool, "parameters",
+                                   space, err);
+    if (ch_sv_is(type, "custom"))
+        return ch_client_tools_add_text(t, nested ? ch_json_get(tool, "custom") : tool, space,
+                                        err);
+    ch_client_tools_skip(t, type.n ? type : CH_SV("(no type)"));
     return 0;
 }
 
-int ch_openai_tools(struct ch_request *req, const char *member, struct ch_lane_opts *o,
+static int openai_add_namespace(struct ch_client_tools *t, const struct ch_json *space,
+                                struct chela_error *err) {
+    int rc = 0;
+    for (CH_JSON_EACH(tool, ch_json_get(space, "tools")))
+        if (rc == 0)
+            rc = openai_add_tool(t, tool, false, ch_json_get_str(space, "name"), err);
+    return rc;
+}
+
+int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools, bool nested,
                     struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(req->json, "tools");
-    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
-    for (CH_JSON_EACH(t, tools)) {
-        if (!ch_sv_is(ch_json_get_str(t, "type"), "function"))
-            return ch_fail(err, CHELA_EINVAL, "only tools of type function are supported");
-        int rc = ch_openai_tool(req, member ? ch_json_get(t, member) : t, list, &o->ntools, err);
-        if (rc < 0)
-            return rc;
+    int rc = 0;
+    for (CH_JSON_EACH(tool, tools)) {
+        bool space = ch_sv_is(ch_json_get_str(tool, "type"), "namespace");
+        if (rc == 0)
+            rc = space ? openai_add_namespace(t, tool, err)
+                       : openai_add_tool(t, tool, nested, CH_SV(""), err);
     }
-    o->tools = list;
-    return 0;
+    return rc;
 }
 
 int ch_openai_format(struct ch_request *req, const char *name, const struct ch_json *f,
@@ -171,22 +191,51 @@ int ch_openai_format(struct ch_request *req, const char *name, const struct ch_j
     return 0;
 }
 
-int ch_openai_choice(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err) {
-    const struct ch_json *c = ch_json_get(req->json, "tool_choice");
-    struct ch_sv word = ch_json_str(c), name = ch_json_get_str(c, "name");
-    if (!c || c->type == CH_JSON_NULL)
-        return 0;
-    if (!name.n)
-        name = ch_json_str(ch_json_path(c, "function", "name", NULL));
+/* The name of the tool that an object as `tool_choice` demands. */
+static struct ch_sv choice_name(const struct ch_json *c) {
+    static const char *const nested[] = {"function", "custom"};
+    struct ch_sv name = ch_json_get_str(c, "name");
+    for (size_t i = 0; !name.n && i < CH_LEN(nested); i++)
+        name = ch_json_str(ch_json_path(c, nested[i], "name", NULL));
+    return name;
+}
+
+static int choose(struct ch_request *req, struct ch_sv word, struct ch_lane_opts *o,
+                  struct chela_error *err) {
     if (ch_sv_is(word, "auto") || ch_sv_is(word, "none"))
         o->patch.tool_choice = ch_arena_str(&req->arena, word);
-    else if (ch_sv_is(word, "required"))
+    else if (ch_sv_is(word, "required") || ch_sv_is(word, "any"))
         o->patch.tool_choice = "any";
-    else if (name.n)
-        o->patch.tool_choice = ch_arena_str(&req->arena, name);
     else
         return ch_fail(err, CHELA_EINVAL,
                        "`tool_choice` must be auto, none, required or the name of a function");
+    return 0;
+}
+
+int ch_openai_choice(struct ch_request *req, struct ch_client_tools *t, struct ch_lane_opts *o,
+                     struct chela_error *err) {
+    const struct ch_json *c = ch_json_get(req->json, "tool_choice");
+    struct ch_sv type = ch_json_get_str(c, "type"), name = choice_name(c);
+    if (!c || c->type == CH_JSON_NULL)
+        return 0;
+    if (c->type == CH_JSON_STRING)
+        return choose(req, ch_json_str(c), o, err);
+    if (ch_sv_is(type, "allowed_tools")) {
+        const struct ch_json *inner = ch_json_get(c, "allowed_tools");
+        const struct ch_json *allowed = inner ? inner : c;
+        struct ch_sv mode = ch_json_get_str(allowed, "mode");
+        ch_client_tools_restrict(t, ch_json_get(allowed, "tools"));
+        return choose(req, mode.n ? mode : CH_SV("auto"), o, err);
+    }
+    if (name.n)
+        o->patch.tool_choice = ch_arena_str(&req->arena, ch_client_tools_name(&req->arena,
+                                                                              CH_SV(""), name));
+    else if (ch_sv_is(type, "auto") || ch_sv_is(type, "none") || ch_sv_is(type, "any"))
+        return choose(req, type, o, err);
+    else if (type.n)
+        ch_client_tools_skip(t, type); /* a tool that the vendor would run */
+    else
+        return choose(req, CH_SV(""), o, err);
     return 0;
 }
 

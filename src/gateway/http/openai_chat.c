@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "gateway/http/openai.h"
-#include "gateway/http/openai_completion.h"
+#include "gateway/http/completion.h"
 #include "gateway/http/openai_messages.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
@@ -20,8 +20,12 @@ struct openai_chat {
     bool with_usage;
     bool said;           /* text of this turn was sent */
     bool gap;            /* text of an earlier turn was sent: insert a blank line */
+    bool legacy;         /* the client's tools are `functions`: the form before tools */
     struct ch_buf calls; /* of the client's tools: JSON objects, comma separated */
     unsigned ncalls;
+    struct ch_buf reasoning; /* of the last reply: text */
+    struct ch_buf details;   /* of the last reply: sealed blocks, JSON, comma separated */
+    unsigned ndetails;
 };
 
 static struct openai_chat *openai_chat_of(struct ch_completion *r) {
@@ -42,11 +46,11 @@ static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *
 /* An extension of the protocol: the session, and how its run ended. */
 static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w,
                                       const struct chela_event *ev) {
-    if (!c->r.lane->stored)
+    if (!c->r.session)
         return;
     ch_jw_key(w, "chela");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "session", c->r.lane->session->key);
+    ch_jw_kcstr(w, "session", c->r.session);
     ch_jw_kcstr(w, "run", ev->run);
     ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
     ch_jw_kcstr(w, "reason", chela_reason_name(ev->end.reason));
@@ -92,26 +96,87 @@ static void openai_chat_send_text(struct openai_chat *c, struct chela_str text) 
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
-/* A call of a tool of the client. */
+/* --- reasoning: an extension that many servers of this protocol have */
+
+static void openai_chat_add_reasoning(struct openai_chat *c, struct ch_sv text) {
+    CH_BUF_AUTO delta = {0};
+    ch_buf_add_sv(&c->reasoning, text);
+    if (!c->r.stream)
+        return;
+    openai_chat_begin_stream(c);
+    ch_buf_add_str(&delta, "{\"reasoning_content\":\"");
+    ch_json_escape(&delta, text);
+    ch_buf_add_str(&delta, "\"}");
+    openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
+}
+
+/* A client that posts the message back unchanged returns the reasoning to its author. */
+static void openai_chat_on_reasoned(struct ch_completion *r, const struct ch_block *b) {
+    struct openai_chat *c = openai_chat_of(r);
+    CH_BUF_AUTO sealed = {0}, one = {0}, delta = {0};
+    struct ch_jw w = ch_jw(&one);
+    ch_completion_seal(r, b, &sealed);
+    if (!sealed.n)
+        return;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "reasoning.encrypted");
+    ch_jw_kstr(&w, "data", ch_buf_sv(&sealed));
+    ch_jw_kcstr(&w, "format", "chela-v1");
+    ch_jw_kint(&w, "index", c->ndetails);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&c->details, "%s%s", c->ndetails++ ? "," : "", ch_buf_str(&one));
+    if (!c->r.stream)
+        return;
+    openai_chat_begin_stream(c);
+    ch_buf_addf(&delta, "{\"reasoning_details\":[%s]}", ch_buf_str(&one));
+    openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
+}
+
+static void openai_chat_forget_reasoning(struct openai_chat *c) {
+    ch_buf_clear(&c->reasoning);
+    ch_buf_clear(&c->details);
+    c->ndetails = 0;
+}
+
+/* --- calls of the client's tools */
+
+static void openai_chat_write_call(struct openai_chat *c, struct ch_jw *w,
+                                   const struct chela_event *ev) {
+    struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
+    struct ch_sv arguments = ch_sv(ev->call.arguments.p, ev->call.arguments.n);
+    const struct ch_client_tool *tool = ch_client_tools_find(&c->r.tools, name);
+    bool is_text = tool && tool->is_text;
+    if (!c->legacy) {
+        ch_jw_kcstr(w, "type", is_text ? "custom" : "function");
+        ch_jw_key(w, is_text ? "custom" : "function");
+        ch_jw_begin(w, '{');
+    }
+    ch_jw_kstr(w, "name", tool ? tool->name : name);
+    if (is_text)
+        arguments = ch_client_tools_unwrap(&c->r.request->arena, arguments);
+    ch_jw_kstr(w, is_text ? "input" : "arguments", arguments);
+    if (!c->legacy)
+        ch_jw_end(w, '}');
+}
+
 static void openai_chat_add_call(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO one = {0};
     struct ch_jw w = ch_jw(&one);
+    if (c->legacy && c->ncalls)
+        return; /* the form has one call; the model makes the others again */
     ch_jw_begin(&w, '{');
-    if (c->r.stream)
+    if (c->r.stream && !c->legacy)
         ch_jw_kint(&w, "index", c->ncalls);
-    ch_jw_kstr(&w, "id", ch_sv(ev->call.id.p, ev->call.id.n));
-    ch_jw_kcstr(&w, "type", "function");
-    ch_jw_key(&w, "function");
-    ch_jw_begin(&w, '{');
-    ch_jw_kstr(&w, "name", ch_sv(ev->call.name.p, ev->call.name.n));
-    ch_jw_kstr(&w, "arguments", ch_sv(ev->call.arguments.p, ev->call.arguments.n));
-    ch_jw_end(&w, '}');
+    if (!c->legacy)
+        ch_jw_kstr(&w, "id", ch_sv(ev->call.id.p, ev->call.id.n));
+    openai_chat_write_call(c, &w, ev);
     ch_jw_end(&w, '}');
     ch_buf_addf(&c->calls, "%s%s", c->ncalls++ ? "," : "", ch_buf_str(&one));
     if (!c->r.stream)
         return;
     CH_BUF_AUTO delta = {0};
-    ch_buf_addf(&delta, "{\"tool_calls\":[%s]}", ch_buf_str(&one));
+    ch_buf_addf(&delta, c->legacy ? "{\"function_call\":%s}" : "{\"tool_calls\":[%s]}",
+                ch_buf_str(&one));
     openai_chat_begin_stream(c);
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
@@ -121,7 +186,7 @@ static void openai_chat_add_call(struct openai_chat *c, const struct chela_event
 static const char *openai_chat_finish_reason(const struct openai_chat *c,
                                              const struct chela_event *ev) {
     if (c->ncalls)
-        return "tool_calls";
+        return c->legacy ? "function_call" : "tool_calls";
     if (ev->end.reason == CHELA_REASON_REFUSED)
         return "content_filter";
     if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH)
@@ -146,7 +211,7 @@ static void openai_chat_end_stream(struct openai_chat *c, const struct chela_eve
 }
 
 static void openai_chat_end_whole(struct openai_chat *c, const struct chela_event *ev) {
-    CH_BUF_AUTO out = {0}, calls = {0};
+    CH_BUF_AUTO out = {0}, calls = {0}, details = {0};
     struct ch_jw w = ch_jw(&out);
     openai_chat_begin_object(c, &w, "chat.completion");
     ch_jw_key(&w, "choices");
@@ -161,9 +226,15 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     else
         ch_jw_kcstr(&w, "content", NULL);
     ch_jw_kcstr(&w, "refusal", NULL);
+    if (c->reasoning.n)
+        ch_jw_kstr(&w, "reasoning_content", ch_buf_sv(&c->reasoning));
+    if (c->ndetails) {
+        ch_buf_addf(&details, "[%s]", ch_buf_str(&c->details));
+        ch_jw_kraw(&w, "reasoning_details", ch_buf_sv(&details));
+    }
     if (c->ncalls) {
-        ch_buf_addf(&calls, "[%s]", ch_buf_str(&c->calls));
-        ch_jw_kraw(&w, "tool_calls", ch_buf_sv(&calls));
+        ch_buf_addf(&calls, c->legacy ? "%s" : "[%s]", ch_buf_str(&c->calls));
+        ch_jw_kraw(&w, c->legacy ? "function_call" : "tool_calls", ch_buf_sv(&calls));
     }
     ch_jw_end(&w, '}');
     ch_jw_kcstr(&w, "logprobs", NULL);
@@ -178,15 +249,16 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
 
 /* An error inside a stream. */
 static void openai_chat_end_failed(struct openai_chat *c, const struct chela_event *ev) {
+    struct ch_completion_failure f = ch_completion_failure_of(&c->r, ev);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "error");
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
-    ch_jw_kcstr(&w, "type", "server_error");
+    ch_jw_kcstr(&w, "type", ch_request_error_type(c->r.request, f.status));
     ch_jw_kcstr(&w, "param", NULL);
-    ch_jw_kcstr(&w, "code", chela_reason_name(ev->end.reason));
+    ch_jw_kcstr(&w, "code", f.code);
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
     ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));
@@ -208,6 +280,10 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
     case CHELA_EV_TURN_START:
         c->gap |= c->said;
         c->said = false;
+        openai_chat_forget_reasoning(c);
+        break;
+    case CHELA_EV_REASONING_DELTA:
+        openai_chat_add_reasoning(c, ch_sv(ev->delta.text.p, ev->delta.text.n));
         break;
     case CHELA_EV_TEXT_DELTA:
         if (c->r.stream)
@@ -223,6 +299,36 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
 
 /* --- the beginning */
 
+/* `functions` and `function_call` are older names of `tools` and `tool_choice`. */
+static int openai_chat_read_functions(struct ch_completion *r, struct ch_lane_opts *o,
+                                      struct chela_error *err) {
+    struct ch_request *req = r->request;
+    const struct ch_json *choice = ch_json_get(req->json, "function_call");
+    struct ch_sv name = ch_json_get_str(choice, "name");
+    int rc = 0;
+    for (CH_JSON_EACH(f, ch_json_get(req->json, "functions"))) {
+        openai_chat_of(r)->legacy = true;
+        if (rc == 0)
+            rc = ch_client_tools_add(&r->tools, f, "parameters", CH_SV(""), err);
+    }
+    if (!name.n)
+        name = ch_json_str(choice);
+    if (name.n)
+        o->patch.tool_choice = ch_arena_str(&req->arena, name);
+    return rc;
+}
+
+static int openai_chat_read_tools(struct ch_completion *r, struct ch_lane_opts *o,
+                                  struct chela_error *err) {
+    struct ch_request *req = r->request;
+    int rc = ch_openai_tools(&r->tools, ch_json_get(req->json, "tools"), true, err);
+    if (ch_json_get(req->json, "web_search_options"))
+        ch_client_tools_skip(&r->tools, CH_SV("web_search_options"));
+    if (rc == 0)
+        rc = openai_chat_read_functions(r, o, err);
+    return rc < 0 ? rc : ch_openai_choice(req, &r->tools, o, err);
+}
+
 static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts *o,
                                     struct chela_error *err) {
     struct ch_request *req = r->request;
@@ -232,7 +338,9 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
         ch_json_bool(ch_json_path(req->json, "stream_options", "include_usage", NULL), false);
     if (ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
         return ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    int rc = ch_openai_tools(req, "function", o, err);
+    int rc = openai_chat_read_tools(r, o, err);
+    if (rc == 0)
+        rc = ch_openai_sampling(req, o, err);
     if (rc == 0)
         rc = ch_openai_format(req, "response_format", f, schema, o, err);
     if (rc == 0)
@@ -242,11 +350,16 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
 
 static void openai_chat_release(struct ch_completion *r) {
     ch_buf_release(&openai_chat_of(r)->calls);
+    ch_buf_release(&openai_chat_of(r)->reasoning);
+    ch_buf_release(&openai_chat_of(r)->details);
 }
 
 void ch_openai_chat(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_chat),
                                                  .prefix = "chatcmpl-",
+                                                 .api = "openai",
+                                                 .overloaded = 503,
+                                                 .reasoned = openai_chat_on_reasoned,
                                                  .read = openai_chat_read_request,
                                                  .event = openai_chat_on_event,
                                                  .end = openai_chat_on_end,

@@ -2,7 +2,9 @@
 #include "gateway/http/openai_messages.h"
 
 #include "base/error.h"
+#include "gateway/http/client_tools.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/sealed_reasoning.h"
 
 static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
                                      struct chela_error *err) {
@@ -13,6 +15,16 @@ static int openai_messages_read_file(const struct ch_json *part, struct ch_clien
                        "a file must have `file_data`: uploaded files are not supported");
     return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, data,
                                        ch_json_get_str(file, "filename"), err);
+}
+
+void ch_openai_messages_audio(struct ch_client_history *h, const struct ch_json *audio) {
+    struct ch_sv format = ch_json_get_str(audio, "format");
+    struct ch_sv type = CH_SV("audio/mpeg");
+    if (!format.n)
+        format = CH_SV("wav");
+    if (!ch_sv_is(format, "mp3"))
+        type = ch_sv_str(ch_arena_printf(h->arena, "audio/%.*s", CH_SV_FMT(format)));
+    ch_client_history_add_data(h, CH_BLOCK_AUDIO, type, ch_json_get_str(audio, "data"), CH_SV(""));
 }
 
 static int openai_messages_read_part(const struct ch_json *part, struct ch_client_history *h,
@@ -29,6 +41,10 @@ static int openai_messages_read_part(const struct ch_json *part, struct ch_clien
             err);
     if (ch_sv_is(type, "file"))
         return openai_messages_read_file(part, h, err);
+    if (ch_sv_is(type, "input_audio")) {
+        ch_openai_messages_audio(h, ch_json_get(part, "input_audio"));
+        return 0;
+    }
     return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
@@ -61,22 +77,76 @@ static struct ch_sv flat(struct ch_client_history *h, const struct ch_json *cont
     return ch_arena_sv(h->arena, ch_buf_sv(&all));
 }
 
+static int openai_messages_add_call(struct ch_client_history *h, struct ch_sv id,
+                                    struct ch_sv name, struct ch_sv arguments,
+                                    struct chela_error *err) {
+    if (!id.n || !name.n)
+        return ch_fail(err, CHELA_EINVAL, "a tool call must have an id and the name of a function");
+    ch_client_history_add_block(
+        h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
+                              .id = id,
+                              .name = ch_client_tools_name(h->arena, CH_SV(""), name),
+                              .text = arguments.n ? arguments : CH_SV("{}")});
+    return 0;
+}
+
 static int openai_messages_read_calls(const struct ch_json *calls, struct ch_client_history *h,
                                       struct chela_error *err) {
+    int rc = 0;
     for (CH_JSON_EACH(c, calls)) {
-        const struct ch_json *f = ch_json_get(c, "function");
-        struct ch_sv id = ch_json_get_str(c, "id"), name = ch_json_get_str(f, "name");
-        struct ch_sv arguments = ch_json_get_str(f, "arguments");
-        if (!id.n || !name.n)
-            return ch_fail(err, CHELA_EINVAL,
-                           "a tool call must have an id and the name of a function");
-        ch_client_history_add_block(
-            h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
-                                  .id = id,
-                                  .name = name,
-                                  .text = arguments.n ? arguments : CH_SV("{}")});
+        const struct ch_json *f = ch_json_get(c, "function"), *custom = ch_json_get(c, "custom");
+        struct ch_sv input = ch_json_get_str(custom, "input");
+        if (rc == 0)
+            rc = openai_messages_add_call(
+                h, ch_json_get_str(c, "id"), ch_json_get_str(f ? f : custom, "name"),
+                f ? ch_json_get_str(f, "arguments") : ch_client_tools_wrap(h->arena, input), err);
     }
-    return 0;
+    return rc;
+}
+
+/* The form before tools has no ids: the result follows its call. */
+static struct ch_sv legacy_id(struct ch_client_history *h, size_t at) {
+    return ch_sv_str(ch_arena_printf(h->arena, "function_%zu", at));
+}
+
+static int openai_messages_read_function_call(const struct ch_json *f, struct ch_client_history *h,
+                                              struct chela_error *err) {
+    if (!ch_json_is(f, CH_JSON_OBJECT))
+        return 0;
+    return openai_messages_add_call(h, legacy_id(h, h->n), ch_json_get_str(f, "name"),
+                                    ch_json_get_str(f, "arguments"), err);
+}
+
+/* Reasoning that the gateway reported: sealed blocks. A text alone goes back to a service
+ * with the same protocol. */
+static void openai_messages_read_reasoning(const struct ch_json *m, struct ch_client_history *h) {
+    struct ch_sv text = ch_json_get_str(m, "reasoning_content");
+    bool sealed = false;
+    for (CH_JSON_EACH(d, ch_json_get(m, "reasoning_details"))) {
+        struct ch_sealed_reasoning r;
+        struct ch_sv data = ch_json_get_str(d, "data");
+        if (!ch_reasoning_unseal(h->arena, data, &r))
+            continue;
+        ch_client_history_add_reasoning(h, &r.block, data);
+        sealed = true;
+    }
+    struct ch_block b = {
+        .type = CH_BLOCK_REASONING, .name = CH_SV("reasoning_content"), .text = text};
+    if (!sealed && text.n)
+        ch_client_history_add_reasoning(h, &b, CH_SV(""));
+}
+
+static int openai_messages_read_result(const struct ch_json *m, struct ch_client_history *h,
+                                       struct chela_error *err) {
+    const struct ch_json *content = ch_json_get(m, "content");
+    int rc = 0;
+    size_t at = ch_client_history_add_result(h, ch_json_get_str(m, "tool_call_id"),
+                                             flat(h, content), false);
+    for (CH_JSON_EACH(part, content))
+        if (rc == 0 && !ch_json_get(part, "text"))
+            rc = openai_messages_read_part(part, h, err);
+    ch_client_history_close_result(h, at);
+    return rc;
 }
 
 static int openai_messages_read_message(const struct ch_json *m, struct ch_client_history *h,
@@ -93,14 +163,17 @@ static int openai_messages_read_message(const struct ch_json *m, struct ch_clien
     }
     if (ch_sv_is(role, "assistant")) {
         ch_client_history_begin(h, CH_MSG_ASSISTANT);
+        openai_messages_read_reasoning(m, h);
         int rc = openai_messages_read_content(content, h, err);
+        if (rc == 0)
+            rc = openai_messages_read_function_call(ch_json_get(m, "function_call"), h, err);
         return rc < 0 ? rc : openai_messages_read_calls(ch_json_get(m, "tool_calls"), h, err);
     }
-    if (ch_sv_is(role, "tool")) {
+    if (ch_sv_is(role, "tool"))
+        return openai_messages_read_result(m, h, err);
+    if (ch_sv_is(role, "function")) {
         ch_client_history_begin(h, CH_MSG_RESULTS);
-        ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
-                                                          .id = ch_json_get_str(m, "tool_call_id"),
-                                                          .text = flat(h, content)});
+        ch_client_history_add_result(h, legacy_id(h, h->n - 1), flat(h, content), false);
         return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message", CH_SV_FMT(role));

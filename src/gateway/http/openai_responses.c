@@ -1,29 +1,38 @@
 /* openai_responses.c -- POST /v1/responses.
  *
- * Like openai_chat.c: input items become the history, and calls of the client's function
- * tools are returned as function_call items. Responses are not stored by their id: `store`
- * is answered with false, and previous_response_id is refused. A session stores a
- * conversation (X-Chela-Session). */
+ * Like openai_chat.c: input items become the history, and calls of the client's tools are
+ * returned as items. Reasoning becomes items whose encrypted content the client can post
+ * back. Recent responses are remembered by their id in this process (response_store.h),
+ * unless `store` is false; a session stores a conversation for good (X-Chela-Session, or
+ * `conversation`). A `background` response is complete when it is sent. */
 #include "gateway/http/openai_responses.h"
 
 #include <stdio.h>
 
 #include "agent/handle/lookup.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
-#include "gateway/http/openai_completion.h"
-#include "gateway/lane/client_history.h"
+#include "gateway/http/openai_input.h"
+#include "gateway/http/response_store.h"
+#include "gateway/http/completion.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
 
 struct openai_response {
     struct ch_completion r;
-    char item[40]; /* id of the open text item */
-    bool open;
+    char item[CH_ID_ROOM + 8]; /* id of the open item */
+    enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
+    bool said; /* there was text */
     int64_t seq;
     struct ch_buf text;   /* of the open item */
     struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
+    struct ch_buf kept;   /* the same for ch_response_store_put: with encrypted content */
+    struct ch_buf input;  /* items of the request, likewise */
+    bool encrypted;       /* the client wants encrypted content */
+    bool store, background;
+    struct ch_sv conversation; /* empty: none */
 };
 
 static struct openai_response *openai_response_of(struct ch_completion *r) {
@@ -34,9 +43,11 @@ static struct openai_response *openai_response_of(struct ch_completion *r) {
 
 /* status: in_progress, completed, incomplete or failed; end: NULL before RUN_END. */
 static void write_response(const struct openai_response *r, struct ch_jw *w, const char *status,
-                           const struct chela_event *end) {
+                           const struct chela_event *end, const struct ch_buf *output) {
     CH_BUF_AUTO items = {0};
-    ch_buf_addf(&items, "[%s]", ch_buf_str(&r->output));
+    const struct ch_json *request = r->r.request->json;
+    const struct ch_json *metadata = ch_json_get(request, "metadata");
+    ch_buf_addf(&items, "[%s]", output->n ? output->p : "");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "id", r->r.id);
     ch_jw_kcstr(w, "object", "response");
@@ -49,7 +60,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_key(w, "error");
     if (strcmp(status, "failed") == 0) {
         ch_jw_begin(w, '{');
-        ch_jw_kcstr(w, "code", "server_error");
+        ch_jw_kcstr(w, "code", ch_completion_failure_of(&r->r, end).code);
         ch_jw_kstr(w, "message", ch_sv(end->end.error.p, end->end.error.n));
         ch_jw_end(w, '}');
     } else {
@@ -58,11 +69,23 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
     ch_jw_kbool(w, "parallel_tool_calls", true);
-    ch_jw_kcstr(w, "previous_response_id", NULL);
-    ch_jw_kbool(w, "store", false);
+    ch_jw_key(w, "previous_response_id");
+    ch_jw_value(w, ch_json_get(request, "previous_response_id"));
+    ch_jw_kbool(w, "store", r->store);
+    ch_jw_kbool(w, "background", r->background);
+    if (r->conversation.n) {
+        ch_jw_key(w, "conversation");
+        ch_jw_begin(w, '{');
+        ch_jw_kstr(w, "id", r->conversation);
+        ch_jw_end(w, '}');
+    }
     ch_jw_kraw(w, "tools", CH_SV("[]"));
     ch_jw_kcstr(w, "tool_choice", "auto");
-    ch_jw_kraw(w, "metadata", CH_SV("{}"));
+    ch_jw_key(w, "metadata");
+    if (ch_json_is(metadata, CH_JSON_OBJECT))
+        ch_jw_value(w, metadata);
+    else
+        ch_jw_raw(w, CH_SV("{}"));
     if (end)
         ch_openai_write_usage(w, "input", "output", &end->end.usage);
     else
@@ -91,7 +114,7 @@ static void send_state(struct openai_response *r, const char *type, const char *
     CH_BUF_AUTO out = {0};
     struct ch_jw w = openai_response_begin_event(r, &out, type);
     ch_jw_key(&w, "response");
-    write_response(r, &w, status, end);
+    write_response(r, &w, status, end, &r->output);
     openai_response_end_event(r, &w, type);
 }
 
@@ -160,85 +183,226 @@ static void openai_response_send_part(struct openai_response *r, const char *typ
     openai_response_end_event(r, &w, type);
 }
 
-static void keep_item(struct openai_response *r, struct ch_sv item) {
+/* kept: the item for the store. */
+static void keep_item(struct openai_response *r, struct ch_sv item, struct ch_sv kept) {
     ch_buf_addf(&r->output, "%s%.*s", r->nitems ? "," : "", CH_SV_FMT(item));
+    ch_buf_addf(&r->kept, "%s%.*s", r->nitems ? "," : "", CH_SV_FMT(kept));
     r->nitems++;
 }
 
-static void open_text(struct openai_response *r) {
-    CH_BUF_AUTO item = {0};
+static void name_item(struct openai_response *r, const char *prefix) {
     char id[24];
-    if (r->open)
-        return;
-    r->open = true;
-    openai_response_begin_stream(r);
-    ch_random_id("msg_", id);
+    ch_random_id(prefix, id);
     snprintf(r->item, sizeof(r->item), "%s", id);
     ch_buf_clear(&r->text);
+}
+
+static void close_text(struct openai_response *r) {
+    CH_BUF_AUTO item = {0};
+    r->open = ITEM_NONE;
+    openai_response_write_message(r, &item, true);
+    openai_response_send_part(r, "response.output_text.done", "text", ch_buf_sv(&r->text));
+    openai_response_send_part(r, "response.content_part.done", NULL, ch_buf_sv(&r->text));
+    send_item(r, "response.output_item.done", ch_buf_sv(&item));
+    keep_item(r, ch_buf_sv(&item), ch_buf_sv(&item));
+}
+
+/* --- reasoning items */
+
+/* An event about the only part of the summary; key NULL: it holds the part itself. */
+static void send_summary(struct openai_response *r, const char *type, const char *key,
+                         struct ch_sv text) {
+    CH_BUF_AUTO out = {0};
+    if (!r->r.stream)
+        return;
+    struct ch_jw w = openai_response_begin_event(r, &out, type);
+    ch_jw_kcstr(&w, "item_id", r->item);
+    ch_jw_kint(&w, "output_index", r->nitems);
+    ch_jw_kint(&w, "summary_index", 0);
+    if (key) {
+        ch_jw_kstr(&w, key, text);
+    } else {
+        ch_jw_key(&w, "part");
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "type", "summary_text");
+        ch_jw_kstr(&w, "text", text);
+        ch_jw_end(&w, '}');
+    }
+    openai_response_end_event(r, &w, type);
+}
+
+static void write_reasoning(const struct openai_response *r, struct ch_buf *out, bool done,
+                            struct ch_sv encrypted) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "reasoning");
+    ch_jw_kcstr(&w, "id", r->item);
+    ch_jw_key(&w, "summary");
+    ch_jw_begin(&w, '[');
+    if (done && r->text.n) {
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "type", "summary_text");
+        ch_jw_kstr(&w, "text", ch_buf_sv(&r->text));
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    if (encrypted.n)
+        ch_jw_kstr(&w, "encrypted_content", encrypted);
+    ch_jw_end(&w, '}');
+}
+
+static void open_reasoning(struct openai_response *r, struct ch_sv id) {
+    CH_BUF_AUTO item = {0};
+    openai_response_begin_stream(r);
+    name_item(r, "rs_");
+    if (id.n && id.n < sizeof(r->item))
+        snprintf(r->item, sizeof(r->item), "%.*s", CH_SV_FMT(id));
+    r->open = ITEM_REASONING;
+    write_reasoning(r, &item, false, CH_SV(""));
+    send_item(r, "response.output_item.added", ch_buf_sv(&item));
+}
+
+static void close_reasoning(struct openai_response *r, struct ch_sv encrypted) {
+    CH_BUF_AUTO item = {0}, kept = {0};
+    struct ch_sv text = ch_buf_sv(&r->text);
+    r->open = ITEM_NONE;
+    write_reasoning(r, &item, true, r->encrypted ? encrypted : CH_SV(""));
+    write_reasoning(r, &kept, true, encrypted);
+    if (text.n) {
+        send_summary(r, "response.reasoning_summary_text.done", "text", text);
+        send_summary(r, "response.reasoning_summary_part.done", NULL, text);
+    }
+    send_item(r, "response.output_item.done", ch_buf_sv(&item));
+    keep_item(r, ch_buf_sv(&item), ch_buf_sv(&kept));
+}
+
+static void close_item(struct openai_response *r) {
+    if (r->open == ITEM_TEXT)
+        close_text(r);
+    else if (r->open == ITEM_REASONING)
+        close_reasoning(r, CH_SV(""));
+}
+
+static void openai_response_add_reasoning(struct openai_response *r, struct ch_sv text) {
+    struct ch_block b = {0};
+    if (r->open != ITEM_REASONING) {
+        close_item(r);
+        const chela_run *run = ch_completion_run(&r->r);
+        if (run)
+            ch_think_reasoning(run, r->r.nreasoning, &b);
+        open_reasoning(r, b.id);
+    }
+    if (!r->text.n)
+        send_summary(r, "response.reasoning_summary_part.added", NULL, CH_SV(""));
+    ch_buf_add_sv(&r->text, text);
+    send_summary(r, "response.reasoning_summary_text.delta", "delta", text);
+}
+
+/* The item in progress is complete, or a block without text comes whole. */
+static void openai_response_on_reasoned(struct ch_completion *completion,
+                                        const struct ch_block *b) {
+    struct openai_response *r = openai_response_of(completion);
+    CH_BUF_AUTO sealed = {0};
+    bool plain = b->id.n && ch_completion_plain(completion, b);
+    if (!plain)
+        ch_completion_seal(completion, b, &sealed);
+    if (r->open != ITEM_REASONING) {
+        close_item(r);
+        open_reasoning(r, b->id);
+    }
+    close_reasoning(r, plain ? b->extra : ch_buf_sv(&sealed));
+}
+
+/* --- text, as it comes */
+
+static void open_text(struct openai_response *r) {
+    CH_BUF_AUTO item = {0};
+    if (r->open == ITEM_TEXT)
+        return;
+    close_item(r);
+    openai_response_begin_stream(r);
+    name_item(r, "msg_");
+    r->open = ITEM_TEXT;
     openai_response_write_message(r, &item, false);
     send_item(r, "response.output_item.added", ch_buf_sv(&item));
     openai_response_send_part(r, "response.content_part.added", NULL, CH_SV(""));
 }
 
-static void close_text(struct openai_response *r) {
-    CH_BUF_AUTO item = {0};
-    if (!r->open)
-        return;
-    r->open = false;
-    openai_response_write_message(r, &item, true);
-    openai_response_send_part(r, "response.output_text.done", "text", ch_buf_sv(&r->text));
-    openai_response_send_part(r, "response.content_part.done", NULL, ch_buf_sv(&r->text));
-    send_item(r, "response.output_item.done", ch_buf_sv(&item));
-    keep_item(r, ch_buf_sv(&item));
-}
-
 static void openai_response_add_text(struct openai_response *r, struct chela_str text) {
     open_text(r);
+    r->said = true;
     ch_buf_add(&r->text, text.p, text.n);
     openai_response_send_part(r, "response.output_text.delta", "delta", ch_sv(text.p, text.n));
 }
 
 /* --- calls of the client's tools */
 
-static void openai_response_write_call(struct ch_buf *out, const char *id,
-                                       const struct chela_event *ev, bool done) {
+struct response_call {
+    char id[24]; /* of the item */
+    struct ch_sv call_id, name, space;
+    struct ch_sv input; /* arguments, or the text of a tool that takes one */
+    bool is_text;
+};
+
+static void openai_response_write_call(struct ch_buf *out, const struct response_call *c,
+                                       bool done) {
     struct ch_jw w = ch_jw(out);
-    struct ch_sv arguments = ch_sv(ev->call.arguments.p, ev->call.arguments.n);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "type", "function_call");
-    ch_jw_kcstr(&w, "id", id);
-    ch_jw_kstr(&w, "call_id", ch_sv(ev->call.id.p, ev->call.id.n));
-    ch_jw_kstr(&w, "name", ch_sv(ev->call.name.p, ev->call.name.n));
-    ch_jw_kstr(&w, "arguments", done ? arguments : CH_SV(""));
+    ch_jw_kcstr(&w, "type", c->is_text ? "custom_tool_call" : "function_call");
+    ch_jw_kcstr(&w, "id", c->id);
+    ch_jw_kstr(&w, "call_id", c->call_id);
+    ch_jw_kstr(&w, "name", c->name);
+    if (c->space.n)
+        ch_jw_kstr(&w, "namespace", c->space);
+    ch_jw_kstr(&w, c->is_text ? "input" : "arguments", done ? c->input : CH_SV(""));
     ch_jw_kcstr(&w, "status", done ? "completed" : "in_progress");
     ch_jw_end(&w, '}');
 }
 
-static void send_arguments(struct openai_response *r, const char *id, const char *type,
-                           const char *key, const struct chela_event *ev) {
-    CH_BUF_AUTO out = {0};
+static void send_input(struct openai_response *r, const struct response_call *c, bool done) {
+    CH_BUF_AUTO out = {0}, type = {0};
     if (!r->r.stream)
         return;
-    struct ch_jw w = openai_response_begin_event(r, &out, type);
-    ch_jw_kcstr(&w, "item_id", id);
+    ch_buf_addf(&type, "response.%s.%s",
+                c->is_text ? "custom_tool_call_input" : "function_call_arguments",
+                done ? "done" : "delta");
+    struct ch_jw w = openai_response_begin_event(r, &out, ch_buf_str(&type));
+    ch_jw_kcstr(&w, "item_id", c->id);
     ch_jw_kint(&w, "output_index", r->nitems);
-    ch_jw_kstr(&w, key, ch_sv(ev->call.arguments.p, ev->call.arguments.n));
-    openai_response_end_event(r, &w, type);
+    ch_jw_kstr(&w, !done ? "delta" : c->is_text ? "input" : "arguments", c->input);
+    openai_response_end_event(r, &w, ch_buf_str(&type));
+}
+
+static struct response_call openai_response_call(struct openai_response *r,
+                                                 const struct chela_event *ev) {
+    struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
+    const struct ch_client_tool *tool = ch_client_tools_find(&r->r.tools, name);
+    struct response_call c = {.call_id = ch_sv(ev->call.id.p, ev->call.id.n),
+                              .name = name,
+                              .input = ch_sv(ev->call.arguments.p, ev->call.arguments.n)};
+    if (tool) {
+        c.name = tool->name;
+        c.space = tool->space;
+        c.is_text = tool->is_text;
+    }
+    if (c.is_text)
+        c.input = ch_client_tools_unwrap(&r->r.request->arena, c.input);
+    ch_random_id(c.is_text ? "ctc_" : "fc_", c.id);
+    return c;
 }
 
 static void openai_response_add_call(struct openai_response *r, const struct chela_event *ev) {
     CH_BUF_AUTO begun = {0}, done = {0};
-    char id[24];
-    close_text(r);
+    struct response_call c = openai_response_call(r, ev);
+    close_item(r);
     openai_response_begin_stream(r);
-    ch_random_id("fc_", id);
-    openai_response_write_call(&begun, id, ev, false);
-    openai_response_write_call(&done, id, ev, true);
+    openai_response_write_call(&begun, &c, false);
+    openai_response_write_call(&done, &c, true);
     send_item(r, "response.output_item.added", ch_buf_sv(&begun));
-    send_arguments(r, id, "response.function_call_arguments.delta", "delta", ev);
-    send_arguments(r, id, "response.function_call_arguments.done", "arguments", ev);
+    send_input(r, &c, false);
+    send_input(r, &c, true);
     send_item(r, "response.output_item.done", ch_buf_sv(&done));
-    keep_item(r, ch_buf_sv(&done));
+    keep_item(r, ch_buf_sv(&done), ch_buf_sv(&done));
 }
 
 /* --- the end */
@@ -251,14 +415,31 @@ static const char *openai_response_status_of(const struct chela_event *ev) {
     return "completed";
 }
 
+/* Remembers the response, with encrypted content also if the client did not ask for it. */
+static void remember(struct openai_response *r, const char *status,
+                     const struct chela_event *ev) {
+    CH_BUF_AUTO object = {0};
+    struct ch_jw w = ch_jw(&object);
+    if (!r->store || ch_completion_failed(ev))
+        return;
+    write_response(r, &w, status, ev, &r->kept);
+    if (r->kept.n)
+        ch_buf_addf(&r->input, "%s%s", r->input.n ? "," : "", ch_buf_str(&r->kept));
+    ch_response_store_put(r->r.request->gw, r->r.id, ch_buf_sv(&object), ch_buf_sv(&r->input));
+}
+
 static void openai_response_on_end(struct ch_completion *completion, const struct chela_event *ev) {
     struct openai_response *r = openai_response_of(completion);
     CH_BUF_AUTO out = {0}, type = {0};
     struct ch_jw w = ch_jw(&out);
     const char *status = openai_response_status_of(ev);
-    close_text(r);
+    bool silent = !r->said && ev->end.text.n && ev->end.status == CHELA_STATUS_DONE;
+    if (silent)
+        openai_response_add_text(r, ev->end.text);
+    close_item(r);
+    remember(r, status, ev);
     if (!r->r.stream) {
-        write_response(r, &w, status, ev);
+        write_response(r, &w, status, ev, &r->output);
         ch_request_respond_json(r->r.request, 200, &out);
         return;
     }
@@ -275,8 +456,12 @@ static void openai_response_on_event(struct ch_completion *completion,
     case CHELA_EV_TEXT_DELTA:
         openai_response_add_text(r, ev->delta.text);
         break;
+    case CHELA_EV_REASONING_DELTA:
+        openai_response_add_reasoning(r, ch_sv(ev->delta.text.p, ev->delta.text.n));
+        break;
+    case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */
     case CHELA_EV_TURN_END:
-        close_text(r);
+        close_item(r);
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         openai_response_add_call(r, ev);
@@ -286,122 +471,69 @@ static void openai_response_on_event(struct ch_completion *completion,
     }
 }
 
-/* --- reading */
-
-static int openai_response_read_part(const struct ch_json *p, struct ch_client_history *h,
-                                     struct chela_error *err) {
-    struct ch_sv type = ch_json_get_str(p, "type");
-    if (ch_sv_is(type, "input_text") || ch_sv_is(type, "output_text") || ch_sv_is(type, "text")) {
-        ch_client_history_add_text(h, ch_json_get_str(p, "text"));
-        return 0;
-    }
-    if (ch_sv_is(type, "input_image"))
-        return ch_client_history_add_media(h, CH_BLOCK_IMAGE, ch_json_get_str(p, "image_url"),
-                                           CH_SV(""), err);
-    if (ch_sv_is(type, "input_file") && ch_json_get_str(p, "file_data").n)
-        return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, ch_json_get_str(p, "file_data"),
-                                           ch_json_get_str(p, "filename"), err);
-    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
-}
-
-static int openai_response_read_content(const struct ch_json *content, struct ch_client_history *h,
-                                        struct chela_error *err) {
-    ch_client_history_add_text(h, ch_json_str(content));
-    for (CH_JSON_EACH(p, content)) {
-        int rc = openai_response_read_part(p, h, err);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
-static int openai_response_read_message(const struct ch_json *item, struct ch_client_history *h,
-                                        struct chela_error *err) {
-    struct ch_sv role = ch_json_get_str(item, "role");
-    const struct ch_json *content = ch_json_get(item, "content");
-    if (ch_sv_is(role, "system") || ch_sv_is(role, "developer")) {
-        ch_client_history_add_system(h, ch_json_str(content));
-        for (CH_JSON_EACH(p, content))
-            ch_client_history_add_system(h, ch_json_get_str(p, "text"));
-        return 0;
-    }
-    if (!ch_sv_is(role, "user") && !ch_sv_is(role, "assistant"))
-        return ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message", CH_SV_FMT(role));
-    ch_client_history_begin(h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT);
-    return openai_response_read_content(content, h, err);
-}
-
-/* The text and calls of one reply become one message. */
-static int openai_response_read_item(const struct ch_json *item, struct ch_client_history *h,
-                                     struct chela_error *err) {
-    struct ch_sv type = ch_json_get_str(item, "type");
-    struct ch_sv id = ch_json_get_str(item, "call_id"), args = ch_json_get_str(item, "arguments");
-    if (!type.n || ch_sv_is(type, "message"))
-        return openai_response_read_message(item, h, err);
-    if (ch_sv_is(type, "reasoning"))
-        return 0; /* reasoning of a client is not used */
-    if (ch_sv_is(type, "function_call")) {
-        if (h->kind != CH_MSG_ASSISTANT)
-            ch_client_history_begin(h, CH_MSG_ASSISTANT);
-        ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
-                                                          .id = id,
-                                                          .name = ch_json_get_str(item, "name"),
-                                                          .text = args.n ? args : CH_SV("{}")});
-        return 0;
-    }
-    if (!ch_sv_is(type, "function_call_output"))
-        return ch_fail(err, CHELA_EINVAL, "input of type '%.*s' is not supported", CH_SV_FMT(type));
-    ch_client_history_begin(h, CH_MSG_RESULTS);
-    ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
-                                                      .id = id,
-                                                      .text = ch_json_get_str(item, "output")});
-    return 0;
-}
-
-static int openai_response_read_input(const struct ch_json *input, struct ch_client_history *h,
-                                      struct chela_error *err) {
-    int rc = 0;
-    if (ch_json_is(input, CH_JSON_STRING)) {
-        ch_client_history_begin(h, CH_MSG_USER);
-        ch_client_history_add_text(h, ch_json_str(input));
-        return 0;
-    }
-    if (!ch_json_is(input, CH_JSON_ARRAY))
-        return ch_fail(err, CHELA_EINVAL, "`input` must be a text or a list of items");
-    for (CH_JSON_EACH(item, input))
-        if (rc == 0)
-            rc = openai_response_read_item(item, h, err);
-    return rc;
-}
-
 /* --- the beginning */
 
-static int openai_response_read_request(struct ch_completion *r, struct ch_lane_opts *o,
-                                        struct chela_error *err) {
-    struct ch_request *req = r->request;
-    const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
+static bool includes(const struct ch_json *list, const char *name) {
+    for (CH_JSON_EACH(e, list))
+        if (ch_sv_is(ch_json_str(e), name))
+            return true;
+    return false;
+}
+
+/* A conversation is a stored session. */
+static int read_conversation(struct openai_response *r, struct chela_error *err) {
+    struct ch_request *req = r->r.request;
+    const struct ch_json *c = ch_json_get(req->json, "conversation");
+    struct ch_sv id = ch_json_str(c);
+    if (!id.n)
+        id = ch_json_get_str(c, "id");
+    if (!id.n)
+        return 0;
     if (ch_json_get_str(req->json, "previous_response_id").n)
         return ch_fail(err, CHELA_EINVAL,
-                       "responses are not stored by their id: post the history, or use the header "
-                       "X-Chela-Session");
-    int rc = ch_openai_tools(req, NULL, o, err);
+                       "`conversation` and `previous_response_id` exclude each other");
+    r->conversation = id;
+    if (!req->session.p)
+        req->session = id;
+    return 0;
+}
+
+static int openai_response_read_request(struct ch_completion *completion, struct ch_lane_opts *o,
+                                        struct chela_error *err) {
+    struct openai_response *r = openai_response_of(completion);
+    struct ch_request *req = completion->request;
+    const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
+    r->store = ch_json_bool(ch_json_get(req->json, "store"), true);
+    r->background = ch_json_bool(ch_json_get(req->json, "background"), false);
+    r->encrypted = includes(ch_json_get(req->json, "include"), "reasoning.encrypted_content");
+    int rc = read_conversation(r, err);
+    if (rc == 0)
+        rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), false, err);
+    if (rc == 0)
+        rc = ch_openai_sampling(req, o, err);
     if (rc == 0)
         rc = ch_openai_format(req, "text.format", f, ch_json_get(f, "schema"), o, err);
-    ch_client_history_add_system(&r->history, ch_json_get_str(req->json, "instructions"));
-    return rc < 0 ? rc
-                  : openai_response_read_input(ch_json_get(req->json, "input"), &r->history, err);
+    ch_client_history_add_system(&completion->history, ch_json_get_str(req->json, "instructions"));
+    if (rc == 0)
+        rc = ch_openai_input(completion, &r->input, err);
+    return rc < 0 ? rc : ch_openai_choice(req, &completion->tools, o, err);
 }
 
 static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->text);
     ch_buf_release(&openai_response_of(r)->output);
+    ch_buf_release(&openai_response_of(r)->kept);
+    ch_buf_release(&openai_response_of(r)->input);
 }
 
 void ch_openai_responses(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
+                                                 .api = "openai-responses",
+                                                 .overloaded = 503,
                                                  .read = openai_response_read_request,
                                                  .event = openai_response_on_event,
+                                                 .reasoned = openai_response_on_reasoned,
                                                  .end = openai_response_on_end,
                                                  .release = openai_response_release};
     ch_completion_begin(req, &ops);

@@ -2,20 +2,21 @@
  *
  * The id of an event is run:seq. A client that reconnects with Last-Event-ID receives the
  * events it missed. If that event is no longer remembered, the client receives an event
- * named `gap`, then all remembered events. */
+ * named `gap`, then all remembered events. The events of a session that another process has
+ * come from its journal (tail.h); their ids are run:seq@record. */
 #include "gateway/http/session_events.h"
-
-#include <stdio.h>
 
 #include "base/limits.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/request.h"
 
 struct event_follower {
     struct ch_request *request;
     struct ch_lane_watcher watcher;
     bool until_end;
+    void (*ready)(struct ch_request *req); /* ch_session_events_prepare */
 };
 
 static void follower_on_disconnect(struct ch_request *req) {
@@ -26,10 +27,10 @@ static void follower_on_disconnect(struct ch_request *req) {
 
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
-    char id[64];
+    CH_BUF_AUTO id = {0};
     char *json = chela_event_json(ev);
-    snprintf(id, sizeof(id), "%s:%llu", ev->run, (unsigned long long)ev->seq);
-    ch_request_send_event(f->request, NULL, id, ch_sv_str(json));
+    ch_tail_event_id(w, ev, &id);
+    ch_request_send_event(f->request, NULL, ch_buf_str(&id), ch_sv_str(json));
     chela_free(json);
     if (ev->type != CHELA_EV_RUN_END || !f->until_end)
         return;
@@ -68,22 +69,85 @@ static bool follower_send_again(const struct ch_lane_event *t, void *user) {
     return ch_request_send_event(user, NULL, t->id, ch_sv_str(t->json)) == 0;
 }
 
-void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end) {
+static struct event_follower *follower_new(struct ch_request *req, bool until_end) {
     struct event_follower *f = ch_alloc(sizeof(*f));
     f->request = req;
     f->watcher.event = follower_on_event;
     f->until_end = until_end;
+    f->watcher.stays = !until_end;
     req->user = f;
     req->on_disconnect = follower_on_disconnect;
+    return f;
+}
+
+static void follower_begin_stream(struct ch_request *req) {
     ch_request_begin_stream(req);
     ch_exchange_write(req->x, CH_SV(": listening\n\n"));
+}
+
+void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end) {
+    struct event_follower *f = follower_new(req, until_end);
+    follower_begin_stream(req);
     if (req->last_id.n)
         ch_session_events_replay(l, req->last_id, follower_send_again, req);
     ch_lane_watch(l, &f->watcher);
 }
 
-static void follow_session(struct ch_request *req, struct ch_lane *l) {
-    ch_session_events_follow(req, l, false);
+/* --- a session that another process has */
+
+static void follower_refuse(struct event_follower *f, const struct chela_error *err) {
+    struct ch_request *req = f->request;
+    req->on_disconnect = NULL;
+    ch_free(f);
+    ch_request_fail_with(req, err);
+}
+
+static void follower_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                             void *user) {
+    struct event_follower *f = user;
+    (void)w;
+    if (err) {
+        follower_refuse(f, err);
+        return;
+    }
+    follower_begin_stream(f->request);
+    if (gap)
+        follower_send_again(NULL, f->request);
+}
+
+static void follower_on_prepared(struct ch_lane_watcher *w, bool gap,
+                                 const struct chela_error *err, void *user) {
+    struct event_follower *f = user;
+    (void)w;
+    (void)gap;
+    if (err)
+        follower_refuse(f, err);
+    else
+        f->ready(f->request);
+}
+
+void ch_session_events_prepare(struct ch_request *req, const char *key,
+                               void (*ready)(struct ch_request *req)) {
+    struct event_follower *f = follower_new(req, true);
+    f->ready = ready;
+    ch_tail_open(req->gw, key, CH_TAIL_NOW, CH_SV(""), &f->watcher, follower_on_prepared, f);
+}
+
+void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d) {
+    struct event_follower *f = req->user;
+    follower_begin_stream(req);
+    ch_tail_await(&f->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
+}
+
+static void follow_session(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+    if (!elsewhere) {
+        ch_session_events_follow(req, l, false);
+        return;
+    }
+    struct event_follower *f = follower_new(req, false);
+    ch_tail_open(req->gw, ch_arena_str(&req->arena, req->param),
+                 req->last_id.n ? CH_TAIL_AFTER : CH_TAIL_NOW, req->last_id, &f->watcher,
+                 follower_on_tail, f);
 }
 
 void ch_session_events_get(struct ch_request *req) {

@@ -28,10 +28,10 @@ static void session_open_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_request *req = s->request;
     req->on_disconnect = NULL;
     ch_free(s);
-    if (err)
+    if (err && err->code != CHELA_EBUSY)
         ch_request_fail_with(req, err);
     else
-        req->on_lane(req, l);
+        req->on_lane(req, err ? NULL : l, err != NULL);
 }
 
 static void session_open_on_disconnect(struct ch_request *req) {
@@ -44,7 +44,7 @@ static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (!l->found) {
-        req->on_lane(req, NULL);
+        req->on_lane(req, NULL, false);
         return;
     }
     chela_agent *agent = ch_gateway_agent(req->gw, ch_sv_str(l->found));
@@ -62,11 +62,12 @@ static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup
 }
 
 void ch_session_open_lane(struct ch_request *req, bool may_lack,
-                          void (*found)(struct ch_request *req, struct ch_lane *l)) {
+                          void (*found)(struct ch_request *req, struct ch_lane *l,
+                                        bool elsewhere)) {
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     req->on_lane = found;
     if (lane && lane->ready)
-        found(req, lane);
+        found(req, lane, false);
     else
         ch_store_lookup_start(req, req->param, may_lack, session_open_query_agent,
                               session_open_on_agent);

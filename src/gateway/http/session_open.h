@@ -5,10 +5,11 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
 
-/* Calls on_lane with the lane of the session that req->param names, ready for use. Without
- * such a session: on_lane with NULL if may_lack, else req is answered with 404. Other errors
- * are answered, too. */
+/* Calls on_lane with the lane of the session that req->param names, ready for use. Another
+ * process has the session: on_lane with NULL, elsewhere true. Without such a session: on_lane
+ * with NULL if may_lack, else req is answered with 404. Other errors are answered, too. */
 void ch_session_open_lane(struct ch_request *req, bool may_lack,
-                          void (*on_lane)(struct ch_request *req, struct ch_lane *l));
+                          void (*on_lane)(struct ch_request *req, struct ch_lane *l,
+                                          bool elsewhere));
 
 #endif

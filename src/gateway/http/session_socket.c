@@ -15,6 +15,7 @@
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
@@ -125,6 +126,9 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     struct ch_lane *l = s->watcher.link.next ? NULL : ch_lane_find(req->gw, s->request->param);
     if (l)
         ch_lane_watch(l, &s->watcher);
+    else if (!s->watcher.link.next && status < 400) /* another gateway has the new session */
+        ch_tail_open(req->gw, ch_arena_str(&s->request->arena, s->request->param), CH_TAIL_RUN,
+                     CH_SV(""), &s->watcher, NULL, NULL);
     ch_task_defer(req->gw->rt->loop, &s->next);
 }
 
@@ -240,7 +244,15 @@ static void socket_on_message(struct ch_ws_peer *p, struct ch_sv text, void *use
 
 /* --- opening */
 
-static void socket_open_socket(struct ch_request *req, struct ch_lane *l) {
+static void socket_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                           void *user) {
+    struct session_socket *s = user;
+    (void)w;
+    if (gap && !err)
+        socket_send_again(NULL, s->peer);
+}
+
+static void socket_open_socket(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     static const struct ch_ws_peer_events events = {.message = socket_on_message,
                                                     .gone = socket_on_gone};
     bool offered = ch_ws_peer_offers(ch_exchange_inbound(req->x), CH_SOCKET_PROTOCOL);
@@ -248,6 +260,7 @@ static void socket_open_socket(struct ch_request *req, struct ch_lane *l) {
     struct session_socket *s = ch_alloc(sizeof(*s));
     s->request = req;
     s->watcher.event = socket_on_event;
+    s->watcher.stays = true;
     s->next.fn = socket_on_next;
     ch_list_init(&s->frames);
     req->user = s;
@@ -261,6 +274,9 @@ static void socket_open_socket(struct ch_request *req, struct ch_lane *l) {
         ch_session_events_replay(l, after, socket_send_again, s->peer);
     if (l)
         ch_lane_watch(l, &s->watcher);
+    else if (elsewhere)
+        ch_tail_open(req->gw, ch_arena_str(&req->arena, req->param),
+                     after.n ? CH_TAIL_AFTER : CH_TAIL_NOW, after, &s->watcher, socket_on_tail, s);
 }
 
 void ch_session_socket_open(struct ch_request *req) {

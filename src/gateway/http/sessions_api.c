@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/admission.h"
-#include "gateway/http/openai.h"
+#include "gateway/http/client_tools.h"
 #include "gateway/http/session_events.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
@@ -96,11 +96,11 @@ static int sessions_api_add_line(const char *p, size_t n, void *user) {
     return 0;
 }
 
-/* Finds a process that probably holds the lease of the session. */
+/* Finds a process that probably holds the lease of the session and runs it. */
 static int find_lease_holder(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
     bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
-    if (*s->owner && (lasts || ch_owner_lives(s->owner)))
+    if (*s->owner && strcmp(s->status, "running") == 0 && (lasts || ch_owner_lives(s->owner)))
         l->found = ch_strdup(s->owner);
     return 0;
 }
@@ -172,16 +172,44 @@ static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lan
     ch_request_respond_json(req, 202, &out);
 }
 
+/* The agent of a session that runs. */
+static int find_running(const struct chela_store_session *s, void *user) {
+    struct ch_store_lookup *l = user;
+    if (strcmp(s->status, "running") == 0)
+        l->found = ch_strdup(s->agent);
+    return 0;
+}
+
+static int query_running(struct ch_store_lookup *l, struct chela_error *err) {
+    int rc = chela_store_session(l->store, l->key, find_running, l, err);
+    return rc == CHELA_ENOENT ? 0 : rc;
+}
+
+static void sessions_api_refuse_idle(struct ch_request *req) {
+    ch_request_fail(req, 409, "idle", "no run in progress in session '%.*s'",
+                    CH_SV_FMT(req->param));
+}
+
+/* Another process runs the session, or did so when it died. */
+static void cancel_elsewhere(struct ch_request *req, struct ch_store_lookup *l) {
+    CH_BUF_AUTO none = {0};
+    if (l->found)
+        ch_admission_begin(req, &ch_client_cancel, l->key, l->found, &none,
+                           sessions_api_respond_cancelled);
+    else
+        sessions_api_refuse_idle(req);
+}
+
 void ch_sessions_cancel(struct ch_request *req) {
     CH_BUF_AUTO none = {0};
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
-    if (!lane || !lane->running) {
-        ch_request_fail(req, 409, "idle", "no run in progress in session '%.*s'",
-                        CH_SV_FMT(req->param));
-        return;
-    }
-    ch_admission_begin(req, &ch_client_cancel, lane->session->key, lane->agent->id, &none,
-                       sessions_api_respond_cancelled);
+    if (lane && lane->running)
+        ch_admission_begin(req, &ch_client_cancel, lane->session->key, lane->agent->id, &none,
+                           sessions_api_respond_cancelled);
+    else if ((lane && lane->ready) || !req->gw->store)
+        sessions_api_refuse_idle(req);
+    else
+        ch_store_lookup_start(req, req->param, 0, query_running, cancel_elsewhere);
 }
 
 /* --- messages */
@@ -196,6 +224,12 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     bool results = d->kind == &ch_client_results;
+    if (!l && req->on_disconnect) {
+        ch_session_events_await(req, d);
+        return;
+    }
+    if (req->on_disconnect) /* the session came here meanwhile */
+        CH_TAKE(req->on_disconnect)(req);
     if (l && ch_json_bool(ch_json_get(req->json, "stream"), false)) {
         ch_session_events_follow(req, l, true);
         return;
@@ -274,29 +308,37 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
     return 0;
 }
 
-/* A request that wants to see the run needs the session here. */
-static bool sessions_api_may_queue(const struct ch_request *req, const struct chela_error *failed) {
-    return failed->code == CHELA_EBUSY && !ch_json_bool(ch_json_get(req->json, "stream"), false);
+static void sessions_api_admit(struct ch_request *req, const struct ch_lane *l) {
+    struct chela_error err = {0};
+    const struct ch_delivery_kind *kind = NULL;
+    CH_BUF_AUTO data = {0};
+    if (sessions_api_write_event(req, l, &kind, &data, &err) == 0) {
+        ch_admission_begin(req, kind, ch_arena_str(&req->arena, req->param), l ? l->agent->id : "",
+                           &data, sessions_api_respond_accepted);
+        return;
+    }
+    if (req->on_disconnect)
+        CH_TAKE(req->on_disconnect)(req);
+    ch_request_fail_with(req, &err);
+}
+
+static void sessions_api_admit_elsewhere(struct ch_request *req) {
+    sessions_api_admit(req, NULL);
 }
 
 static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                   const struct chela_error *failed) {
     struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
     struct ch_request *req = m->request;
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    const struct ch_delivery_kind *kind = NULL;
-    CH_BUF_AUTO data = {0};
     req->on_disconnect = NULL;
     ch_free(m);
-    bool elsewhere = failed && sessions_api_may_queue(req, failed);
-    int rc = failed && !elsewhere ? err.code : 0;
-    if (rc == 0)
-        rc = sessions_api_write_event(req, failed ? NULL : l, &kind, &data, &err);
-    if (rc < 0)
-        ch_request_fail_with(req, &err);
+    if (failed && failed->code != CHELA_EBUSY)
+        ch_request_fail_with(req, failed);
+    else if (failed && ch_json_bool(ch_json_get(req->json, "stream"), false))
+        ch_session_events_prepare(req, ch_arena_str(&req->arena, req->param),
+                                  sessions_api_admit_elsewhere);
     else
-        ch_admission_begin(req, kind, ch_arena_str(&req->arena, req->param),
-                           failed ? "" : l->agent->id, &data, sessions_api_respond_accepted);
+        sessions_api_admit(req, failed ? NULL : l);
 }
 
 static void sessions_api_on_disconnect(struct ch_request *req) {
@@ -307,16 +349,14 @@ static void sessions_api_on_disconnect(struct ch_request *req) {
 
 static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *o,
                                    struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(req->json, "tools");
-    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
-    for (CH_JSON_EACH(t, tools)) {
-        int rc = ch_openai_tool(req, t, list, &o->ntools, err);
-        if (rc < 0)
-            return rc;
-    }
-    o->tools = list;
-    return 0;
+    struct ch_client_tools list = {.arena = &req->arena};
+    int rc = 0;
+    for (CH_JSON_EACH(t, ch_json_get(req->json, "tools")))
+        if (rc == 0)
+            rc = ch_client_tools_add(&list, t, "parameters", CH_SV(""), err);
+    o->tools = list.opts;
+    o->ntools = list.n;
+    return rc;
 }
 
 static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,

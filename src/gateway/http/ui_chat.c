@@ -10,11 +10,12 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/openai.h"
+#include "gateway/http/client_tools.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
@@ -23,11 +24,15 @@ struct ui_chat {
     struct ch_request *request;
     const struct ch_json *last; /* message, in the request's arena */
     struct ch_buf page_tools;   /* names of the page's tools */
+    const char *key, *agent;      /* in the request's arena */
     struct ch_delivery *delivery; /* NULL: not stored yet */
+    struct ch_ui_stream *stream;  /* another gateway has the session; else NULL. Owned */
 };
 
 static void ui_chat_free(struct ui_chat *c) {
     ch_list_del(&c->wait.link);
+    if (c->stream)
+        ch_ui_stream_free(c->stream);
     if (c->delivery)
         ch_delivery_leave(c->delivery);
     ch_buf_release(&c->page_tools);
@@ -141,14 +146,20 @@ static void ui_chat_refuse(struct ui_chat *c, const struct chela_error *err) {
     ch_request_fail_with(req, err);
 }
 
-static void ui_chat_begin_stream(struct ui_chat *c, struct ch_lane *l) {
+static struct ch_ui_stream *ui_chat_make_stream(struct ui_chat *c) {
     struct ch_request *req = c->request;
     char fresh[24];
     ch_random_id("msg_", fresh);
     struct ch_sv id = ch_json_get_str(c->last, "id");
     const char *message = ui_chat_answers(c) && id.n ? ch_arena_str(&req->arena, id) : fresh;
-    struct ch_ui_stream *t = ch_ui_stream_new(l, message, ch_buf_str(&c->page_tools));
+    struct ch_ui_stream *t =
+        ch_ui_stream_new(req->gw, c->key, message, ch_buf_str(&c->page_tools));
     ui_chat_mark_denied(c, t);
+    return t;
+}
+
+static void ui_chat_begin_stream(struct ui_chat *c, struct ch_ui_stream *t) {
+    struct ch_request *req = c->request;
     req->on_disconnect = NULL;
     ui_chat_free(c);
     ch_ui_stream_add_viewer(t, req);
@@ -163,7 +174,14 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
     ch_delivery_leave(d);
     c->delivery = NULL;
     if (stage == CH_DELIVERY_TAKEN) {
-        ui_chat_begin_stream(c, l);
+        struct ch_ui_stream *t = c->stream ? CH_TAKE(c->stream) : ui_chat_make_stream(c);
+        ch_ui_stream_watch(t, l);
+        ui_chat_begin_stream(c, t);
+        return;
+    }
+    if (stage == CH_DELIVERY_QUEUED && c->stream) {
+        ch_tail_await(ch_ui_stream_watcher(c->stream), d->id, d->kind->turn == CH_TURN_JOINS);
+        ui_chat_begin_stream(c, CH_TAKE(c->stream));
         return;
     }
     if (!why.code)
@@ -171,38 +189,59 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
     ui_chat_refuse(c, &why);
 }
 
-static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                  const struct chela_error *failed) {
-    struct ui_chat *c = CH_CONTAINER(w, struct ui_chat, wait);
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
+static void ui_chat_admit(struct ui_chat *c) {
+    struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw out = ch_jw(&data);
     bool answers = ui_chat_answers(c);
-    int rc = failed ? err.code : 0;
-    if (rc == 0 && answers) {
+    int rc = answers ? 0 : ui_chat_write_message(c, &out, &err);
+    if (answers) {
         ui_chat_write_results(c, &out);
         ui_chat_write_approvals(c, &out);
-    } else if (rc == 0) {
-        rc = ui_chat_write_message(c, &out, &err);
     }
     if (rc < 0)
         ui_chat_refuse(c, &err);
     else
         c->delivery = ch_client_input_accept(
-            c->request->gw, answers ? &ch_client_answers : &ch_client_message, l->session->key,
-            l->agent->id, &data, ui_chat_told, c);
+            c->request->gw, answers ? &ch_client_answers : &ch_client_message, c->key, c->agent,
+            &data, ui_chat_told, c);
+}
+
+static void ui_chat_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                            void *user) {
+    (void)w;
+    (void)gap;
+    if (err)
+        ui_chat_refuse(user, err);
+    else
+        ui_chat_admit(user);
+}
+
+/* Another gateway has the session: the stream is made from its journal. */
+static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                  const struct chela_error *failed) {
+    struct ui_chat *c = CH_CONTAINER(w, struct ui_chat, wait);
+    (void)l;
+    if (!failed) {
+        ui_chat_admit(c);
+    } else if (failed->code == CHELA_EBUSY) {
+        c->stream = ui_chat_make_stream(c);
+        ch_tail_open(c->request->gw, c->key, CH_TAIL_NOW, CH_SV(""),
+                     ch_ui_stream_watcher(c->stream), ui_chat_on_tail, c);
+    } else {
+        ui_chat_refuse(c, failed);
+    }
 }
 
 /* Tools may be a list, or an object by name. */
 static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct chela_error *err) {
     struct ch_request *req = c->request;
     const struct ch_json *tools = ch_json_get(req->json, "tools");
-    size_t max = tools && tools->type >= CH_JSON_ARRAY ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
+    struct ch_client_tools list = {.arena = &req->arena};
     int rc = 0;
     for (CH_JSON_EACH(t, tools))
         if (rc == 0)
-            rc = ch_openai_tool(req, t, list, &o->ntools, err);
+            rc = ch_client_tools_add(&list, t, "parameters", CH_SV(""), err);
     for (CH_JSON_MEMBERS(k, t, tools)) {
         CH_BUF_AUTO one = {0};
         struct ch_jw w = ch_jw(&one);
@@ -217,11 +256,12 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
             rc = ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_buf_sv(&one)),
                                CH_JSON_STRICT, &named, NULL, err);
         if (rc == 0)
-            rc = ch_openai_tool(req, named, list, &o->ntools, err);
+            rc = ch_client_tools_add(&list, named, "parameters", CH_SV(""), err);
     }
-    for (size_t i = 0; i < o->ntools; i++)
-        ch_buf_addf(&c->page_tools, "%s%s", i ? "," : "", list[i].name);
-    o->tools = list;
+    for (size_t i = 0; i < list.n; i++)
+        ch_buf_addf(&c->page_tools, "%s%s", i ? "," : "", list.opts[i].name);
+    o->tools = list.opts;
+    o->ntools = list.n;
     return rc;
 }
 
@@ -242,7 +282,8 @@ static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chel
     int rc = ch_lane_key_check(key, err);
     if (rc == 0)
         rc = ui_chat_read_tools(c, &o, err);
-    o.key = ch_arena_str(&req->arena, key);
+    c->key = o.key = ch_arena_str(&req->arena, key);
+    c->agent = ch_arena_str(&req->arena, ch_sv_str(o.agent->id));
     return rc < 0 ? rc : ch_lane_use(req->gw, &o, out, err);
 }
 
@@ -266,10 +307,48 @@ void ch_ui_chat_post(struct ch_request *req) {
     ch_lane_when_ready(lane, &c->wait);
 }
 
+/* --- a page that is opened again */
+
+static void ui_chat_resume_none(struct ch_request *req) {
+    ch_request_respond(req, 204, NULL, CH_SV(""));
+}
+
+static void ui_chat_resume_on_disconnect(struct ch_request *req) {
+    ch_ui_stream_free(req->user);
+}
+
+static void ui_chat_resume_on_tail(struct ch_lane_watcher *w, bool gap,
+                                   const struct chela_error *err, void *user) {
+    struct ch_request *req = user;
+    struct ch_ui_stream *t = req->user;
+    (void)w;
+    (void)gap;
+    req->on_disconnect = NULL;
+    if (!err) {
+        ch_ui_stream_add_viewer(t, req);
+        return;
+    }
+    ch_ui_stream_free(t);
+    ui_chat_resume_none(req);
+}
+
+/* A run that another gateway has is shown from its journal. */
 void ch_ui_chat_resume(struct ch_request *req) {
     struct ch_ui_stream *t = ch_ui_stream_find(req->gw, req->param);
-    if (t)
+    char id[24];
+    if (t) {
         ch_ui_stream_add_viewer(t, req);
-    else
-        ch_request_respond(req, 204, NULL, CH_SV(""));
+        return;
+    }
+    if (!ch_gateway_is_shared(req->gw) || ch_lane_find(req->gw, req->param)) {
+        ui_chat_resume_none(req);
+        return;
+    }
+    const char *key = ch_arena_str(&req->arena, req->param);
+    ch_random_id("msg_", id);
+    t = ch_ui_stream_new(req->gw, key, id, "");
+    req->user = t;
+    req->on_disconnect = ui_chat_resume_on_disconnect;
+    ch_tail_open(req->gw, key, CH_TAIL_RUN, CH_SV(""), ch_ui_stream_watcher(t),
+                 ui_chat_resume_on_tail, req);
 }

@@ -17,7 +17,6 @@ struct ui_stream_viewer {
 struct ch_ui_stream {
     struct ch_link link; /* in the gateway's ui_streams */
     struct ch_lane_watcher watcher;
-    struct ch_lane *lane;
     struct ch_list viewers;
     struct ch_buf said;          /* all chunks so far, as they were sent */
     bool full;                   /* `said` has reached its limit: no more viewers can join */
@@ -28,7 +27,7 @@ struct ch_ui_stream {
     unsigned parts;
 };
 
-static void ui_stream_free(struct ch_ui_stream *t) {
+void ch_ui_stream_free(struct ch_ui_stream *t) {
     ch_lane_unwatch(&t->watcher);
     ch_list_del(&t->link);
     ch_buf_release(&t->said);
@@ -290,7 +289,7 @@ static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *e
     end_chunk(t, &w);
     ui_stream_send_text(t, "[DONE]");
     ui_stream_dismiss_viewers(t);
-    ui_stream_free(t);
+    ch_ui_stream_free(t);
 }
 
 static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct chela_event *ev) {
@@ -332,21 +331,28 @@ static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct che
 
 /* --- life */
 
-struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id,
+struct ch_ui_stream *ch_ui_stream_new(chela_gateway *gw, const char *key, const char *message_id,
                                       const char *page_tools) {
     struct ch_ui_stream *t = ch_alloc(sizeof(*t));
     CH_BUF_AUTO out = {0};
-    t->lane = l;
-    t->key = ch_strdup(l->session->key);
+    t->key = ch_strdup(key);
     t->page_tools = ch_strdup(page_tools);
     t->watcher.event = ui_stream_on_event;
     ch_list_init(&t->viewers);
-    ch_list_add(&l->gw->ui_streams, &t->link);
-    ch_lane_watch(l, &t->watcher);
+    ch_list_add(&gw->ui_streams, &t->link);
     struct ch_jw w = begin_chunk(&out, "start");
     ch_jw_kcstr(&w, "messageId", message_id);
     end_chunk(t, &w);
     return t;
+}
+
+void ch_ui_stream_watch(struct ch_ui_stream *t, struct ch_lane *l) {
+    ch_lane_unwatch(&t->watcher);
+    ch_lane_watch(l, &t->watcher);
+}
+
+struct ch_lane_watcher *ch_ui_stream_watcher(struct ch_ui_stream *t) {
+    return &t->watcher;
 }
 
 struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key) {
@@ -370,6 +376,6 @@ void ch_ui_streams_close(chela_gateway *gw) {
             ch_list_del(&w->link);
             ch_free(w);
         }
-        ui_stream_free(t);
+        ch_ui_stream_free(t);
     }
 }

@@ -10,10 +10,16 @@
 
 struct ch_ui_stream;
 
-/* Watches l from now on. message_id: of the message that the chunks belong to. page_tools:
- * names of the tools that the page runs, comma separated. */
-struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id,
+/* A stream of the session; ch_ui_stream_watch follows, or a tail that gets its watcher.
+ * message_id: of the message that the chunks belong to. page_tools: names of the tools that
+ * the page runs, comma separated. */
+struct ch_ui_stream *ch_ui_stream_new(chela_gateway *gw, const char *key, const char *message_id,
                                       const char *page_tools);
+/* Watches l from now on. */
+void ch_ui_stream_watch(struct ch_ui_stream *t, struct ch_lane *l);
+struct ch_lane_watcher *ch_ui_stream_watcher(struct ch_ui_stream *t);
+/* Nothing was begun: frees a stream without viewers. */
+void ch_ui_stream_free(struct ch_ui_stream *t);
 /* The stream of this session that is in progress; NULL: none. */
 struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key);
 /* Responds with everything sent so far and everything that follows. */

@@ -4,6 +4,10 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "gateway/lane/sealed_reasoning.h"
+#include "json/writer.h"
+
+#define GO_ON "Continue your last message exactly where it ends."
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now) {
     *h = (struct ch_client_history){.arena = arena, .now = now, .kind = -1};
@@ -34,14 +38,16 @@ static void history_push(struct ch_client_history *h, struct ch_msg *m) {
 /* Ends the current message. A message without content is dropped. */
 static void history_flush(struct ch_client_history *h) {
     if (h->kind >= 0 && h->nblocks > 0)
-        history_push(h, ch_msg_new((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, NULL,
-                                   CH_SV(""), h->now));
+        history_push(h, ch_msg_by((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, &h->by,
+                                  h->now));
     h->nblocks = 0;
     h->kind = -1;
+    h->by = (struct ch_msg_author){0};
+    h->turn = 0;
 }
 
 void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind) {
-    if (kind == CH_MSG_RESULTS && h->kind == CH_MSG_RESULTS)
+    if (kind != CH_MSG_USER && h->kind == (int)kind)
         return;
     history_flush(h);
     h->kind = (int)kind;
@@ -58,6 +64,72 @@ void ch_client_history_add_block(struct ch_client_history *h, const struct ch_bl
 void ch_client_history_add_text(struct ch_client_history *h, struct ch_sv text) {
     if (text.n)
         ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TEXT, .text = text});
+}
+
+void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type kind,
+                                struct ch_sv type, struct ch_sv data, struct ch_sv name) {
+    ch_client_history_add_block(
+        h, &(struct ch_block){.type = (uint8_t)kind, .id = name, .name = type, .text = data});
+}
+
+size_t ch_client_history_add_result(struct ch_client_history *h, struct ch_sv id,
+                                    struct ch_sv text, bool is_error) {
+    ch_client_history_begin(h, CH_MSG_RESULTS);
+    ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
+                                                      .flags = is_error ? CH_F_ERROR : 0,
+                                                      .id = id,
+                                                      .text = text});
+    return h->nblocks - 1;
+}
+
+void ch_client_history_close_result(struct ch_client_history *h, size_t at) {
+    h->blocks[at].span = (uint16_t)CH_MIN(h->nblocks - at - 1, UINT16_MAX);
+}
+
+/* --- blocks of the vendor that wrote them */
+
+static bool same_author(const struct ch_msg_author *a, const struct ch_msg_author *b) {
+    return strcmp(a->api, b->api) == 0 && ch_sv_eq(a->asked, b->asked);
+}
+
+static void history_drop_reasoning(struct ch_client_history *h) {
+    size_t n = 0;
+    for (size_t i = 0; i < h->nblocks; i++)
+        if (h->blocks[i].type != CH_BLOCK_REASONING)
+            h->blocks[n++] = h->blocks[i];
+    h->nblocks = n;
+}
+
+/* True: a block of this author and turn belongs to the current message. */
+static bool history_takes(struct ch_client_history *h, const struct ch_msg_author *by,
+                          int64_t turn) {
+    if (!by->api || turn < h->turn || (h->by.api && !same_author(&h->by, by)))
+        return false;
+    if (turn > h->turn)
+        history_drop_reasoning(h);
+    h->turn = turn;
+    h->by = *by;
+    return true;
+}
+
+void ch_client_history_add_reasoning(struct ch_client_history *h, const struct ch_block *b,
+                                     struct ch_sv sealed) {
+    struct ch_sealed_reasoning r = {.block = *b, .by = h->vendor, .turn = 1};
+    ch_reasoning_unseal(h->arena, sealed, &r);
+    if (history_takes(h, &r.by, r.turn))
+        ch_client_history_add_block(h, &r.block);
+}
+
+void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
+                                  const struct ch_json *block) {
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    if (!history_takes(h, &h->vendor, h->turn))
+        return;
+    ch_jw_value(&w, block);
+    struct ch_sv text = ch_arena_sv(h->arena, ch_buf_sv(&json));
+    ch_client_history_add_block(
+        h, &(struct ch_block){.type = CH_BLOCK_OPAQUE, .name = type, .text = text});
 }
 
 int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type type,
@@ -152,8 +224,7 @@ int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
     if (h->n == 0)
         return ch_fail(err, CHELA_EINVAL, "there is no message");
     if (h->msgs[h->n - 1]->kind == CH_MSG_ASSISTANT)
-        return ch_fail(err, CHELA_EINVAL,
-                       "the last message must be from the user or a tool result");
+        history_push(h, ch_msg_text(CH_MSG_USER, CH_SV(GO_ON), h->now));
     *input = h->msgs[--h->n];
     return 0;
 }

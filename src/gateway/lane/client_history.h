@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "chela/error.h"
+#include "json/json.h"
 #include "model/message/message.h"
 
 struct ch_client_history {
@@ -20,13 +21,19 @@ struct ch_client_history {
     struct ch_block *blocks; /* owned: blocks of the current message */
     size_t nblocks, blocks_cap;
     int kind; /* of the current message; -1: none */
+    /* The author of vendor-specific blocks that do not say who wrote them: the model of the
+     * agent that speaks the protocol of the request. api NULL: none, such blocks are dropped. */
+    struct ch_msg_author vendor;
+    struct ch_msg_author by; /* author of the current message; api NULL: unknown */
+    int64_t turn;            /* the largest turn of the current message's reasoning */
 };
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now);
 void ch_client_history_release(struct ch_client_history *h);
 
 void ch_client_history_add_system(struct ch_client_history *h, struct ch_sv text);
-/* Begins a message. Consecutive results become one message. */
+/* Begins a message. Consecutive results become one message, and so do consecutive messages
+ * of the assistant. */
 void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind);
 /* Adds to the current message. An empty text adds nothing. */
 void ch_client_history_add_block(struct ch_client_history *h, const struct ch_block *b);
@@ -35,8 +42,26 @@ void ch_client_history_add_text(struct ch_client_history *h, struct ch_sv text);
 int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type type,
                                 struct ch_sv url, struct ch_sv name, struct chela_error *err);
 
+/* Adds media in base64. type: the media type, such as audio/wav. */
+void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type kind,
+                                struct ch_sv type, struct ch_sv data, struct ch_sv name);
+/* Adds the result of a call, and returns its place. Media that follow belong to the result
+ * after ch_client_history_close_result. */
+size_t ch_client_history_add_result(struct ch_client_history *h, struct ch_sv id,
+                                    struct ch_sv text, bool is_error);
+void ch_client_history_close_result(struct ch_client_history *h, size_t at);
+/* Adds reasoning of the assistant. sealed: the field of the protocol that may hold a sealed
+ * block (sealed_reasoning.h); a sealed block replaces b. Reasoning of an unknown author, of
+ * a second author, or of an earlier turn of the same message is dropped. */
+void ch_client_history_add_reasoning(struct ch_client_history *h, const struct ch_block *b,
+                                     struct ch_sv sealed);
+/* Adds a block that only the vendor of the protocol understands, as JSON. */
+void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
+                                  const struct ch_json *block);
+
 /* Ends and checks the history, and takes the last message out as the input of the next run.
- * CHELA_EINVAL: results and calls do not match, or there is no input. */
+ * If the last message is the assistant's, the input asks the model to go on. CHELA_EINVAL:
+ * results and calls do not match, or there is no input. */
 int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
                              struct chela_error *err);
 

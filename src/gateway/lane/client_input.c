@@ -57,7 +57,7 @@ static void client_write_results(const struct ch_client_history *h, struct ch_jw
     ch_jw_end(w, ']');
 }
 
-const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *l,
+const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w,
                                                           struct chela_error *err) {
@@ -68,7 +68,7 @@ const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *
     }
     struct ch_msg *input = ch_client_history_join_user(h);
     if (!input) {
-        ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
+        ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", key);
         return NULL;
     }
     ch_client_input_write(w, input, CH_SV("run"));

@@ -26,7 +26,7 @@ void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv
 /* Write the request of a posted history as an event. A stored session has its own history, so
  * only the messages after the last reply count: results for the calls that the session waits
  * for, or text. Returns the kind of the event; NULL: see err. */
-const struct ch_delivery_kind *ch_client_input_of_history(const struct ch_lane *l,
+const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);
 

@@ -96,7 +96,8 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
 /* --- its turn */
 
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    if (d->kind->keeps && !d->told) { /* the store keeps it; a later scan tries again */
+    /* the event stays in the store, and a later scan retries it */
+    if (d->kind->keeps && !d->told) {
         ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
         delivery_free(d);
         return;
@@ -278,7 +279,8 @@ static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
         return CH_TURN_WAITS;
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return CH_TURN_WAITS;
-    if (delivery_is_bounded(d)) { /* its bounds may need another agent, which opens it again */
+    /* the event's bounds may require another agent, with which the session is opened again */
+    if (delivery_is_bounded(d)) {
         if (!o.agent)
             return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
         int rc = ch_lane_use(d->gw, &o, &l, err);

@@ -23,19 +23,19 @@ struct ch_delivery;
 struct ch_delivery_kind {
     const char *name; /* of "kind" in the event's data; the first kind of the table: absent */
     enum ch_turn_kind turn;
-    bool keeps; /* an event that cannot be delivered stays in the inbox, and is tried again */
+    bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
 };
 
 enum ch_delivery_stage {
-    CH_DELIVERY_ACCEPTED,  /* the store has it; a later stage follows */
-    CH_DELIVERY_TAKEN,     /* the session has it */
-    CH_DELIVERY_QUEUED,    /* it waits, or another gateway has the session */
+    CH_DELIVERY_ACCEPTED,  /* stored; a later stage follows */
+    CH_DELIVERY_TAKEN,     /* taken up by the session */
+    CH_DELIVERY_QUEUED,    /* waits in the inbox, or another gateway holds the session */
     CH_DELIVERY_DUPLICATE, /* the store had an event with this id before */
-    CH_DELIVERY_REFUSED,   /* err says why; it is not in the inbox any more */
-    CH_DELIVERY_FAILED,    /* it could not be stored */
+    CH_DELIVERY_REFUSED,   /* removed from the inbox; err has the reason */
+    CH_DELIVERY_FAILED,    /* the store failed */
 };
 
 /* l is given with TAKEN alone, err with REFUSED and FAILED. */
@@ -47,32 +47,32 @@ struct ch_delivery {
     struct ch_lane_wait wait;
     struct ch_turn turn;
     chela_gateway *gw;
-    struct ch_arena arena; /* holds all that follows */
+    struct ch_arena arena; /* memory of the members below */
     const char *id, *key, *agent; /* agent "": the first */
     const struct ch_delivery_kind *kind;
     const struct ch_json *data;
     struct ch_bounds bounds;
-    const char *how; /* set by apply: how the session took it, for the answer */
+    /* set by apply: how the session processes the event, for the client's response */
+    const char *how;
     struct ch_buf text; /* the event's data, until it is stored */
-    ch_delivery_fn *told; /* NULL: nobody wants to know */
+    ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
     bool accepting; /* the store has not answered yet */
-    bool closed;    /* the gateway was closed: the next one delivers it */
+    bool closed;    /* the gateway was closed: the next process delivers the event */
 };
 
-/* data: the members of a JSON object, without braces, as the kind wants them. NULL: there is
- * no such kind, or the data is malformed. */
+/* Makes a delivery. data: the members of a JSON object, without braces, in the form of the
+ * kind. NULL: the kind is unknown, or the data is malformed. */
 struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const char *id,
                                     const char *key, const char *agent, struct ch_sv data);
-/* Stores the event, then delivers it. d belongs to the gateway from now on, and is freed after
- * the last stage was told. */
+/* Stores the event, then delivers it. Takes d and frees it after the last call of told. */
 void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user);
-/* Nobody waits for the outcome any more. */
+/* The caller no longer waits for the outcome: told is not called any more. */
 void ch_delivery_leave(struct ch_delivery *d);
 
-#define CH_API_EVENT "api/" /* prefix of the ids of what HTTP clients ask */
-#define CH_SEND_EVENT "send/" /* and of messages of other sessions */
-/* Is the id that of an event for this file, and not for a chat service? */
+#define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
+#define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */
+/* True if the id is that of a delivery, not of a chat service's event. */
 bool ch_delivery_owns(const char *id);
 /* Delivers an event that the store has, unless the gateway does already. */
 void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data);

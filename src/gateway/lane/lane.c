@@ -19,6 +19,7 @@
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/health_state.h"
 #include "gateway/lane/lane_inbox.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
@@ -145,6 +146,7 @@ void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
 
 void ch_lane_unwatch(struct ch_lane_watcher *w) {
     ch_list_del(&w->link);
+    w->tail = NULL;
 }
 
 /* --- life */
@@ -380,8 +382,25 @@ static void lane_free_deferred(struct ch_task *t) {
     free_lane(l);
 }
 
+/* Another process has the session: some watchers go on with its journal. */
+static void lane_pass_on_watchers(struct ch_lane *l) {
+    size_t last = (l->recent_first + l->nrecent - 1) % CH_LIMIT_RECENT_EVENTS;
+    struct ch_link *k = l->watchers.head.next, *next;
+    for (; k != &l->watchers.head; k = next) {
+        struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
+        next = k->next;
+        if (!w->stays)
+            continue;
+        ch_lane_unwatch(w);
+        ch_tail_open(l->gw, l->session->key, l->nrecent ? CH_TAIL_AFTER : CH_TAIL_NOW,
+                     l->nrecent ? ch_sv_str(l->recent[last].id) : CH_SV(""), w, NULL, NULL);
+    }
+}
+
 void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
+    if (l->lost && l->stored)
+        lane_pass_on_watchers(l);
     l->unfinished = l->running ||
                     (l->agent && chela_session_status(l->session) == CHELA_SESSION_PAUSED);
     l->ready = false;
@@ -530,5 +549,5 @@ void ch_lanes_close(chela_gateway *gw) {
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
-    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
+    ch_runtime_free_closed(gw->rt); /* frees also the gateway's own tools */
 }

@@ -17,12 +17,16 @@ struct ch_client_history;
 struct ch_lane;
 struct ch_lane_inbox;
 struct ch_request;
+struct ch_tail;
 
 /* Receives the events of a lane's runs; embedded in the struct of its owner. */
 struct ch_lane_watcher {
     struct ch_link link;
     /* May remove this watcher, and no other. */
     void (*event)(struct ch_lane_watcher *w, const struct chela_event *ev);
+    bool stays;           /* goes on with a tail when another process took the session over */
+    struct ch_tail *tail; /* the events come from the journal: tail.h; else NULL */
+    uint64_t record;      /* of a tail: the record of the last event */
 };
 
 /* Waits until a lane's journal has been read; embedded likewise. */

@@ -17,9 +17,9 @@ struct inbox_row {
     char *id, *data; /* owned; data until the event was restored */
     size_t n;
     bool taken;      /* by this lane; the store may not know yet */
-    bool restored;   /* its owner was told to deliver it */
+    bool restored;   /* gw->restore_event was called for the event */
     bool aside;      /* keeps no other event waiting */
-    unsigned offered; /* the pass in which its owner said that it waits */
+    unsigned offered; /* number of the pass in which the event's `take` returned CH_TURN_WAITS */
 };
 
 struct ch_lane_inbox {
@@ -211,7 +211,7 @@ static void inbox_on_read(struct ch_work *w) {
 
 /* --- turns */
 
-struct turn_order { /* what stands before the row that is looked at */
+struct turn_order { /* kinds of the events before the row being checked */
     bool begins, joins;
 };
 
@@ -336,7 +336,7 @@ void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id) {
     if (!r)
         return;
     r->taken = true;
-    ch_task_defer(gw->rt->loop, &l->inbox->task); /* for those behind it */
+    ch_task_defer(gw->rt->loop, &l->inbox->task); /* the events behind this one may go on */
 }
 
 /* --- life */

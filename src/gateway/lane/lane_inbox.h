@@ -31,32 +31,35 @@ struct ch_turn {
     const char *id; /* of the event; borrowed */
     enum ch_turn_kind kind;
     unsigned since; /* the first reading of the inbox that must show the event */
-    /* err NULL: the event's turn has come. 0: it was taken up, CH_TURN_WAITS: it goes on
-     * waiting; negative: it is not delivered, and its owner deals with it. Otherwise the
-     * event does not wait in the store any more (CHELA_EEXIST), or the lane was closed: the
-     * result does not matter. After 0, an error or err the turn is off the list. */
+    /* Called with err NULL when the turn of the event has come. Returns 0: the event was
+     * taken up; CH_TURN_WAITS: the event must wait longer; negative: the event is not
+     * delivered and its owner handles that. Called with err when the event is no longer in
+     * the inbox (CHELA_EEXIST) or the lane was closed; the result is ignored. Afterwards the
+     * turn is off the list, unless it waits. */
     int (*take)(struct ch_turn *t, struct ch_lane *l, const struct chela_error *err);
 };
 
 struct ch_lane_inbox *ch_lane_inbox_new(struct ch_lane *l);
 /* The lane is being closed: nothing is read or offered any more. i may be NULL. */
 void ch_lane_inbox_stop(struct ch_lane_inbox *i);
-/* After ch_lane_inbox_stop. Turns that wait are told that the lane is closed. */
+/* Call after ch_lane_inbox_stop. `take` of the waiting turns is called with an error. */
 void ch_lane_inbox_free(struct ch_lane_inbox *i);
 
 /* Reads the inbox for the first time, or after the session was opened again; then calls
  * done, from the loop. */
 void ch_lane_inbox_open(struct ch_lane_inbox *i,
                         void (*done)(struct ch_lane *l, const struct chela_error *err));
-/* t waits for its turn; the store has its event. ch_list_del(&t->link) cancels. */
+/* Adds t, whose event the store has, to the list of waiting turns. ch_list_del(&t->link)
+ * removes it. */
 void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t);
 /* The store may have more events of the session. */
 void ch_lane_inbox_refresh(struct ch_lane *l);
 /* Something changed in the lane: a run ended, an event was prepared. */
 void ch_lane_inbox_poke(struct ch_lane *l);
-/* The event was settled without being taken up; the lane, if one is open, forgets it. */
+/* Settles an event that was not taken up, and removes it from the list of the lane, if a lane
+ * is open. */
 void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id);
-/* Does an event wait that was not taken up? */
+/* True if an event of the inbox was not taken up. */
 bool ch_lane_inbox_waits(const struct ch_lane *l);
 
 #endif

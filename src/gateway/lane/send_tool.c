@@ -21,6 +21,7 @@
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/lane_inbox.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
 #include "tool/call/call.h"
 
@@ -33,7 +34,8 @@ struct send_call {
     chela_call *call;
     struct ch_buf text;
     struct ch_principal principal; /* the principal of the sender */
-    unsigned hops;           /* messages that followed from one another, this one included */
+    /* length of the chain of messages that led to this one, which is counted */
+    unsigned hops;
     char event[sizeof(CH_SEND_EVENT) + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
 
@@ -42,7 +44,7 @@ struct send_call {
 static void send_free(struct send_call *s) {
     s->call->doing = NULL;
     ch_list_del(&s->wait.link);
-    ch_list_del(&s->watcher.link);
+    ch_lane_unwatch(&s->watcher);
     if (s->delivery)
         ch_delivery_leave(s->delivery);
     ch_free(s->to);
@@ -143,6 +145,7 @@ static void send_report_queued(struct send_call *s, bool waits) {
 }
 
 static void wait_for_answer(struct send_call *s, struct ch_lane *l) {
+    ch_lane_unwatch(&s->watcher);
     s->watcher.event = send_on_event;
     ch_lane_watch(l, &s->watcher);
 }
@@ -192,12 +195,21 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     send_finish_call(call);
 }
 
+/* Does the newest run answer the message, and no other one? */
+static bool is_last_message(const struct ch_transcript *t, struct ch_sv text) {
+    size_t i = t->n;
+    while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+        i--;
+    return i > 0 && t->msgs[i - 1]->nblocks && ch_sv_eq(t->msgs[i - 1]->blocks[0].text, text);
+}
+
 /* The other session has the message. resumed: so has the run that was just resumed. */
 static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     bool begins = !l->running && ch_input_queue_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
-    if (resumed || begins)
+    bool works = l->running && is_last_message(&l->session->transcript, ch_buf_sv(&s->text));
+    if (resumed || begins || works)
         wait_for_answer(s, l);
     else if (l->running)
         send_report_queued(s, false);
@@ -219,7 +231,7 @@ static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
     bool resumed =
         ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0;
     if (!resumed && ch_lane_inbox_waits(l))
-        wait_for_answer(s, l); /* the message is about to be taken up */
+        wait_for_answer(s, l); /* the session will take up the message */
     else
         look_for_answer(s, l, resumed);
 }
@@ -236,6 +248,16 @@ static void send_again(struct send_call *s, chela_gateway *gw, const char *key) 
         ch_lane_when_ready(lane, &s->wait);
 }
 
+/* Another gateway has the session, and its journal shows what becomes of the message. */
+static void send_on_tail_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, watcher);
+    const char *as = ch_tail_taken_as(w);
+    if (as && strcmp(as, "start") != 0)
+        send_report_queued(s, strcmp(as, "steer") != 0);
+    else
+        send_on_event(w, ev);
+}
+
 static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                       const struct chela_error *err, void *user) {
     struct send_call *s = user;
@@ -247,6 +269,8 @@ static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struc
         wait_for_answer(s, l);
     else if (stage == CH_DELIVERY_TAKEN)
         send_report_queued(s, strcmp(d->how, "queued") == 0);
+    else if (stage == CH_DELIVERY_QUEUED && s->watcher.tail)
+        ch_tail_await(&s->watcher, d->id, true);
     else if (stage == CH_DELIVERY_QUEUED)
         send_report_queued(s, true);
     else if (stage == CH_DELIVERY_DUPLICATE)
@@ -265,13 +289,25 @@ static void send_accept(struct send_call *s, chela_gateway *gw, const char *key,
     ch_delivery_accept(s->delivery, send_told, s);
 }
 
+static void send_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                         void *user) {
+    struct send_call *s = user;
+    (void)w;
+    (void)gap;
+    if (err)
+        send_fail(s, "unavailable", err->message);
+    else
+        send_accept(s, s->gw, s->to, "");
+}
+
 static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                           const struct chela_error *failed) {
     struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     bool waits = false, at_work = !failed && l->running;
     if (failed && failed->code == CHELA_EBUSY && s->gw->rt->journal) {
-        send_accept(s, s->gw, s->to, "");
+        s->watcher.event = send_on_tail_event;
+        ch_tail_open(s->gw, s->to, CH_TAIL_NOW, CH_SV(""), &s->watcher, send_on_tail, s);
         return;
     }
     if (failed) {
@@ -354,7 +390,7 @@ static void send_start(chela_call *call) {
 static void send_cancel(chela_call *call) {
     if (!call->doing)
         return;
-    send_free(call->doing); /* the run there goes on */
+    send_free(call->doing); /* the run of the other session continues */
     send_finish_call(call);
 }
 

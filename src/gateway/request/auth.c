@@ -104,8 +104,14 @@ bool ch_auth_has_token(const struct ch_auth *g, const struct ch_inbound *in) {
            auth_is_token(g, ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)));
 }
 
+bool ch_auth_has_api_key(const struct ch_auth *g, const struct ch_inbound *in) {
+    return ch_inbound_count(in, "x-api-key") == 1 &&
+           auth_is_token(g, ch_sv_trim(ch_inbound_header(in, "x-api-key")));
+}
+
 bool ch_auth_shows_token(const struct ch_inbound *in) {
-    return ch_inbound_header(in, "authorization").n || ch_ws_peer_offer(in, "bearer.").n;
+    return ch_inbound_header(in, "authorization").n || ch_inbound_header(in, "x-api-key").n ||
+           ch_ws_peer_offer(in, "bearer.").n;
 }
 
 bool ch_auth_has_socket_token(const struct ch_auth *g, const struct ch_inbound *in) {

@@ -28,6 +28,8 @@ void ch_auth_release(struct ch_auth *a);
 struct ch_auth_refusal ch_auth_check(const struct ch_auth *a, const struct ch_inbound *in);
 /* Does the Authorization header carry the token? */
 bool ch_auth_has_token(const struct ch_auth *a, const struct ch_inbound *in);
+/* Does the header x-api-key carry it? Only clients of Anthropic's protocol use this header. */
+bool ch_auth_has_api_key(const struct ch_auth *a, const struct ch_inbound *in);
 /* Does the request carry any token, right or wrong? */
 bool ch_auth_shows_token(const struct ch_inbound *in);
 /* The same for a WebSocket. A page cannot set headers for it, so it offers the

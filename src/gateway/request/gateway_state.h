@@ -66,6 +66,7 @@ struct chela_gateway {
     struct ch_list lanes;          /* lane.c */
     size_t nlanes;
     struct ch_list deliveries;     /* delivery.c */
+    struct ch_list tails;          /* tail.c */
     struct ch_health_state *health_state;
     struct ch_orphans *orphans;
     /* chat/ */
@@ -78,6 +79,7 @@ struct chela_gateway {
     struct ch_schedules *schedules;
     /* http/ */
     struct ch_webhooks *webhooks;
+    struct ch_response_store *responses; /* NULL: none remembered */
     struct ch_list ui_streams;     /* ui_stream.c */
     size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;

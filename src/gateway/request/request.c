@@ -44,27 +44,58 @@ static void add_security_headers(struct ch_exchange *x) {
     ch_exchange_header(x, "Cache-Control", "no-store");
 }
 
-static void write_error_json(struct ch_buf *out, int status, const char *code,
-                             const char *message) {
-    static const struct {
-        int status;
-        const char *type;
-    } types[] = {{401, "authentication_error"},
-                 {403, "permission_error"},
-                 {404, "not_found_error"},
-                 {429, "rate_limit_error"}};
-    const char *type = status >= 500 ? "server_error" : "invalid_request_error";
-    for (size_t i = 0; i < CH_LEN(types); i++)
+struct error_type {
+    int status;
+    const char *type;
+};
+
+static const char *find_error_type(const struct error_type *types, size_t n, int status) {
+    for (size_t i = 0; i < n; i++)
         if (types[i].status == status)
-            type = types[i].type;
+            return types[i].type;
+    return NULL;
+}
+
+static const char *openai_error_type(int status) {
+    static const struct error_type types[] = {{401, "authentication_error"},
+                                              {403, "permission_error"},
+                                              {404, "not_found_error"},
+                                              {429, "rate_limit_error"}};
+    const char *type = find_error_type(types, CH_LEN(types), status);
+    return type ? type : status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+static const char *anthropic_error_type(int status) {
+    static const struct error_type types[] = {
+        {401, "authentication_error"}, {402, "billing_error"},    {403, "permission_error"},
+        {404, "not_found_error"},      {409, "conflict_error"},   {413, "request_too_large"},
+        {429, "rate_limit_error"},     {503, "overloaded_error"}, {504, "timeout_error"},
+        {529, "overloaded_error"}};
+    const char *type = find_error_type(types, CH_LEN(types), status);
+    return type ? type : status >= 500 ? "api_error" : "invalid_request_error";
+}
+
+const char *ch_request_error_type(const struct ch_request *req, int status) {
+    return req->is_anthropic ? anthropic_error_type(status) : openai_error_type(status);
+}
+
+/* Anthropic's clients parse {"type":"error","error":{"type","message"}}. */
+static void write_error_json(struct ch_buf *out, int status, const char *code,
+                             const char *message, bool is_anthropic) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
+    if (is_anthropic)
+        ch_jw_kcstr(&w, "type", "error");
     ch_jw_key(&w, "error");
     ch_jw_begin(&w, '{');
+    if (is_anthropic)
+        ch_jw_kcstr(&w, "type", anthropic_error_type(status));
     ch_jw_kcstr(&w, "message", message);
-    ch_jw_kcstr(&w, "type", type);
-    ch_jw_kcstr(&w, "param", NULL);
-    ch_jw_kcstr(&w, "code", code);
+    if (!is_anthropic) {
+        ch_jw_kcstr(&w, "type", openai_error_type(status));
+        ch_jw_kcstr(&w, "param", NULL);
+        ch_jw_kcstr(&w, "code", code);
+    }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
 }
@@ -97,7 +128,7 @@ void ch_request_fail(struct ch_request *req, int status, const char *code, const
     va_start(ap, fmt);
     ch_buf_vaddf(&message, fmt, ap);
     va_end(ap);
-    write_error_json(&body, status, code, ch_buf_str(&message));
+    write_error_json(&body, status, code, ch_buf_str(&message), req->is_anthropic);
     ch_request_respond_json(req, status, &body);
 }
 
@@ -205,6 +236,27 @@ int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_
 
 /* --- the head of a request */
 
+/* Does the request come from a client of Anthropic's protocol? */
+static bool is_anthropic(const struct ch_http_route *r, const struct ch_inbound *in) {
+    return r && r->flags & CH_ROUTE_ANTHROPIC &&
+           (strcmp(r->method, "POST") == 0 || ch_inbound_header(in, "anthropic-version").n);
+}
+
+static const struct ch_http_route *request_route(chela_gateway *gw, struct ch_arena *a,
+                                                 const struct ch_inbound *in, bool *other) {
+    struct ch_sv query, param;
+    struct ch_sv path = ch_http_route_decode_path(a, ch_inbound_target(in), &query);
+    return path.p ? ch_http_route_find(gw->routes, ch_inbound_method(in), path, &param, other)
+                  : NULL;
+}
+
+static bool speaks_anthropic(chela_gateway *gw, struct ch_exchange *x) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_inbound *in = ch_exchange_inbound(x);
+    bool other = false;
+    return is_anthropic(request_route(gw, &arena, in, &other), in);
+}
+
 static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
@@ -214,7 +266,8 @@ static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status,
         ch_exchange_header(x, "WWW-Authenticate", "Bearer");
     if (status == 429)
         ch_exchange_header(x, "Retry-After", "60");
-    write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why);
+    write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why,
+                     speaks_anthropic(gw, x));
     ch_buf_addc(&body, '\n');
     ch_log(CH_LOG_INFO, "gateway", "refused %d from %s: %s", status, ch_exchange_peer(x), why);
     ch_exchange_respond(x, status, "application/json", ch_buf_sv(&body));
@@ -235,7 +288,8 @@ static void answer_preflight(struct ch_exchange *x, const char *origin) {
     allow_origin(x, origin);
     ch_exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     ch_exchange_header(x, "Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, X-Chela-Session, Last-Event-ID");
+                       "Authorization, Content-Type, X-Chela-Session, Last-Event-ID, X-Api-Key, "
+                       "Anthropic-Version, Anthropic-Beta");
     ch_exchange_header(x, "Access-Control-Max-Age", "600");
     ch_exchange_respond(x, 204, NULL, ch_sv("", 0));
 }
@@ -264,12 +318,10 @@ static struct ch_auth_refusal refuse_token(chela_gateway *gw, struct ch_exchange
 static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_inbound *in = ch_exchange_inbound(x);
-    struct ch_sv query, param;
     bool other = false;
-    struct ch_sv path = ch_http_route_decode_path(&arena, ch_inbound_target(in), &query);
-    const struct ch_http_route *r =
-        path.p ? ch_http_route_find(gw->routes, ch_inbound_method(in), path, &param, &other) : NULL;
+    const struct ch_http_route *r = request_route(gw, &arena, in, &other);
     bool knows = ch_auth_has_token(&gw->auth, in) ||
+                 (is_anthropic(r, in) && ch_auth_has_api_key(&gw->auth, in)) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
         return refuse_token(gw, x);
@@ -339,6 +391,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     struct ch_sv target = ch_arena_sv(&req->arena, ch_inbound_target(in));
     struct ch_sv path = ch_http_route_decode_path(&req->arena, target, &req->query);
     req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
+    req->is_anthropic = is_anthropic(req->route, in);
     req->session = copy_header(req, "x-chela-session");
     req->last_id = copy_header(req, "last-event-id");
     req->body = ch_arena_sv(&req->arena, ch_buf_sv(&in->body));

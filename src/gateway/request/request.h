@@ -28,10 +28,11 @@ struct ch_request {
     const struct ch_json *json; /* the parsed body; NULL: none */
     int64_t started;            /* monotonic */
     int status;
+    bool is_anthropic; /* the client speaks Anthropic's protocol: its form of errors */
     bool streams; /* the response is a stream of events, or a WebSocket */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
-    void (*on_lane)(struct ch_request *req, struct ch_lane *l); /* session_open.c */
+    void (*on_lane)(struct ch_request *req, struct ch_lane *l, bool elsewhere); /* session_open.c */
     struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
     /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
      * to on_response. response_user NULL: the WebSocket is gone. */
@@ -47,6 +48,9 @@ void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *
 void ch_request_fail(struct ch_request *req, int status, const char *code, const char *fmt, ...)
     CHELA_PRINTF(4, 5);
 void ch_request_fail_with(struct ch_request *req, const struct chela_error *err);
+
+/* The type of an error with this status, in the client's protocol: "rate_limit_error". */
+const char *ch_request_error_type(const struct ch_request *req, int status);
 
 /* Adds a header to the response; before one of the functions that respond. */
 void ch_request_add_header(struct ch_request *req, const char *name, const char *value);

@@ -14,6 +14,7 @@
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
+#include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/http/webhooks.h"
@@ -22,6 +23,7 @@
 #include "gateway/lane/lane.h"
 #include "gateway/lane/orphans.h"
 #include "gateway/lane/send_tool.h"
+#include "gateway/lane/tail.h"
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -309,7 +311,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
     struct ch_list *lists[] = {&gw->lanes,         &gw->requests,   &gw->ui_streams,
-                               &gw->deliveries, &gw->chats};
+                               &gw->deliveries, &gw->chats,      &gw->tails};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;
@@ -420,8 +422,10 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_orphan_scan_free(gw->orphan_scan);
     ch_deliveries_free(gw);
     ch_webhooks_free(gw->webhooks);
+    ch_response_store_free(gw->responses);
     ch_chat_lifecycle_close_all(gw);
     ch_ui_streams_close(gw);
+    ch_tails_close(gw);
     ch_lanes_close(gw);
     free_requests(gw);
     if (gw->server)

@@ -1,6 +1,7 @@
 /* http_routes.c -- the table of routes: every path that the gateway answers. */
 #include "gateway/server/http_routes.h"
 
+#include "gateway/http/anthropic_messages.h"
 #include "gateway/http/approvals_api.h"
 #include "gateway/http/channel_api.h"
 #include "gateway/http/console.h"
@@ -8,7 +9,9 @@
 #include "gateway/http/metrics.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_chat.h"
+#include "gateway/http/openai_embeddings.h"
 #include "gateway/http/openai_responses.h"
+#include "gateway/http/response_store.h"
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/sessions_api.h"
@@ -22,10 +25,15 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/", CH_ROUTE_OPEN, ch_console},
     {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
     {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
-    {"GET", "/v1/models", 0, ch_openai_models},
-    {"GET", "/v1/models/{}", 0, ch_openai_model},
+    {"GET", "/v1/models", CH_ROUTE_ANTHROPIC, ch_openai_models},
+    {"GET", "/v1/models/{}", CH_ROUTE_ANTHROPIC, ch_openai_model},
+    {"POST", "/v1/embeddings", 0, ch_openai_embeddings},
+    {"POST", "/v1/messages", CH_ROUTE_ANTHROPIC, ch_anthropic_messages},
+    {"POST", "/v1/messages/count_tokens", CH_ROUTE_ANTHROPIC, ch_anthropic_count_tokens},
     {"POST", "/v1/chat/completions", 0, ch_openai_chat},
     {"POST", "/v1/responses", 0, ch_openai_responses},
+    {"GET", "/v1/responses/{}", 0, ch_response_store_get},
+    {"DELETE", "/v1/responses/{}", 0, ch_response_store_delete},
     {"POST", "/api/chat", 0, ch_ui_chat_post},
     {"GET", "/api/chat/{}/stream", 0, ch_ui_chat_resume},
     {"GET", "/api/sessions", 0, ch_sessions_list},

@@ -109,22 +109,27 @@ static void store_scan_free(struct ch_work *w) {
 
 /* --- runs whose process is gone */
 
+#define EVENTS_FIRST_MS 200 /* for events to be taken up before the run is resumed */
+
 struct orphan_resume {
     struct ch_link link;
     struct ch_lane_wait wait;
+    struct ch_timer timer;
+    chela_gateway *gw;
     char *key; /* owned */
 };
 
 static void orphan_resume_free(struct orphan_resume *r) {
+    if (ch_timer_armed(&r->timer))
+        ch_timer_stop(r->gw->rt->loop, &r->timer);
     ch_list_del(&r->link);
     ch_list_del(&r->wait.link);
     ch_free(r->key);
     ch_free(r);
 }
 
-static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                   const struct chela_error *failed) {
-    struct orphan_resume *r = CH_CONTAINER(w, struct orphan_resume, wait);
+static void orphan_resume_lane(struct orphan_resume *r, struct ch_lane *l,
+                               const struct chela_error *failed) {
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
     if (rc == 0 && ch_lane_was_interrupted(l)) {
@@ -136,11 +141,31 @@ static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     orphan_resume_free(r);
 }
 
-/* Runs of webhooks and schedules have no client that would resume them. If the store is
- * shared, neither have the runs of a gateway that died: it may never come back. */
+static void orphan_resume_on_timer(struct ch_timer *t) {
+    struct orphan_resume *r = CH_CONTAINER(t, struct orphan_resume, timer);
+    struct ch_lane *l = ch_lane_find(r->gw, ch_sv_str(r->key));
+    if (l && l->ready && !r->gw->draining)
+        orphan_resume_lane(r, l, NULL);
+    else
+        orphan_resume_free(r);
+}
+
+/* Events that wait may be what the run needs: results of the client's tools, a decision, a
+ * cancellation. They go first, and resume the run themselves. */
+static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                   const struct chela_error *failed) {
+    struct orphan_resume *r = CH_CONTAINER(w, struct orphan_resume, wait);
+    if (!failed && l->inbox && ch_lane_inbox_waits(l))
+        ch_timer_start(r->gw->rt->loop, &r->timer, EVENTS_FIRST_MS, orphan_resume_on_timer);
+    else
+        orphan_resume_lane(r, l, failed);
+}
+
+/* Runs of webhooks and schedules have no client that would resume them; nor have the runs that
+ * a gateway was asked for and that it left when it died. */
 static bool orphan_is_ours(const chela_gateway *gw, const struct orphan *f) {
-    return ch_webhooks_own_session(gw, f->key) || orphan_has_prefix(f->key, "schedule:") ||
-           orphan_has_prefix(f->key, "wake:") || (f->served && ch_gateway_is_shared(gw));
+    return f->served || ch_webhooks_own_session(gw, f->key) ||
+           orphan_has_prefix(f->key, "schedule:") || orphan_has_prefix(f->key, "wake:");
 }
 
 static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan *f) {
@@ -156,6 +181,7 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
         return;
     }
     struct orphan_resume *r = ch_alloc(sizeof(*r));
+    r->gw = gw;
     r->key = ch_strdup(f->key);
     r->wait.ready = orphan_resume_on_ready;
     ch_list_add(&s->resumes, &r->link);

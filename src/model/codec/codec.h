@@ -211,7 +211,8 @@ struct ch_decoder {
     bool recognised; /* data of this protocol was seen */
     bool heard;      /* an event of any protocol was read */
     bool ending;     /* no more bytes: a malformed event was truncated */
-    struct ch_sv asked; /* "provider/model" that was asked, in the arena; may be empty */
+    const char *provider; /* of the request, borrowed; NULL: unknown */
+    struct ch_sv asked;   /* model of the request, borrowed */
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;
 };

@@ -37,7 +37,8 @@ static int fail_by_event(struct ch_decoder *d, struct ch_sv data, int rc) {
 
 static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
-    struct chela_error err = {0};
+    struct chela_error err;
+    ch_error_clear(&err);
     int rc = d->codec->event(d, name, data, &err);
     if (rc == CHELA_EPARSE && d->ending)
         return false;
@@ -98,8 +99,8 @@ void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_mode
 void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
                          ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
-    d->asked = ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", ep->provider, CH_SV_FMT(model)));
-    d->reply.model = model; /* until the vendor names it */
+    d->provider = ep->provider;
+    d->asked = d->reply.model = model; /* reply.model: until the vendor names it */
 }
 
 void ch_decoder_release(struct ch_decoder *d) {
@@ -164,7 +165,8 @@ static int sniff(const struct ch_decoder *d, struct ch_sv s) {
 }
 
 static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
-    struct chela_error err = {0};
+    struct chela_error err;
+    ch_error_clear(&err);
     int rc = d->framing == CH_FRAME_EVENTS ? ch_eventstream_feed(&d->events, bytes, &err)
                                            : ch_sse_feed(&d->sse, bytes, &err);
     if (rc == 0)
@@ -353,6 +355,13 @@ static void decoder_read_text(struct ch_decoder *d) {
     ch_decoder_fail_as(d, CH_ERR_FORMAT, false, CH_SV("the reply holds more calls than allowed"));
 }
 
+/* "provider/model" of the request; empty if unknown. */
+static struct ch_sv decoder_asked(struct ch_decoder *d) {
+    if (!d->provider)
+        return CH_SV("");
+    return ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", d->provider, CH_SV_FMT(d->asked)));
+}
+
 void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts) {
     end_bytes(d, err);
     if (d->reader)
@@ -363,7 +372,7 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    struct ch_msg_author by = {d->codec->name, d->reply.model, d->asked};
+    struct ch_msg_author by = {d->codec->name, d->reply.model, decoder_asked(d)};
     d->reply.msg = ch_fold_message(d->fold, &by, ts);
     if (d->reader)
         decoder_read_text(d);

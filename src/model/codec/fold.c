@@ -74,7 +74,7 @@ static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_blo
         !bind_key(f, key, f->n))
         return NULL;
     if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 4;
+        f->cap = f->cap ? 2 * f->cap : 2;
         f->blocks = ch_realloc(f->blocks, f->cap * sizeof(struct block));
     }
     struct block *b = &f->blocks[f->n++];
@@ -309,6 +309,28 @@ static bool fold_is_void(const struct block *b) {
     }
 }
 
+static struct ch_block fold_view(const struct block *b) {
+    return (struct ch_block){
+        .type = b->type,
+        .flags = b->flags,
+        .text = ch_buf_sv(&b->text),
+        .id = ch_buf_sv(&b->id),
+        .name = ch_buf_sv(&b->name),
+        .extra = ch_buf_sv(&b->extra),
+    };
+}
+
+bool ch_fold_nth(const struct ch_fold *f, enum ch_block_type type, size_t n,
+                 struct ch_block *out) {
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->blocks[i].type != type || fold_is_void(&f->blocks[i]) || n-- > 0)
+            continue;
+        *out = fold_view(&f->blocks[i]);
+        return true;
+    }
+    return false;
+}
+
 struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by, int64_t ts) {
     struct ch_block *out = ch_alloc((f->n + 1) * sizeof(*out));
     size_t n = 0;
@@ -320,14 +342,7 @@ struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by
             finish_call(b);
             finish_id(f, i, ts);
         }
-        out[n++] = (struct ch_block){
-            .type = b->type,
-            .flags = b->flags,
-            .text = ch_buf_sv(&b->text),
-            .id = ch_buf_sv(&b->id),
-            .name = ch_buf_sv(&b->name),
-            .extra = ch_buf_sv(&b->extra),
-        };
+        out[n++] = fold_view(b);
     }
     struct ch_msg *m = n ? ch_msg_by(CH_MSG_ASSISTANT, out, n, by, ts) : NULL;
     ch_free(out);

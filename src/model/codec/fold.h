@@ -45,6 +45,8 @@ void ch_fold_cut(struct ch_fold *f);
 void ch_fold_abandon(struct ch_fold *f);
 
 bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type); /* true for a non-empty block */
+/* The n-th block of this type, from 0, as far as it was received; borrowed. False: none. */
+bool ch_fold_nth(const struct ch_fold *f, enum ch_block_type type, size_t n, struct ch_block *out);
 struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);
 
 /* Build the message. Calls not closed are flagged CH_F_CUT, calls with unparsable arguments

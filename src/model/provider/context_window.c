@@ -1,8 +1,8 @@
 /* context_window.c -- see context_window.h.
  *
- * One entry for each server and model, made when it is first needed. An entry
- * asks its questions one after the other until one has an answer; a server
- * that had none is asked again by a later run, not at once. */
+ * There is one entry per server and model. An entry sends its requests (server_query.h) one
+ * after the other until one is answered. A server that answers none is asked again by a run
+ * after AGAIN_MS. */
 #include "model/provider/context_window.h"
 
 #include "model/provider/server_query.h"
@@ -19,8 +19,8 @@ struct ch_context_window {
     struct ch_providers *ps;
     char *base_url, *model;
     int64_t tokens;
-    int64_t again; /* monotonic: when it may be asked again */
-    /* While it is asked: */
+    int64_t again; /* monotonic time from which the server may be asked again */
+    /* while a request is in flight: */
     const struct ch_target *target;
     struct ch_http_call *call;
     unsigned step;
@@ -94,8 +94,8 @@ static struct ch_context_window *context_window_find(struct ch_providers *ps,
     return w;
 }
 
-/* A cassette would have to hold the answer, and one that does not must still
- * play: only the network is asked. */
+/* Only the network is asked: a cassette that was recorded without the request could not be
+ * replayed. */
 void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t) {
     bool network = t->transport == ch_http_transport(ps->http);
     if (!network || ch_target_window(t) || !t->local)

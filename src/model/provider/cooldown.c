@@ -1,8 +1,8 @@
 /* cooldown.c -- see cooldown.h.
  *
- * What failed decides what rests: a bad key is bad for all models, a limit is
- * mostly one model's. Entries are few and short-lived, so they are a list;
- * those whose time is up are swept when another one comes. */
+ * The error class decides what cools down: a refused key affects all models of the key, a
+ * rate limit mostly one model. There are few entries, so they are a list. Expired entries are
+ * removed when an entry is added. */
 #include "model/provider/cooldown.h"
 
 #include "base/limits.h"
@@ -15,13 +15,13 @@ struct ch_cooldown {
     struct ch_cooldown *next;
     uint64_t id;
     int64_t until, asked_until;
-    unsigned times; /* given up in a row */
+    unsigned times; /* consecutive calls whose retries were exhausted */
     enum ch_error_class cls;
 };
 
 static const struct rest {
     enum ch_error_class cls;
-    bool key; /* the key rests, not only the model */
+    bool key; /* the key cools down with all its models, not only one model */
     int64_t first, longest;
 } rests[] = {
     {CH_ERR_AUTH, true, 60 * SECOND, 600 * SECOND},
@@ -38,7 +38,7 @@ static const struct rest *rest_for(enum ch_error_class cls) {
     for (size_t i = 0; i < CH_LEN(rests); i++)
         if (rests[i].cls == cls)
             return &rests[i];
-    return NULL; /* the request's own fault: another one may do */
+    return NULL; /* the request is at fault; another request may succeed */
 }
 
 static uint64_t id_of(const struct ch_endpoint *ep, struct ch_sv model, bool key) {
@@ -75,8 +75,8 @@ void ch_cooldown_clear(struct ch_cooldowns *c, const struct ch_endpoint *ep, str
         drop_if(c, id_of(ep, model, true), id_of(ep, model, false), INT64_MIN);
 }
 
-/* What rests is remembered for its longest rest after it ended, so that a
- * second failure soon after is seen as one. */
+/* Finds or adds an entry. An entry is kept for an hour after its cooldown, so that the next
+ * failure is counted as one in a row. NULL: the table is full. */
 static struct ch_cooldown *entry(struct ch_cooldowns *c, uint64_t id, int64_t now) {
     struct ch_cooldown *e = find(c, id);
     if (e)

@@ -1,9 +1,9 @@
-/* cooldown.h -- who is better left alone for a while.
+/* cooldown.h -- keys and models that are not used for a while after a failure.
  *
- * A runtime may serve many runs at once. What one of them learns about a key
- * or a model holds for the others: the key is refused, the model is overloaded
- * for another 20 seconds. A chain of models passes over those that cool down;
- * a model without a substitute is waited for as long as its server asked. */
+ * A runtime serves many runs. A failure that one run sees (the key is refused, the model is
+ * overloaded for 20 seconds) concerns the others too. A chain of models skips the models that
+ * cool down. A model without a substitute is tried again when the delay that its server asked
+ * for has passed. */
 #ifndef CH_MODEL_COOLDOWN_H
 #define CH_MODEL_COOLDOWN_H
 #include "model/codec/codec.h"
@@ -18,20 +18,21 @@ struct ch_cooldowns {
 void ch_cooldowns_release(struct ch_cooldowns *c);
 
 struct ch_cooling {
-    int64_t ms;              /* left; 0: it does not cool down */
-    int64_t asked_ms;        /* of those, what the server asked for */
+    int64_t ms;              /* time left; 0: not cooling down */
+    int64_t asked_ms;        /* part of ms that the server asked for */
     enum ch_error_class cls; /* why */
 };
 struct ch_cooling ch_cooldown_of(const struct ch_cooldowns *c, const struct ch_endpoint *ep,
                                  struct ch_sv model, int64_t now);
 
-/* A call failed; asked_ms: what the server asked for, 0 if nothing. */
+/* Reports a failed call. asked_ms: the delay that the server asked for; 0: none. */
 void ch_cooldown_failed(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
                         enum ch_error_class cls, int64_t asked_ms, int64_t now);
-/* And it will not be tried again: rest longer each time. */
+/* Reports that the retries of a failed call are exhausted: starts a cooldown, which doubles
+ * with each report in a row. */
 void ch_cooldown_gave_up(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
                          enum ch_error_class cls, int64_t now);
-/* A call went well. */
+/* Reports a successful call: ends the cooldowns of its key and its model. */
 void ch_cooldown_clear(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model);
 
 #endif

@@ -1,8 +1,8 @@
-/* discover.c -- which model to use when nobody said.
+/* discover.c -- see discover.h.
  *
- * The first key in the environment decides, in the order of the provider
- * table; else a model server on this machine that answers on its usual port;
- * else the scripted demo model, so that something always runs. */
+ * The first key in the environment selects the provider, in the order of the provider table;
+ * else a local model server that answers on its default port; else the scripted demo model,
+ * which always works. */
 #include "model/provider/discover.h"
 
 #include "model/provider/server_query.h"
@@ -47,7 +47,7 @@ static bool is_set(struct ch_providers *ps, const char *name) {
     return value && *value;
 }
 
-/* The variable that says this provider can be used, or NULL. */
+/* The environment variable that holds a key of the provider, or NULL. */
 static const char *discover_key_of(struct ch_providers *ps, const struct ch_provider *p) {
     return is_set(ps, p->key_env) ? p->key_env : is_set(ps, p->also_env) ? p->also_env : NULL;
 }

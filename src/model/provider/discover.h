@@ -1,4 +1,4 @@
-/* discover.h -- the model to use when nobody names one. */
+/* discover.h -- selects a model if neither options nor configuration name one. */
 #ifndef CH_MODEL_DISCOVER_H
 #define CH_MODEL_DISCOVER_H
 #include "model/provider/providers.h"

@@ -1,4 +1,4 @@
-/* providers.c -- what the host configured about model services. */
+/* providers.c -- see providers.h. */
 #include "model/provider/providers.h"
 
 #include "base/error.h"

@@ -63,10 +63,11 @@ struct ch_providers {
     struct ch_context_window_conf *windows;
     struct ch_model_quirks_conf *model_quirks; /* owned; the oldest first */
     struct ch_cooldowns cooldowns;
-    struct ch_context_window *heard; /* owned: what local servers said (context_window.h) */
+    /* owned: sizes that local servers reported (context_window.h) */
+    struct ch_context_window *heard;
 };
 
-/* Frees the settings. The windows that were heard go first: ch_context_windows_free. */
+/* Frees the settings. Call ch_context_windows_free before. */
 void ch_providers_release(struct ch_providers *ps);
 
 /* Add settings; later ones win. The public functions chela_runtime_provider, _price,
@@ -82,7 +83,7 @@ int ch_providers_add_quirks(struct ch_providers *ps, const char *provider, const
 
 /* The settings of the server of this name; NULL: none. */
 const struct ch_provider_conf *ch_providers_conf(const struct ch_providers *ps, struct ch_sv name);
-/* A variable of the environment that the host gave; NULL: it is not set. */
+/* The value of an environment variable that the host passed; NULL: not set. */
 const char *ch_providers_env(const struct ch_providers *ps, const char *name);
 
 #endif

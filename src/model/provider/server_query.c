@@ -1,8 +1,8 @@
-/* server_query.c -- asking a server about itself, outside any run.
+/* server_query.c -- see server_query.h.
  *
- * One short request, waited for; only with a loop of our own. Where a server
- * says how large its context really is, is known here: on this machine that is
- * what its owner gave it, not what the model could do. */
+ * Local servers report the size of their context window at different URLs; the table `places`
+ * lists them. The reported size is the owner's setting, which may be smaller than the maximum
+ * of the model. */
 #include "model/provider/server_query.h"
 
 #include "model/provider/target.h"
@@ -132,10 +132,11 @@ static int64_t read_props(struct ch_sv body, struct ch_sv model) {
     return ch_listing_props(body);
 }
 
-/* Where servers say what only they know; the others have their list alone. */
+/* Servers that report the size at a URL of their own. Other servers may report it in their
+ * list of models. */
 static const struct place {
     const char *server, *path;
-    bool names_model; /* in a body */
+    bool names_model; /* the request's body names the model */
     int64_t (*read)(struct ch_sv body, struct ch_sv model);
 } places[] = {
     {"ollama", "/api/show", true, read_show},
@@ -162,7 +163,8 @@ static const struct place *place_of(const struct ch_target *t) {
     return NULL;
 }
 
-/* The address without the "/v1" at its end: what is not OpenAI's is there. */
+/* The base URL without a final "/v1": URLs that are not part of OpenAI's protocol are not
+ * below "/v1". */
 static const char *root_of(struct ch_arena *a, const char *base_url, const char *path) {
     struct ch_sv base = ch_sv_str(base_url);
     if (base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0)

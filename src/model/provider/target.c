@@ -1,9 +1,9 @@
-/* target.c -- from "provider/model" to where requests go.
+/* target.c -- see target.h.
  *
- * Order for each field: what the agent says, then what was configured for the
- * provider, then the built-in table. A key is looked for in the same order;
- * a server on this machine, or one whose address was given by hand, may do
- * without. Every key that is found is registered for redaction. */
+ * Each field comes from the agent's options, else from the provider's configuration, else
+ * from the built-in table. Keys are searched in the same order. A local server and a server
+ * whose URL was configured may have no key. Every key is registered for redaction. */
+#include "model/catalog/price.h"
 #include "model/provider/target.h"
 
 #include "model/provider/target_aws.h"
@@ -17,10 +17,10 @@
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 
-#define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
+#define PROMPTED "prompted+" /* prefix of a provider: tools are described in the prompt */
 
-/* Is this what was configured for the model: under the name that was asked for
- * or the one it stands for? */
+/* True if an entry of the configuration is about the target's model, under the requested name
+ * or the name that an alias stands for. */
 static bool is_about(const char *provider, const char *model, const struct ch_target *t,
                      struct ch_sv asked) {
     return strcmp(provider, t->provider) == 0 &&
@@ -99,7 +99,7 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
     if (t->nkeys)
         return 0;
     if (ch_cassette_plays(ps->cassette))
-        return 0; /* nobody will ask for it */
+        return 0; /* replaying a cassette needs no key */
     if (named)
         return ch_fail(err, CHELA_EAUTH,
                        strchr(named, ',') ? "no API key for %s: none of %s is set"
@@ -175,7 +175,7 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     return rc;
 }
 
-/* The address tells more than a name that somebody chose. */
+/* The URL decides: users choose the names of providers. */
 static unsigned find_quirks(const struct ch_target *t, const struct ch_provider *known) {
     const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
     struct ch_sv api = ch_sv_str(codec->name);
@@ -194,12 +194,31 @@ static int unknown_provider(struct ch_sv name, struct chela_error *err) {
                    CH_SV_FMT(name), ch_buf_str(&known));
 }
 
-/* A name that stands for another is asked for by that, so that what answers is
- * what was tried. Resellers have names of their own. */
+/* Replaces an alias by the dated name, so that later requests get the same model. Resellers
+ * have other names. */
 static char *resolve_alias(const char *provider, struct ch_sv model) {
     struct ch_model_info info = ch_model_info(provider, model);
     bool sellers_own = strcmp(provider, "anthropic") == 0;
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
+}
+
+/* Words such as "sonnet" or "gpt-5" that lack the provider: name a known model. */
+static int not_a_model(const char *spec, struct chela_error *err) {
+    const char *provider, *model, *seller = NULL, *newest = NULL; /* the table is in order of age */
+    for (size_t i = 0; *spec && ch_price_at(i, &provider, &model); i++) {
+        if (!ch_sv_contains_nocase(ch_sv_str(model), spec) ||
+            (seller && strcmp(seller, provider) != 0))
+            continue;
+        seller = provider;
+        newest = model;
+        if (strcmp(model, spec) == 0)
+            break;
+    }
+    if (newest)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "model '%s' is not of the form provider/model (did you mean %s/%s?)", spec,
+                       seller, newest);
+    return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
 }
 
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
@@ -210,7 +229,7 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     if (prompted)
         provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
     if (!provider.n || !model.n)
-        return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+        return not_a_model(spec, err);
     const struct ch_provider_conf *conf = ch_providers_conf(ps, provider);
     const struct ch_provider *known = ch_provider_find(provider);
     if (!conf && !known)

@@ -1,4 +1,4 @@
-/* target.h -- "provider/model" made concrete: where to send, how to encode. */
+/* target.h -- a model and its endpoint: URL, keys, codec and transport for a "provider/model". */
 #ifndef CH_MODEL_TARGET_H
 #define CH_MODEL_TARGET_H
 #include "model/provider/providers.h"
@@ -8,39 +8,39 @@ struct ch_aws;
 struct ch_scripted;
 struct ch_context_window;
 
-/* "provider/model" made concrete: where to send, how to encode. */
+/* One model at one endpoint. */
 struct ch_target {
     char *spec; /* "anthropic/claude-sonnet-4-6" */
     char *model;
     char *provider, *base_url; /* owned; ep borrows them */
-    char **keys;               /* owned; ep has the one that is in use */
+    char **keys;               /* owned; ep.api_key is the one in use */
     size_t nkeys;
     struct ch_endpoint ep;
-    bool has_price; /* else the cost is unknown */
+    bool has_price; /* false: the cost is unknown */
     struct ch_price price;
-    int64_t window; /* as configured, in tokens; 0: as the built-in list says */
-    int64_t listed; /* and what that says; 0: nothing */
-    bool local;     /* its server is one that can be asked */
+    int64_t window; /* context window as configured, in tokens; 0: not configured */
+    int64_t listed; /* context window in the built-in list; 0: not listed */
+    bool local;     /* the server can be asked for its context window */
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
-    struct ch_context_window *heard; /* what its server says of that; NULL: nobody asked */
+    struct ch_context_window *heard; /* context window that the server reported; NULL: not asked */
 };
 
-struct ch_target_opts { /* in place of what is configured for the provider; may be NULL */
+struct ch_target_opts { /* members that are set override the provider's configuration */
     const char *base_url, *api_key, *api_key_env;
 };
 /* spec: "provider/model". opts may be NULL. */
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
-/* How long the key that rests least will: `key`, the first of those that do not
- * rest; NULL without any. */
+/* The shortest cooldown among the target's keys. *key: the first key that does not cool down,
+ * else the key with the shortest cooldown; NULL: the target has no key. */
 struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
                                     int64_t now, const char **key);
-/* Where requests with this key go. */
+/* The endpoint for requests with this key. */
 struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key);
-/* One of a list of variables holds a key. */
+/* True if a variable of the comma-separated list `names` holds a key. */
 bool ch_target_has_key(const struct ch_providers *ps, const char *names);
 int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)

@@ -1,9 +1,9 @@
-/* target_aws.c -- a target that Amazon serves: where it is, and who signs for it.
+/* target_aws.c -- targets of Amazon Bedrock: region and signature.
  *
- * With an API key nothing is signed. Otherwise requests are signed with the
- * keys that net/aws.h finds, when the target is made; a server whose address
- * was given by hand may do without. The region is that of a model's ARN, else
- * of the address, else what the environment or the profile says. */
+ * With an API key requests are not signed. Otherwise they are signed with the keys that
+ * net/aws.h finds when the target is made; a server whose URL was configured may have no
+ * keys. The region comes from the model's ARN, else from the URL, else from the environment
+ * or the profile. */
 #include "model/provider/target_aws.h"
 
 #include "net/aws.h"
@@ -12,7 +12,7 @@
 #include "net/sigv4.h"
 
 #define PLACEHOLDER "$AWS_REGION"
-#define USUAL_REGION "us-east-1" /* to sign for, where an address does not tell */
+#define USUAL_REGION "us-east-1" /* region of signatures if the URL names none */
 
 static const char *service_of(const struct ch_target *t) {
     const struct ch_codec *c = t->ep.codec;
@@ -52,7 +52,7 @@ static void set_region(struct ch_aws *aws, struct ch_sv region) {
     aws->region = copy;
 }
 
-/* The region takes its place in the address. */
+/* Replaces the placeholder in the URL by the region. */
 static int place(struct ch_target *t, const struct ch_aws *aws, struct chela_error *err) {
     const char *at = strstr(t->base_url, PLACEHOLDER);
     if (!at)

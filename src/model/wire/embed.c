@@ -138,17 +138,20 @@ bool ch_embed_possible(const struct ch_endpoint *ep) {
     return ep->codec == &ch_codec_openai || ep->codec == &ch_codec_responses;
 }
 
-static void write_post(struct ch_embed *e, struct ch_sv model, const struct ch_sv *texts) {
+static void write_post(struct ch_embed *e, const struct ch_embed_opts *o,
+                       const struct ch_sv *texts) {
     struct ch_jw w = ch_jw(&e->post);
 
     ch_jw_begin(&w, '{');
-    ch_jw_kstr(&w, "model", model);
+    ch_jw_kstr(&w, "model", o->model);
     ch_jw_key(&w, "input");
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < e->n; i++)
-        ch_jw_str(&w, ch_utf8_cut(texts[i], CH_LIMIT_EMBED_TEXT));
+        ch_jw_str(&w, o->whole ? texts[i] : ch_utf8_cut(texts[i], CH_LIMIT_EMBED_TEXT));
     ch_jw_end(&w, ']');
     ch_jw_kcstr(&w, "encoding_format", "float");
+    if (o->dimensions > 0)
+        ch_jw_kint(&w, "dimensions", o->dimensions);
     ch_jw_end(&w, '}');
 }
 
@@ -185,7 +188,7 @@ int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, siz
     e->n = n;
     e->fn = fn;
     e->user = user;
-    write_post(e, o->model, texts);
+    write_post(e, o, texts);
     int rc = embed_prepare(e, o, err);
     if (rc < 0) {
         free_embed(e);

@@ -16,6 +16,8 @@ struct ch_embed_opts {
     const struct ch_endpoint *endpoint;
     struct ch_sv model;                 /* the service's model name */
     int64_t timeout_ms;                 /* 0: CH_DEFAULT_EMBED_MS */
+    int64_t dimensions;                 /* of the vectors; 0: the model's default */
+    bool whole;                         /* texts are not truncated */
 };
 
 /* n rows of dim numbers, in the order of the texts; borrowed until the callback returns. */
@@ -33,8 +35,8 @@ typedef void ch_embed_fn(const struct ch_embedded *got, const struct chela_error
 /* True if this endpoint supports embeddings. */
 bool ch_embed_possible(const struct ch_endpoint *ep);
 
-/* At most CH_LIMIT_EMBED_BATCH texts, none empty, truncated to CH_LIMIT_EMBED_TEXT bytes;
- * copied. */
+/* At most CH_LIMIT_EMBED_BATCH texts, none empty, truncated to CH_LIMIT_EMBED_TEXT bytes
+ * unless opts->whole is set; copied. */
 int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, size_t n,
                    ch_embed_fn *fn, void *user, struct ch_embed **out, struct chela_error *err);
 void ch_embed_cancel(struct ch_embed *e); /* NULL is a no-op */

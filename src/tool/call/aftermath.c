@@ -24,8 +24,8 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
             .name = ch_arena_str(&call->arena, ch_sv_str(held->v[i].name)),
             .now = ch_arena_str(&call->arena, ch_sv_str(held->v[i].now)),
         };
-    ch_buf_addf(&text, "%s made a Git repository that runs commands, also outside of the sandbox. "
-                       "Put these files back?\n",
+    ch_buf_addf(&text, "%s left files that programs outside of the sandbox execute or obey. Put "
+                       "these files back?\n",
                 call->name);
     ch_held_text(held, call->workspace, &text);
     a->text = ch_arena_str(&call->arena, ch_buf_sv(&text));

@@ -20,7 +20,9 @@ struct level {
 
 struct rule {
     char *tool;            /* owned */
+    const char *text;      /* as given, in the arena */
     struct ch_words words; /* in the arena */
+    bool full_box;         /* the program runs commands of the project */
 };
 
 struct ch_approvals {
@@ -38,7 +40,7 @@ static int add_level(struct ch_approvals *a, struct ch_sv text, struct chela_err
     struct level level;
 
     if (!who.n || !ch_consent_parse(ch_sv_trim(rest), &level.consent))
-        return ch_fail(err, CHELA_EINVAL, "expected TOOL=ask, auto or deny, not '%.*s'",
+        return ch_fail(err, CHELA_EINVAL, "expected TOOL=ask, sandbox, auto or deny, not '%.*s'",
                        (int)CH_MIN(text.n, (size_t)80), text.p);
     if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
         return ch_fail(err, CHELA_EINVAL, "there is no %.*s", (int)CH_MIN(who.n, (size_t)80),
@@ -88,7 +90,7 @@ enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch
 /* --- allow rules ----------------------------------------------------------------- */
 
 /* A command rule must name one fixed program. */
-static int check_command_rule(const struct rule *r, const char *text, struct chela_error *err) {
+static int check_command_rule(struct rule *r, const char *text, struct chela_error *err) {
     const char *program = r->words.v[0];
     const char *slash = strchr(program, '/');
 
@@ -99,7 +101,8 @@ static int check_command_rule(const struct rule *r, const char *text, struct che
                        "rule '%.80s': a path must be absolute: what lies in the workspace "
                        "may be the model's own",
                        text);
-    if (ch_executable_runs_others(program, r->words.v))
+    r->full_box = ch_executable_runs_project(program);
+    if (!r->full_box && ch_executable_runs_others(program, r->words.v))
         return ch_fail(err, CHELA_EINVAL,
                        "rule '%.80s': this program runs others, so no rule can vouch for it", text);
     return 0;
@@ -129,6 +132,7 @@ static int approval_add_rule(struct ch_approvals *a, const char *text, struct ch
     if (a->nrules == CH_LIMIT_RULES)
         return ch_fail(err, CHELA_ELIMIT, "more than %d rules of approval", CH_LIMIT_RULES);
     r.tool = ch_strndup(tool.p, tool.n);
+    r.text = ch_arena_str(&a->arena, ch_sv_str(text));
     a->rules = ch_realloc(a->rules, (a->nrules + 1) * sizeof(*a->rules));
     a->rules[a->nrules++] = r;
     return 0;
@@ -195,14 +199,15 @@ static bool same_program(const char *named, const struct ch_bound *b) {
     return same;
 }
 
-/* Compare from the second word on. */
-static bool same_arguments(const struct ch_words *pattern, const struct ch_words *words) {
+/* Compare from the second word on. In the full sandbox, further words do not matter. */
+static bool same_arguments(const struct rule *r, const struct ch_words *words) {
+    const struct ch_words *pattern = &r->words;
     bool open = pattern->n > 1 && strcmp(pattern->v[pattern->n - 1], "**") == 0;
     size_t fixed = open ? pattern->n - 1 : pattern->n;
 
-    if (words->n < fixed || (words->n > fixed && !open))
+    if (words->n < fixed || (words->n > fixed && !open && !r->full_box))
         return false;
-    for (size_t i = 1; i < words->n; i++)
+    for (size_t i = 1; i < (r->full_box ? fixed : words->n); i++)
         if (!ch_glob_word(i < fixed ? pattern->v[i] : "*", words->v[i]))
             return false;
     return true;
@@ -247,11 +252,13 @@ static bool runs_diff_program(const struct ch_bound *b) {
 static bool command_matches(const struct rule *r, const chela_call *call,
                             const struct ch_bound *b) {
     char *workspace = realpath(call->workspace, NULL);
-    bool proved = !b->obstacle && b->plan.plain && workspace && is_inside(b->cwd, workspace) &&
+    bool known =
+        r->full_box ? b->words.v && b->real && ch_executable_runs_project(b->real) : !b->obstacle;
+    bool proved = known && b->plan.plain && workspace && is_inside(b->cwd, workspace) &&
                   !is_inside(b->real, workspace) && !is_inside(b->program, workspace);
 
     free(workspace);
-    return proved && same_program(r->words.v[0], b) && same_arguments(&r->words, &b->words) &&
+    return proved && same_program(r->words.v[0], b) && same_arguments(r, &b->words) &&
            !runs_diff_program(b);
 }
 
@@ -289,18 +296,77 @@ static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     return true;
 }
 
-bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
-                        const struct ch_bound *b) {
+enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
+                                 const struct ch_bound *b) {
     if (stated_level(a, call->tool) < 0 && call->tool->only_looks && call->tool->only_looks(call))
-        return true;
+        return CH_VOUCH_YES;
     for (size_t i = 0; a && i < a->nrules; i++) {
         const struct rule *r = &a->rules[i];
         if (strcmp(r->tool, call->tool->name) != 0)
             continue;
         if (b->plan.command.n ? command_matches(r, call, b) : arguments_match(r, call->args))
-            return true;
+            return r->full_box ? CH_VOUCH_IN_BOX : CH_VOUCH_YES;
     }
-    return false;
+    return CH_VOUCH_NO;
+}
+
+/* --- what a rule vouches for -------------------------------------------------------- */
+
+static void explain_command(const struct rule *r, const char *file, const char *lacks,
+                            struct ch_buf *out) {
+    bool open = r->words.n > 1 && strcmp(r->words.v[r->words.n - 1], "**") == 0;
+
+    if (!file) {
+        ch_buf_addf(out, "there is no program %s in PATH", r->words.v[0]);
+        return;
+    }
+    ch_buf_addf(out, "%s with ", file);
+    ch_buf_add_str(out, r->full_box      ? "these and any further arguments"
+                        : open           ? "these arguments, then any that are no options"
+                        : r->words.n > 1 ? "exactly these arguments"
+                                         : "no arguments");
+    ch_buf_addf(out, "; it reads %s", ch_executable_reads(file));
+    if (strcmp(approval_base_name(file), "git") == 0)
+        ch_buf_add_str(out, ", and runs no command that they name");
+    if (r->full_box)
+        ch_buf_addf(out, "; %s%s",
+                    lacks ? "calls are asked about, for this machine lacks a layer "
+                            "of the sandbox: "
+                          : "only in the full sandbox without a network",
+                    lacks ? lacks : "");
+}
+
+static void explain_rule(const struct rule *r, const char *path, const char *lacks,
+                         struct ch_jw *w) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO detail = {0};
+    bool command = strcmp(r->tool, "exec") == 0;
+    const char *file = command ? ch_executable_find(&arena, r->words.v[0], path, "/") : NULL;
+    bool ok = !command || (file && !(r->full_box && lacks));
+
+    if (command)
+        explain_command(r, file, lacks, &detail);
+    else
+        ch_buf_add_str(&detail, "calls with exactly these arguments, whatever the tool reads");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "area", "rule");
+    ch_jw_kcstr(w, "name", r->text);
+    ch_jw_kcstr(w, "status", ok ? "ok" : "warn");
+    ch_jw_kstr(w, "detail", ch_buf_sv(&detail));
+    ch_jw_kcstr(w, "tool", r->tool);
+    if (file) {
+        ch_jw_kcstr(w, "program", file);
+        ch_jw_kcstr(w, "reads", ch_executable_reads(file));
+    }
+    ch_jw_end(w, '}');
+}
+
+void ch_approvals_explain(const struct ch_approvals *a, const char *path, const char *lacks,
+                          struct ch_jw *out) {
+    ch_jw_begin(out, '[');
+    for (size_t i = 0; a && i < a->nrules; i++)
+        explain_rule(&a->rules[i], path, lacks, out);
+    ch_jw_end(out, ']');
 }
 
 /* --- memory ---------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* approval.h -- decides which calls need a person's approval.
  *
- * Every tool has a level: auto, ask or deny, set by a rule or derived from the tool's
+ * Every tool has a level: auto, sandbox, ask or deny, set by a rule or derived from the tool's
  * properties. A call at level ask needs no approval if an allow rule matches or the session
  * remembers an earlier approval. The agent's mode decides what "ask" does: ask a person,
- * allow everything, or deny everything.
+ * run commands in the full sandbox and ask about the rest, allow everything, or deny
+ * everything.
  *
- * A level rule is "TOOL=auto|ask|deny". TOOL may be a glob or a group (policy.h). An exact
+ * A level rule is "TOOL=auto|sandbox|ask|deny". TOOL may be a glob or a group (policy.h). An exact
  * name wins over globs and groups; among equally specific matches the strictest level wins.
  * An allow rule is "TOOL: PATTERN". For a tool that runs commands, the pattern is a command
  * whose words may contain * and ?, with an optional last word ** for any number of
@@ -15,6 +16,10 @@
  *     exec: git status
  *     exec: git log --oneline **
  *     web_fetch: url=https://docs.example.com/\*
+ *
+ * A rule may name a program that runs the commands of a project ("exec: make test"). Such a
+ * rule matches every command that begins with its words, and holds only in the full sandbox
+ * without a network: where the sandbox lacks a layer, the rule does not match.
  *
  * An allow rule matches a command only if the command provably is that one program
  * (shell_words.h), the program runs no other programs (executable.h), the program lies
@@ -26,6 +31,7 @@
 #include "tool/registry/policy.h"
 
 struct ch_approvals;
+struct ch_jw;
 
 /* levels: comma separated, may be NULL; rules: NULL-terminated, may be NULL. */
 int ch_approvals_new(const char *levels, const char *const *rules, struct ch_approvals **out,
@@ -36,10 +42,21 @@ CH_DEFINE_AUTO(ch_approvals)
 /* The level of a tool. a NULL: no rules. */
 enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t);
 
-/* True if an allow rule matches this call, or if no level rule mentions the tool and its
+/* Whether an allow rule matches this call, or no level rule mentions the tool and its
  * only_looks hook (registry.h) returns true. */
-bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
-                        const struct ch_bound *b);
+enum ch_vouch {
+    CH_VOUCH_NO,
+    CH_VOUCH_YES,
+    CH_VOUCH_IN_BOX, /* only if the command runs in the full sandbox without a network */
+};
+enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
+                                 const struct ch_bound *b);
+
+/* Append a JSON array that tells what each allow rule vouches for, in the form of
+ * chela_runtime_survey with the members "tool", "program" and "reads" (both may be absent).
+ * path: PATH of commands; lacks: as ch_sandbox_lacks. */
+void ch_approvals_explain(const struct ch_approvals *a, const char *path, const char *lacks,
+                          struct ch_jw *out);
 
 /* --- approvals that a session remembers: "always, for exactly this". Zeroed: none. */
 struct ch_memory {

@@ -217,6 +217,12 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
     approval_binding_show_line(out, "directory", b->cwd);
     if (command)
         show_lines(out, b->plan.command);
+    if (command && !b->obstacle)
+        ch_buf_addf(out,
+                    "\n  always: this program, unchanged, with these arguments in this "
+                    "directory; it reads %s",
+                    ch_executable_reads(b->real));
+    approval_binding_show_line(out, "asked, for the sandbox lacks", call->lacks);
     if (command && !b->plan.plain)
         approval_binding_show_line(out, "arguments", ch_buf_str(&arguments));
     if (b->shown) {

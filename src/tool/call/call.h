@@ -99,7 +99,9 @@ struct chela_call {
     struct ch_bound *bound;
     /* in the arena: a question after the work (aftermath.h); NULL: none */
     struct ch_aftermath *aftermath;
-    bool by_rule; /* an allow rule approved the call */
+    bool by_rule;      /* an allow rule approved the call */
+    bool full_box;     /* run the program in the full sandbox without a network, or not at all */
+    const char *lacks; /* in the arena: the layer without which full_box is impossible, or NULL */
     /* a person edited the arguments, and thereby approved the call */
     bool edited;
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */

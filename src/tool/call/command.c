@@ -181,6 +181,7 @@ static void command_start(chela_call *call) {
         .cwd = c->cwd,
         .any_cwd = c->cwd != NULL,
         .trusted_argv = true,
+        .free_instructions = call->env->ask_means == CH_CONSENT_AUTO,
         .input = call->arguments,
         .max_output = CH_LIMIT_TOOL_OUTPUT,
     };

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/special_writes.h"
+#include "tool/process/sandbox_policy.h"
 #include "tool/registry/argument_validation.h"
 
 static void deny(chela_call *call, const char *why) {
@@ -23,6 +24,13 @@ static void deny(chela_call *call, const char *why) {
 
 /* --- is approval needed? ----------------------------------------------------- */
 
+/* True if this machine has every layer of the sandbox. Otherwise the question tells which
+ * layer is missing, and so does one warning. */
+static bool has_full_box(chela_call *call) {
+    call->lacks = ch_sandbox_lacks(&call->arena, call->env->sandbox);
+    return !call->lacks;
+}
+
 /* A rule or an earlier approval covers the call. Files that other programs execute need a
  * question about the very call. */
 static bool is_vouched_for(chela_call *call) {
@@ -31,8 +39,10 @@ static bool is_vouched_for(chela_call *call) {
 
     if (b->kind == CH_KIND_EXECUTED)
         return false;
-    call->by_rule = ch_approvals_vouch(env->approvals, call, b);
-    return call->by_rule || ch_memory_has(env->memory, b->digest) ||
+    enum ch_vouch vouch = ch_approvals_vouch(env->approvals, call, b);
+    call->by_rule = vouch == CH_VOUCH_YES;
+    call->full_box = vouch == CH_VOUCH_IN_BOX && has_full_box(call);
+    return call->by_rule || call->full_box || ch_memory_has(env->memory, b->digest) ||
            (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO);
 }
 
@@ -51,6 +61,20 @@ static void permit_writes(chela_call *call) {
     call->guard.allowed = CH_MIN(call->bound->kind, CH_KIND_EXECUTED);
 }
 
+/* A command runs unasked in the full sandbox if the level of its tool, or the meaning of
+ * "ask", is SANDBOX. */
+static bool runs_in_full_box(chela_call *call, enum ch_consent level) {
+    struct ch_plan plan = {0};
+
+    if (level != CH_CONSENT_SANDBOX &&
+        !(level == CH_CONSENT_ASK && call->env->ask_means == CH_CONSENT_SANDBOX))
+        return false;
+    if (call->tool->plan)
+        call->tool->plan(call, &plan);
+    call->full_box = plan.command.n > 0 && has_full_box(call);
+    return call->full_box;
+}
+
 bool ch_consent_given(chela_call *call) {
     const struct ch_call_env *env = call->env;
     enum ch_consent level = ch_approvals_level(env->approvals, call->tool);
@@ -62,6 +86,10 @@ bool ch_consent_given(chela_call *call) {
         return false;
     }
     kind = ch_special_writes(call, &writes);
+    call->by_rule = call->full_box = false;
+    call->lacks = NULL;
+    if (kind == CH_KIND_PLAIN && runs_in_full_box(call, level))
+        return true;
     if (kind == CH_KIND_PLAIN && (level == CH_CONSENT_AUTO || env->ask_means == CH_CONSENT_AUTO))
         return true;
     call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));

@@ -63,16 +63,42 @@ static const char *const runners[] = {
     "systemd-nspawn", "systemd-run", "taskset", "time", "timeout", "tini", "tmux", "torify",
     "torsocks", "toybox", "trickle", "tsocks", "unbuffer", "unshare", "uv", "uvx", "valgrind",
     "watch", "watchexec", "xargs", "xvfb-run",
-    /* run commands from files of the workspace */
-    "ant", "bazel", "bundle", "cargo", "cmake", "composer", "gmake", "go", "gradle", "gradlew",
-    "just", "make", "meson", "mvn", "ninja", "npm", "pnpm", "pre-commit", "pytest", "rake",
-    "sbt", "tox", "yarn", "yarnpkg",
     /* have a shell escape, or read and write arbitrary files */
     "ed", "emacs", "emacsclient", "ex", "ftp", "less", "lftp", "mail", "mailx", "man", "more",
     "mutt", "mysql", "nano", "nvim", "pico", "psql", "rview", "rvim", "scp", "sftp", "sqlite",
     "telnet", "vi", "view", "vim", "vimdiff", "vipw", "visudo", "w3m",
 };
 /* clang-format on */
+
+/* Programs that run the commands that files of the project name. */
+static const struct {
+    const char *name, *reads;
+} project_runners[] = {
+    {"ant", "build.xml"},
+    {"bazel", "WORKSPACE, BUILD files and .bazelrc"},
+    {"bundle", "Gemfile and .bundle/config"},
+    {"cargo", "Cargo.toml, build.rs and .cargo/config.toml"},
+    {"cmake", "CMakeLists.txt and the files that it includes"},
+    {"composer", "composer.json"},
+    {"gmake", "the Makefile and the files that it includes"},
+    {"go", "go.mod and the sources"},
+    {"gradle", "build.gradle, settings.gradle and gradle.properties"},
+    {"gradlew", "build.gradle, settings.gradle and gradle.properties"},
+    {"just", "the justfile"},
+    {"make", "the Makefile and the files that it includes"},
+    {"meson", "meson.build"},
+    {"mvn", "pom.xml and .mvn"},
+    {"ninja", "build.ninja"},
+    {"npm", "package.json and .npmrc"},
+    {"pnpm", "package.json, .npmrc and .pnpmfile.cjs"},
+    {"pre-commit", ".pre-commit-config.yaml"},
+    {"pytest", "conftest.py, the test files and pyproject.toml"},
+    {"rake", "the Rakefile"},
+    {"sbt", "build.sbt and project/"},
+    {"tox", "tox.ini and pyproject.toml"},
+    {"yarn", "package.json, .yarnrc.yml and .yarn"},
+    {"yarnpkg", "package.json, .yarnrc.yml and .yarn"},
+};
 
 /* Programs that run others with certain options: an option that begins so, or an
  * abbreviation of this long option. */
@@ -146,10 +172,34 @@ static bool has_option(const char *const *words, const char *option) {
     return false;
 }
 
+bool ch_executable_runs_project(const char *file) {
+    char name[64];
+
+    executable_base_name(file, name);
+    for (size_t i = 0; i < CH_LEN(project_runners); i++)
+        if (strcmp(project_runners[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *ch_executable_reads(const char *file) {
+    char name[64];
+
+    executable_base_name(file, name);
+    for (size_t i = 0; i < CH_LEN(project_runners); i++)
+        if (strcmp(project_runners[i].name, name) == 0)
+            return project_runners[i].reads;
+    if (strcmp(name, "git") == 0)
+        return "the repository with its configuration, attributes and hooks";
+    return "the files that its arguments name";
+}
+
 bool ch_executable_runs_others(const char *file, const char *const *words) {
     char name[64];
 
     executable_base_name(file, name);
+    if (ch_executable_runs_project(file))
+        return true;
     for (size_t i = 0; i < CH_LEN(runners); i++)
         if (strcmp(runners[i], name) == 0)
             return true;

@@ -15,4 +15,12 @@ const char *ch_executable_find(struct ch_arena *arena, const char *name, const c
  * program, or the resolved file; words, program first, may be NULL. */
 bool ch_executable_runs_others(const char *file, const char *const *words);
 
+/* True for build tools (make, npm, cargo): they run the commands that files of the project
+ * name, and no command of their arguments. */
+bool ch_executable_runs_project(const char *file);
+
+/* The files, besides those that its arguments name, from which a program takes commands or
+ * settings: static text for a person. */
+const char *ch_executable_reads(const char *file);
+
 #endif

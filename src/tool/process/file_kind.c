@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/sv.h"
 
@@ -71,7 +72,8 @@ bool ch_file_is_repository(int dir, const char *name) {
 /* "name": a file of this name; "*text": a name that ends so; "name/": everything below a
  * directory of this name; "a/b": one below the other; "/a": at the top of the workspace.
  * Files that a person runs on purpose (Makefile, package.json, scripts) are not listed:
- * writing them is ordinary work, and nothing runs them unasked. */
+ * writing them is ordinary work, and nothing runs them unasked.
+ */
 static const struct row {
     const char *pattern;
     enum ch_file_kind kind;
@@ -152,21 +154,17 @@ static const struct row {
     {".local/share/systemd/", CH_KIND_EXECUTED, SYSTEMD},
     {".local/share/applications/", CH_KIND_EXECUTED, SYSTEMD},
     {".local/bin/", CH_KIND_EXECUTED, "shells look for programs there"},
-    {"*.desktop", CH_KIND_EXECUTED, SYSTEMD},
     {"LaunchAgents/", CH_KIND_EXECUTED, SYSTEMD},
 
     {".npmrc", CH_KIND_EXECUTED, PACKAGES},
     {".yarnrc", CH_KIND_EXECUTED, PACKAGES},
     {".yarnrc.yml", CH_KIND_EXECUTED, PACKAGES},
-    {".yarn/", CH_KIND_EXECUTED, PACKAGES},
     {".pnpmfile.cjs", CH_KIND_EXECUTED, PACKAGES},
     {".pnpmfile.mjs", CH_KIND_EXECUTED, PACKAGES},
     {"bunfig.toml", CH_KIND_EXECUTED, PACKAGES},
     {"pip.conf", CH_KIND_EXECUTED, PACKAGES},
     {".pip/", CH_KIND_EXECUTED, PACKAGES},
     {".pypirc", CH_KIND_EXECUTED, PACKAGES},
-    {".cargo/", CH_KIND_EXECUTED, PACKAGES},
-    {".bundle/", CH_KIND_EXECUTED, PACKAGES},
     {".gemrc", CH_KIND_EXECUTED, PACKAGES},
     {".mvn/", CH_KIND_EXECUTED, PACKAGES},
     {".gradle/init.d/", CH_KIND_EXECUTED, PACKAGES},
@@ -181,14 +179,11 @@ static const struct row {
     {".lefthook/", CH_KIND_EXECUTED, HOOKS},
     {".gitconfig", CH_KIND_EXECUTED, "Git runs the commands that it names"},
     {".config/git/", CH_KIND_EXECUTED, "Git runs the commands that it names"},
-    {".hg/", CH_KIND_EXECUTED, "Mercurial runs the commands that its configuration names"},
-    {".jj/", CH_KIND_EXECUTED, "Jujutsu runs the commands that its configuration names"},
 
     {".gdbinit", CH_KIND_EXECUTED, DEBUGGER},
     {".lldbinit", CH_KIND_EXECUTED, DEBUGGER},
     {"sitecustomize.py", CH_KIND_EXECUTED, PYTHON},
     {"usercustomize.py", CH_KIND_EXECUTED, PYTHON},
-    {"*.pth", CH_KIND_EXECUTED, PYTHON},
 
     {"AGENTS.md", CH_KIND_INSTRUCTIONS, OBEYED},
     {"AGENTS.override.md", CH_KIND_INSTRUCTIONS, OBEYED},
@@ -206,6 +201,28 @@ static const struct row {
     {".windsurfrules", CH_KIND_INSTRUCTIONS, OBEYED},
     {".clinerules", CH_KIND_INSTRUCTIONS, OBEYED},
     {".github/copilot-instructions.md", CH_KIND_INSTRUCTIONS, OBEYED},
+};
+
+/* Directories and names that commands also use for data, such as the history in .hg: all of it
+ * counts for the file tools, and the executed part alone for commands. */
+static const struct row tool_rows[] = {
+    {"*.desktop", CH_KIND_EXECUTED, SYSTEMD},
+    {".yarn/", CH_KIND_EXECUTED, PACKAGES},
+    {".cargo/", CH_KIND_EXECUTED, PACKAGES},
+    {".bundle/", CH_KIND_EXECUTED, PACKAGES},
+    {".hg/", CH_KIND_EXECUTED, "Mercurial runs the commands that its configuration names"},
+    {".jj/", CH_KIND_EXECUTED, "Jujutsu runs the commands that its configuration names"},
+    {"*.pth", CH_KIND_EXECUTED, PYTHON},
+};
+static const struct row command_rows[] = {
+    {".yarn/releases/", CH_KIND_EXECUTED, PACKAGES},
+    {".yarn/plugins/", CH_KIND_EXECUTED, PACKAGES},
+    {".cargo/config.toml", CH_KIND_EXECUTED, PACKAGES},
+    {".cargo/config", CH_KIND_EXECUTED, PACKAGES},
+    {".bundle/config", CH_KIND_EXECUTED, PACKAGES},
+    {".hg/hgrc", CH_KIND_EXECUTED, "Mercurial runs the commands that its configuration names"},
+    {".jj/repo/config.toml", CH_KIND_EXECUTED,
+     "Jujutsu runs the commands that its configuration names"},
 };
 
 /* --- matching -------------------------------------------------------------------- */
@@ -258,6 +275,13 @@ static bool is_below_dot_git(struct ch_sv path) {
     return false;
 }
 
+static const struct row *find_row(const struct row *list, size_t n, const char *path) {
+    for (size_t i = 0; i < n; i++)
+        if (pattern_matches(list[i].pattern, ch_sv_str(path)))
+            return &list[i];
+    return NULL;
+}
+
 enum ch_file_kind ch_file_kind(const char *path, const char **why) {
     const char *unused;
 
@@ -265,11 +289,68 @@ enum ch_file_kind ch_file_kind(const char *path, const char **why) {
     *why = "it belongs to a Git repository";
     if (is_below_dot_git(ch_sv_str(path)))
         return CH_KIND_REPOSITORY;
-    for (size_t i = 0; i < CH_LEN(rows); i++)
-        if (pattern_matches(rows[i].pattern, ch_sv_str(path))) {
-            *why = rows[i].why;
-            return rows[i].kind;
-        }
-    *why = NULL;
-    return CH_KIND_PLAIN;
+    const struct row *r = find_row(rows, CH_LEN(rows), path);
+    r = r ? r : find_row(tool_rows, CH_LEN(tool_rows), path);
+    *why = r ? r->why : NULL;
+    return r ? r->kind : CH_KIND_PLAIN;
+}
+
+/* --- files that commands leave ------------------------------------------------------ */
+
+/* True if a pattern begins with this name. */
+static bool begins_pattern(const char *name) {
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_sv pattern = ch_sv_str(rows[i].pattern + (rows[i].pattern[0] == '/'));
+        if (pattern.p[0] != '*' && (pattern.p[0] | 32) != (name[0] | 32))
+            continue;
+        if (component_matches(ch_sv_split(&pattern, '/'), ch_sv_str(name)))
+            return true;
+    }
+    return false;
+}
+
+/* At the top, the names are common words (tools.md), so that case counts. */
+static bool is_exact(const struct row *r, const char *path) {
+    return r->pattern[0] != '/' || strncmp(r->pattern + 1, path, strlen(r->pattern + 1)) == 0;
+}
+
+/* True if the pattern names something below path. */
+static bool leads_below(struct ch_sv pattern, struct ch_sv path) {
+    while (path.n)
+        if (!pattern.n ||
+            !component_matches(ch_sv_split(&pattern, '/'), ch_sv_split(&path, '/')))
+            return false;
+    return pattern.p != NULL;
+}
+
+/* A link may stand for a directory of any pattern. */
+static const struct row *find_link(const struct row *list, size_t n, struct ch_sv path) {
+    for (; path.n; ch_sv_split(&path, '/'))
+        for (size_t i = 0; i < n; i++)
+            if (list[i].pattern[0] != '/' && leads_below(ch_sv_str(list[i].pattern), path))
+                return &list[i];
+    return NULL;
+}
+
+enum ch_file_kind ch_file_kind_left(const char *dir, const char *name, enum ch_left_form form,
+                                    const char **why) {
+    CH_BUF_AUTO path = {0};
+
+    /* most names are decided here; patterns of several names begin with a dot */
+    if (!begins_pattern(name) && dir[0] != '.' && !strstr(dir, "/."))
+        return CH_KIND_PLAIN;
+    ch_buf_addf(&path, "%s%s%s%s", dir, *dir ? "/" : "", name,
+                form == CH_LEFT_DIRECTORY ? "/." : "");
+    const struct row *r = find_row(rows, CH_LEN(rows), ch_buf_str(&path));
+    if (!r || !is_exact(r, ch_buf_str(&path)))
+        r = find_row(command_rows, CH_LEN(command_rows), ch_buf_str(&path));
+    if (!r && form == CH_LEFT_LINK)
+        r = find_link(rows, CH_LEN(rows), ch_buf_sv(&path));
+    if (!r && form == CH_LEFT_LINK)
+        r = find_link(command_rows, CH_LEN(command_rows), ch_buf_sv(&path));
+    if (!r && form == CH_LEFT_LINK && strcmp(ch_buf_str(&path), "skills") == 0)
+        r = find_row(rows, CH_LEN(rows), "skills/.");
+    if (r)
+        *why = r->why;
+    return r ? r->kind : CH_KIND_PLAIN;
 }

@@ -20,6 +20,15 @@ enum ch_file_kind {
  * NULL for CH_KIND_PLAIN. */
 enum ch_file_kind ch_file_kind(const char *path, const char **why);
 
+/* The same for a file or directory that a command left in `dir` (relative to the workspace, ""
+ * for its top): PLAIN, INSTRUCTIONS or EXECUTED. A directory has the kind of the files below
+ * it, and so has a link that may stand for it. Data that commands write in ordinary work, such
+ * as the history in .hg, is PLAIN. *why is set unless the kind is PLAIN. Fast for ordinary
+ * names. */
+enum ch_left_form { CH_LEFT_FILE, CH_LEFT_DIRECTORY, CH_LEFT_LINK };
+enum ch_file_kind ch_file_kind_left(const char *dir, const char *name, enum ch_left_form form,
+                                    const char **why);
+
 /* True if a file system may take this name for ".git". */
 bool ch_file_is_dot_git(const char *name);
 

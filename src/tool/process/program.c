@@ -41,6 +41,7 @@ struct ch_program {
     /* results of the thread */
     struct ch_sandboxed box;
     const char **tops; /* writable directories, resolved; NULL: none is searched */
+    enum ch_file_kind least; /* of the special files that the program may not write */
     struct ch_repositories before;
     struct timespec since;
     struct ch_held_list held;
@@ -188,7 +189,7 @@ static void find_repositories(struct ch_program *p) {
     for (size_t i = 0; policy->writable && policy->writable[i]; i++)
         add_top(p, &n, policy->writable[i]);
     clock_gettime(CLOCK_REALTIME_COARSE, &p->since);
-    ch_repositories_find(&p->arena, p->tops, &p->before);
+    ch_repositories_find(&p->arena, p->tops, p->least, &p->before);
 }
 
 static void program_prepare(struct ch_work *w) {
@@ -203,10 +204,12 @@ static void program_prepare(struct ch_work *w) {
         .workspace = p->opts.workspace,
         .readable = files_of(p),
         .repositories = p->before.paths,
+        .protect = p->before.fixed,
         .hide = p->before.sockets,
         .tty = p->opts.tty,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
+    p->before.loose = p->box.degraded;
     if (rc < 0)
         p->error_type = rc == CHELA_EPERM ? "permission_denied" : "not_found";
 }
@@ -236,7 +239,8 @@ static void program_fail(struct ch_program *p, const char *type, const char *why
 static void program_check(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
 
-    ch_repositories_hold(&p->arena, (const char *const *)p->tops, &p->before, &p->since, &p->held);
+    ch_repositories_hold(&p->arena, (const char *const *)p->tops, p->least, &p->before, &p->since,
+                         &p->held);
 }
 
 static void program_on_checked(struct ch_work *w) {
@@ -357,13 +361,19 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     p->done = done;
     p->user = user;
     p->opts = *opts;
-    p->opts.policy = ch_sandbox_copy(&p->arena, opts->policy);
+    struct ch_sandbox_policy *policy = ch_sandbox_copy(&p->arena, opts->policy);
+    if (opts->full_box) {
+        policy->mode = CH_SANDBOX_REQUIRED;
+        policy->network = CH_SANDBOX_NET_NONE;
+    }
+    p->opts.policy = policy;
     p->opts.argv = copy_words(&p->arena, opts->argv);
     p->opts.env = copy_words(&p->arena, opts->env);
     p->opts.workspace = ch_arena_str(&p->arena, ch_sv_str(opts->workspace));
     p->opts.cwd = opts->cwd ? ch_arena_str(&p->arena, ch_sv_str(opts->cwd)) : NULL;
     p->opts.input = ch_arena_sv(&p->arena, opts->input);
     p->home = program_variable(p->opts.env, "HOME");
+    p->least = opts->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS;
     p->work = (struct ch_work){
         .run = program_prepare, .done = program_on_prepared, .dropped = on_dropped};
     ch_work_submit(workers, &p->work);

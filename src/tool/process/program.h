@@ -24,6 +24,8 @@ struct ch_program_opts {
     /* The operator chose the program: its files are readable in the sandbox, wherever they
      * are (see program.c). */
     bool trusted_argv;
+    bool free_instructions; /* the user allowed it to write files that later runs obey */
+    bool full_box; /* in the full sandbox without a network, whatever the policy says */
     struct ch_sv input;
     bool open_input, merge, stream, tty; /* as in struct ch_child_opts */
     size_t max_output;

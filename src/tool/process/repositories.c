@@ -24,7 +24,10 @@
 struct place {
     struct place *next;
     const char *path;
+    size_t top;         /* length of the path of the directory where the search began */
     bool in_repository; /* of Git itself: objects and the like are skipped */
+    bool in_packages;   /* or in a special directory at the top: no special files below */
+    const char *why;    /* in a special directory: of that directory; NULL elsewhere */
 };
 
 struct queue {
@@ -34,8 +37,10 @@ struct queue {
 struct search {
     struct ch_arena *arena;
     struct ch_repositories *out;
-    size_t cap;
-    size_t directories, repositories, sockets; /* how many more may be visited, recorded */
+    size_t cap, special_cap;
+    /* how many more may be visited, recorded */
+    size_t directories, repositories, sockets, specials;
+    enum ch_file_kind least;
     const char *const *tops;
     struct queue soon, late;
 };
@@ -52,13 +57,17 @@ static struct place *queue_take(struct queue *q) {
     return p;
 }
 
-static void queue_add(struct search *s, struct queue *q, const char *path, bool in_repository) {
+static struct place *queue_add(struct search *s, struct queue *q, const char *path,
+                               const struct place *above) {
     struct place *p = CH_ARENA_NEW(s->arena, struct place);
 
+    if (above)
+        *p = *above;
+    p->next = NULL;
     p->path = path;
-    p->in_repository = in_repository;
     *q->last = p;
     q->last = &p->next;
+    return p;
 }
 
 static int by_path(const void *a, const void *b) {
@@ -143,26 +152,88 @@ static void follow(struct search *s, const char *dir, int fd, const char *name) 
         record(s, ch_arena_str(s->arena, ch_sv_str(real)));
 }
 
-static void visit_directory(struct search *s, const struct place *p, const char *name) {
+static const char *const packages[] = {"node_modules", ".venv",  "venv",   "site-packages",
+                                       "target",       "vendor", ".cache", NULL};
+
+static void identify(int dir, const char *name, uint64_t id[4], bool *link) {
+    struct stat own = {0}, target = {0};
+
+    *link = fstatat(dir, name, &own, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(own.st_mode);
+    if (*link)
+        fstatat(dir, name, &target, 0);
+    id[0] = (uint64_t)own.st_ino;
+    id[1] = (uint64_t)own.st_ctim.tv_sec * 1000000000u + (uint64_t)own.st_ctim.tv_nsec;
+    id[2] = (uint64_t)target.st_ino;
+    id[3] = (uint64_t)target.st_ctim.tv_sec * 1000000000u + (uint64_t)target.st_ctim.tv_nsec;
+    if (S_ISDIR(own.st_mode)) /* its entries are recorded for themselves */
+        id[1] = 0;
+}
+
+static void record_special(struct search *s, const struct place *p, int dir, const char *name,
+                           const char *why) {
+    struct ch_repositories *r = s->out;
+    struct ch_special *one;
+    bool link;
+
+    if (s->specials == 0) {
+        r->cut = true;
+        return;
+    }
+    s->specials--;
+    if (r->nspecial == s->special_cap) {
+        size_t cap = 2 * (s->special_cap + 8);
+        struct ch_special *more = ch_arena_alloc(s->arena, cap * sizeof(*more));
+        if (r->nspecial)
+            memcpy(more, r->special, r->nspecial * sizeof(*more));
+        r->special = more;
+        s->special_cap = cap;
+    }
+    one = &r->special[r->nspecial++];
+    *one = (struct ch_special){.path = ch_arena_printf(s->arena, "%s/%s", p->path, name),
+                               .why = why};
+    identify(dir, name, one->id, &link);
+    one->at_top = !link && p->path[p->top] == '\0';
+}
+
+/* Record an entry of a special kind. Returns what happens to it, or NULL. */
+static const char *visit_special(struct search *s, const struct place *p, int dir,
+                                 const char *name, enum ch_left_form form) {
+    const char *rel = p->path + p->top, *why = p->why;
+
+    if (p->in_repository || p->in_packages)
+        return NULL;
+    if (!why && ch_file_kind_left(*rel == '/' ? rel + 1 : rel, name, form, &why) < s->least)
+        return NULL;
+    record_special(s, p, dir, name, why);
+    return why;
+}
+
+static void visit_directory(struct search *s, const struct place *p, const char *name,
+                            const char *why) {
     static const char *const data[] = {"objects", "refs", "logs", "lfs", "hooks", "info", NULL};
-    static const char *const large[] = {"node_modules", ".venv",  "venv",   "site-packages",
-                                        "target",       "vendor", ".cache", NULL};
     const char *path = ch_arena_printf(s->arena, "%s/%s", p->path, name);
 
     if (ch_file_is_dot_git(name)) {
         record(s, path);
-        queue_add(s, &s->soon, path, true);
+        queue_add(s, &s->soon, path, p)->in_repository = true;
     } else if (!p->in_repository || !is_one_of(name, data)) {
-        queue_add(s, is_one_of(name, large) ? &s->late : &s->soon, path, p->in_repository);
+        bool large = is_one_of(name, packages), at_top = p->path[p->top] == '\0';
+        struct place *below = queue_add(s, large ? &s->late : &s->soon, path, p);
+        below->in_packages = p->in_packages || large || (why && at_top);
+        below->why = why;
     }
 }
 
-static bool repositories_is_dir(int dir, const struct dirent *e) {
+static enum ch_left_form form_of(int dir, const struct dirent *e) {
     struct stat st;
 
-    if (e->d_type != DT_UNKNOWN)
-        return e->d_type == DT_DIR;
-    return fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    if (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return S_ISDIR(st.st_mode)   ? CH_LEFT_DIRECTORY
+               : S_ISLNK(st.st_mode) ? CH_LEFT_LINK
+                                     : CH_LEFT_FILE;
+    return e->d_type == DT_DIR   ? CH_LEFT_DIRECTORY
+           : e->d_type == DT_LNK ? CH_LEFT_LINK
+                                 : CH_LEFT_FILE;
 }
 
 static void visit(struct search *s, struct place *p) {
@@ -182,8 +253,10 @@ static void visit(struct search *s, struct place *p) {
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (repositories_is_dir(fd, e)) {
-            visit_directory(s, p, e->d_name);
+        enum ch_left_form form = form_of(fd, e);
+        const char *why = visit_special(s, p, fd, e->d_name, form);
+        if (form == CH_LEFT_DIRECTORY) {
+            visit_directory(s, p, e->d_name, why);
         } else if (e->d_type == DT_SOCK && s->sockets) {
             s->sockets--;
             s->out->sockets[s->out->nsockets++] =
@@ -196,13 +269,33 @@ static void visit(struct search *s, struct place *p) {
     closedir(d);
 }
 
-static void search(struct ch_arena *arena, const char *const *tops, size_t directories,
-                   size_t repositories, struct ch_repositories *out) {
+static int by_special_path(const void *a, const void *b) {
+    return strcmp(((const struct ch_special *)a)->path, ((const struct ch_special *)b)->path);
+}
+
+static void search_sort(struct search *s) {
+    struct ch_repositories *r = s->out;
+    size_t n = 0;
+
+    if (r->n)
+        qsort(r->paths, r->n, sizeof(*r->paths), by_path);
+    if (r->nspecial)
+        qsort(r->special, r->nspecial, sizeof(*r->special), by_special_path);
+    r->fixed = ch_arena_zalloc(s->arena, (r->nspecial + 1) * sizeof(*r->fixed));
+    for (size_t i = 0; i < r->nspecial; i++)
+        if (r->special[i].at_top)
+            r->fixed[n++] = r->special[i].path;
+}
+
+static void search(struct ch_arena *arena, const char *const *tops, enum ch_file_kind least,
+                   size_t directories, size_t records, struct ch_repositories *out) {
     static const char *none[] = {NULL};
     struct search s = {.arena = arena,
                        .out = out,
                        .directories = directories,
-                       .repositories = repositories,
+                       .repositories = records,
+                       .specials = records == SIZE_MAX ? SIZE_MAX : CH_LIMIT_SPECIALS,
+                       .least = least,
                        .tops = tops};
 
     *out = (struct ch_repositories){.paths = none};
@@ -211,7 +304,7 @@ static void search(struct ch_arena *arena, const char *const *tops, size_t direc
     queue_init(&s.soon);
     queue_init(&s.late);
     for (; *tops; tops++)
-        queue_add(&s, &s.soon, *tops, false);
+        queue_add(&s, &s.soon, *tops, NULL)->top = strlen(*tops);
     for (struct place *p; (p = queue_take(&s.soon)) || (p = queue_take(&s.late));) {
         if (s.directories-- == 0) {
             out->cut = true;
@@ -219,13 +312,12 @@ static void search(struct ch_arena *arena, const char *const *tops, size_t direc
         }
         visit(&s, p);
     }
-    if (out->n)
-        qsort(out->paths, out->n, sizeof(*out->paths), by_path);
+    search_sort(&s);
 }
 
 void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
-                          struct ch_repositories *out) {
-    search(arena, tops, CH_LIMIT_SCAN_BEFORE, CH_LIMIT_REPOSITORIES, out);
+                          enum ch_file_kind least, struct ch_repositories *out) {
+    search(arena, tops, least, CH_LIMIT_SCAN_BEFORE, CH_LIMIT_REPOSITORIES, out);
 }
 
 /* --- configuration ------------------------------------------------------------------ */
@@ -356,12 +448,17 @@ static void hold(struct holder *h, int dir, const char *path, const char *name, 
         l->cap = 2 * (l->cap + 4);
         l->v = more;
     }
-    l->v[l->n++] = (struct ch_held){.dir = path, .name = ch_arena_str(h->arena, ch_sv_str(name)),
-                                    .now = to, .why = ch_arena_str(h->arena, ch_sv_str(why))};
+    l->v[l->n++] = (struct ch_held){
+        .dir = path, .name = ch_arena_str(h->arena, ch_sv_str(name)), .now = to, .why = why};
 }
 
 static bool repositories_there(int dir, const char *name) {
     return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void hold_of_git(struct holder *h, int dir, const char *path, const char *name,
+                        const char *why) {
+    hold(h, dir, path, name, ch_arena_printf(h->arena, "Git runs commands from it (%s)", why));
 }
 
 static void judge_config(struct holder *h, int dir, const char *path, const char *name) {
@@ -370,9 +467,9 @@ static void judge_config(struct holder *h, int dir, const char *path, const char
     if (!repositories_there(dir, name))
         return;
     if (!read_small(dir, name, &text))
-        hold(h, dir, path, name, "no regular file");
+        hold_of_git(h, dir, path, name, "no regular file");
     else if (!ch_git_config_is_plain(ch_buf_sv(&text), &why))
-        hold(h, dir, path, name, ch_buf_str(&why));
+        hold_of_git(h, dir, path, name, ch_buf_str(&why));
 }
 
 static bool is_sample(const char *name) {
@@ -396,7 +493,7 @@ static void judge_hooks(struct holder *h, int dir, const char *path) {
     if (d)
         closedir(d);
     if (why.n)
-        hold(h, dir, path, "hooks", ch_buf_str(&why));
+        hold_of_git(h, dir, path, "hooks", ch_buf_str(&why));
 }
 
 /* A file that names another directory is fine if the directory is a known repository; that
@@ -419,7 +516,7 @@ static void judge_reference(struct holder *h, int dir, const char *path, const c
             (repositories_has(h->before, real) || repositories_has(h->now, real)))
             return;
     }
-    hold(h, dir, path, name, "it names a directory that is not a repository here");
+    hold_of_git(h, dir, path, name, "it names a directory that is not a repository here");
 }
 
 static void judge_directory(struct holder *h, const char *path) {
@@ -445,6 +542,11 @@ static void judge_file(struct holder *h, const char *path) {
     close(fd);
 }
 
+static bool is_at_or_after(const struct timespec *time, const struct timespec *since) {
+    return time->tv_sec > since->tv_sec ||
+           (time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
+}
+
 /* True if a file of the repository changed at or after this time. The kernel sets the time
  * of a change, and a program cannot set it back. */
 static bool changed_since(const char *path, const struct timespec *since) {
@@ -454,24 +556,60 @@ static bool changed_since(const char *path, const struct timespec *since) {
     for (size_t i = 0; i < CH_LEN(parts); i++) {
         CH_BUF_AUTO file = {0};
         ch_buf_addf(&file, "%s%s", path, parts[i]);
-        if (lstat(ch_buf_str(&file), &st) == 0 &&
-            (st.st_ctim.tv_sec > since->tv_sec ||
-             (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec)))
+        if (lstat(ch_buf_str(&file), &st) == 0 && is_at_or_after(&st.st_ctim, since))
             return true;
     }
     return false;
 }
 
+/* True if a special file is as it was before the command. */
+static bool is_untouched(const struct ch_special *now, const struct ch_repositories *before,
+                         const struct timespec *since) {
+    const struct ch_special *old =
+        before->nspecial ? bsearch(now, before->special, before->nspecial, sizeof(*now),
+                                   by_special_path)
+                         : NULL;
+    struct stat st;
+
+    if (old)
+        return (old->at_top && !before->loose) || memcmp(old->id, now->id, sizeof(now->id)) == 0;
+    return before->cut && lstat(now->path, &st) == 0 && !is_at_or_after(&st.st_ctim, since);
+}
+
+/* A new directory is set aside as a whole. */
+static void judge_specials(struct holder *h, const struct timespec *since) {
+    struct ch_sv aside = {0};
+
+    for (size_t i = 0; i < h->now->nspecial; i++) {
+        const struct ch_special *one = &h->now->special[i];
+        struct ch_sv path = ch_sv_str(one->path);
+        if (aside.n && path.n > aside.n && path.p[aside.n] == '/' &&
+            memcmp(path.p, aside.p, aside.n) == 0)
+            continue;
+        if (is_untouched(one, h->before, since))
+            continue;
+        const char *slash = strrchr(one->path, '/');
+        const char *dir = ch_arena_str(h->arena, ch_sv(one->path, (size_t)(slash - one->path)));
+        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        hold(h, fd, dir, slash + 1, one->why);
+        close(fd);
+        aside = path;
+    }
+}
+
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
-                          const struct ch_repositories *before, const struct timespec *since,
-                          struct ch_held_list *out) {
+                          enum ch_file_kind least, const struct ch_repositories *before,
+                          const struct timespec *since, struct ch_held_list *out) {
     struct ch_repositories now;
     struct holder h = {.arena = arena, .out = out, .before = before, .now = &now};
     struct stat st;
 
     *out = (struct ch_held_list){0};
-    search(arena, tops, CH_LIMIT_SCAN_AFTER, SIZE_MAX, &now);
+    search(arena, tops, least, CH_LIMIT_SCAN_AFTER, SIZE_MAX, &now);
     out->cut = now.cut;
+    judge_specials(&h, since);
     for (size_t i = 0; i < now.n; i++) {
         if (repositories_has(before, now.paths[i]) ||
             (before->cut && !changed_since(now.paths[i], since)))
@@ -499,15 +637,23 @@ void ch_held_text(const struct ch_held_list *list, const char *workspace, struct
 
     for (size_t i = 0; list && i < list->n; i++) {
         const struct ch_held *h = &list->v[i];
+        bool at_top = strcmp(h->dir, workspace) == 0;
         bool inside = strncmp(h->dir, workspace, n) == 0 && h->dir[n] == '/';
-        ch_buf_add_str(out, "[");
-        ch_display_add(out, ch_sv_str(inside ? h->dir + n + 1 : h->dir), CH_DISPLAY_LINE);
-        ch_buf_addf(out, "/%s was set aside as %s: Git would run commands from it (", h->name,
-                    h->now);
+        ch_buf_addc(out, '[');
+        if (!at_top) {
+            ch_display_add(out, ch_sv_str(inside ? h->dir + n + 1 : h->dir), CH_DISPLAY_LINE);
+            ch_buf_addc(out, '/');
+        }
+        ch_display_add(out, ch_sv_str(h->name), CH_DISPLAY_LINE);
+        ch_buf_add_str(out, " was set aside as ");
+        ch_display_add(out, ch_sv_str(h->now), CH_DISPLAY_LINE);
+        ch_buf_add_str(out, ": ");
         ch_display_add(out, ch_sv_str(h->why), CH_DISPLAY_LINE);
-        ch_buf_add_str(out, ")]\n");
+        ch_buf_add_str(out, "]\n");
     }
     if (list && list->cut)
-        ch_buf_addf(out, "[not all directories were searched for new repositories: at most %d]\n",
+        ch_buf_addf(out,
+                    "[not all directories were searched for files that others execute: at most "
+                    "%d]\n",
                     CH_LIMIT_SCAN_AFTER);
 }

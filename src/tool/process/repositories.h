@@ -1,10 +1,17 @@
-/* repositories.h -- the Git repositories below the directories that a command may write.
+/* repositories.h -- what programs outside of the sandbox execute or obey, below the
+ * directories that a command may write: Git repositories, and files of a special kind
+ * (file_kind.h).
  *
  * Git executes commands that a repository's files name: hooks, core.fsmonitor, filters. The
  * sandbox keeps these files read-only in the repositories that exist when a command starts.
  * A repository that a command makes is found afterwards. If the repository provably names no
  * command, it stays as it is. Otherwise its configuration and hooks are set aside: each file
  * is renamed to NAME.held, until a person agrees to it.
+ *
+ * Files of a special kind are treated alike. Those at the top of a directory are read-only in
+ * the sandbox. Elsewhere, and where none existed, a file that a command wrote is set aside
+ * afterwards. Directories of installed packages are not searched for them: packages are code,
+ * and contain such files by the hundred.
  *
  * All functions block and may be called from any thread. */
 #ifndef CH_TOOL_REPOSITORIES_H
@@ -13,6 +20,15 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "tool/process/file_kind.h"
+
+/* A file or directory of a special kind. */
+struct ch_special {
+    const char *path; /* absolute, in the arena */
+    const char *why;  /* static: what happens to it */
+    uint64_t id[4];   /* what a change of the file, or of the file that a link names, changes */
+    bool at_top;      /* no link, and directly in one of the directories */
+};
 
 /* Absolute paths of directories that hold a repository, and of .git files that name one. */
 struct ch_repositories {
@@ -22,18 +38,23 @@ struct ch_repositories {
     const char **sockets; /* Unix sockets, through which a program would reach another one;
                              NULL-terminated, in the arena */
     size_t nsockets;
+    struct ch_special *special; /* in the arena, sorted by path */
+    size_t nspecial;
+    bool loose;         /* the sandbox of the command could not keep `fixed` read-only */
+    const char **fixed; /* paths of the special files at_top; NULL-terminated, in the arena */
 };
 
 /* Search below these directories (absolute, resolved, NULL-terminated) for what a command
- * must find read-only. Links are not followed. */
+ * must find read-only. least: special files of lower kinds do not count. Links are not
+ * followed. */
 void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
-                          struct ch_repositories *out);
+                          enum ch_file_kind least, struct ch_repositories *out);
 
 /* A file that was set aside. */
 struct ch_held {
     const char *dir;        /* absolute, in the arena */
     const char *name, *now; /* of the file, before and after */
-    const char *why;        /* "core.fsmonitor", "hooks/post-checkout" */
+    const char *why;        /* "Git runs commands from it (core.fsmonitor)" */
 };
 struct ch_held_list {
     struct ch_held *v; /* in the arena */
@@ -41,12 +62,13 @@ struct ch_held_list {
     bool cut; /* not all directories were looked at */
 };
 
-/* Set aside what names commands in the repositories that are not in `before`. A repository
- * that `before` missed because of its limit counts as made if its files changed at or after
- * `since` (clock CLOCK_REALTIME_COARSE, which files use). */
+/* Set aside what names commands in the repositories that are not in `before`, and special
+ * files that are not there or were changed. A repository or file that `before` missed because
+ * of its limit counts as made if its files changed at or after `since` (clock
+ * CLOCK_REALTIME_COARSE, which files use). */
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
-                          const struct ch_repositories *before, const struct timespec *since,
-                          struct ch_held_list *out);
+                          enum ch_file_kind least, const struct ch_repositories *before,
+                          const struct timespec *since, struct ch_held_list *out);
 
 /* Append one line per file for a model or a person. list may be NULL; paths in the workspace
  * are shown relative to it. */

@@ -226,6 +226,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     sandbox_policy_add_paths(w, "readable", cmd->readable, true);
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     sandbox_policy_add_paths(w, "protect", policy->ask, true);
+    sandbox_policy_add_paths(w, "protect", cmd->protect, true);
     sandbox_policy_add_paths(w, "hide", policy->hide, true);
     sandbox_policy_add_paths(w, "hide", cmd->hide, true);
     sandbox_policy_add_paths(w, "repository", cmd->repositories, true);
@@ -254,6 +255,17 @@ static void warn_once(const struct ch_sandbox_facts *f, const struct ch_sandbox_
         ch_log(CH_LOG_WARN, "sandbox",
                "not all of the sandbox holds here: %s (%s); 'chela doctor' says more", gap->name,
                gap->why);
+}
+
+const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy *policy) {
+    static const struct ch_sandbox_policy closed = {.network = CH_SANDBOX_NET_NONE};
+    const struct ch_sandbox_facts *f = ch_sandbox_facts(policy ? policy->helper : NULL);
+    const struct ch_sandbox_layer *gap = sandbox_policy_find_gap(f, &closed);
+
+    if (!gap)
+        return NULL;
+    warn_once(f, gap);
+    return ch_arena_printf(a, "%s (%s)", gap->name, gap->why);
 }
 
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,

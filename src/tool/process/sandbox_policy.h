@@ -93,6 +93,7 @@ struct ch_sandbox_command {
     const char *workspace;       /* absolute; "/": no workspace is writable */
     const char *const *readable; /* additional paths for this command; may be NULL */
     const char *const *repositories; /* as in repositories.h; may be NULL */
+    const char *const *protect;      /* absolute: read-only for this command; may be NULL */
     const char *const *hide;         /* files hidden from this command; may be NULL */
     bool tty;
 };
@@ -108,6 +109,11 @@ struct ch_sandboxed {
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err);
+
+/* NULL, or the first layer that the full sandbox without a network lacks on this machine,
+ * with the reason, in the arena. policy may be NULL; only its helper counts. The first time a
+ * warning is logged. Blocks like ch_sandbox_probe. */
+const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy *policy);
 
 /* Parse the report of the sandbox: sets the type and the message of an error, both in the
  * arena; false if the report has no error. */

@@ -136,11 +136,15 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
     return true;
 }
 
-bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
-    static const char *const words[] = {"auto", "ask", "deny"};
+static const char *const levels[] = {"auto", "sandbox", "ask", "deny"};
 
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (ch_sv_is(word, words[i])) {
+const char *ch_consent_name(enum ch_consent level) {
+    return levels[level];
+}
+
+bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
+    for (size_t i = 0; i < CH_LEN(levels); i++)
+        if (ch_sv_is(word, levels[i])) {
             *out = (enum ch_consent)i;
             return true;
         }
@@ -148,8 +152,9 @@ bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
 }
 
 int ch_consent_read(enum chela_approve choice, enum ch_consent *out, struct chela_error *err) {
-    *out = choice == CHELA_APPROVE_AUTO   ? CH_CONSENT_AUTO
-           : choice == CHELA_APPROVE_DENY ? CH_CONSENT_DENY
-                                          : CH_CONSENT_ASK;
+    *out = choice == CHELA_APPROVE_AUTO      ? CH_CONSENT_AUTO
+           : choice == CHELA_APPROVE_SANDBOX ? CH_CONSENT_SANDBOX
+           : choice == CHELA_APPROVE_DENY    ? CH_CONSENT_DENY
+                                             : CH_CONSENT_ASK;
     return ch_choice_check(CHELA_CHOICE_APPROVE, choice, err);
 }

@@ -51,8 +51,11 @@ void ch_policy_groups(struct ch_buf *out);
  * that the deny list matches, or an identical glob or group. */
 bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny);
 
-/* Whether a call needs a person's approval. */
-enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_ASK, CH_CONSENT_DENY };
+/* Whether a call needs a person's approval, the strictest last. SANDBOX: a call that runs a
+ * program needs none, but runs in the full sandbox without a network or not at all; other
+ * calls need approval. */
+enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_SANDBOX, CH_CONSENT_ASK, CH_CONSENT_DENY };
+const char *ch_consent_name(enum ch_consent level);
 bool ch_consent_parse(struct ch_sv word, enum ch_consent *out);
 /* The option `approve`; by default: ask. CHELA_EINVAL: no such value. */
 int ch_consent_read(enum chela_approve choice, enum ch_consent *out, struct chela_error *err);

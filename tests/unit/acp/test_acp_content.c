@@ -22,12 +22,14 @@ static const struct {
      0, "see [x.c](/src/x.c)", NULL},
     {"[{\"type\":\"resource_link\",\"uri\":\"https://e.org/\"}]", 0,
      "[https://e.org/](https://e.org/)", NULL},
-    {"[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///b\","
+    {"[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///"
+     "b\","
      "\"text\":\"line\"}},{\"type\":\"text\",\"text\":\"end\"}]",
      0, "see\n<file uri=\"file:///b\">\nline\n</file>\nend", NULL},
     {"[{\"type\":\"image\",\"data\":\"iVBO\",\"mimeType\":\"image/png\"}]", 0, "",
      "data:image/png;base64,iVBO"},
-    {"[{\"type\":\"resource\",\"resource\":{\"uri\":\"x\",\"blob\":\"iVBO\",\"mimeType\":\"image/png\"}}]",
+    {"[{\"type\":\"resource\",\"resource\":{\"uri\":\"x\",\"blob\":\"iVBO\",\"mimeType\":\"image/"
+     "png\"}}]",
      0, "", "data:image/png;base64,iVBO"},
     {"[]", CHELA_EINVAL, "list of content blocks", NULL},
     {"\"hello\"", CHELA_EINVAL, "list of content blocks", NULL},

@@ -12,7 +12,8 @@
 #include "acp/acp_update.h"
 #include "base/limits.h"
 
-#define STR(s) {s, sizeof(s) - 1}
+#define STR(s) \
+    { s, sizeof(s) - 1 }
 
 static void keep(struct ch_sv update, void *user) {
     struct ch_buf *all = user;
@@ -30,10 +31,10 @@ static void test_text_has_the_id_of_its_message(void **state) {
     (void)state;
     struct ch_acp_shown shown = {.cwd = "/w"};
     struct chela_event turn = {.type = CHELA_EV_TURN_START, .run = "r", .turn = {.turn = 2}};
-    struct chela_event text = {.type = CHELA_EV_TEXT_DELTA, .run = "r",
-                               .delta = {.text = STR("hi")}};
-    struct chela_event thought = {.type = CHELA_EV_REASONING_DELTA, .run = "r",
-                                  .delta = {.text = STR("hm")}};
+    struct chela_event text = {
+        .type = CHELA_EV_TEXT_DELTA, .run = "r", .delta = {.text = STR("hi")}};
+    struct chela_event thought = {
+        .type = CHELA_EV_REASONING_DELTA, .run = "r", .delta = {.text = STR("hm")}};
     shows(&shown, &turn, "");
     shows(&shown, &text,
           "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":"
@@ -48,12 +49,13 @@ static void test_calls(void **state) {
     struct ch_acp_shown shown = {.cwd = "/w"};
     struct chela_event edit = {
         .type = CHELA_EV_TOOL_CALL,
-        .call = {.id = STR("c1"), .name = STR("edit"),
+        .call = {.id = STR("c1"),
+                 .name = STR("edit"),
                  .arguments = STR("{\"file_path\":\"./a.c\",\"edits\":[{\"old_text\":\"x\","
                                   "\"new_text\":\"y\"}]}")}};
-    struct chela_event own = {.type = CHELA_EV_TOOL_CALL,
-                              .call = {.id = STR("c2"), .name = STR("deploy"),
-                                       .arguments = STR("not json")}};
+    struct chela_event own = {
+        .type = CHELA_EV_TOOL_CALL,
+        .call = {.id = STR("c2"), .name = STR("deploy"), .arguments = STR("not json")}};
     shows(&shown, &edit,
           "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c1\",\"title\":\"Edit ./a.c\","
           "\"kind\":\"edit\",\"locations\":[{\"path\":\"/w/a.c\"}],\"rawInput\":{\"file_path\":"
@@ -73,9 +75,11 @@ static void test_old_text_of_a_write(void **state) {
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/f", dir);
     struct ch_acp_shown shown = {.cwd = dir};
-    struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
-                             .call = {.id = STR("c"), .name = STR("write"),
-                                      .arguments = STR("{\"file_path\":\"f\",\"content\":\"new\"}")}};
+    struct chela_event ev = {
+        .type = CHELA_EV_TOOL_CALL,
+        .call = {.id = STR("c"),
+                 .name = STR("write"),
+                 .arguments = STR("{\"file_path\":\"f\",\"content\":\"new\"}")}};
     CH_BUF_AUTO before = {0}, after = {0}, outside = {0};
     ch_acp_update_event(&shown, &ev, keep, &before);
     assert_null(strstr(ch_buf_str(&before), "oldText"));
@@ -85,7 +89,8 @@ static void test_old_text_of_a_write(void **state) {
     fclose(f);
     ch_acp_update_event(&shown, &ev, keep, &after);
     assert_non_null(strstr(ch_buf_str(&after), "\"oldText\":\"old\",\"newText\":\"new\""));
-    ev.call.arguments = (struct chela_str)STR("{\"file_path\":\"../../etc/hostname\",\"content\":\"\"}");
+    ev.call.arguments =
+        (struct chela_str)STR("{\"file_path\":\"../../etc/hostname\",\"content\":\"\"}");
     ch_acp_update_event(&shown, &ev, keep, &outside);
     assert_null(strstr(ch_buf_str(&outside), "oldText"));
     unlink(path);
@@ -96,9 +101,9 @@ static void test_old_text_of_a_write(void **state) {
 static void test_output_of_a_running_call_keeps_its_end(void **state) {
     (void)state;
     struct ch_acp_shown shown = {.cwd = "/w"};
-    struct chela_event call = {.type = CHELA_EV_TOOL_CALL,
-                               .call = {.id = STR("c"), .name = STR("exec"),
-                                        .arguments = STR("{\"command\":\"make\"}")}};
+    struct chela_event call = {
+        .type = CHELA_EV_TOOL_CALL,
+        .call = {.id = STR("c"), .name = STR("exec"), .arguments = STR("{\"command\":\"make\"}")}};
     struct chela_event line = {.type = CHELA_EV_TOOL_PROGRESS,
                                .note = {.id = STR("c"), .text = STR("0123456789")}};
     CH_BUF_AUTO all = {0};
@@ -121,10 +126,11 @@ static void test_plan(void **state) {
         .type = CHELA_EV_PLAN,
         .plan = {.steps = STR("[{\"description\":\"a\",\"status\":\"done\"},{\"description\":\"b\","
                               "\"status\":\"running\"},{\"description\":\"c\"}]")}};
-    shows(&shown, &ev,
-          "{\"sessionUpdate\":\"plan\",\"entries\":[{\"content\":\"a\",\"priority\":\"medium\","
-          "\"status\":\"completed\"},{\"content\":\"b\",\"priority\":\"medium\",\"status\":"
-          "\"in_progress\"},{\"content\":\"c\",\"priority\":\"medium\",\"status\":\"pending\"}]}\n");
+    shows(
+        &shown, &ev,
+        "{\"sessionUpdate\":\"plan\",\"entries\":[{\"content\":\"a\",\"priority\":\"medium\","
+        "\"status\":\"completed\"},{\"content\":\"b\",\"priority\":\"medium\",\"status\":"
+        "\"in_progress\"},{\"content\":\"c\",\"priority\":\"medium\",\"status\":\"pending\"}]}\n");
 }
 
 static void test_only_what_the_editor_shows(void **state) {
@@ -151,8 +157,10 @@ static void test_stored_messages(void **state) {
     static const struct {
         const char *message, *expected;
     } cases[] = {
-        {"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"q\"},{\"type\":\"image\"}]}",
-         "{\"sessionUpdate\":\"user_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"q\"}}\n"
+        {"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"q\"},{\"type\":\"image\"}]"
+         "}",
+         "{\"sessionUpdate\":\"user_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"q\"}}"
+         "\n"
          "{\"sessionUpdate\":\"user_message_chunk\",\"content\":{\"type\":\"text\",\"text\":"
          "\"[image]\"}}\n"},
         {"{\"role\":\"assistant\",\"content\":[{\"type\":\"reasoning\",\"text\":\"\"},{\"type\":"

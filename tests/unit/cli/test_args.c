@@ -86,6 +86,7 @@ static const struct {
     {"--help,--nope", "help unknown flag --nope (--help lists them)"},
     {"-qh", "help q "},
 
+    {"--json", "unknown flag --json (use --output json)"},
     {"--modle,x", "[x]unknown flag --modle (did you mean --model?)"},
     {"--max-turn=3", "unknown flag --max-turn (did you mean --max-turns?)"},
     {"--zzzzzz", "unknown flag --zzzzzz (--help lists them)"},

@@ -393,8 +393,10 @@ static const struct {
      "1:39: policies[0].deny: there is no such group (there are " GROUPS ")"},
     {"policies: [{id: a, channel: w}, {id: a, channel: x}]",
      "1:33: policies[1]: a is there already, in line 1"},
-    {"approvals: {exec: maybe}", "1:19: approvals: expected ask, auto or deny, not \"maybe\""},
-    {"approvals: {exec: true}", "1:19: approvals: expected ask, auto or deny, not boolean"},
+    {"approvals: {exec: maybe}",
+     "1:19: approvals: expected ask, sandbox, auto or deny, not \"maybe\""},
+    {"approvals: {exec: true}",
+     "1:19: approvals: expected ask, sandbox, auto or deny, not boolean"},
     {"approvals: {'group:nets': ask}",
      "1:13: approvals: there is no such group (there are " GROUPS ")"},
     {"approvals: {'a b': ask}", "1:13: approvals: expected the name of a tool, a glob or a group"},
@@ -656,6 +658,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
         [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
         [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
+        [CH_SCOPE_MCP] = {"\"mcp\": {\"servers\": {\"m\": {", "}}}", "mcp.servers.m."},
     };
     struct ch_buf out = {0};
     ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
@@ -1289,6 +1292,8 @@ static void test_schema(void **state) {
         [CH_SCOPE_HOOK] = ch_json_path(top, "gateway", "properties", "hooks",
                                        "additionalProperties", NULL),
         [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
+        [CH_SCOPE_MCP] = ch_json_path(top, "mcp", "properties", "servers", "additionalProperties",
+                                      NULL),
     };
     for (const struct ch_option *o = ch_options; o->key; o++) {
         const struct ch_json *at = tops[o->scope];

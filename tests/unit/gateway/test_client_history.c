@@ -40,7 +40,20 @@ static const struct {
      "user:image/png;|"},
     {"nothing", "", NULL},
     {"only system", "{\"role\":\"system\",\"content\":\"a\"}", NULL},
-    {"the last is the assistant's", USER "," SAYS, NULL},
+    {"the last is the assistant's", USER "," SAYS,
+     "user:hi;assistant:yes;user:Continue your last message exactly where it ends.;|"},
+    {"two replies are one", USER "," SAYS "," ASKS(CALL("1")) "," RESULT("1"),
+     "user:hi;assistant:yes,f_1();results:f_1=r1;|"},
+    {"functions before tools",
+     USER ",{\"role\":\"assistant\",\"content\":null,\"function_call\":{\"name\":\"f\","
+     "\"arguments\":\"{}\"}},{\"role\":\"function\",\"name\":\"f\",\"content\":\"r\"}",
+     "user:hi;assistant:f();results:f=r;|"},
+    {"a tool with a text",
+     USER ",{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"type\":\"custom\","
+     "\"custom\":{\"name\":\"f_1\",\"input\":\"x\"}}]}," RESULT("1"),
+     "user:hi;assistant:f_1();results:f_1=r1;|"},
+    {"sound", "{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\",\"input_audio\":"
+              "{\"data\":\"AAAA\",\"format\":\"mp3\"}}]}", "user:audio/mpeg;|"},
     {"no result", ASKS(CALL("1")) "," USER, NULL},
     {"one of two", ASKS(CALL("1") "," CALL("2")) "," RESULT("1"), NULL},
     {"another's", ASKS(CALL("1")) "," RESULT("2"), NULL},

@@ -1,12 +1,14 @@
 /* test_writer.c -- one thread that writes for all sessions: order, groups,
  * waiting for what was closed, and losing a lease. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -192,7 +194,7 @@ static void test_a_lease_that_was_taken(void **state) {
                                       .agent = "",
                                       .owner = "somebody else",
                                       .now = 1,
-                                      .until = ch_store_now() + 30000,
+                                      .until = ch_store_now() + 6000,
                                       .steal = token};
     assert_int_equal(ch_store_open_session(r.store, &thief, ignore_row, &token, &err), 0);
     s.wanted = put(&r, &s, CH_SYNC_DISK);
@@ -214,24 +216,52 @@ static char *owner_here(void) {
     return ch_buf_take(&owner);
 }
 
+/* A process of this machine that is stopped; owner: what its leases say. */
+static pid_t stopped_process(char *owner, size_t size) {
+    int tube[2];
+    assert_int_equal(pipe(tube), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        CH_AUTOFREE char *mine = owner_here();
+        if (write(tube[1], mine, strlen(mine)) < 0)
+            _exit(1);
+        close(tube[1]);
+        for (;;)
+            raise(SIGSTOP);
+    }
+    close(tube[1]);
+    ssize_t n = read(tube[0], owner, size - 1);
+    close(tube[0]);
+    assert_true(n > 0);
+    owner[n] = '\0';
+    int status;
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    return pid;
+}
+
 /* Whose lease may be taken when it says that it ends then: clocks are set, and
  * processes on this machine can be looked at. */
 static void test_clocks_that_jump(void **state) {
     enum { HOUR = 3600 * 1000 };
     CH_AUTOFREE char *here = owner_here();
+    char hung[256];
+    pid_t pid = stopped_process(hung, sizeof(hung));
     static const char dead[] = "host boot space 1 2 3";
     const struct {
         const char *name, *owner;
         int64_t until; /* from now */
         int rc;
     } cases[] = {
-        {"far away, not over", dead, 20000, CHELA_EBUSY},
+        {"far away, not over", dead, 6000, CHELA_EBUSY},
         {"far away, over", dead, -1, 0},
         {"far away, over for long", dead, -HOUR, 0},
         {"far away, our clock was set back", dead, HOUR, 0},
-        {"lives here, not over", here, 20000, CHELA_EBUSY},
+        {"lives here, not over", here, 6000, CHELA_EBUSY},
         {"lives here, our clock was set forward", here, -HOUR, CHELA_EBUSY},
         {"lives here, our clock was set back", here, HOUR, CHELA_EBUSY},
+        {"is stopped here, not over", hung, 6000, CHELA_EBUSY},
+        {"is stopped here, over", hung, -1, 0},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -258,6 +288,37 @@ static void test_clocks_that_jump(void **state) {
         r.j->ops->close(s.log);
         rig_close(&r);
     }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* A process that lives and does not renew its lease loses it, whatever the clock says. */
+static void test_a_lease_that_nobody_renews(void **state) {
+    struct rig r;
+    struct side s;
+    uint64_t token = 0;
+    struct chela_error err = {0};
+    CH_AUTOFREE char *here = owner_here();
+    struct chela_store_claim other = {.key = "hung",
+                                      .agent = "",
+                                      .owner = here,
+                                      .now = 1,
+                                      .until = ch_store_now() + 3600 * 1000,
+                                      .create = 1};
+    int tries = 0;
+    (void)state;
+    rig_open(&r);
+    assert_int_equal(ch_store_open_session(r.store, &other, ignore_row, &token, &err), 0);
+    for (s.rc = CHELA_EBUSY; s.rc == CHELA_EBUSY && tries < 120; tries++) {
+        if (tries)
+            usleep(500 * 1000);
+        side_open(&r, &s, "hung");
+        side_wait(&r, &s);
+        r.j->ops->close(s.log);
+    }
+    assert_int_equal(s.rc, 0);
+    assert_true(tries > 2);
+    rig_close(&r);
 }
 
 static void test_closed_before_it_was_opened(void **state) {
@@ -308,6 +369,7 @@ int main(void) {
         cmocka_unit_test(test_one_writer),
         cmocka_unit_test(test_a_lease_that_was_taken),
         cmocka_unit_test(test_clocks_that_jump),
+        cmocka_unit_test(test_a_lease_that_nobody_renews),
         cmocka_unit_test(test_closed_before_it_was_opened),
         cmocka_unit_test(test_boxes),
     };

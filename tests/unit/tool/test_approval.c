@@ -109,9 +109,9 @@ static void test_bad_rules(void **state) {
     static const struct {
         const char *levels, *rule, *want;
     } cases[] = {
-        {"exec", NULL, "expected TOOL=ask, auto or deny, not 'exec'"},
-        {"exec=maybe", NULL, "expected TOOL=ask, auto or deny, not 'exec=maybe'"},
-        {"=ask", NULL, "expected TOOL=ask, auto or deny, not '=ask'"},
+        {"exec", NULL, "expected TOOL=ask, sandbox, auto or deny, not 'exec'"},
+        {"exec=maybe", NULL, "expected TOOL=ask, sandbox, auto or deny, not 'exec=maybe'"},
+        {"=ask", NULL, "expected TOOL=ask, sandbox, auto or deny, not '=ask'"},
         {"group:nope=ask", NULL, "there is no group:nope"},
         {NULL, "git status", "expected TOOL: PATTERN, not 'git status'"},
         {NULL, ": ls", "expected TOOL: PATTERN, not ': ls'"},
@@ -634,7 +634,11 @@ static void test_summary(void **state) {
 
     exec(&d, "prog a");
     ch_buf_clear(&want);
-    ch_buf_addf(&want, "exec: prog a\n  program: %s\n  directory: %s", prog, here);
+    ch_buf_addf(
+        &want,
+        "exec: prog a\n  program: %s\n  directory: %s\n  always: this program, unchanged, "
+        "with these arguments in this directory; it reads the files that its arguments name",
+        prog, here);
     assert_string_equal(d.summary, ch_buf_str(&want));
 
     for (int i = 0; i < 500; i++) /* whole, however long */

@@ -119,7 +119,7 @@ static void test_periodic(void **state) {
     int64_t from = kit_ms();
     assert_int_equal(ch_replace(ch_buf_sv(&text), &edit, 1, &out, &err), CHELA_EINVAL);
     assert_non_null(strstr(err.message, "occurs at least 100 times"));
-    assert_true(kit_ms() - from < 5000);
+    assert_true(kit_ms() - from < 60000);
     ch_edits_release(&edit, 1);
 }
 

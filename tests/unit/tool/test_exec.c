@@ -18,6 +18,7 @@
 #include "support/box.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/approval.h"
 #include "tool/result/head_tail.h"
 #include "tool/process/jobs.h"
 #include "tool/process/sandbox_policy.h"
@@ -606,6 +607,118 @@ static void test_end_text(void **state) {
     }
 }
 
+/* --- unasked, in the full sandbox */
+
+/* Did the command run in the full sandbox? */
+static bool runs_boxed(struct kit *k, const char *arguments) {
+    kit_call(k, "exec", arguments);
+    return !k->is_error && k->details && strstr(k->details, "\"sandbox\":\"on\"");
+}
+
+/* Cases of the rules "make test" and "npm run test:*". */
+static const struct {
+    const char *arguments;
+    bool runs;
+} project[] = {
+    {"{\"command\":\"make test\"}", true},
+    {"{\"command\":\"make test X=1\"}", true},
+    {"{\"command\":\"make other\"}", false},
+    {"{\"command\":\"make\"}", false},
+    {"{\"command\":\"make -f x test\"}", false},
+    {"{\"command\":\"make test; echo x\"}", false},
+    {"{\"command\":\"X=1 make test\"}", false},
+    {"{\"command\":\"make test\",\"env\":{\"SHELL\":\"x\"}}", false},
+    {"{\"command\":\"echo x\"}", false},
+    {"{\"command\":\"./make test\"}", false},
+};
+
+static void test_full_box(void **state) {
+    static const char *const rules[] = {"exec: make test", "exec: npm run test:*", NULL};
+    static const char interfaces[] =
+        "{\"command\":\"tail -n +3 /proc/net/dev | grep -vc lo:; true\"}";
+    struct ch_approvals *level = NULL, *by_rule = NULL;
+    struct chela_error err = {0};
+    CH_ARENA_AUTO arena = {0};
+    struct kit k;
+    (void)state;
+
+    open_kit(&k);
+    bool here = !ch_sandbox_lacks(&arena, &policy);
+    kit_put(&k, "Makefile", "test:\n\t@echo tested $(X)\nother:\n\t@echo other\n");
+    kit_put(&k, "make", "#!/bin/sh\necho mine\n");
+    assert_int_equal(ch_approvals_new("exec=sandbox", NULL, &level, &err), 0);
+    assert_int_equal(ch_approvals_new(NULL, rules, &by_rule, &err), 0);
+
+    /* the level, whatever the policy says about mode and network */
+    k.opts.ask_means = CH_CONSENT_DENY;
+    k.opts.approvals = level;
+    policy.mode = CH_SANDBOX_OFF;
+    policy.network = CH_SANDBOX_NET_HOST;
+    assert_int_equal(runs_boxed(&k, "{\"command\":\"echo x\"}"), here);
+    assert_int_equal(runs_boxed(&k, interfaces), here);
+    if (here)
+        assert_string_equal(output(&k), "0\n");
+
+    k.opts.approvals = NULL;
+    k.opts.ask_means = CH_CONSENT_SANDBOX;
+    assert_int_equal(runs_boxed(&k, "{\"command\":\"echo x\"}"), here);
+
+    k.opts.ask_means = CH_CONSENT_DENY;
+    k.opts.approvals = by_rule;
+    for (size_t i = 0; i < CH_LEN(project); i++)
+        if (runs_boxed(&k, project[i].arguments) != (here && project[i].runs))
+            fail_msg("%s: %s", project[i].arguments, k.content);
+    ch_approvals_free(level);
+    ch_approvals_free(by_rule);
+    close_kit(&k);
+}
+
+static char *asked; /* the question */
+
+static enum chela_decision decline(const struct ch_block *call, const struct ch_ask *ask,
+                                   char **reason, void *user) {
+    (void)call;
+    (void)reason;
+    (void)user;
+    ch_free(asked);
+    asked = ch_strndup(ask->summary.p, ask->summary.n);
+    return CHELA_DENY;
+}
+
+/* The question about a command; nobody agrees. */
+static const char *question(struct kit *k, const char *arguments) {
+    ch_free(asked);
+    asked = NULL;
+    kit_call(k, "exec", arguments);
+    assert_true(k->is_error);
+    assert_non_null(asked);
+    return asked;
+}
+
+/* Without a layer, a person is asked and told the layer. */
+static void test_no_full_box(void **state) {
+    static const char *const rules[] = {"exec: make test", NULL};
+    static const char lacks[] = "asked, for the sandbox lacks: helper (chela-sandbox is not";
+    struct ch_approvals *by_rule = NULL;
+    struct chela_error err = {0};
+    struct kit k;
+    (void)state;
+
+    open_kit(&k);
+    policy.helper = "/nonexistent/chela-sandbox";
+    k.ops.ask = decline;
+    assert_int_equal(ch_approvals_new(NULL, rules, &by_rule, &err), 0);
+    k.opts.ask_means = CH_CONSENT_SANDBOX;
+    assert_non_null(strstr(question(&k, "{\"command\":\"echo x\"}"), lacks));
+    k.opts.ask_means = CH_CONSENT_ASK;
+    k.opts.approvals = by_rule;
+    assert_non_null(strstr(question(&k, "{\"command\":\"make test\"}"), lacks));
+    ch_free(asked);
+    asked = NULL;
+    ch_approvals_free(by_rule);
+    close_kit(&k);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
@@ -623,6 +736,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_job_bounds),
         cmocka_unit_test(test_closing_in_the_callback),
         cmocka_unit_test(test_end_text),
+        cmocka_unit_test(test_full_box),
+        cmocka_unit_test(test_no_full_box),
     };
     box_main(argc, argv);
     signal(SIGPIPE, SIG_IGN);

@@ -433,6 +433,128 @@ static void test_repositories(enum box_machine machine) {
     world_close();
 }
 
+/* --- files that others execute or obey ----------------------------------------------- */
+
+/* Files that a command makes below the directory a, or b at the top. */
+static const struct made left[] = {
+    {"mkdir a; echo x > a/.envrc", "a/.envrc.held", "a/.envrc"},
+    {"mkdir a; echo x > a/.bashrc", "a/.bashrc.held", "a/.bashrc"},
+    {"mkdir -p a/.vscode; echo x > a/.vscode/tasks.json", "a/.vscode.held", "a/.vscode"},
+    {"mkdir -p a/.VSCode; echo x > a/.VSCode/tasks.json", "a/.VSCode.held", "a/.VSCode"},
+    {"mkdir -p a/c; echo x > a/c/tasks.json; ln -s c a/.vscode", "a/.vscode.held", "a/.vscode"},
+    {"mkdir -p a/c; ln -s c a/.config", "a/.config.held", "a/.config"},
+    {"mkdir -p a/.config/systemd/user; echo x > a/.config/systemd/user/x.service",
+     "a/.config/systemd.held", "a/.config/systemd"},
+    {"mkdir -p a/.config/x; echo x > a/.config/x/y", NULL, NULL},
+    {"mkdir a; echo x > t; ln t a/.envrc; rm t", "a/.envrc.held", "a/.envrc"},
+    {"mkdir a; ln -s /etc/passwd a/.npmrc", "a/.npmrc.held", "a/.npmrc"},
+    {"mkdir -p t/u; echo x > t/u/.envrc; mv t a", "a/u/.envrc.held", "a/u/.envrc"},
+    {"mkdir -p a; echo x > a/x.code-workspace", "a/x.code-workspace.held", "a/x.code-workspace"},
+    {"mkdir -p a; echo x > a/AGENTS.md", "a/AGENTS.md.held", "a/AGENTS.md"},
+    {"mkdir -p a; echo x > a/CLAUDE.md; kill -9 $$", "a/CLAUDE.md.held", "a/CLAUDE.md"},
+    {"mkdir -p a/.hg/store; echo x > a/.hg/hgrc", "a/.hg/hgrc.held", "a/.hg/hgrc"},
+    /* ordinary work */
+    {"mkdir -p a/.hg/store; echo x > a/.hg/store/data", NULL, NULL},
+    {"mkdir -p a/.cargo/registry; echo x > a/.cargo/registry/x", NULL, NULL},
+    {"mkdir -p a/src; echo x > a/src/main.c; echo x > a/Makefile; echo x > a/package.json", NULL,
+     NULL},
+    {"mkdir -p a; cp /bin/true a/program; chmod 755 a/program", NULL, NULL},
+    {"mkdir -p a; echo x > a/model.pth; echo x > a/app.desktop; echo x > a/tools.md", NULL, NULL},
+    {"mkdir -p a/node_modules/p/.vscode; echo x > a/node_modules/p/.vscode/settings.json", NULL,
+     NULL},
+    {"mkdir -p a/.venv/lib/site-packages; echo x > a/.venv/lib/site-packages/x.pth", NULL, NULL},
+    {"mkdir -p a/skills; echo x > a/skills/x", NULL, NULL},
+    {"mkdir -p a/.github/workflows; echo x > a/.github/workflows/ci.yml", NULL, NULL},
+};
+
+/* Changes of what is there. %s: a file or directory at the top. */
+static const char *const rewrite[] = {
+    "echo evil > %s",
+    "echo evil > %s/tasks.json",
+    "rm -rf %s; echo evil > %s",
+    "mv %s old; echo evil > %s",
+    "rm -rf %s; mkdir %s; echo evil > %s/tasks.json",
+    "ln -sf /tmp/x %s",
+    "cp -a . /tmp/copy; sed -i s/mine/evil/ %s",
+    "truncate -s0 %s",
+};
+
+static const struct ch_approvals *unasked(struct ch_approvals **out) {
+    struct chela_error err = {0};
+
+    assert_int_equal(ch_approvals_new("exec=auto", NULL, out, &err), 0);
+    return *out;
+}
+
+static void test_left(enum box_machine machine) {
+    struct ch_approvals *rules;
+
+    world_open(machine);
+    w.k.opts.approvals = unasked(&rules);
+    w.k.opts.ask_means = CH_CONSENT_DENY; /* auto would allow instructions */
+    for (size_t i = 0; i < CH_LEN(left); i++) {
+        const struct made *m = &left[i];
+        world_run(m->command, "");
+        bool told = strstr(w.k.content, "was set aside as") != NULL;
+        if (told != (m->held != NULL) || (m->held && !there(m->held)) ||
+            (m->gone && there(m->gone)))
+            fail_msg("%s: %s: %s", box_machine_names[machine], m->command, w.k.content);
+        move_away("a");
+    }
+    /* a file that is there, below the top */
+    kit_mkdir(&w.k, "sub");
+    kit_put(&w.k, "sub/.envrc", "mine");
+    world_run("cat sub/.envrc; touch sub/other", "");
+    assert_null(strstr(w.k.content, "was set aside as"));
+    world_run("echo evil > sub/.envrc", "");
+    assert_non_null(strstr(w.k.content, "sub/.envrc was set aside as .envrc.held: direnv"));
+    assert_false(there("sub/.envrc"));
+    /* instructions are free where the user allowed everything */
+    w.k.opts.ask_means = CH_CONSENT_AUTO;
+    world_run("echo fine > sub/AGENTS.md; echo fine > AGENTS.md", "");
+    assert_true(holds("sub/AGENTS.md", "fine"));
+    assert_true(holds("AGENTS.md", "fine"));
+    ch_approvals_free(rules);
+    w.k.opts.approvals = NULL;
+    world_close();
+}
+
+/* What is at the top is read-only. */
+static void test_fixed(enum box_machine machine) {
+    static const char *const files[] = {".envrc", "AGENTS.md", ".pre-commit-config.yaml",
+                                        "mise.toml"};
+    struct ch_approvals *rules;
+
+    world_open(machine);
+    w.k.opts.approvals = unasked(&rules);
+    w.k.opts.ask_means = CH_CONSENT_DENY;
+    for (size_t i = 0; i < CH_LEN(files); i++)
+        kit_put(&w.k, files[i], "mine");
+    kit_mkdir(&w.k, ".vscode");
+    kit_put(&w.k, ".vscode/settings.json", "mine");
+    kit_mkdir(&w.k, "skills");
+    for (size_t i = 0; w.boxed && i < CH_LEN(rewrite); i++) {
+        for (size_t j = 0; j < CH_LEN(files); j++) {
+            CH_BUF_AUTO command = {0};
+            fill_in(rewrite[i], files[j], &command);
+            world_run(ch_buf_str(&command), "");
+            if (!holds(files[j], "mine"))
+                fail_msg("%s", ch_buf_str(&command));
+        }
+        CH_BUF_AUTO command = {0};
+        fill_in(rewrite[i], ".vscode", &command);
+        world_run(ch_buf_str(&command), "");
+        if (!holds(".vscode/settings.json", "mine") || there(".vscode/tasks.json"))
+            fail_msg("%s", ch_buf_str(&command));
+    }
+    world_run("echo x > skills/x; mkdir skills/y", "");
+    if (w.boxed)
+        assert_false(there("skills/x") || there("skills/y"));
+    ch_approvals_free(rules);
+    w.k.opts.approvals = NULL;
+    world_close();
+}
+
 static void test_protected(enum box_machine machine) {
     world_open(machine);
     for (int existing = 0; existing < 2 && w.boxed; existing++) {
@@ -618,6 +740,8 @@ ON_ALL(test_attacks)
 ON_ALL(test_protected)
 ON_ALL(test_made)
 ON_ALL(test_repositories)
+ON_ALL(test_left)
+ON_ALL(test_fixed)
 ON_ALL(test_policy)
 ON_ALL(test_commands)
 
@@ -625,6 +749,7 @@ static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
         TESTS_OF(test_made),   TESTS_OF(test_repositories),
+        TESTS_OF(test_left),   TESTS_OF(test_fixed),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */

@@ -13,7 +13,7 @@ enum ch_role_kind {
     CH_ROLES
 };
 
-/* What the reflector judges. */
+/* Which outputs the reflector judges. */
 struct ch_reflecting {
     bool answers;      /* the answer of a run */
     bool errors;       /* results with an error */

@@ -12,10 +12,6 @@ static const char *const names[] = {
     [CH_REFLECT_ESCALATE] = "escalate",
 };
 
-const char *ch_reflect_action_name(enum ch_reflect_action action) {
-    return names[action];
-}
-
 /* --- what the judge said ------------------------------------------------------------ */
 
 static int read_score(const struct ch_json *evaluation, const char *name, int *out,

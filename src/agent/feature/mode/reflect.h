@@ -27,7 +27,6 @@ enum ch_reflect_action {
     CH_REFLECT_REPLAN = CHELA_JUDGEMENT_REPLAN,
     CH_REFLECT_ESCALATE = CHELA_JUDGEMENT_ESCALATE,
 };
-const char *ch_reflect_action_name(enum ch_reflect_action action); /* "retry_step" */
 
 struct ch_reflection { /* the judge's answer; texts are in the arena */
     int completeness, correctness, format; /* 1..5 */

@@ -35,7 +35,7 @@ struct frame { /* one directory being walked */
 
 struct level { /* rules of one .gitignore file */
     struct ch_ignore *rules;
-    size_t base; /* offset in path of names relative to the rules */
+    size_t base; /* the rules apply to names relative to the directory path[0..base) */
 };
 
 struct ch_walk {

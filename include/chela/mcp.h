@@ -1,0 +1,113 @@
+/* mcp.h -- clients of the Model Context Protocol (docs/mcp.md).
+ *
+ * A client is the connection of a runtime to one server, which offers tools, resources and
+ * prompts. The server is a program that chela starts in the sandbox, or a URL. It starts when
+ * it is first needed. Both kinds of protocol versions are supported: 2026-07-28, and the
+ * versions with a handshake up to 2025-11-25.
+ *
+ * Unless a function says otherwise:
+ *   Ownership: arguments are borrowed for the call; texts are copied.
+ *   Threads: loop
+ *   Callbacks: yes
+ *   Errors: none */
+#ifndef CHELA_MCP_H
+#define CHELA_MCP_H
+#include "chela/sandbox.h"
+#include "chela/session.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_mcp chela_mcp;
+
+/* Answers a request of the server for input: elicitation/create, sampling/createMessage or
+ * roots/list. params is JSON and borrowed. Returns the result as JSON in memory of malloc,
+ * which the library frees, or NULL to refuse. Called on the loop thread. */
+typedef char *chela_mcp_input_fn(const char *method, const char *params, void *user);
+
+/* A server. */
+struct chela_mcp_opts {
+    size_t size;      /* set by CHELA_MCP_OPTS */
+    const char *name; /* 1 to 32 of a-z A-Z 0-9 _ -; without "__" */
+    /* The server is a program: its words, NULL-terminated, and its environment variables,
+     * "NAME=value". The program gets no other variables of this process than PATH, LANG,
+     * LC_ALL and TZ. */
+    const char *const *command, *const *env;
+    /* The server is at a URL: the URL, and headers for every request, "Name: value". */
+    const char *url;
+    const char *const *headers;
+    enum chela_mcp_era era;
+    /* Absolute path of a directory for the accepted definitions of tools. The file NAME.json
+     * in it holds those of the server, and the directory NAME in it belongs to the program.
+     * Required for a program. NULL: nothing is stored, and all tools are accepted. */
+    const char *state_dir;
+    /* Of the program. The directory above takes the place of the workspace. NULL: the program
+     * may use the network and write its own directory. */
+    const struct chela_sandbox_opts *sandbox;
+    enum chela_effect effect;         /* of the server's tools: by default ONCE */
+    enum chela_permission permission; /* of the server's tools: by default ADMIN */
+    int no_confirm;                   /* nonzero: calls need no person's consent */
+    const char *allow, *deny;         /* names of tools, with * and ?, comma-separated; NULL: all */
+    int64_t timeout_ms;               /* of a call; 0: 60 s; -1: none */
+    /* Optional: answers requests for input. Without it the server is told that there is
+     * nobody to ask. */
+    chela_mcp_input_fn *input;
+    void *user; /* borrowed until the client is closed */
+};
+#define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
+
+/* Create a client. The server is not started yet.
+ * Ownership: the runtime owns *out; chela_mcp_close and chela_runtime_close free it.
+ * Errors: CHELA_EINVAL: an option is wrong. CHELA_EEXIST: the runtime has a client of this
+ * name. CHELA_ELIMIT: the runtime has too many clients. */
+CHELA_API int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *opts, chela_mcp **out,
+                            struct chela_error *err);
+
+/* Close a client: its program is killed, its requests fail. Tools of the server remain in
+ * their agents, and their calls fail. NULL is allowed.
+ * Ownership: mcp becomes invalid. */
+CHELA_API void chela_mcp_close(chela_mcp *mcp);
+
+/* The client with this name; NULL: none.
+ * Ownership: the result is borrowed from the runtime. */
+CHELA_API chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name);
+
+/* Offer the tools of the server to an agent, as NAME__TOOL. The tools that were accepted
+ * before are added at once, and the server starts when one of them is called. If no tools
+ * were accepted before, the server starts now, and its tools are added when it has listed
+ * them; chela_mcp_wait waits for that.
+ * Errors: CHELA_EINVAL: the runtimes differ. */
+CHELA_API int chela_agent_mcp(chela_agent *agent, chela_mcp *mcp, struct chela_error *err);
+
+/* Wait until every server that was started by chela_agent_mcp has listed its tools or failed,
+ * at most timeout_ms (0: 60 s). A failure is logged.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback.
+ * CHELA_ETIMEOUT: a server is not ready yet. */
+CHELA_API int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *err);
+
+/* Send a request, such as "tools/list" or "resources/read", and wait for its result, which is
+ * JSON. params: a JSON object; NULL: none. Protocol versions, headers, and requests of the
+ * server for input are handled by the client.
+ * Ownership: the caller frees the result with chela_free. NULL: err has the reason.
+ * Callbacks: no: NULL with CHELA_EBUSY.
+ * Errors: CHELA_EINVAL: params is no JSON object. CHELA_ESTATE: the loop belongs to a host.
+ * CHELA_EBUSY: called from a callback. CHELA_EPROTO: the server answered with an error or
+ * not according to the protocol. CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT: the server cannot
+ * be reached, does not start, or does not answer. CHELA_EAUTH: the server wants a log-in. */
+CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char *params,
+                                  struct chela_error *err);
+
+/* Connect, list the server's tools, and compare them with those that were accepted before.
+ * Waits. With accept, the tools are accepted as they are now.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
+ * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
+CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
+
+/* The state of the client as a JSON object: name, transport, state, era, version, server,
+ * error, tools. Each tool has name, alias, description, schema, accepted and, if its
+ * definition changed, `was` with the accepted definition.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_mcp_state_json(chela_mcp *mcp);
+
+CHELA_END_DECLS
+#endif

@@ -1,0 +1,99 @@
+/* chat_past.c -- see chat_past.h. Stored messages are displayed as the events that they
+ * once were. */
+#include "cli/chat/chat_past.h"
+
+#include <string.h>
+
+#include "chela/json.h"
+#include "cli/chat/chat_show.h"
+#include "cli/support/mem.h"
+
+enum { MESSAGES = 20 }; /* that are shown: a few screens */
+
+struct past {
+    struct ch_chat *chat;
+    const char *json;
+    size_t message, block;
+};
+
+/* A member of the current block; NULL: there is none. The caller frees it. */
+static char *member(const struct past *p, const char *name) {
+    char pointer[80];
+    snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", p->message, p->block, name);
+    return chela_json_get(p->json, strlen(p->json), pointer, NULL);
+}
+
+static struct chela_str str(const char *text) {
+    return (struct chela_str){text ? text : "", text ? strlen(text) : 0};
+}
+
+static void show_call(const struct past *p) {
+    char *id = member(p, "id"), *name = member(p, "name"), *arguments = member(p, "arguments");
+    struct chela_event ev = {
+        .type = CHELA_EV_TOOL_CALL,
+        .call = {.id = str(id), .name = str(name), .arguments = str(arguments)}};
+    ch_chat_event(p->chat, &ev);
+    chela_free(id);
+    chela_free(name);
+    chela_free(arguments);
+}
+
+static void show_result(const struct past *p) {
+    char *id = member(p, "id"), *name = member(p, "name"), *failed = member(p, "is_error");
+    char *text = member(p, "content/0/text"), *content = text ? NULL : member(p, "content");
+    struct chela_event ev = {.type = CHELA_EV_TOOL_RESULT,
+                             .result = {.id = str(id),
+                                        .name = str(name),
+                                        .is_error = failed && strcmp(failed, "true") == 0,
+                                        .content = str(text ? text : content),
+                                        .attempts = 1}};
+    ch_chat_event(p->chat, &ev);
+    chela_free(id);
+    chela_free(name);
+    chela_free(failed);
+    chela_free(text);
+    chela_free(content);
+}
+
+static void show_text(const struct past *p, bool user) {
+    char *text = member(p, "text");
+    struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {.text = str(text)}};
+    if (text && user)
+        ch_chat_user(p->chat, text, strlen(text));
+    else if (text)
+        ch_chat_event(p->chat, &ev);
+    chela_free(text);
+}
+
+static void show_message(struct past *p, const char *role) {
+    static const struct chela_event end = {.type = CHELA_EV_TURN_START};
+    bool user = strcmp(role, "assistant") != 0 && strcmp(role, "tool") != 0;
+    char *type;
+    for (p->block = 0; (type = member(p, "type")); p->block++) {
+        if (strcmp(type, "text") == 0)
+            show_text(p, user);
+        else if (strcmp(type, "tool_call") == 0)
+            show_call(p);
+        else if (strcmp(type, "tool_result") == 0)
+            show_result(p);
+        chela_free(type);
+    }
+    ch_chat_event(p->chat, &end); /* the next message is another paragraph */
+}
+
+void ch_chat_past(struct ch_chat *c) {
+    char pointer[40], *role, *json = chela_session_recent_json(c->session, MESSAGES);
+    struct past p = {.chat = c, .json = json};
+    unsigned calls = c->tool_calls; /* of this process */
+    for (;; p.message++) {
+        snprintf(pointer, sizeof(pointer), "/%zu/role", p.message);
+        role = chela_json_get(json, strlen(json), pointer, NULL);
+        if (!role)
+            break;
+        show_message(&p, role);
+        chela_free(role);
+    }
+    ch_chat_clear(c);
+    c->tool_calls = calls;
+    chela_free(json);
+}

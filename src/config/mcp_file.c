@@ -1,0 +1,151 @@
+/* mcp_file.c -- see mcp_file.h. */
+#include "config/mcp_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "chela/config.h"
+#include "json/writer.h"
+
+bool ch_mcp_file_is(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    return strcmp(name, ".mcp.json") == 0 || strcmp(name, "mcp.json") == 0;
+}
+
+/* Members that have the same meaning in chela.yaml. */
+static bool is_shared(struct ch_sv key) {
+    static const char *const keys[] = {"env",    "url",        "headers", "era",     "sandbox",
+                                       "effect", "permission", "confirm", "disabled"};
+
+    for (size_t i = 0; i < CH_LEN(keys); i++)
+        if (ch_sv_is(key, keys[i]))
+            return true;
+    return false;
+}
+
+static void translate_command(struct ch_jw *w, const struct ch_json *server) {
+    const struct ch_json *command = ch_json_get(server, "command");
+
+    ch_jw_key(w, "command");
+    ch_jw_begin(w, '[');
+    if (ch_json_is(command, CH_JSON_ARRAY)) {
+        for (CH_JSON_EACH(word, command))
+            ch_jw_value(w, word);
+    } else
+        ch_jw_value(w, command);
+    for (CH_JSON_EACH(word, ch_json_get(server, "args")))
+        ch_jw_value(w, word);
+    ch_jw_end(w, ']');
+}
+
+static int translate_server(struct ch_jw *w, struct ch_sv name, const struct ch_json *server,
+                            const char *path, struct chela_error *err) {
+    if (!ch_json_is(server, CH_JSON_OBJECT) ||
+        (!ch_json_get(server, "command") && !ch_json_get(server, "url")))
+        return ch_fail(err, CHELA_ECONFIG, "%s: %.*s: neither a command nor a url", path,
+                       CH_SV_FMT(name));
+    ch_jw_key_sv(w, name);
+    ch_jw_begin(w, '{');
+    if (ch_json_get(server, "command"))
+        translate_command(w, server);
+    for (CH_JSON_MEMBERS(key, value, server)) {
+        if (!is_shared(ch_json_str(key)))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(key));
+        ch_jw_value(w, value);
+    }
+    ch_jw_end(w, '}');
+    return 0;
+}
+
+static const struct ch_json *servers_of(const struct ch_json *root) {
+    const struct ch_json *servers = ch_json_get(root, "mcpServers");
+
+    return servers ? servers : ch_json_get(root, "servers");
+}
+
+int ch_mcp_file_translate(struct ch_sv text, const char *path, struct ch_buf *out,
+                          struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *root;
+    struct chela_error why = {0};
+    struct ch_jw w = ch_jw(out);
+
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &root, NULL, &why) < 0)
+        return ch_fail(err, CHELA_ECONFIG, "%s: %s", path, why.message);
+    ch_buf_add_str(out, "{\"mcp\":{\"servers\":");
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(name, server, servers_of(root))) {
+        int rc = translate_server(&w, ch_json_str(name), server, path, err);
+        if (rc < 0)
+            return rc;
+    }
+    ch_jw_end(&w, '}');
+    ch_buf_add_str(out, "}}");
+    return 0;
+}
+
+/* --- editing */
+
+static void write_servers(struct ch_buf *out, const struct ch_json *root, const char *name,
+                          const char *definition) {
+    struct ch_jw w = ch_jw(out);
+
+    ch_buf_add_str(out, "{\"mcpServers\": ");
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, server, servers_of(root))) {
+        if (ch_sv_is(ch_json_str(key), name))
+            continue;
+        ch_jw_key_sv(&w, ch_json_str(key));
+        ch_jw_value(&w, server);
+    }
+    if (definition) {
+        ch_jw_key(&w, name);
+        ch_jw_raw(&w, ch_sv_str(definition));
+    }
+    ch_jw_end(&w, '}');
+    ch_buf_add_str(out, "}\n");
+}
+
+static int save_file(const char *path, struct ch_sv text, struct chela_error *err) {
+    CH_BUF_AUTO draft = {0};
+
+    ch_buf_addf(&draft, "%s.%d.tmp", path, (int)getpid());
+    int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return ch_fail(err, CHELA_EIO, "%s: %s", ch_buf_str(&draft), strerror(errno));
+    bool whole = write(fd, text.p, text.n) == (ssize_t)text.n && fsync(fd) == 0;
+    close(fd);
+    if (whole && rename(ch_buf_str(&draft), path) == 0)
+        return 0;
+    unlink(ch_buf_str(&draft));
+    return ch_fail(err, CHELA_EIO, "%s: cannot be written", path);
+}
+
+int chela_config_mcp_edit(const char *path, const char *name, const char *definition,
+                          struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    CH_BUF_AUTO out = {0};
+    CH_BUF_AUTO means = {0};
+    const struct ch_json *root = NULL;
+
+    struct chela_error why = {0};
+    int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, &why);
+    if (rc == 0)
+        rc = ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why);
+    if (rc < 0 && rc != CHELA_ENOENT)
+        return ch_fail(err, rc, "%s", why.message);
+    if (!definition && !ch_json_get(servers_of(root), name))
+        return ch_fail(err, CHELA_ENOENT, "%s has no MCP server %s", path, name);
+    write_servers(&out, root, name, definition);
+    rc = ch_mcp_file_translate(ch_buf_sv(&out), path, &means, err);
+    return rc < 0 ? rc : save_file(path, ch_buf_sv(&out), err);
+}

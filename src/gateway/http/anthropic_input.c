@@ -1,0 +1,240 @@
+/* anthropic_input.c -- see anthropic_input.h. */
+#include "gateway/http/anthropic_input.h"
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "gateway/http/openai.h"
+#include "json/writer.h"
+
+/* --- media */
+
+static struct ch_sv plain_source(struct ch_client_history *h, const struct ch_json *source) {
+    const struct ch_json *content = ch_json_get(source, "content");
+    CH_BUF_AUTO text = {0}, data = {0};
+    ch_buf_add_sv(&text, ch_json_get_str(source, "data"));
+    ch_buf_add_sv(&text, ch_json_str(content));
+    for (CH_JSON_EACH(part, content))
+        ch_buf_add_sv(&text, ch_json_get_str(part, "text"));
+    ch_base64_add(&data, ch_buf_sv(&text));
+    return ch_arena_sv(h->arena, ch_buf_sv(&data));
+}
+
+static int read_source(struct ch_client_history *h, const struct ch_json *block,
+                       enum ch_block_type kind, struct chela_error *err) {
+    const struct ch_json *source = ch_json_get(block, "source");
+    struct ch_sv type = ch_json_get_str(source, "type"), title = ch_json_get_str(block, "title");
+    struct ch_sv media = ch_json_get_str(source, "media_type");
+    if (ch_sv_is(type, "base64")) {
+        ch_client_history_add_data(h, kind, media, ch_json_get_str(source, "data"), title);
+        return 0;
+    }
+    if (ch_sv_is(type, "url"))
+        return ch_client_history_add_media(h, kind, ch_json_get_str(source, "url"), title, err);
+    if (ch_sv_is(type, "text") || ch_sv_is(type, "content")) {
+        ch_client_history_add_data(h, CH_BLOCK_DOCUMENT, CH_SV("text/plain"),
+                                   plain_source(h, source), title);
+        return 0;
+    }
+    return ch_fail(err, CHELA_EINVAL,
+                   "a source of type '%.*s' is not supported: files are not stored here",
+                   CH_SV_FMT(type));
+}
+
+/* A search result that the client found, as text. */
+static struct ch_sv search_result_text(struct ch_client_history *h, const struct ch_json *block) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%.*s (%.*s)\n", CH_SV_FMT(ch_json_get_str(block, "title")),
+                CH_SV_FMT(ch_json_get_str(block, "source")));
+    for (CH_JSON_EACH(part, ch_json_get(block, "content")))
+        ch_buf_add_sv(&text, ch_json_get_str(part, "text"));
+    return ch_arena_sv(h->arena, ch_buf_sv(&text));
+}
+
+/* --- blocks */
+
+static bool is_media(struct ch_sv type) {
+    return ch_sv_is(type, "image") || ch_sv_is(type, "document");
+}
+
+static int read_media(struct ch_client_history *h, const struct ch_json *block,
+                      struct chela_error *err) {
+    bool image = ch_sv_is(ch_json_get_str(block, "type"), "image");
+    return read_source(h, block, image ? CH_BLOCK_IMAGE : CH_BLOCK_DOCUMENT, err);
+}
+
+static int read_result(struct ch_client_history *h, const struct ch_json *block,
+                       struct chela_error *err) {
+    const struct ch_json *content = ch_json_get(block, "content");
+    bool failed = ch_json_bool(ch_json_get(block, "is_error"), false);
+    CH_BUF_AUTO text = {0};
+    int rc = 0;
+    ch_buf_add_sv(&text, ch_json_str(content));
+    for (CH_JSON_EACH(part, content)) {
+        bool found = ch_sv_is(ch_json_get_str(part, "type"), "search_result");
+        struct ch_sv piece = found ? search_result_text(h, part) : ch_json_get_str(part, "text");
+        if (piece.n && text.n)
+            ch_buf_addc(&text, '\n');
+        ch_buf_add_sv(&text, piece);
+    }
+    size_t at = ch_client_history_add_result(h, ch_json_get_str(block, "tool_use_id"),
+                                             ch_arena_sv(h->arena, ch_buf_sv(&text)), failed);
+    for (CH_JSON_EACH(media, content))
+        if (rc == 0 && is_media(ch_json_get_str(media, "type")))
+            rc = read_media(h, media, err);
+    ch_client_history_close_result(h, at);
+    return rc;
+}
+
+static int read_call(struct ch_client_history *h, const struct ch_json *block,
+                     struct chela_error *err) {
+    struct ch_sv id = ch_json_get_str(block, "id"), name = ch_json_get_str(block, "name");
+    const struct ch_json *input = ch_json_get(block, "input");
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (!id.n || !name.n)
+        return ch_fail(err, CHELA_EINVAL, "a tool_use must have an id and a name");
+    if (ch_json_is(input, CH_JSON_OBJECT))
+        ch_jw_value(&w, input);
+    ch_client_history_add_block(
+        h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
+                              .id = id,
+                              .name = ch_client_tools_name(h->arena, CH_SV(""), name),
+                              .text = text.n ? ch_arena_sv(h->arena, ch_buf_sv(&text))
+                                             : CH_SV("{}")});
+    return 0;
+}
+
+static void read_thinking(struct ch_client_history *h, const struct ch_json *block) {
+    bool redacted = ch_sv_is(ch_json_get_str(block, "type"), "redacted_thinking");
+    struct ch_sv extra = ch_json_get_str(block, redacted ? "data" : "signature");
+    struct ch_block b = {.type = CH_BLOCK_REASONING,
+                         .flags = redacted ? CH_F_REDACTED : 0,
+                         .text = ch_json_get_str(block, "thinking"),
+                         .extra = extra};
+    if (extra.n)
+        ch_client_history_add_reasoning(h, &b, extra);
+}
+
+static int read_block(struct ch_client_history *h, const struct ch_json *block,
+                      struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(block, "type");
+    if (ch_sv_is(type, "text"))
+        ch_client_history_add_text(h, ch_json_get_str(block, "text"));
+    else if (is_media(type))
+        return read_media(h, block, err);
+    else if (ch_sv_is(type, "search_result"))
+        ch_client_history_add_text(h, search_result_text(h, block));
+    else if (h->kind != CH_MSG_ASSISTANT)
+        return type.n ? 0
+                      : ch_fail(err, CHELA_EINVAL, "a block of `content` must have a `type`");
+    else if (ch_sv_is(type, "tool_use"))
+        return read_call(h, block, err);
+    else if (ch_sv_is(type, "thinking") || ch_sv_is(type, "redacted_thinking"))
+        read_thinking(h, block);
+    else if (type.n)
+        ch_client_history_add_opaque(h, type, block);
+    return 0;
+}
+
+/* --- messages */
+
+static int read_content(struct ch_client_history *h, enum ch_msg_kind kind,
+                        const struct ch_json *content, struct chela_error *err) {
+    int rc = 0;
+    if (!ch_json_is(content, CH_JSON_STRING) && !ch_json_is(content, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_EINVAL, "`content` must be a text or a list of blocks");
+    for (CH_JSON_EACH(result, content))
+        if (rc == 0 && ch_sv_is(ch_json_get_str(result, "type"), "tool_result"))
+            rc = read_result(h, result, err);
+    ch_client_history_begin(h, kind);
+    ch_client_history_add_text(h, ch_json_str(content));
+    for (CH_JSON_EACH(block, content))
+        if (rc == 0 && !ch_sv_is(ch_json_get_str(block, "type"), "tool_result"))
+            rc = read_block(h, block, err);
+    return rc;
+}
+
+static void read_system(struct ch_client_history *h, const struct ch_json *system) {
+    ch_client_history_add_system(h, ch_json_str(system));
+    for (CH_JSON_EACH(block, system))
+        ch_client_history_add_system(h, ch_json_get_str(block, "text"));
+}
+
+int ch_anthropic_input_history(const struct ch_json *request, struct ch_client_history *h,
+                               struct chela_error *err) {
+    const struct ch_json *messages = ch_json_get(request, "messages");
+    int rc = 0;
+    if (!ch_json_is(messages, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_EINVAL, "`messages` must be a list");
+    read_system(h, ch_json_get(request, "system"));
+    for (CH_JSON_EACH(m, messages)) {
+        struct ch_sv role = ch_json_get_str(m, "role");
+        const struct ch_json *content = ch_json_get(m, "content");
+        if (rc < 0)
+            return rc;
+        if (ch_sv_is(role, "user") || ch_sv_is(role, "assistant"))
+            rc = read_content(h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT, content,
+                              err);
+        else if (ch_sv_is(role, "system"))
+            read_system(h, content);
+        else
+            rc = ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message",
+                         CH_SV_FMT(role));
+    }
+    return rc;
+}
+
+/* --- tools and settings */
+
+int ch_anthropic_input_tools(const struct ch_json *request, struct ch_client_tools *t,
+                             struct chela_error *err) {
+    int rc = 0;
+    for (CH_JSON_EACH(tool, ch_json_get(request, "tools"))) {
+        struct ch_sv type = ch_json_get_str(tool, "type");
+        bool own = !type.n || ch_sv_is(type, "custom");
+        if (rc == 0 && own)
+            rc = ch_client_tools_add(t, tool, "input_schema", CH_SV(""), err);
+        else if (!own)
+            ch_client_tools_skip(t, type);
+    }
+    if (ch_json_get(request, "mcp_servers"))
+        ch_client_tools_skip(t, CH_SV("mcp_servers"));
+    return rc;
+}
+
+static enum chela_reasoning effort_of(const struct ch_json *request) {
+    const struct ch_json *thinking = ch_json_get(request, "thinking");
+    struct ch_sv type = ch_json_get_str(thinking, "type");
+    int64_t budget = ch_json_int(ch_json_get(thinking, "budget_tokens"), 0);
+    enum chela_reasoning effort =
+        ch_openai_effort(ch_json_str(ch_json_path(request, "output_config", "effort", NULL)));
+    if (ch_sv_is(type, "disabled"))
+        return CHELA_REASONING_OFF;
+    if (ch_sv_is(type, "enabled"))
+        return budget <= 4096    ? CHELA_REASONING_LOW
+               : budget <= 16384 ? CHELA_REASONING_MEDIUM
+                                 : CHELA_REASONING_HIGH;
+    bool asked = type.n && effort == CHELA_REASONING_DEFAULT;
+    return asked ? CHELA_REASONING_MEDIUM : effort;
+}
+
+int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *t,
+                                struct ch_lane_opts *o, struct chela_error *err) {
+    const struct ch_json *format = ch_json_path(req->json, "output_config", "format", NULL);
+    if (!format)
+        format = ch_json_get(req->json, "output_format");
+    int rc = ch_openai_number(req, "temperature", 1, &o->patch.temperature, err);
+    if (rc == 0)
+        rc = ch_openai_number(req, "top_p", 1, &o->patch.top_p, err);
+    if (rc == 0)
+        rc = ch_openai_stop(req, "stop_sequences", o, err);
+    if (rc == 0)
+        rc = ch_openai_limit(req, "max_tokens", o, err);
+    if (rc == 0)
+        rc = ch_openai_choice(req, t, o, err);
+    if (rc == 0 && format)
+        rc = ch_openai_format(req, "output_config.format", format, ch_json_get(format, "schema"),
+                              o, err);
+    o->patch.reasoning = effort_of(req->json);
+    return rc;
+}

@@ -1,0 +1,298 @@
+/* completion.c -- see completion.h.
+ *
+ *   request --read--> history, tools, options --> lane --ready--> run --events--> response
+ *
+ * The protocols format the response (struct ch_completion_ops). If the client leaves, the
+ * response ends, and with a temporary lane its run. An error before the first text of a
+ * stream is sent with its HTTP status. */
+#include "gateway/http/completion.h"
+
+#include <stdio.h>
+
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/run/think.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "gateway/http/openai.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/client_input.h"
+#include "gateway/lane/lane.h"
+#include "gateway/lane/tail.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+#include "model/provider/target.h"
+
+static void free_completion(struct ch_completion *r) {
+    ch_lane_unwatch(&r->watcher);
+    ch_list_del(&r->wait.link);
+    if (r->delivery)
+        ch_delivery_leave(r->delivery);
+    if (r->lane && !r->lane->stored)
+        ch_lane_close(r->lane);
+    r->ops->release(r);
+    ch_client_history_release(&r->history);
+    ch_free(r->agent);
+    ch_free(r);
+}
+
+static void completion_on_disconnect(struct ch_request *req) {
+    free_completion(req->user);
+}
+
+const chela_run *ch_completion_run(const struct ch_completion *r) {
+    return r->lane ? r->lane->run : NULL;
+}
+
+struct ch_completion_failure ch_completion_failure_of(const struct ch_completion *r,
+                                                      const struct chela_event *end) {
+    const chela_run *run = ch_completion_run(r);
+    const struct ch_model_failure *f = run ? &run->failure : NULL;
+    const char *reason = chela_reason_name(end->end.reason);
+    if (end->end.reason == CHELA_REASON_CONTEXT_OVERFLOW)
+        return (struct ch_completion_failure){400, "context_length_exceeded", 0};
+    if (end->end.reason != CHELA_REASON_MODEL_ERROR || !f)
+        return (struct ch_completion_failure){502, reason, 0};
+    if (f->cls == CH_ERR_RATE_LIMIT)
+        return (struct ch_completion_failure){429, "rate_limit_exceeded", f->retry_after_ms};
+    if (f->cls == CH_ERR_OVERLOADED)
+        return (struct ch_completion_failure){r->ops->overloaded, "overloaded", f->retry_after_ms};
+    bool rejected = f->cls == CH_ERR_FORMAT || f->cls == CH_ERR_REFUSED;
+    if (rejected && f->status >= 400 && f->status < 500)
+        return (struct ch_completion_failure){f->status, "invalid_request", 0};
+    return (struct ch_completion_failure){502, reason, 0};
+}
+
+static void completion_fail(struct ch_completion *r, const struct chela_event *ev) {
+    struct ch_completion_failure f = ch_completion_failure_of(r, ev);
+    char seconds[24];
+    snprintf(seconds, sizeof(seconds), "%ld", (f.retry_after_ms + 999) / 1000);
+    if (f.retry_after_ms)
+        ch_request_add_header(r->request, "Retry-After", seconds);
+    ch_request_fail(r->request, f.status, f.code, "%.*s", (int)ev->end.error.n, ev->end.error.p);
+}
+
+/* --- reasoning */
+
+bool ch_completion_plain(const struct ch_completion *r, const struct ch_block *b) {
+    const struct ch_msg_author *vendor = &r->history.vendor;
+    const chela_run *run = ch_completion_run(r);
+    struct ch_msg_author by = run ? ch_think_author(run) : (struct ch_msg_author){0};
+    return b->extra.n && r->turn <= 1 && vendor->api && by.api &&
+           strcmp(vendor->api, by.api) == 0 && ch_sv_eq(vendor->asked, by.asked);
+}
+
+void ch_completion_seal(const struct ch_completion *r, const struct ch_block *b,
+                        struct ch_buf *out) {
+    const chela_run *run = ch_completion_run(r);
+    struct ch_sealed_reasoning sealed = {*b, {0}, r->turn};
+    if (run)
+        sealed.by = ch_think_author(run);
+    if (sealed.by.api)
+        ch_reasoning_seal(&sealed, out);
+}
+
+/* Reports the blocks of reasoning that are complete. Reasoning in progress is the last block:
+ * it stays open until something else follows. */
+static void completion_report_reasoning(struct ch_completion *r, bool in_progress) {
+    struct ch_block b, next;
+    const chela_run *run = ch_completion_run(r);
+    while (r->ops->reasoned && run && ch_think_reasoning(run, r->nreasoning, &b)) {
+        if (in_progress && !ch_think_reasoning(run, r->nreasoning + 1, &next))
+            return;
+        r->nreasoning++;
+        r->ops->reasoned(r, &b);
+    }
+}
+
+/* Events that follow the reasoning of a reply, or a part of it. */
+static void completion_follow_reply(struct ch_completion *r, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST)
+        r->nreasoning = 0;
+    if (ev->type == CHELA_EV_TURN_START)
+        r->turn++;
+    if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_TOOL_CALL ||
+        ev->type == CHELA_EV_TURN_END)
+        completion_report_reasoning(r, false);
+    else if (ev->type == CHELA_EV_REASONING_DELTA)
+        completion_report_reasoning(r, true);
+}
+
+bool ch_completion_failed(const struct chela_event *end) {
+    return end->end.status == CHELA_STATUS_ERROR || end->end.status == CHELA_STATUS_CANCELLED;
+}
+
+static void completion_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, watcher);
+    if (ev->type != CHELA_EV_RUN_END) {
+        completion_follow_reply(r, ev);
+        r->ops->event(r, ev);
+        return;
+    }
+    r->request->on_disconnect = NULL;
+    if (ch_completion_failed(ev) && !r->begun)
+        completion_fail(r, ev);
+    else
+        r->ops->end(r, ev);
+    free_completion(r);
+}
+
+static void completion_refuse(struct ch_completion *r, const struct chela_error *err) {
+    struct ch_request *req = r->request;
+    req->on_disconnect = NULL;
+    free_completion(r);
+    ch_request_fail_with(req, err);
+}
+
+static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                            const struct chela_error *err, void *user) {
+    struct ch_completion *r = user;
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    r->delivery = NULL;
+    if (stage == CH_DELIVERY_TAKEN) {
+        ch_lane_unwatch(&r->watcher); /* the session may have come here meanwhile */
+        ch_lane_watch(l, &r->watcher);
+        return;
+    }
+    if (stage == CH_DELIVERY_QUEUED && r->watcher.tail) {
+        ch_tail_await(&r->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
+        return;
+    }
+    if (!why.code)
+        ch_fail(&why, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
+    completion_refuse(r, &why);
+}
+
+/* A stored session has its own history: what follows the last reply is an event for it. */
+static void completion_admit(struct ch_completion *r) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+    const struct ch_delivery_kind *kind =
+        ch_client_input_of_history(r->session, &r->history, &w, &err);
+    if (kind)
+        r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
+                                             completion_told, r);
+    else
+        completion_refuse(r, &err);
+}
+
+/* Another gateway has the session: the answer comes from its journal. */
+static void completion_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                               void *user) {
+    struct ch_completion *r = user;
+    (void)w;
+    (void)gap;
+    if (err)
+        completion_refuse(r, err);
+    else
+        completion_admit(r);
+}
+
+static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                     const struct chela_error *failed) {
+    struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, wait);
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    if (!failed && l->stored) {
+        completion_admit(r);
+        return;
+    }
+    if (failed)
+        r->lane = NULL;
+    if (failed && failed->code == CHELA_EBUSY && r->session) {
+        ch_tail_open(r->request->gw, r->session, CH_TAIL_NOW, CH_SV(""), &r->watcher,
+                     completion_on_tail, r);
+        return;
+    }
+    int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
+    if (rc < 0)
+        completion_refuse(r, &err);
+    else
+        ch_lane_watch(l, &r->watcher);
+}
+
+static struct ch_completion *new_completion(struct ch_request *req,
+                                            const struct ch_completion_ops *ops) {
+    struct ch_completion *r = ch_alloc(ops->size);
+    int64_t now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
+    char id[24];
+    ch_random_id("", id);
+    snprintf(r->id, sizeof(r->id), "%s%s", ops->prefix, id);
+    r->ops = ops;
+    r->request = req;
+    r->created = now / 1000;
+    r->stream = ch_json_bool(ch_json_get(req->json, "stream"), false);
+    r->watcher.event = completion_on_event;
+    r->wait.ready = completion_on_lane_ready;
+    ch_client_history_init(&r->history, &req->arena, now);
+    return r;
+}
+
+/* The model of the agent that speaks the protocol of the request. */
+static void completion_set_vendor(struct ch_completion *r, const chela_agent *a) {
+    struct ch_arena *arena = &r->request->arena;
+    for (size_t i = 0; i < a->ntargets; i++) {
+        const struct ch_target *t = a->targets[i];
+        if (strcmp(t->ep.codec->name, r->ops->api) != 0)
+            continue;
+        r->history.vendor = (struct ch_msg_author){
+            r->ops->api, ch_sv_str(ch_arena_printf(arena, "%s", t->model)),
+            ch_sv_str(ch_arena_printf(arena, "%s/%s", t->ep.provider, t->model))};
+        return;
+    }
+}
+
+static void completion_warn(struct ch_completion *r) {
+    CH_BUF_AUTO text = {0};
+    if (!r->tools.skipped.n)
+        return;
+    ch_buf_addf(&text, "tools left out, because no client runs them: %.*s",
+                CH_SV_FMT(r->tools.skipped));
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] < ' ' || (unsigned char)text.p[i] > '~')
+            text.p[i] = '?';
+    ch_log(CH_LOG_WARN, "gateway", "%s", ch_buf_str(&text));
+    ch_request_add_header(r->request, "X-Chela-Warning", ch_buf_str(&text));
+}
+
+static int completion_read_request(struct ch_completion *r, struct chela_error *err) {
+    struct ch_request *req = r->request;
+    struct ch_lane_opts opts = {0};
+    int rc = ch_openai_agent(req, &opts, err);
+    if (rc < 0)
+        return rc;
+    completion_set_vendor(r, opts.agent);
+    r->tools.arena = &req->arena;
+    rc = r->ops->read(r, &opts, err);
+    if (rc < 0)
+        return rc;
+    completion_warn(r);
+    r->agent = ch_strdup(opts.agent->id);
+    opts.tools = r->tools.opts;
+    opts.ntools = r->tools.n;
+    opts.patch.system = ch_buf_str(&r->history.system);
+    rc = ch_lane_for_request(req, &opts, &r->lane, err);
+    if (rc == 0)
+        r->session = opts.key;
+    return rc;
+}
+
+void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops) {
+    struct chela_error err = {0};
+    struct ch_completion *r = new_completion(req, ops);
+    int rc = completion_read_request(r, &err);
+    if (rc == 0) {
+        req->user = r;
+        req->on_disconnect = completion_on_disconnect;
+        ch_lane_when_ready(r->lane, &r->wait);
+        return;
+    }
+    free_completion(r);
+    if (rc == CHELA_ENOENT)
+        ch_request_fail(req, 404, "model_not_found", "%s", err.message);
+    else
+        ch_request_fail_with(req, &err);
+}

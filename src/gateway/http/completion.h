@@ -1,0 +1,70 @@
+/* completion.h -- a response in the protocol of a model service, from the request to its
+ * end. The struct of each protocol begins with struct ch_completion. */
+#ifndef CH_GATEWAY_COMPLETION_H
+#define CH_GATEWAY_COMPLETION_H
+#include "gateway/http/client_tools.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/lane/sealed_reasoning.h"
+#include "gateway/request/request.h"
+
+struct ch_completion {
+    const struct ch_completion_ops *ops;
+    struct ch_request *request;
+    struct ch_lane_watcher watcher;
+    struct ch_lane_wait wait;
+    struct ch_delivery *delivery; /* being stored or delivered; else NULL */
+    struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
+    const char *session;  /* key of the stored session, in the request's arena; NULL: none */
+    struct ch_client_history history;
+    struct ch_client_tools tools;
+    char id[40];
+    char *agent; /* owned: its id */
+    int64_t created;
+    unsigned turn; /* number of the run's turn in this response, from 1 */
+    size_t nreasoning; /* blocks of reasoning of this turn that were reported as complete */
+    bool stream; /* the client asked for a stream */
+    bool begun;  /* the stream has begun; set by the protocol */
+};
+
+/* How a failed run is reported. */
+struct ch_completion_failure {
+    int status;       /* of HTTP */
+    const char *code; /* "rate_limit_exceeded" */
+    long retry_after_ms; /* 0: unknown */
+};
+
+struct ch_completion_ops {
+    size_t size;        /* of the protocol's struct */
+    const char *prefix; /* of the response's id */
+    const char *api;    /* name of the codec that has the same protocol */
+    int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
+    /* Reads the protocol's own members of the request: settings, tools, history. */
+    int (*read)(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err);
+    void (*event)(struct ch_completion *r, const struct chela_event *ev); /* but for RUN_END */
+    /* A block of reasoning is complete; its text was reported by events before. May be
+     * NULL. */
+    void (*reasoned)(struct ch_completion *r, const struct ch_block *b);
+    /* RUN_END: responds. A failed run gets here only if the stream has begun. */
+    void (*end)(struct ch_completion *r, const struct chela_event *ev);
+    void (*release)(struct ch_completion *r); /* frees the protocol's own members */
+};
+
+/* Handles the request. */
+void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops);
+/* The run, if this process has it; NULL: there is none, or another gateway has the session. */
+const chela_run *ch_completion_run(const struct ch_completion *r);
+/* Did the run end in an error, or was it cancelled? */
+bool ch_completion_failed(const struct chela_event *end);
+/* The status for a failed run. Errors that the client can act upon, a rate limit or a request
+ * that the model service rejects, keep their status; others are 502. */
+struct ch_completion_failure ch_completion_failure_of(const struct ch_completion *r,
+                                                      const struct chela_event *end);
+/* True if the client can post the block's own signature or encrypted form back without its
+ * author: the reader attributes it to the right model. Otherwise the block must be sealed. */
+bool ch_completion_plain(const struct ch_completion *r, const struct ch_block *b);
+/* Appends the sealed form of a block of reasoning of this turn. */
+void ch_completion_seal(const struct ch_completion *r, const struct ch_block *b,
+                        struct ch_buf *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* openai_input.c -- see openai_input.h. */
+#include "gateway/http/openai_input.h"
+
+#include "base/error.h"
+#include "gateway/http/openai.h"
+#include "gateway/http/openai_messages.h"
+#include "gateway/http/response_store.h"
+#include "json/writer.h"
+
+struct input {
+    struct ch_completion *r;
+    struct ch_client_history *h;
+    struct ch_buf *items;
+    struct chela_error *err;
+};
+
+/* --- parts of a message */
+
+static int input_file(struct input *in, const struct ch_json *p) {
+    struct ch_sv data = ch_json_get_str(p, "file_data"), url = ch_json_get_str(p, "file_url");
+    struct ch_sv name = ch_json_get_str(p, "filename");
+    if (url.n)
+        return ch_client_history_add_media(in->h, CH_BLOCK_DOCUMENT, url, name, in->err);
+    if (!data.n)
+        return ch_fail(in->err, CHELA_EINVAL,
+                       "a file must have `file_data` or `file_url`: uploaded files are not "
+                       "supported");
+    if (ch_sv_starts(data, "data:"))
+        return ch_client_history_add_media(in->h, CH_BLOCK_DOCUMENT, data, name, in->err);
+    ch_client_history_add_data(in->h, CH_BLOCK_DOCUMENT, CH_SV("application/pdf"), data, name);
+    return 0;
+}
+
+static int input_image(struct input *in, const struct ch_json *p) {
+    struct ch_sv url = ch_json_get_str(p, "image_url");
+    if (!url.n) /* as in Chat Completions */
+        url = ch_json_str(ch_json_path(p, "image_url", "url", NULL));
+    if (!url.n)
+        return ch_fail(in->err, CHELA_EINVAL,
+                       "a picture must have `image_url`: uploaded files are not supported");
+    return ch_client_history_add_media(in->h, CH_BLOCK_IMAGE, url, CH_SV(""), in->err);
+}
+
+static bool is_text_part(struct ch_sv type) {
+    return ch_sv_is(type, "input_text") || ch_sv_is(type, "output_text") ||
+           ch_sv_is(type, "text") || ch_sv_is(type, "summary_text") ||
+           ch_sv_is(type, "reasoning_text");
+}
+
+static int input_media(struct input *in, const struct ch_json *p) {
+    struct ch_sv type = ch_json_get_str(p, "type");
+    if (ch_sv_is(type, "input_image") || ch_sv_is(type, "image_url"))
+        return input_image(in, p);
+    if (ch_sv_is(type, "input_file"))
+        return input_file(in, p);
+    if (ch_sv_is(type, "input_audio")) {
+        const struct ch_json *audio = ch_json_get(p, "input_audio");
+        ch_openai_messages_audio(in->h, audio ? audio : p);
+        return 0;
+    }
+    return ch_fail(in->err, CHELA_EINVAL, "content of type '%.*s' is not supported",
+                   CH_SV_FMT(type));
+}
+
+static int input_part(struct input *in, const struct ch_json *p) {
+    struct ch_sv type = ch_json_get_str(p, "type");
+    if (ch_sv_is(type, "refusal"))
+        ch_client_history_add_text(in->h, ch_json_get_str(p, "refusal"));
+    else if (is_text_part(type))
+        ch_client_history_add_text(in->h, ch_json_get_str(p, "text"));
+    else
+        return input_media(in, p);
+    return 0;
+}
+
+static int input_message(struct input *in, const struct ch_json *item) {
+    struct ch_sv role = ch_json_get_str(item, "role");
+    const struct ch_json *content = ch_json_get(item, "content");
+    int rc = 0;
+    if (ch_sv_is(role, "system") || ch_sv_is(role, "developer")) {
+        ch_client_history_add_system(in->h, ch_json_str(content));
+        for (CH_JSON_EACH(p, content))
+            ch_client_history_add_system(in->h, ch_json_get_str(p, "text"));
+        return 0;
+    }
+    if (!ch_sv_is(role, "user") && !ch_sv_is(role, "assistant"))
+        return ch_fail(in->err, CHELA_EINVAL, "unknown `role` '%.*s' of a message",
+                       CH_SV_FMT(role));
+    ch_client_history_begin(in->h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT);
+    ch_client_history_add_text(in->h, ch_json_str(content));
+    for (CH_JSON_EACH(p, content))
+        if (rc == 0)
+            rc = input_part(in, p);
+    return rc;
+}
+
+/* --- calls, results, reasoning */
+
+static int input_call(struct input *in, const struct ch_json *item, bool is_text) {
+    struct ch_sv args = ch_json_get_str(item, "arguments"), id = ch_json_get_str(item, "call_id");
+    struct ch_sv name = ch_json_get_str(item, "name");
+    if (!id.n || !name.n)
+        return ch_fail(in->err, CHELA_EINVAL, "a call must have a call_id and a name");
+    if (is_text)
+        args = ch_client_tools_wrap(in->h->arena, ch_json_get_str(item, "input"));
+    ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
+    ch_client_history_add_block(
+        in->h,
+        &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
+                           .id = id,
+                           .name = ch_client_tools_name(in->h->arena,
+                                                        ch_json_get_str(item, "namespace"), name),
+                           .text = args.n ? args : CH_SV("{}")});
+    return 0;
+}
+
+static int input_result(struct input *in, const struct ch_json *item) {
+    const struct ch_json *output = ch_json_get(item, "output");
+    CH_BUF_AUTO text = {0};
+    int rc = 0;
+    ch_buf_add_sv(&text, ch_json_str(output));
+    for (CH_JSON_EACH(part, output)) {
+        if (text.n && ch_json_get_str(part, "text").n)
+            ch_buf_addc(&text, '\n');
+        ch_buf_add_sv(&text, ch_json_get_str(part, "text"));
+    }
+    size_t at = ch_client_history_add_result(in->h, ch_json_get_str(item, "call_id"),
+                                             ch_arena_sv(in->h->arena, ch_buf_sv(&text)), false);
+    for (CH_JSON_EACH(media, output))
+        if (rc == 0 && !is_text_part(ch_json_get_str(media, "type")))
+            rc = input_media(in, media);
+    ch_client_history_close_result(in->h, at);
+    return rc;
+}
+
+static void input_reasoning(struct input *in, const struct ch_json *item) {
+    struct ch_sv sealed = ch_json_get_str(item, "encrypted_content");
+    CH_BUF_AUTO text = {0};
+    for (CH_JSON_EACH(part, ch_json_get(item, "summary")))
+        ch_buf_addf(&text, "%s%.*s", text.n ? "\n\n" : "",
+                    CH_SV_FMT(ch_json_get_str(part, "text")));
+    struct ch_block b = {.type = CH_BLOCK_REASONING,
+                         .text = ch_arena_sv(in->h->arena, ch_buf_sv(&text)),
+                         .id = ch_json_get_str(item, "id"),
+                         .extra = sealed};
+    ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
+    if (sealed.n)
+        ch_client_history_add_reasoning(in->h, &b, sealed);
+}
+
+/* An item that only the vendor understands. */
+static void input_opaque(struct input *in, struct ch_sv type, const struct ch_json *item) {
+    if (!in->h->vendor.api) {
+        ch_client_tools_skip(&in->r->tools, type);
+        return;
+    }
+    ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
+    ch_client_history_add_opaque(in->h, type, item);
+}
+
+/* --- items */
+
+static int input_item(struct input *in, const struct ch_json *item);
+
+static int input_reference(struct input *in, const struct ch_json *item) {
+    struct ch_sv id = ch_json_get_str(item, "id");
+    struct ch_sv json = ch_response_store_item(in->r->request->gw, in->h->arena, id);
+    const struct ch_json *found = NULL;
+    if (!json.p)
+        return ch_fail(in->err, CHELA_EINVAL,
+                       "there is no item '%.*s', or it is no longer remembered: post the item",
+                       CH_SV_FMT(id));
+    int rc = ch_json_parse(in->h->arena, json, CH_JSON_STRICT, &found, NULL, in->err);
+    return rc < 0 ? rc : input_item(in, found);
+}
+
+static int input_read(struct input *in, struct ch_sv type, const struct ch_json *item) {
+    if (!type.n || ch_sv_is(type, "message"))
+        return input_message(in, item);
+    if (ch_sv_is(type, "function_call") || ch_sv_is(type, "custom_tool_call"))
+        return input_call(in, item, ch_sv_is(type, "custom_tool_call"));
+    if (ch_sv_is(type, "function_call_output") || ch_sv_is(type, "custom_tool_call_output"))
+        return input_result(in, item);
+    if (ch_sv_is(type, "additional_tools"))
+        return ch_openai_tools(&in->r->tools, ch_json_get(item, "tools"), false, in->err);
+    if (ch_sv_is(type, "reasoning"))
+        input_reasoning(in, item);
+    else
+        input_opaque(in, type, item);
+    return 0;
+}
+
+static int input_item(struct input *in, const struct ch_json *item) {
+    struct ch_sv type = ch_json_get_str(item, "type");
+    if (!ch_json_is(item, CH_JSON_OBJECT))
+        return ch_fail(in->err, CHELA_EINVAL, "an item of `input` must be an object");
+    if (ch_sv_is(type, "item_reference") || (!type.n && !ch_json_get(item, "role")))
+        return input_reference(in, item);
+    if (in->items->n)
+        ch_buf_addc(in->items, ',');
+    struct ch_jw w = ch_jw(in->items);
+    ch_jw_value(&w, item);
+    return input_read(in, type, item);
+}
+
+/* The items of an earlier response go before those of the request. */
+static int input_previous(struct input *in, struct ch_sv id) {
+    struct ch_arena *arena = in->h->arena;
+    struct ch_sv items = ch_response_store_items(in->r->request->gw, id);
+    const struct ch_json *list = NULL;
+    if (!id.n)
+        return 0;
+    if (!items.p)
+        return ch_fail(in->err, CHELA_EINVAL,
+                       "there is no response '%.*s', or it is no longer remembered: post the "
+                       "history, or use the header X-Chela-Session",
+                       CH_SV_FMT(id));
+    int rc = ch_json_parse(arena, ch_sv_str(ch_arena_printf(arena, "[%.*s]", CH_SV_FMT(items))),
+                           CH_JSON_STRICT, &list, NULL, in->err);
+    for (CH_JSON_EACH(item, list))
+        if (rc == 0)
+            rc = input_item(in, item);
+    return rc;
+}
+
+static void input_text(struct input *in, struct ch_sv text) {
+    if (in->items->n)
+        ch_buf_addc(in->items, ',');
+    struct ch_jw w = ch_jw(in->items);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "role", "user");
+    ch_jw_kstr(&w, "content", text);
+    ch_jw_end(&w, '}');
+    ch_client_history_begin(in->h, CH_MSG_USER);
+    ch_client_history_add_text(in->h, text);
+}
+
+int ch_openai_input(struct ch_completion *r, struct ch_buf *items, struct chela_error *err) {
+    struct input in = {r, &r->history, items, err};
+    const struct ch_json *input = ch_json_get(r->request->json, "input");
+    int rc = input_previous(&in, ch_json_get_str(r->request->json, "previous_response_id"));
+    if (rc < 0)
+        return rc;
+    if (ch_json_is(input, CH_JSON_STRING)) {
+        input_text(&in, ch_json_str(input));
+        return 0;
+    }
+    if (!ch_json_is(input, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_EINVAL, "`input` must be a text or a list of items");
+    for (CH_JSON_EACH(item, input))
+        if (rc == 0)
+            rc = input_item(&in, item);
+    return rc;
+}

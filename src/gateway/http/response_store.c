@@ -1,0 +1,130 @@
+/* response_store.c -- see response_store.h. */
+#include "gateway/http/response_store.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "gateway/request/request.h"
+
+struct stored_response {
+    char *id, *object, *items; /* owned */
+    size_t bytes;
+};
+
+struct ch_response_store {
+    struct stored_response all[CH_LIMIT_STORED_RESPONSES]; /* a ring; id NULL: deleted */
+    size_t first, n, bytes;
+};
+
+static void drop_response(struct ch_response_store *s, struct stored_response *r) {
+    s->bytes -= r->bytes;
+    ch_free(r->id);
+    ch_free(r->object);
+    ch_free(r->items);
+    *r = (struct stored_response){0};
+}
+
+static void drop_oldest(struct ch_response_store *s) {
+    drop_response(s, &s->all[s->first]);
+    s->first = (s->first + 1) % CH_LIMIT_STORED_RESPONSES;
+    s->n--;
+}
+
+void ch_response_store_free(struct ch_response_store *s) {
+    while (s && s->n)
+        drop_oldest(s);
+    ch_free(s);
+}
+
+void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
+                           struct ch_sv items) {
+    struct ch_response_store *s = gw->responses;
+    size_t bytes = object.n + items.n;
+    if (bytes > CH_LIMIT_STORED_RESPONSE)
+        return;
+    if (!s)
+        s = gw->responses = ch_alloc(sizeof(*s));
+    while (s->n && (s->n == CH_LIMIT_STORED_RESPONSES ||
+                    s->bytes + bytes > CH_LIMIT_STORED_RESPONSE_BYTES))
+        drop_oldest(s);
+    s->bytes += bytes;
+    s->all[(s->first + s->n++) % CH_LIMIT_STORED_RESPONSES] =
+        (struct stored_response){.id = ch_strdup(id),
+                                 .object = ch_strndup(object.p, object.n),
+                                 .items = ch_strndup(items.p ? items.p : "", items.n),
+                                 .bytes = bytes};
+}
+
+/* The i-th newest response; NULL: past the oldest. */
+static struct stored_response *newest(struct ch_response_store *s, size_t i) {
+    return s && i < s->n ? &s->all[(s->first + s->n - 1 - i) % CH_LIMIT_STORED_RESPONSES] : NULL;
+}
+
+static struct stored_response *find_response(const chela_gateway *gw, struct ch_sv id) {
+    struct stored_response *r;
+    for (size_t i = 0; (r = newest(gw->responses, i)); i++)
+        if (r->id && ch_sv_is(id, r->id))
+            return r;
+    return NULL;
+}
+
+struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id) {
+    const struct stored_response *r = find_response(gw, id);
+    return r ? ch_sv_str(r->items) : ch_sv(NULL, 0);
+}
+
+static struct ch_sv find_item(const char *object, struct ch_arena *a, struct ch_sv id) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, ch_sv_str(object), CH_JSON_STRICT, &v, NULL, NULL);
+    for (CH_JSON_EACH(item, ch_json_get(v, "output")))
+        if (!json.n && ch_sv_eq(ch_json_get_str(item, "id"), id))
+            ch_jw_value(&w, item);
+    return json.n ? ch_arena_sv(a, ch_buf_sv(&json)) : ch_sv(NULL, 0);
+}
+
+struct ch_sv ch_response_store_item(const chela_gateway *gw, struct ch_arena *a, struct ch_sv id) {
+    const char *text = ch_arena_str(a, id);
+    struct stored_response *r;
+    struct ch_sv item = {0};
+    for (size_t i = 0; id.n && !item.p && (r = newest(gw->responses, i)); i++)
+        if (r->id && strstr(r->object, text))
+            item = find_item(r->object, a, id);
+    return item;
+}
+
+/* --- routes */
+
+static void no_response(struct ch_request *req) {
+    ch_request_fail(req, 404, NULL, "there is no response '%.*s', or it is no longer remembered",
+                    CH_SV_FMT(req->param));
+}
+
+void ch_response_store_get(struct ch_request *req) {
+    const struct stored_response *r = find_response(req->gw, req->param);
+    CH_BUF_AUTO out = {0};
+    if (!r) {
+        no_response(req);
+        return;
+    }
+    ch_buf_add_str(&out, r->object);
+    ch_request_respond_json(req, 200, &out);
+}
+
+void ch_response_store_delete(struct ch_request *req) {
+    struct stored_response *r = find_response(req->gw, req->param);
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    if (!r) {
+        no_response(req);
+        return;
+    }
+    drop_response(req->gw->responses, r);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "id", req->param);
+    ch_jw_kcstr(&w, "object", "response");
+    ch_jw_kbool(&w, "deleted", true);
+    ch_jw_end(&w, '}');
+    ch_request_respond_json(req, 200, &out);
+}

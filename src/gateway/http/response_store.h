@@ -1,0 +1,28 @@
+/* response_store.h -- recent responses of POST /v1/responses, by id.
+ *
+ * Clients refer to an earlier response (previous_response_id), to one of its items
+ * (item_reference), or fetch it again. The store is in memory, bounded, and gone with the
+ * process: a session stores a conversation for good. Loop thread only. */
+#ifndef CH_GATEWAY_RESPONSE_STORE_H
+#define CH_GATEWAY_RESPONSE_STORE_H
+#include "base/sv.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
+
+struct ch_response_store;
+
+/* Remembers a response. object: the response as JSON; items: input and output, JSON items,
+ * comma separated. The oldest responses are dropped. A response that is too large is not
+ * remembered. */
+void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
+                           struct ch_sv items);
+/* Input and output of a response; p NULL: unknown. Borrowed until the next put. */
+struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id);
+/* One item of the output of any response, as JSON in the arena; p NULL: unknown. */
+struct ch_sv ch_response_store_item(const chela_gateway *gw, struct ch_arena *a, struct ch_sv id);
+void ch_response_store_free(struct ch_response_store *s);
+
+/* GET and DELETE /v1/responses/{id} */
+ch_http_route_fn ch_response_store_get, ch_response_store_delete;
+
+#endif

@@ -1,0 +1,46 @@
+/* record_events.h -- the events of a session's runs, made from its journal.
+ *
+ * A gateway that does not hold a session shows its runs from the records that the holder
+ * writes. A reply is one TEXT_DELTA, and events without a record (requests to the model,
+ * progress of tools, the runs of sub-agents) are missing. Numbers of events grow, may have
+ * gaps, and are never higher than the number that the holder gave to the same event.
+ *
+ * Any thread, one at a time for each state. */
+#ifndef CH_GATEWAY_RECORD_EVENTS_H
+#define CH_GATEWAY_RECORD_EVENTS_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "chela/event.h"
+#include "chela/sys/store.h"
+
+/* What was read so far; zeroed: nothing. */
+struct ch_record_events {
+    struct ch_buf session, agent; /* of RUN_START; set by the owner */
+    struct ch_buf run, model, answer;
+    struct ch_list calls; /* of the last reply; struct record_call */
+    struct ch_list notes; /* messages that wait; struct record_note */
+    uint64_t seq;         /* of the run's next event */
+    uint64_t turn;
+    bool begun;           /* a run is in progress: it has not ended or paused */
+    bool ready;           /* the lists are initialized */
+};
+
+/* The events of one record. Texts are in the arena. */
+struct ch_record_batch {
+    struct ch_link link;
+    struct ch_arena arena;
+    uint64_t record;   /* its number in the session */
+    const char *taken; /* id of the inbox event that the record takes up; NULL: none */
+    const char *mode;  /* of the message of `taken`: "start", "steer", ... */
+    struct chela_event *events;
+    size_t n;
+};
+
+/* NULL: the record has no events. */
+struct ch_record_batch *ch_record_events_read(struct ch_record_events *s,
+                                              const struct chela_store_record *r);
+void ch_record_batch_free(struct ch_record_batch *b);
+void ch_record_events_release(struct ch_record_events *s);
+
+#endif

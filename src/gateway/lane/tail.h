@@ -1,0 +1,43 @@
+/* tail.h -- the events of a session that another process holds.
+ *
+ * A tail reads the records that the holder writes and makes events of them
+ * (record_events.h). Its watcher is a lane's: the same handler receives the events of a
+ * session whether this gateway runs it or another one.
+ *
+ *   open --records so far--> opened --new records--> events ... --ch_lane_unwatch--> freed
+ *
+ * Loop thread only. */
+#ifndef CH_GATEWAY_TAIL_H
+#define CH_GATEWAY_TAIL_H
+#include "gateway/lane/lane.h"
+
+enum ch_tail_start {
+    CH_TAIL_NOW,   /* events of later records */
+    CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none */
+    CH_TAIL_AFTER, /* after the event with a given id */
+};
+
+/* err NULL: events follow, and nothing that is stored from now on is missed. gap: the event of
+ * CH_TAIL_AFTER is not known. Otherwise w is off the tail, which is gone. */
+typedef void ch_tail_opened_fn(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                               void *user);
+
+/* after: id of an event, for CH_TAIL_AFTER. Calls opened, which may be NULL, from the loop. */
+void ch_tail_open(chela_gateway *gw, const char *key, enum ch_tail_start start, struct ch_sv after,
+                  struct ch_lane_watcher *w, ch_tail_opened_fn *opened, void *user);
+/* The watcher of an open tail waits for what an event of the inbox causes. begins: the event
+ * is a message, and other events are not passed on before it is taken up. If the session
+ * settles the event and does nothing, the watcher receives a RUN_END with an error. */
+void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins);
+/* How the session took up the message that is awaited: "start", "steer", ...; NULL: not
+ * yet. */
+const char *ch_tail_taken_as(const struct ch_lane_watcher *w);
+
+/* The gateway is closed: watchers are not told. */
+void ch_tails_close(chela_gateway *gw);
+
+/* The id of the last event that w received: "run:seq", of a tail also the record. */
+void ch_tail_event_id(const struct ch_lane_watcher *w, const struct chela_event *ev,
+                      struct ch_buf *out);
+
+#endif

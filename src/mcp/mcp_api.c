@@ -1,0 +1,346 @@
+/* mcp_api.c -- the public functions of chela/mcp.h. */
+#include <ctype.h>
+#include <sys/stat.h>
+
+#include "agent/handle/agent.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/opts.h"
+#include "mcp/mcp_client.h"
+#include "mcp/mcp_tools.h"
+#include "net/url.h"
+#include "tool/process/sandbox_options.h"
+
+#define NAME_MAX_BYTES 32
+
+static const char mcp_kind; /* its address identifies extensions that are clients */
+
+static chela_mcp *mcp_of(struct ch_extension *a) {
+    return CH_CONTAINER(a, chela_mcp, extension);
+}
+
+/* --- making a client */
+
+static bool is_server_name(const char *name) {
+    size_t n = name ? strlen(name) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
+            return false;
+    return n > 0 && n <= NAME_MAX_BYTES && !strstr(name, "__");
+}
+
+static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
+    struct ch_url url;
+
+    if (!is_server_name(o->name))
+        return ch_fail(err, CHELA_EINVAL, "the name of an MCP server has 1 to %d characters of "
+                       "a-z A-Z 0-9 _ - and no \"__\"", NAME_MAX_BYTES);
+    bool program = o->command && o->command[0];
+    if (program == !!o->url)
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: either a command or a URL is needed",
+                       o->name);
+    if (o->url && ch_url_parse(ch_sv_str(o->url), &url, err) < 0)
+        return CHELA_EINVAL;
+    if (o->url && url.userinfo.p)
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: the URL holds a password; use headers",
+                       o->name);
+    if ((program && !o->state_dir) || (o->state_dir && o->state_dir[0] != '/'))
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: state_dir is not an absolute path",
+                       o->name);
+    return 0;
+}
+
+static const char *copy_text(struct ch_arena *a, const char *text) {
+    return text ? ch_arena_str(a, ch_sv_str(text)) : NULL;
+}
+
+static void copy_opts(chela_mcp *m, const struct chela_mcp_opts *o) {
+    struct ch_arena *a = &m->arena;
+
+    m->opts = *o;
+    m->opts.name = copy_text(a, o->name);
+    m->opts.command = o->url ? NULL : ch_sandbox_copy_list(a, o->command);
+    m->opts.env = ch_sandbox_copy_list(a, o->env);
+    m->opts.url = copy_text(a, o->url);
+    m->opts.headers = ch_sandbox_copy_list(a, o->headers);
+    m->opts.state_dir = copy_text(a, o->state_dir);
+    m->opts.allow = copy_text(a, o->allow);
+    m->opts.deny = copy_text(a, o->deny);
+    m->opts.sandbox = NULL;
+    m->opts.timeout_ms = o->timeout_ms ? o->timeout_ms : CH_DEFAULT_MCP_CALL_MS;
+    if (!o->url)
+        m->dir = ch_arena_printf(a, "%s/%s", o->state_dir, o->name);
+}
+
+static void mcp_free(chela_mcp *m) {
+    ch_free(m->server);
+    ch_free(m->server_version);
+    ch_arena_release(&m->arena);
+    ch_free(m);
+}
+
+static void mcp_close(struct ch_extension *a) {
+    chela_mcp_close(mcp_of(a));
+}
+
+static int count_clients(const chela_runtime *rt) {
+    int n = 0;
+
+    for (CH_LIST_EACH(k, &rt->extensions))
+        n += CH_CONTAINER(k, struct ch_extension, link)->kind == &mcp_kind;
+    return n;
+}
+
+int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_mcp **out,
+                  struct chela_error *err) {
+    struct chela_mcp_opts o;
+    CH_LOG_SCOPE(rt->sink);
+
+    *out = NULL;
+    int rc = CH_OPTS_NEED(chela_mcp_opts, &o, given, err);
+    if (rc == 0)
+        rc = check_opts(&o, err);
+    if (rc == 0 && chela_mcp_find(rt, o.name))
+        rc = ch_fail(err, CHELA_EEXIST, "there is an MCP server named %s already", o.name);
+    if (rc == 0 && count_clients(rt) >= CH_LIMIT_MCP_SERVERS)
+        rc = ch_fail(err, CHELA_ELIMIT, "more than %d MCP servers", CH_LIMIT_MCP_SERVERS);
+    if (rc < 0)
+        return rc;
+    chela_mcp *m = ch_alloc(sizeof(*m));
+    m->rt = rt;
+    rc = ch_sandbox_read(&m->arena, o.sandbox, &m->policy, err);
+    if (rc < 0) {
+        mcp_free(m);
+        return rc;
+    }
+    if (!o.sandbox)
+        m->policy->network = CH_SANDBOX_NET_HOST;
+    copy_opts(m, &o);
+    ch_list_init(&m->ops);
+    m->extension.kind = &mcp_kind;
+    m->extension.close = mcp_close;
+    ch_list_add(&rt->extensions, &m->extension.link);
+    ch_mcp_tools_open(m);
+    *out = m;
+    return 0;
+}
+
+void chela_mcp_close(chela_mcp *m) {
+    struct chela_error why = {0};
+
+    if (!m)
+        return;
+    CH_LOG_SCOPE(m->rt->sink);
+    m->closed = true;
+    ch_fail(&why, CHELA_ESTATE, "MCP server %s: the client is closed", m->opts.name);
+    ch_mcp_close_now(m, &why);
+    ch_mcp_tools_close(m);
+    ch_list_del(&m->extension.link);
+    mcp_free(m);
+}
+
+chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name) {
+    for (CH_LIST_EACH(k, &rt->extensions)) {
+        struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
+        if (a->kind == &mcp_kind && strcmp(mcp_of(a)->opts.name, name) == 0)
+            return mcp_of(a);
+    }
+    return NULL;
+}
+
+int chela_agent_mcp(chela_agent *agent, chela_mcp *m, struct chela_error *err) {
+    CH_LOG_SCOPE(m->rt->sink);
+
+    if (agent->rt != m->rt)
+        return ch_fail(err, CHELA_EINVAL, "the agent and the MCP client have different runtimes");
+    ch_mcp_tools_attach(m, agent);
+    return 0;
+}
+
+/* --- functions that wait */
+
+struct ch_mcp_wait {
+    bool over;
+    struct ch_timer timer;
+    struct ch_buf result;
+    struct chela_error err;
+};
+
+static void wait_on_reply(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_wait *w = user;
+    struct ch_jw jw = ch_jw(&w->result);
+
+    if (r->result)
+        ch_jw_value(&jw, r->result);
+    w->err = r->err;
+    w->over = true;
+}
+
+/* The members of a JSON object as text, without the member _meta; its name for the header. */
+static int split_params(const char *params, struct ch_buf *members, struct ch_buf *name,
+                        struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *root;
+    struct ch_jw w = ch_jw(members);
+
+    if (!params)
+        return 0;
+    if (ch_json_parse(&arena, ch_sv_str(params), CH_JSON_STRICT, &root, NULL, err) < 0 ||
+        root->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_EINVAL, "the parameters are not a JSON object");
+    for (CH_JSON_MEMBERS(key, value, root)) {
+        if (ch_sv_is(ch_json_str(key), "_meta"))
+            continue;
+        ch_jw_key_sv(&w, ch_json_str(key));
+        ch_jw_value(&w, value);
+    }
+    const char *const keys[] = {"name", "uri", "taskId"};
+    for (size_t i = 0; i < CH_LEN(keys) && name->n == 0; i++)
+        ch_buf_add_sv(name, ch_json_get_str(root, keys[i]));
+    return 0;
+}
+
+static bool has_name_header(const char *method) {
+    return strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0 ||
+           strcmp(method, "resources/read") == 0 || strncmp(method, "tasks/", 6) == 0;
+}
+
+char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
+                        struct chela_error *err) {
+    CH_BUF_AUTO members = {0};
+    CH_BUF_AUTO name = {0};
+    CH_BUF_AUTO headers = {0};
+    struct ch_mcp_wait w = {0};
+    CH_LOG_SCOPE(m->rt->sink);
+
+    if (ch_loop_may_run(m->rt->loop, err) < 0 || split_params(params, &members, &name, err) < 0)
+        return NULL;
+    if (strcmp(method, "tools/call") == 0)
+        ch_mcp_tools_headers(m, ch_buf_str(&name), params, &headers);
+    ch_mcp_start(m, &(struct ch_mcp_request){
+                        .method = method,
+                        .members = ch_buf_sv(&members),
+                        .name = has_name_header(method) ? ch_buf_sv(&name) : ch_sv(NULL, 0),
+                        .headers = ch_buf_sv(&headers),
+                        .timeout_ms = CH_MAX(m->opts.timeout_ms, 0),
+                        .done = wait_on_reply,
+                        .user = &w,
+                    });
+    ch_loop_hold(m->rt->loop);
+    ch_loop_run(m->rt->loop, &w.over);
+    ch_loop_release(m->rt->loop);
+    if (w.err.code && err)
+        *err = w.err;
+    if (w.err.code) {
+        ch_buf_release(&w.result);
+        return NULL;
+    }
+    return ch_buf_take(&w.result);
+}
+
+static void wait_on_listed(const struct chela_error *err, void *user) {
+    struct ch_mcp_wait *w = user;
+
+    if (err)
+        w->err = *err;
+    w->over = true;
+}
+
+int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
+    struct ch_mcp_wait w = {0};
+    CH_LOG_SCOPE(m->rt->sink);
+    int rc = ch_loop_may_run(m->rt->loop, err);
+
+    if (rc < 0)
+        return rc;
+    ch_mcp_tools_list(m, accept, wait_on_listed, &w);
+    ch_loop_hold(m->rt->loop);
+    ch_loop_run(m->rt->loop, &w.over);
+    ch_loop_release(m->rt->loop);
+    if (w.err.code && err)
+        *err = w.err;
+    return w.err.code;
+}
+
+static bool somebody_awaited(const chela_runtime *rt) {
+    for (CH_LIST_EACH(k, &rt->extensions)) {
+        struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
+        if (a->kind == &mcp_kind && ch_mcp_tools_awaited(mcp_of(a)))
+            return true;
+    }
+    return false;
+}
+
+static void wait_on_timer(struct ch_timer *t) {
+    CH_CONTAINER(t, struct ch_mcp_wait, timer)->over = true;
+}
+
+int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *err) {
+    int64_t until = ch_mono_ms(ch_loop_clock(rt->loop)) +
+                    (timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS);
+    CH_LOG_SCOPE(rt->sink);
+    int rc = ch_loop_may_run(rt->loop, err);
+
+    while (rc == 0 && somebody_awaited(rt)) {
+        struct ch_mcp_wait w = {0};
+        if (ch_mono_ms(ch_loop_clock(rt->loop)) >= until)
+            return ch_fail(err, CHELA_ETIMEOUT, "an MCP server has not listed its tools in time");
+        ch_timer_start(rt->loop, &w.timer, 10, wait_on_timer);
+        ch_loop_hold(rt->loop);
+        rc = ch_loop_run(rt->loop, &w.over);
+        ch_loop_release(rt->loop);
+        ch_timer_stop(rt->loop, &w.timer);
+    }
+    return rc;
+}
+
+/* --- state */
+
+static void write_definition(struct ch_jw *w, const struct ch_mcp_definition *d) {
+    ch_jw_kcstr(w, "description", d->description);
+    ch_jw_kraw(w, "schema", ch_sv_str(d->schema));
+    if (d->output)
+        ch_jw_kraw(w, "outputSchema", ch_sv_str(d->output));
+}
+
+static void write_tool(struct ch_jw *w, const struct ch_mcp_tool *t) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", t->name);
+    ch_jw_kcstr(w, "alias", t->alias);
+    write_definition(w, &t->listed);
+    ch_jw_kbool(w, "accepted", ch_mcp_tool_offered(t));
+    if (ch_mcp_tool_changed(t) && t->accepted.schema) {
+        ch_jw_key(w, "was");
+        ch_jw_begin(w, '{');
+        write_definition(w, &t->accepted);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, '}');
+}
+
+char *chela_mcp_state_json(chela_mcp *m) {
+    const struct ch_mcp_manifest *list = ch_mcp_tools_manifest(m);
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    bool ready = m->state == CH_MCP_READY;
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "name", m->opts.name);
+    ch_jw_kcstr(&w, "transport", m->opts.url ? "http" : "stdio");
+    ch_jw_kcstr(&w, "state", ch_mcp_state_name(m));
+    ch_jw_kcstr(&w, "era", ready ? (m->modern ? "modern" : "legacy") : NULL);
+    ch_jw_kcstr(&w, "version", ready ? m->version : NULL);
+    ch_jw_kcstr(&w, "server", m->server);
+    ch_jw_kcstr(&w, "serverVersion", m->server_version);
+    ch_jw_kcstr(&w, "error", m->last.code ? m->last.message : NULL);
+    ch_jw_kbool(&w, "known", list->known);
+    ch_jw_key(&w, "tools");
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < list->n; i++)
+        if (list->tools[i].listed.schema)
+            write_tool(&w, &list->tools[i]);
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}

@@ -1,0 +1,717 @@
+/* mcp_client.c -- see mcp_client.h. */
+#include "mcp/mcp_client.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "mcp/mcp_http.h"
+#include "mcp/mcp_protocol.h"
+#include "mcp/mcp_stdio.h"
+
+struct ch_mcp_op {
+    struct ch_link link;
+    chela_mcp *mcp;
+    char *method, *members, *meta, *name, *headers; /* owned */
+    char *input;                                    /* owned: members of a repeated request */
+    int64_t timeout_ms;
+    int64_t id; /* 0: waits for the connection */
+    unsigned rounds;
+    bool repeated; /* sent again after the session was lost */
+    struct chela_error failed;
+    struct ch_task fail; /* reports `failed` */
+    void (*progress)(struct ch_sv text, void *user);
+    ch_mcp_done_fn *done;
+    void *user;
+};
+
+static void send_op(struct ch_mcp_op *op);
+static void connection_failed(chela_mcp *m, const struct chela_error *err);
+
+/* --- requests */
+
+static void free_op(struct ch_mcp_op *op) {
+    ch_task_cancel(op->mcp->rt->loop, &op->fail);
+    if (!op->id)
+        op->mcp->nwaiting--;
+    ch_list_del(&op->link);
+    ch_free(op->method);
+    ch_free(op->members);
+    ch_free(op->meta);
+    ch_free(op->name);
+    ch_free(op->headers);
+    ch_free(op->input);
+    ch_free(op);
+}
+
+static void end_op(struct ch_mcp_op *op, const struct ch_mcp_reply *r) {
+    ch_mcp_done_fn *done = op->done;
+    void *user = op->user;
+
+    free_op(op);
+    done(r, user);
+}
+
+static void fail_op(struct ch_mcp_op *op, const struct chela_error *err) {
+    struct ch_mcp_reply r = {.err = *err};
+
+    end_op(op, &r);
+}
+
+static void on_fail_op(struct ch_task *t) {
+    struct ch_mcp_op *op = CH_CONTAINER(t, struct ch_mcp_op, fail);
+
+    fail_op(op, &op->failed);
+}
+
+static void fail_op_later(struct ch_mcp_op *op, const struct chela_error *err) {
+    op->failed = *err;
+    ch_task_defer(op->mcp->rt->loop, &op->fail);
+}
+
+void ch_mcp_cancel(struct ch_mcp_op *op) {
+    chela_mcp *m = op->mcp;
+    int64_t id = op->id;
+
+    free_op(op);
+    if (!id || !m->peer)
+        return;
+    ch_rpc_forget(m->peer, id, true);
+    if (m->link->ops->forget)
+        m->link->ops->forget(m->link, id);
+}
+
+/* --- messages */
+
+static int client_send(struct ch_sv message, int64_t id, void *tag, void *user) {
+    chela_mcp *m = user;
+    struct ch_mcp_send s = {.id = id};
+
+    if (tag)
+        s = *(struct ch_mcp_send *)tag;
+    s.message = message;
+    s.id = id;
+    s.modern = m->modern;
+    /* the handshake has no version header yet */
+    s.version = m->state == CH_MCP_INITIALIZING && !m->modern ? NULL : m->version;
+    if (m->state == CH_MCP_READY && !s.version[0])
+        s.version = NULL;
+    /* closing the stream of a request is its cancellation */
+    if (m->modern && !tag && m->opts.url)
+        return 0;
+    return m->link->ops->send(m->link, &s);
+}
+
+static void write_capabilities(chela_mcp *m, struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    if (m->opts.input) {
+        ch_jw_key(w, "elicitation");
+        ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
+        ch_jw_kraw(w, "sampling", CH_SV("{}"));
+        ch_jw_kraw(w, "roots", CH_SV("{}"));
+    }
+    ch_jw_end(w, '}');
+}
+
+static void write_info(struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", "chela");
+    ch_jw_kcstr(w, "title", "chela");
+    ch_jw_kcstr(w, "version", chela_version());
+    ch_jw_end(w, '}');
+}
+
+/* The parameters of a request: its members, and the metadata of the era. */
+static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_op *op,
+                         struct ch_sv members) {
+    struct ch_jw w = ch_jw(out);
+    bool token = op && op->progress;
+
+    ch_buf_addc(out, '{');
+    if (members.n)
+        ch_jw_raw(&w, members);
+    if (op && op->input)
+        ch_jw_raw(&w, ch_sv_str(op->input));
+    if (m->modern || token || (op && *op->meta)) {
+        ch_jw_key(&w, "_meta");
+        ch_jw_begin(&w, '{');
+        if (m->modern) {
+            ch_jw_kcstr(&w, CH_MCP_META "protocolVersion", CH_MCP_MODERN);
+            ch_jw_key(&w, CH_MCP_META "clientInfo");
+            write_info(&w);
+            ch_jw_key(&w, CH_MCP_META "clientCapabilities");
+            write_capabilities(m, &w);
+        }
+        if (token)
+            ch_jw_kint(&w, "progressToken", ch_rpc_next_id(m->peer));
+        if (op && *op->meta)
+            ch_jw_raw(&w, ch_sv_str(op->meta));
+        ch_jw_end(&w, '}');
+    }
+    ch_buf_addc(out, '}');
+}
+
+/* --- input that the server asks for */
+
+/* Append the answer to a request for input; false: refused. */
+static bool answer_input(chela_mcp *m, const char *method, const struct ch_json *params,
+                         struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    const struct ch_json *answer;
+
+    if (!m->opts.input)
+        return false;
+    if (params)
+        ch_jw_value(&w, params);
+    else
+        ch_jw_raw(&w, CH_SV("{}"));
+    char *said = m->opts.input(method, ch_buf_str(&text), m->opts.user);
+    if (!said)
+        return false;
+    struct ch_sv copy = ch_arena_sv(&arena, ch_sv_str(said));
+    free(said);
+    if (ch_json_parse(&arena, copy, CH_JSON_STRICT, &answer, NULL, NULL) < 0 ||
+        answer->type != CH_JSON_OBJECT)
+        return false;
+    if (strcmp(method, "elicitation/create") == 0)
+        ch_mcp_fill_defaults(out, params, answer);
+    else
+        ch_buf_add_sv(out, copy);
+    return true;
+}
+
+static bool is_input_method(struct ch_sv method) {
+    return ch_sv_is(method, "elicitation/create") || ch_sv_is(method, "sampling/createMessage") ||
+           ch_sv_is(method, "roots/list");
+}
+
+/* Gather the members with which the request is repeated. */
+static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
+                        struct chela_error *err) {
+    const struct ch_json *requests = ch_json_get(result, "inputRequests");
+    const struct ch_json *state = ch_json_get(result, "requestState");
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    if (++op->rounds > CH_LIMIT_MCP_ROUNDS)
+        return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
+                       CH_LIMIT_MCP_ROUNDS);
+    if (!requests && !state)
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+    if (state && (!ch_json_is(state, CH_JSON_STRING) || state->n > CH_LIMIT_MCP_STATE))
+        return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
+    if (requests) {
+        ch_jw_key(&w, "inputResponses");
+        ch_jw_begin(&w, '{');
+        for (CH_JSON_MEMBERS(key, request, requests)) {
+            struct ch_sv method = ch_json_get_str(request, "method");
+            CH_BUF_AUTO name = {0};
+            CH_BUF_AUTO answer = {0};
+            ch_buf_add_sv(&name, method);
+            if (!is_input_method(method) ||
+                !answer_input(op->mcp, ch_buf_str(&name), ch_json_get(request, "params"), &answer))
+                return ch_fail(err, CHELA_EPROTO, "the server asks for input (%s), and nobody "
+                               "can give it", ch_buf_str(&name));
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_raw(&w, ch_buf_sv(&answer));
+        }
+        ch_jw_end(&w, '}');
+    }
+    if (state) {
+        ch_jw_key(&w, "requestState");
+        ch_jw_value(&w, state);
+    }
+    ch_free(op->input);
+    op->input = ch_buf_take(&out);
+    return 0;
+}
+
+/* --- responses */
+
+static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
+    struct ch_sv type = ch_json_get_str(result, "resultType");
+    struct chela_error err = {0};
+
+    if (!op->mcp->modern || !type.p || ch_sv_is(type, "complete")) {
+        if (ch_json_is(result, CH_JSON_OBJECT)) {
+            end_op(op, &(struct ch_mcp_reply){.result = result});
+            return;
+        }
+        ch_fail(&err, CHELA_EPROTO, "the result is not an object");
+    } else if (!ch_sv_is(type, "input_required"))
+        ch_fail(&err, CHELA_EPROTO, "the result has an unknown type");
+    else if (gather_input(op, result, &err) == 0) {
+        send_op(op);
+        return;
+    }
+    fail_op(op, &err);
+}
+
+static void op_done(const struct ch_rpc_message *msg, const struct chela_error *err, void *user) {
+    struct ch_mcp_op *op = user;
+    chela_mcp *m = op->mcp;
+    struct ch_mcp_reply r = {0};
+
+    if (msg && msg->kind == CH_RPC_RESULT) {
+        m->failures = 0;
+        take_result(op, msg->result);
+        return;
+    }
+    if (msg) {
+        r.code = msg->code;
+        struct ch_sv text = ch_sv(msg->text.p, CH_MIN(msg->text.n, 500));
+        ch_fail(&r.err, CHELA_EPROTO, "the server answered with error %lld: %.*s",
+                (long long)msg->code, CH_SV_FMT(text));
+    } else {
+        r.err = *err;
+        if (m->link && m->link->ops->forget)
+            m->link->ops->forget(m->link, op->id);
+    }
+    end_op(op, &r);
+}
+
+static void send_op(struct ch_mcp_op *op) {
+    chela_mcp *m = op->mcp;
+    CH_BUF_AUTO params = {0};
+    CH_BUF_AUTO name = {0};
+    struct ch_mcp_send s = {.method = op->method};
+
+    write_params(m, &params, op, ch_sv_str(op->members));
+    if (m->modern) {
+        if (*op->name)
+            ch_mcp_header_value(&name, ch_sv_str(op->name));
+        s.name = ch_buf_sv(&name);
+        s.headers = ch_sv_str(op->headers);
+    }
+    if (!op->id)
+        m->nwaiting--;
+    op->id = ch_rpc_call(m->peer, op->method, ch_buf_sv(&params), op->timeout_ms, &s, op_done, op);
+    if (op->id < 0) {
+        struct chela_error err = {0};
+        ch_fail(&err, CHELA_ELIMIT, "too many requests are open at the server");
+        fail_op_later(op, &err);
+    }
+}
+
+/* --- the connection */
+
+static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
+    const struct ch_json *token = ch_json_get(params, "progressToken");
+    CH_BUF_AUTO text = {0};
+    void *user;
+
+    if (!ch_json_is(token, CH_JSON_NUMBER) ||
+        !ch_rpc_touch(m->peer, ch_json_int(token, 0), &user) || !user)
+        return;
+    struct ch_mcp_op *op = user;
+    double at = ch_json_double(ch_json_get(params, "progress"), 0);
+    double total = ch_json_double(ch_json_get(params, "total"), 0);
+    struct ch_sv said = ch_json_get_str(params, "message");
+    if (said.n)
+        ch_buf_addf(&text, "%.*s", (int)CH_MIN(said.n, 500), said.p);
+    else if (total > 0)
+        ch_buf_addf(&text, "%g of %g", at, total);
+    else
+        ch_buf_addf(&text, "%g", at);
+    if (op->progress)
+        op->progress(ch_buf_sv(&text), op->user);
+}
+
+static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
+    chela_mcp *m = user;
+
+    if (ch_sv_is(msg->method, "notifications/progress"))
+        client_on_progress(m, msg->params);
+    else if (ch_sv_is(msg->method, "notifications/tools/list_changed") && m->on_changed)
+        m->on_changed(m);
+    else if (ch_sv_is(msg->method, "notifications/message")) {
+        CH_BUF_AUTO text = {0};
+        struct ch_jw w = ch_jw(&text);
+        ch_buf_init(&text, CH_KB);
+        ch_jw_value(&w, ch_json_get(msg->params, "data"));
+        ch_log(CH_LOG_INFO, "mcp", "%s: %s", m->opts.name, ch_buf_str(&text));
+    }
+}
+
+static void client_on_request(struct ch_rpc_request *r, const struct ch_rpc_message *msg,
+                              void *user) {
+    chela_mcp *m = user;
+    CH_BUF_AUTO method = {0};
+    CH_BUF_AUTO answer = {0};
+
+    ch_buf_add_sv(&method, msg->method);
+    if (ch_sv_is(msg->method, "ping"))
+        ch_rpc_reply(r, CH_SV("{}"));
+    else if (!m->modern && is_input_method(msg->method) &&
+             answer_input(m, ch_buf_str(&method), msg->params, &answer))
+        ch_rpc_reply(r, ch_buf_sv(&answer));
+    else
+        ch_rpc_refuse(r, CH_RPC_NO_METHOD, "the client does not support this method",
+                      ch_sv(NULL, 0));
+}
+
+static void client_on_message(struct ch_sv text, void *user) {
+    chela_mcp *m = user;
+    struct chela_error err = {0};
+
+    if (ch_rpc_receive(m->peer, text, &err) < 0 && !m->closed)
+        ch_log(CH_LOG_WARN, "mcp", "%s: a message is ignored: %s", m->opts.name, err.message);
+}
+
+/* Drop the link; requests that were sent end with an error. */
+static void drop_link(chela_mcp *m) {
+    struct ch_mcp_link *link = CH_TAKE(m->link);
+    struct ch_rpc_peer *peer = CH_TAKE(m->peer);
+
+    ch_timer_stop(m->rt->loop, &m->start_timer);
+    m->state = CH_MCP_DOWN;
+    ch_rpc_peer_close(peer);
+    if (link)
+        link->ops->close(link);
+}
+
+static void disconnect(chela_mcp *m, const struct chela_error *why) {
+    drop_link(m);
+    for (CH_LIST_EACH(k, &m->ops))
+        fail_op_later(CH_CONTAINER(k, struct ch_mcp_op, link), why);
+}
+
+void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why) {
+    m->on_ready = m->on_changed = NULL;
+    drop_link(m);
+    for (struct ch_mcp_op *op; (op = CH_LIST_FIRST(&m->ops, struct ch_mcp_op, link));)
+        fail_op(op, why);
+}
+
+/* The first restart is immediate, the next ones wait 1, 2, 4 ... seconds. */
+static void connection_failed(chela_mcp *m, const struct chela_error *err) {
+    int64_t delay = m->failures == 0 ? 0 : (int64_t)1000 << CH_MIN(m->failures - 1, 6);
+
+    m->failures++;
+    m->retry_at = ch_mono_ms(ch_loop_clock(m->rt->loop)) + CH_MIN(delay, CH_LIMIT_MCP_BACKOFF_MS);
+    ch_fail(&m->last, err->code, "MCP server %s: %s", m->opts.name, err->message);
+    ch_log(CH_LOG_WARN, "mcp", "%s", m->last.message);
+    disconnect(m, &m->last);
+}
+
+static void connection_ready(chela_mcp *m) {
+    ch_timer_stop(m->rt->loop, &m->start_timer);
+    m->state = CH_MCP_READY;
+    m->last = (struct chela_error){0};
+    if (!m->modern && m->link->ops->listen)
+        m->link->ops->listen(m->link, m->version);
+    for (struct ch_link *k = m->ops.head.next, *next; k != &m->ops.head; k = next) {
+        next = k->next;
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (!op->id && !op->failed.code)
+            send_op(op);
+    }
+    if (m->on_ready)
+        m->on_ready(m);
+}
+
+static char *copy_info(struct ch_sv text) {
+    CH_BUF_AUTO clean = {0};
+
+    ch_mcp_clean(&clean, ch_sv(text.p, CH_MIN(text.n, CH_LIMIT_MCP_INFO)));
+    return ch_buf_take(&clean);
+}
+
+static void take_server_info(chela_mcp *m, const struct ch_json *info,
+                             const struct ch_json *capabilities) {
+    ch_free(m->server);
+    ch_free(m->server_version);
+    m->server = copy_info(ch_json_get_str(info, "name"));
+    m->server_version = copy_info(ch_json_get_str(info, "version"));
+    m->tools_change = ch_json_bool(ch_json_path(capabilities, "tools", "listChanged", NULL), false);
+}
+
+/* --- the handshake of the older versions */
+
+static void connection_refused(chela_mcp *m, const struct ch_rpc_message *msg,
+                               const struct chela_error *err) {
+    struct chela_error why = {0};
+
+    if (msg)
+        ch_fail(&why, CHELA_EPROTO, "the server refused the connection: %.*s",
+                (int)CH_MIN(msg->text.n, 500), msg->text.p);
+    else if (m->failure.status == 401 || m->failure.status == 403)
+        ch_fail(&why, CHELA_EAUTH, "the server wants a log-in (HTTP status %d)",
+                m->failure.status);
+    else
+        why = *err;
+    connection_failed(m, &why);
+}
+
+static void on_initialized(const struct ch_rpc_message *msg, const struct chela_error *err,
+                           void *user) {
+    chela_mcp *m = user;
+    struct chela_error why = {0};
+
+    if (!msg || msg->kind == CH_RPC_ERROR) {
+        connection_refused(m, msg, err);
+        return;
+    }
+    struct ch_sv version = ch_json_get_str(msg->result, "protocolVersion");
+    if (!ch_mcp_is_legacy(version)) {
+        ch_fail(&why, CHELA_EPROTO, "the server speaks version %.*s of the protocol, which chela "
+                "does not", (int)CH_MIN(version.n, 40), version.p ? version.p : "");
+        connection_failed(m, &why);
+        return;
+    }
+    memcpy(m->version, version.p, version.n);
+    m->version[version.n] = '\0';
+    take_server_info(m, ch_json_get(msg->result, "serverInfo"),
+                     ch_json_get(msg->result, "capabilities"));
+    m->state = CH_MCP_READY;
+    ch_rpc_notify(m->peer, "notifications/initialized", ch_sv(NULL, 0));
+    connection_ready(m);
+}
+
+static void initialize(chela_mcp *m) {
+    CH_BUF_AUTO params = {0};
+    struct ch_jw w = ch_jw(&params);
+    struct ch_mcp_send s = {.method = "initialize"};
+
+    m->state = CH_MCP_INITIALIZING;
+    m->modern = false;
+    m->version[0] = '\0';
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "protocolVersion", CH_MCP_LEGACY);
+    ch_jw_key(&w, "capabilities");
+    write_capabilities(m, &w);
+    ch_jw_key(&w, "clientInfo");
+    write_info(&w);
+    ch_jw_end(&w, '}');
+    ch_rpc_call(m->peer, s.method, ch_buf_sv(&params), 0, &s, on_initialized, m);
+}
+
+/* --- the probe */
+
+/* What an answer to the probe says about the server. */
+enum ch_mcp_verdict { CH_MCP_IS_MODERN, CH_MCP_IS_LEGACY, CH_MCP_UNCLEAR };
+
+static enum ch_mcp_verdict judge_versions(const struct ch_json *versions) {
+    return ch_mcp_contains(versions, CH_MCP_MODERN) ? CH_MCP_IS_MODERN : CH_MCP_IS_LEGACY;
+}
+
+static enum ch_mcp_verdict judge(const chela_mcp *m, const struct ch_rpc_message *msg,
+                                 const struct chela_error *err) {
+    int status = m->failure.status;
+
+    if (msg && msg->kind == CH_RPC_RESULT)
+        return judge_versions(ch_json_get(msg->result, "supportedVersions"));
+    if (msg && msg->code == CH_MCP_UNSUPPORTED_VERSION)
+        return judge_versions(ch_json_get(msg->data, "supported"));
+    if (msg && (msg->code == CH_MCP_HEADER_MISMATCH || msg->code == CH_MCP_MISSING_CAPABILITY))
+        return CH_MCP_IS_MODERN;
+    if (msg && msg->code == CH_RPC_NO_METHOD && m->link->status == 404)
+        return CH_MCP_IS_MODERN;
+    if (msg)
+        return CH_MCP_IS_LEGACY;
+    if (status == 401 || status == 403 || (!status && err->code != CHELA_ETIMEOUT))
+        return CH_MCP_UNCLEAR;
+    return CH_MCP_IS_LEGACY;
+}
+
+static void on_discovered(const struct ch_rpc_message *msg, const struct chela_error *err,
+                          void *user) {
+    chela_mcp *m = user;
+    enum ch_mcp_verdict verdict = judge(m, msg, err);
+    bool may_fall_back = m->opts.era != CHELA_MCP_ERA_MODERN;
+
+    if (verdict == CH_MCP_IS_LEGACY && may_fall_back)
+        initialize(m);
+    else if (verdict != CH_MCP_IS_MODERN)
+        connection_refused(m, msg, err);
+    else {
+        const struct ch_json *result = msg->kind == CH_RPC_RESULT ? msg->result : NULL;
+        take_server_info(m, ch_json_path(result, "_meta", CH_MCP_META "serverInfo", NULL),
+                         ch_json_get(result, "capabilities"));
+        connection_ready(m);
+    }
+}
+
+static void probe(chela_mcp *m) {
+    CH_BUF_AUTO params = {0};
+    struct ch_mcp_send s = {.method = "server/discover"};
+    bool wait = m->opts.era == CHELA_MCP_ERA_MODERN || m->opts.url;
+
+    m->state = CH_MCP_PROBING;
+    m->modern = true;
+    memcpy(m->version, CH_MCP_MODERN, sizeof(CH_MCP_MODERN));
+    write_params(m, &params, NULL, ch_sv(NULL, 0));
+    ch_rpc_call(m->peer, s.method, ch_buf_sv(&params), wait ? 0 : CH_DEFAULT_MCP_PROBE_MS, &s,
+                on_discovered, m);
+}
+
+static void client_on_opened(void *user) {
+    chela_mcp *m = user;
+
+    m->failure = (struct ch_mcp_failure){0};
+    if (m->opts.era == CHELA_MCP_ERA_LEGACY || m->probe_died)
+        initialize(m);
+    else
+        probe(m);
+}
+
+static void start_connection(chela_mcp *m);
+
+static void client_on_down(const struct chela_error *err, void *user) {
+    chela_mcp *m = user;
+
+    if (m->state == CH_MCP_PROBING && m->opts.era != CHELA_MCP_ERA_MODERN && !m->probe_died &&
+        err->code == CHELA_ENET) {
+        m->probe_died = true; /* servers of the older versions may exit at an unknown request */
+        drop_link(m);
+        start_connection(m);
+        return;
+    }
+    connection_failed(m, err);
+}
+
+/* A request of a session that the server forgot was not processed: send it again once. */
+static bool begin_session_again(chela_mcp *m, int64_t id) {
+    for (CH_LIST_EACH(k, &m->ops)) {
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (op->id != id || op->repeated || op->failed.code)
+            continue;
+        op->repeated = true;
+        ch_rpc_forget(m->peer, id, false);
+        op->id = 0;
+        m->nwaiting++;
+        struct chela_error err = {0};
+        ch_fail(&err, CHELA_ENET, "MCP server %s: the session was lost", m->opts.name);
+        drop_link(m);
+        for (CH_LIST_EACH(other, &m->ops)) {
+            struct ch_mcp_op *lost = CH_CONTAINER(other, struct ch_mcp_op, link);
+            if (lost->id)
+                fail_op_later(lost, &err);
+        }
+        start_connection(m);
+        return true;
+    }
+    return false;
+}
+
+static void client_on_failed(int64_t id, const struct ch_mcp_failure *f, void *user) {
+    chela_mcp *m = user;
+
+    m->failure = *f;
+    m->failure.challenge = NULL;
+    if (f->session_lost && m->state == CH_MCP_READY && begin_session_again(m, id))
+        return;
+    struct chela_error err = f->err;
+    if (f->status == 401 || f->status == 403)
+        err.code = CHELA_EAUTH;
+    ch_rpc_fail(m->peer, id, &err);
+}
+
+static const struct ch_mcp_link_events client_events = {client_on_opened, client_on_message,
+                                                        client_on_failed, client_on_down};
+
+static void on_start_timer(struct ch_timer *t) {
+    chela_mcp *m = CH_CONTAINER(t, chela_mcp, start_timer);
+    struct chela_error err = {0};
+
+    ch_fail(&err, CHELA_ETIMEOUT, "the server did not answer within %d s",
+            CH_DEFAULT_MCP_START_MS / 1000);
+    connection_failed(m, &err);
+}
+
+static void make_dir(const char *path) {
+    CH_AUTOFREE char *copy = ch_strdup(path);
+
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(copy, 0700);
+        *slash = '/';
+    }
+    mkdir(copy, 0700); /* a failure is reported when the program starts there */
+}
+
+static void start_connection(chela_mcp *m) {
+    chela_runtime *rt = m->rt;
+
+    m->state = CH_MCP_STARTING;
+    m->peer = ch_rpc_peer_new(&(struct ch_rpc_peer_opts){
+        .loop = rt->loop,
+        .send = client_send,
+        .request = client_on_request,
+        .notification = client_on_notification,
+        .cancel_method = "notifications/cancelled",
+        .user = m,
+    });
+    if (m->opts.url)
+        m->link = ch_mcp_http_new(
+            &(struct ch_mcp_http_opts){rt->loop, ch_http_transport(rt->http), m->opts.url,
+                                       m->opts.headers},
+            &client_events, m);
+    else {
+        make_dir(m->dir);
+        m->link = ch_mcp_stdio_new(
+            &(struct ch_mcp_stdio_opts){rt->loop, rt->workers, m->opts.name, m->opts.command,
+                                        m->opts.env, m->dir, m->policy},
+            &client_events, m);
+    }
+    ch_timer_start(rt->loop, &m->start_timer, CH_DEFAULT_MCP_START_MS, on_start_timer);
+}
+
+/* --- beginning a request */
+
+static char *copy_text(struct ch_sv s) {
+    return ch_strndup(s.p ? s.p : "", s.n);
+}
+
+static int refuse_start(chela_mcp *m, struct chela_error *err) {
+    int64_t now = ch_mono_ms(ch_loop_clock(m->rt->loop));
+
+    if (m->closed)
+        return ch_fail(err, CHELA_ESTATE, "MCP server %s: the client is closed", m->opts.name);
+    if (m->nwaiting > CH_LIMIT_MCP_WAITING)
+        return ch_fail(err, CHELA_ELIMIT, "MCP server %s: too many requests wait for it",
+                       m->opts.name);
+    if (m->state == CH_MCP_DOWN && now < m->retry_at)
+        return ch_fail(err, m->last.code ? m->last.code : CHELA_ENET,
+                       "%s; the next attempt is possible in %lld s", m->last.message,
+                       (long long)(m->retry_at - now + 999) / 1000);
+    return 0;
+}
+
+struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
+    struct ch_mcp_op *op = ch_alloc(sizeof(*op));
+    struct chela_error err = {0};
+
+    *op = (struct ch_mcp_op){
+        .mcp = m,
+        .method = ch_strdup(r->method),
+        .members = copy_text(r->members),
+        .meta = copy_text(r->meta),
+        .name = copy_text(r->name),
+        .headers = copy_text(r->headers),
+        .timeout_ms = r->timeout_ms,
+        .fail.fn = on_fail_op,
+        .progress = r->progress,
+        .done = r->done,
+        .user = r->user,
+    };
+    ch_list_add(&m->ops, &op->link);
+    m->nwaiting++;
+    if (refuse_start(m, &err) < 0)
+        fail_op_later(op, &err);
+    else if (m->state == CH_MCP_READY)
+        send_op(op);
+    else if (m->state == CH_MCP_DOWN)
+        start_connection(m);
+    return op;
+}
+
+const char *ch_mcp_state_name(const chela_mcp *m) {
+    static const char *const names[] = {"down", "starting", "starting", "starting", "ready"};
+
+    return names[m->state];
+}

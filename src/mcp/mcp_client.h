@@ -1,0 +1,84 @@
+/* mcp_client.h -- the connection to one MCP server: start, era, requests, restart.
+ *
+ *     DOWN --first request--> STARTING --link opened--> PROBING --discover answered--> READY
+ *       ^                        |                         |--not known--> INITIALIZING --^
+ *       |                        |                         |                  |
+ *       '----- link down, refused, too slow; next start after a delay --------'
+ *
+ * Requests that are made before READY wait. A request ends with exactly one `done`, unless it
+ * is cancelled or the client is closed, and never inside ch_mcp_start. Loop thread only. */
+#ifndef CH_MCP_CLIENT_H
+#define CH_MCP_CLIENT_H
+#include "agent/handle/runtime.h"
+#include "chela/mcp.h"
+#include "mcp/mcp_link.h"
+#include "rpc/rpc_peer.h"
+#include "tool/process/sandbox_policy.h"
+
+enum ch_mcp_state { CH_MCP_DOWN, CH_MCP_STARTING, CH_MCP_PROBING, CH_MCP_INITIALIZING,
+                    CH_MCP_READY };
+
+struct ch_mcp_tools;
+
+struct chela_mcp {
+    struct ch_extension extension; /* to the runtime */
+    chela_runtime *rt;
+    struct ch_arena arena;      /* the options */
+    struct chela_mcp_opts opts; /* in the arena */
+    struct ch_sandbox_policy *policy;
+    char *dir; /* in the arena: the program's own directory; NULL: not a program */
+    enum ch_mcp_state state;
+    bool modern;
+    char version[16];
+    struct ch_mcp_link *link;
+    struct ch_rpc_peer *peer;
+    struct ch_timer start_timer;
+    struct ch_list ops;
+    size_t nwaiting;
+    bool closed;
+    bool probe_died;   /* the server did not survive the probe: use the older versions */
+    unsigned failures; /* consecutive failed connections */
+    int64_t retry_at;  /* monotonic time before which no connection is tried */
+    struct chela_error last; /* reason of the last failure; code 0: none */
+    struct ch_mcp_failure failure; /* of the last message, without the challenge */
+    char *server, *server_version; /* owned: name and version of the server; may be NULL */
+    bool tools_change;             /* the server announces changes of its tools */
+    struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
+    /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
+    void (*on_ready)(chela_mcp *m);
+    void (*on_changed)(chela_mcp *m);
+};
+
+/* The end of a request. Borrowed for the call. */
+struct ch_mcp_reply {
+    const struct ch_json *result; /* NULL: failed */
+    struct chela_error err;
+    int64_t code;                 /* of a JSON-RPC error; 0: another failure */
+};
+typedef void ch_mcp_done_fn(const struct ch_mcp_reply *r, void *user);
+
+struct ch_mcp_request {
+    const char *method;
+    struct ch_sv members; /* the members of params, without braces and without _meta; copied */
+    struct ch_sv meta;    /* further members of _meta; copied */
+    struct ch_sv name;    /* value of Mcp-Name; copied */
+    struct ch_sv headers; /* as in struct ch_mcp_send; copied */
+    int64_t timeout_ms;   /* without progress; 0: none */
+    void (*progress)(struct ch_sv text, void *user); /* optional */
+    ch_mcp_done_fn *done;
+    void *user;
+};
+
+struct ch_mcp_op;
+
+/* Begin a request. Never NULL. */
+struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
+/* Give up a request: the server is told, and `done` is not called. */
+void ch_mcp_cancel(struct ch_mcp_op *op);
+
+/* Close the connection for good; requests fail before the function returns. */
+void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);
+
+const char *ch_mcp_state_name(const chela_mcp *m);
+
+#endif

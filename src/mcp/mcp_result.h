@@ -1,0 +1,14 @@
+/* mcp_result.h -- the result of an MCP tool as the result of a call. */
+#ifndef CH_MCP_RESULT_H
+#define CH_MCP_RESULT_H
+#include "chela/tool.h"
+#include "mcp/mcp_client.h"
+
+/* Set the result of a call from the result of tools/call. Text, images and audio reach the
+ * model; a link to a resource is named and not fetched. */
+void ch_mcp_result(chela_call *call, const struct ch_json *result);
+
+/* Set an error result from a failed request. */
+void ch_mcp_result_failed(chela_call *call, const struct ch_mcp_reply *r);
+
+#endif

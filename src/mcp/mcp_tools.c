@@ -1,0 +1,405 @@
+/* mcp_tools.c -- see mcp_tools.h. */
+#include "mcp/mcp_tools.h"
+
+#include "agent/handle/agent.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "mcp/mcp_protocol.h"
+#include "mcp/mcp_result.h"
+
+/* A tool in an agent. Survives the client, because a running call may. */
+struct ch_mcp_binding {
+    struct ch_link link; /* in the client's bindings; unlinked: the client is closed */
+    chela_mcp *mcp;      /* NULL: closed */
+    chela_agent *agent;
+    char *name, *schema; /* owned: the tool's name at the server, and its accepted schema */
+    unsigned char digest[CH_SHA256_SIZE];
+    bool withdrawn; /* the definition changed: calls are refused until it is accepted */
+};
+
+struct ch_mcp_agent {
+    struct ch_extension extension; /* to the agent */
+    struct ch_link link;             /* in the client's agents */
+    chela_agent *agent;
+};
+
+struct ch_mcp_tools {
+    struct ch_mcp_manifest manifest;
+    char *path;   /* owned: the file; NULL: nothing is stored */
+    char origin[2 * CH_SHA256_SIZE + 1];
+    struct ch_list bindings, agents;
+    struct ch_mcp_op *listing; /* NULL: no list is read */
+    unsigned pages;
+    bool accept, changed;
+    ch_mcp_listed_fn *done;
+    void *user;
+};
+
+/* --- calls */
+
+struct ch_mcp_invocation {
+    chela_call *call;
+    struct ch_mcp_op *op;
+};
+
+static void call_on_progress(struct ch_sv text, void *user) {
+    struct ch_mcp_invocation *v = user;
+    CH_BUF_AUTO line = {0};
+
+    ch_mcp_clean(&line, text);
+    chela_call_progress(v->call, ch_buf_str(&line));
+}
+
+static void call_on_done(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_invocation *v = user;
+    chela_call *call = v->call;
+
+    ch_free(v);
+    if (r->result)
+        ch_mcp_result(call, r->result);
+    else
+        ch_mcp_result_failed(call, r);
+    chela_call_finish(call);
+}
+
+static void call_on_cancel(chela_call *call, void *user) {
+    struct ch_mcp_invocation *v = user;
+
+    ch_mcp_cancel(v->op);
+    ch_free(v);
+    chela_call_finish(call);
+}
+
+static void write_call(struct ch_buf *members, struct ch_buf *meta, const char *name,
+                       const chela_call *call) {
+    struct ch_jw w = ch_jw(members), m = ch_jw(meta);
+
+    ch_jw_kcstr(&w, "name", name);
+    ch_jw_kraw(&w, "arguments", ch_sv_str(chela_call_arguments(call)));
+    ch_jw_kcstr(&m, "chela/idempotencyKey", chela_call_key(call));
+}
+
+/* The headers for arguments that the schema annotates. */
+static void write_headers(struct ch_buf *out, const char *schema, const char *arguments) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *s, *a;
+
+    if (strstr(schema, "x-mcp-header") &&
+        ch_json_parse(&arena, ch_sv_str(schema), CH_JSON_STRICT, &s, NULL, NULL) == 0 &&
+        ch_json_parse(&arena, ch_sv_str(arguments), CH_JSON_STRICT, &a, NULL, NULL) == 0)
+        ch_mcp_header_params(out, s, a);
+}
+
+void ch_mcp_tools_headers(const chela_mcp *m, const char *tool, const char *params,
+                          struct ch_buf *out) {
+    const struct ch_mcp_manifest *list = &m->tools->manifest;
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO arguments = {0};
+    struct ch_jw w = ch_jw(&arguments);
+    const struct ch_json *root;
+
+    if (ch_json_parse(&arena, ch_sv_str(params), CH_JSON_STRICT, &root, NULL, NULL) < 0 ||
+        !ch_json_get(root, "arguments"))
+        return;
+    ch_jw_value(&w, ch_json_get(root, "arguments"));
+    for (size_t i = 0; i < list->n; i++)
+        if (list->tools[i].listed.schema && strcmp(list->tools[i].name, tool) == 0)
+            write_headers(out, list->tools[i].listed.schema, ch_buf_str(&arguments));
+}
+
+static int call_tool(chela_call *call, void *user) {
+    struct ch_mcp_binding *b = user;
+    CH_BUF_AUTO members = {0};
+    CH_BUF_AUTO meta = {0};
+    CH_BUF_AUTO headers = {0};
+
+    if (!b->mcp)
+        return chela_result_error(call, "unavailable", "The MCP server of this tool is closed.");
+    if (b->withdrawn)
+        return chela_result_error(call, "permission_denied",
+                                  "The server %s changed the definition of this tool. A person "
+                                  "has to accept the new one: chela mcp tools %s --accept",
+                                  b->mcp->opts.name, b->mcp->opts.name);
+    struct ch_mcp_invocation *v = ch_alloc(sizeof(*v));
+    v->call = call;
+    write_call(&members, &meta, b->name, call);
+    write_headers(&headers, b->schema, chela_call_arguments(call));
+    chela_call_defer(call);
+    v->op = ch_mcp_start(b->mcp, &(struct ch_mcp_request){
+                                     .method = "tools/call",
+                                     .members = ch_buf_sv(&members),
+                                     .meta = ch_buf_sv(&meta),
+                                     .name = ch_sv_str(b->name),
+                                     .headers = ch_buf_sv(&headers),
+                                     .progress = call_on_progress,
+                                     .done = call_on_done,
+                                     .user = v,
+                                 });
+    chela_call_on_cancel(call, call_on_cancel, v);
+    return 0;
+}
+
+/* --- tools in agents */
+
+static void free_binding(void *user) {
+    struct ch_mcp_binding *b = user;
+
+    ch_list_del(&b->link);
+    ch_free(b->name);
+    ch_free(b->schema);
+    ch_free(b);
+}
+
+static struct ch_mcp_binding *find_binding(const struct ch_mcp_tools *t, const chela_agent *agent,
+                                           const char *name) {
+    for (CH_LIST_EACH(k, &t->bindings)) {
+        struct ch_mcp_binding *b = CH_CONTAINER(k, struct ch_mcp_binding, link);
+        if (b->agent == agent && strcmp(b->name, name) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+static bool tool_is_wanted(const chela_mcp *m, const char *name) {
+    struct ch_sv text = ch_sv_str(name);
+
+    return (!m->opts.allow || ch_tool_matches(ch_sv_str(m->opts.allow), text)) &&
+           !(m->opts.deny && ch_tool_matches(ch_sv_str(m->opts.deny), text));
+}
+
+static void bind_tool(chela_mcp *m, const struct ch_mcp_tool *t, chela_agent *agent) {
+    struct ch_mcp_binding *b = ch_alloc(sizeof(*b));
+    struct chela_error err = {0};
+
+    *b = (struct ch_mcp_binding){.mcp = m,
+                                 .agent = agent,
+                                 .name = ch_strdup(t->name),
+                                 .schema = ch_strdup(t->accepted.schema)};
+    memcpy(b->digest, t->accepted.digest, sizeof(b->digest));
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(
+            .name = t->alias, .description = t->accepted.description,
+            .schema = t->accepted.schema, .fn = call_tool, .user = b, .effect = m->opts.effect,
+            .permission = m->opts.permission,
+            .flags = CHELA_TOOL_ON_LOOP | (m->opts.no_confirm ? 0 : CHELA_TOOL_CONFIRM),
+            .timeout_ms = m->opts.timeout_ms, .release = free_binding);
+    if (chela_agent_add_tool(agent, &opts, &err) < 0) {
+        ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", m->opts.name, t->name,
+               err.message);
+        free_binding(b);
+        return;
+    }
+    ch_list_add(&m->tools->bindings, &b->link);
+}
+
+/* Bring the tools of an agent up to date. A tool that is gone or changed stays, so that the
+ * prompt stays the same; its calls fail. */
+static void update_agent(chela_mcp *m, chela_agent *agent) {
+    const struct ch_mcp_manifest *list = &m->tools->manifest;
+
+    for (size_t i = 0; i < list->n; i++) {
+        const struct ch_mcp_tool *t = &list->tools[i];
+        struct ch_mcp_binding *b = find_binding(m->tools, agent, t->name);
+        bool same = b && ch_sha256_equal(b->digest, t->accepted.digest);
+        if (b && ch_mcp_tool_offered(t) && !same) {
+            chela_agent_remove_tool(agent, t->alias, NULL);
+            b = NULL;
+        }
+        if (b)
+            b->withdrawn = ch_mcp_tool_changed(t);
+        else if (ch_mcp_tool_offered(t) && tool_is_wanted(m, t->name))
+            bind_tool(m, t, agent);
+    }
+}
+
+static void update_agents(chela_mcp *m) {
+    for (CH_LIST_EACH(k, &m->tools->agents))
+        update_agent(m, CH_CONTAINER(k, struct ch_mcp_agent, link)->agent);
+}
+
+/* --- listing */
+
+static void save_manifest(chela_mcp *m) {
+    struct ch_mcp_tools *t = m->tools;
+    struct chela_error err = {0};
+
+    if (t->path && ch_mcp_manifest_save(&t->manifest, t->path, t->origin, &err) < 0)
+        ch_log(CH_LOG_WARN, "mcp", "%s: %s", m->opts.name, err.message);
+}
+
+static void report_changes(const chela_mcp *m) {
+    const struct ch_mcp_manifest *list = &m->tools->manifest;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (ch_mcp_tool_changed(&list->tools[i]))
+            ch_log(CH_LOG_WARN, "mcp",
+                   "%s: tool %s %s and is not offered; see: chela mcp tools %s, then --accept",
+                   m->opts.name, list->tools[i].name,
+                   list->tools[i].accepted.schema ? "has a new definition" : "is new",
+                   m->opts.name);
+}
+
+static void end_listing(chela_mcp *m, const struct chela_error *err) {
+    struct ch_mcp_tools *t = m->tools;
+    ch_mcp_listed_fn *done = CH_TAKE(t->done);
+
+    t->listing = NULL;
+    if (!err) {
+        if (ch_mcp_manifest_end(&t->manifest, t->accept || !t->path))
+            save_manifest(m);
+        report_changes(m);
+        update_agents(m);
+    }
+    t->accept = false;
+    if (done)
+        done(err, t->user);
+    else if (t->changed) {
+        t->changed = false;
+        ch_mcp_tools_list(m, false, NULL, NULL);
+    }
+}
+
+static void list_page(chela_mcp *m, struct ch_sv cursor);
+
+static void on_page(const struct ch_mcp_reply *r, void *user) {
+    chela_mcp *m = user;
+    struct ch_mcp_tools *t = m->tools;
+    struct chela_error err = r->err;
+
+    t->listing = NULL;
+    if (r->code == CH_RPC_NO_METHOD) { /* a server without tools */
+        end_listing(m, NULL);
+        return;
+    }
+    if (!r->result || ch_mcp_manifest_add(&t->manifest, m->opts.name, r->result, &err) < 0) {
+        end_listing(m, &err);
+        return;
+    }
+    struct ch_sv next = ch_json_get_str(r->result, "nextCursor");
+    if (next.n == 0)
+        end_listing(m, NULL);
+    else if (++t->pages >= CH_LIMIT_MCP_PAGES || next.n > CH_LIMIT_MCP_CURSOR) {
+        ch_fail(&err, CHELA_ELIMIT, "the server's list of tools is too long");
+        end_listing(m, &err);
+    } else
+        list_page(m, next);
+}
+
+static void list_page(chela_mcp *m, struct ch_sv cursor) {
+    CH_BUF_AUTO members = {0};
+    struct ch_jw w = ch_jw(&members);
+
+    if (cursor.n)
+        ch_jw_kstr(&w, "cursor", cursor);
+    m->tools->listing = ch_mcp_start(m, &(struct ch_mcp_request){
+                                            .method = "tools/list",
+                                            .members = ch_buf_sv(&members),
+                                            .timeout_ms = CH_DEFAULT_MCP_START_MS,
+                                            .done = on_page,
+                                            .user = m,
+                                        });
+}
+
+void ch_mcp_tools_list(chela_mcp *m, bool accept, ch_mcp_listed_fn *done, void *user) {
+    struct ch_mcp_tools *t = m->tools;
+
+    if (t->listing) { /* begin again, so that the caller's list is complete */
+        ch_mcp_cancel(t->listing);
+        accept |= t->accept;
+    }
+    t->accept = accept;
+    t->done = done ? done : t->done;
+    t->user = done ? user : t->user;
+    t->pages = 0;
+    ch_mcp_manifest_begin(&t->manifest);
+    list_page(m, ch_sv(NULL, 0));
+}
+
+bool ch_mcp_tools_awaited(const chela_mcp *m) {
+    return m->tools->listing && !m->tools->manifest.known;
+}
+
+/* A server that starts because of a call is asked for its tools, so that changes are seen. */
+static void tools_on_ready(chela_mcp *m) {
+    if (!m->tools->listing && m->tools->path)
+        ch_mcp_tools_list(m, false, NULL, NULL);
+}
+
+static void tools_on_changed(chela_mcp *m) {
+    if (m->tools->listing)
+        m->tools->changed = true;
+    else
+        ch_mcp_tools_list(m, false, NULL, NULL);
+}
+
+/* --- life */
+
+static void detach_agent(struct ch_extension *extension) {
+    struct ch_mcp_agent *a = CH_CONTAINER(extension, struct ch_mcp_agent, extension);
+
+    ch_list_del(&a->link);
+    ch_list_del(&extension->link);
+    ch_free(a);
+}
+
+/* The digest of what identifies the server: its command, or its URL. */
+static void make_origin(const chela_mcp *m, char out[2 * CH_SHA256_SIZE + 1]) {
+    unsigned char digest[CH_SHA256_SIZE];
+    CH_BUF_AUTO text = {0};
+
+    for (size_t i = 0; m->opts.command && m->opts.command[i]; i++)
+        ch_buf_addf(&text, "%zu:%s", strlen(m->opts.command[i]), m->opts.command[i]);
+    ch_buf_addf(&text, "|%s", m->opts.url ? m->opts.url : "");
+    ch_sha256_of(ch_buf_sv(&text), digest);
+    ch_sha256_hex(digest, out);
+}
+
+void ch_mcp_tools_open(chela_mcp *m) {
+    struct ch_mcp_tools *t = m->tools = ch_alloc(sizeof(*t));
+    CH_BUF_AUTO path = {0};
+    struct chela_error err = {0};
+
+    ch_list_init(&t->bindings);
+    ch_list_init(&t->agents);
+    m->on_ready = tools_on_ready;
+    m->on_changed = tools_on_changed;
+    make_origin(m, t->origin);
+    if (!m->opts.state_dir)
+        return;
+    ch_buf_addf(&path, "%s/%s.json", m->opts.state_dir, m->opts.name);
+    t->path = ch_buf_take(&path);
+    int rc = ch_mcp_manifest_load(&t->manifest, m->opts.name, t->path, t->origin, &err);
+    if (rc < 0 && rc != CHELA_ENOENT)
+        ch_log(CH_LOG_WARN, "mcp", "%s", err.message);
+}
+
+void ch_mcp_tools_close(chela_mcp *m) {
+    struct ch_mcp_tools *t = CH_TAKE(m->tools);
+
+    for (struct ch_mcp_binding *b;
+         (b = CH_LIST_FIRST(&t->bindings, struct ch_mcp_binding, link));) {
+        b->mcp = NULL;
+        ch_list_del(&b->link);
+    }
+    for (struct ch_mcp_agent *a; (a = CH_LIST_FIRST(&t->agents, struct ch_mcp_agent, link));)
+        detach_agent(&a->extension);
+    ch_mcp_manifest_release(&t->manifest);
+    ch_free(t->path);
+    ch_free(t);
+}
+
+void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent) {
+    struct ch_mcp_agent *a = ch_alloc(sizeof(*a));
+
+    a->agent = agent;
+    a->extension.close = detach_agent;
+    ch_list_add(&m->tools->agents, &a->link);
+    ch_list_add(&agent->extensions, &a->extension.link);
+    update_agent(m, agent);
+    if (!m->tools->manifest.known && !m->tools->listing)
+        ch_mcp_tools_list(m, false, NULL, NULL);
+}
+
+const struct ch_mcp_manifest *ch_mcp_tools_manifest(const chela_mcp *m) {
+    return &m->tools->manifest;
+}

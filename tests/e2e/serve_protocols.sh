@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# What clients of OpenAI's and Anthropic's services send beside messages and functions:
+# tools of other kinds, items by reference, media, earlier forms. tests/sdk has the clients.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "patch" }, call: { tool: apply_patch, args: { input: "*** Begin" } } }
+  - { when: { after: none, user: "spaced" }, call: { tool: mcp__box__put, args: { n: 1 } } }
+  - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
+  - { when: { after: none, user: "limit" }, fail: { status: 429, message: "slow down" } }
+  - { when: { after: none, user: "busy" }, fail: { status: 529, message: "overloaded" } }
+  - { when: { after: none, user: "think" }, think: "hm hm", say: "thought" }
+  - { when: { after: none }, say: "you said: {{user}}" }
+  - { say: "it said: {{result}}" }
+YAML
+cat >"$space/chela.yaml" <<'YAML'
+store: "memory:"
+agents:
+  list:
+    - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
+YAML
+program=$(realpath "$program")
+serve
+ask() { post /v1/responses "{\"model\":\"coder\",$1}"; }
+chat() { post /v1/chat/completions "{\"model\":\"coder\",$1}"; }
+messages() { post /v1/messages "{\"model\":\"coder\",\"max_tokens\":100,$1}"; }
+
+# --- Responses: tools of other kinds
+ask '"input":"patch","tools":[{"type":"custom","name":"apply_patch","description":"Patches.","format":{"type":"grammar","syntax":"lark","definition":"start: x"}}]'
+tells "a tool with free text" '.output[0] | [.type, .name, .input] | join(" ")' 'custom_tool_call apply_patch *** Begin'
+item=$(jq -c .output[0] "$out") id=$(jq -r .output[0].call_id "$out") response=$(jq -r .id "$out") reference=$(jq -r .output[0].id "$out")
+ask "\"input\":[{\"role\":\"user\",\"content\":\"patch\"},$item,{\"type\":\"custom_tool_call_output\",\"call_id\":\"$id\",\"output\":\"patched\"}]"
+tells "its result" .output[0].content[0].text "it said: patched"
+ask "\"input\":[{\"role\":\"user\",\"content\":\"patch\"},{\"type\":\"item_reference\",\"id\":\"$reference\"},{\"type\":\"custom_tool_call_output\",\"call_id\":\"$id\",\"output\":[{\"type\":\"input_text\",\"text\":\"a\"},{\"type\":\"input_text\",\"text\":\"b\"}]}]"
+tells "an item by reference, an output that is a list" .output[0].content[0].text "$(printf 'it said: a\nb')"
+ask "\"previous_response_id\":\"$response\",\"input\":[{\"type\":\"custom_tool_call_output\",\"call_id\":\"$id\",\"output\":\"later\"}]"
+tells "a response by reference" .output[0].content[0].text "it said: later"
+next=$(jq -r .id "$out")
+ask "\"previous_response_id\":\"$next\",\"input\":\"and then\""
+tells "and the one after that" .output[0].content[0].text "you said: and then"
+call GET "/v1/responses/$response"
+tells "a response can be fetched" '.id + " " + .output[0].name' "$response apply_patch"
+call DELETE "/v1/responses/$response"
+tells "and deleted" .deleted true
+call GET "/v1/responses/$response"
+answers "then it is gone" 404
+ask '"input":"hello","store":false'
+response=$(jq -r .id "$out")
+call GET "/v1/responses/$response"
+answers "one that is not to be stored" 404
+ask '"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_unknown"}]'
+answers "an unknown item" 400
+ask '"input":"spaced","tools":[{"type":"namespace","name":"mcp__box__","description":"A box.","tools":[{"type":"function","name":"put","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]}]'
+tells "a namespace" '.output[0] | [.type, .namespace, .name, .arguments] | join(" ")' 'function_call mcp__box__ put {"n":1}'
+item=$(jq -c .output[0] "$out") id=$(jq -r .output[0].call_id "$out")
+ask "\"input\":[{\"role\":\"user\",\"content\":\"spaced\"},$item,{\"type\":\"function_call_output\",\"call_id\":\"$id\",\"output\":\"put\"}]"
+tells "and its result" .output[0].content[0].text "it said: put"
+ask '"input":"hello","tools":[{"type":"web_search"},{"type":"local_shell"},{"type":"mcp","server_label":"x"}]'
+answers "tools of the vendor" 200
+check "are named in a warning" grep -qi '^x-chela-warning: .*web_search, local_shell, mcp' "$err"
+check "which is logged" grep -q 'left out.*web_search' "$serve_log"
+ask '"input":[{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"get_place","parameters":{"type":"object"}}]},{"role":"user","content":"where"}]'
+tells "tools among the items" '[.output[].type] | join(",")' message,function_call
+ask '"input":"where","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"other"}]},"tools":[{"type":"function","name":"get_place","parameters":{"type":"object"}},{"type":"function","name":"other","parameters":{"type":"object"}}]'
+tells "tools that are not allowed are no tools" '[.output[].type] | unique | join(",")' message
+ask '"input":[{"role":"user","content":"hello"},{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}},{"type":"compaction","encrypted_content":"x"},{"role":"assistant","content":[{"type":"output_text","text":"yes","annotations":[]}]},{"role":"user","content":"more"}]'
+tells "items that only the vendor understands" .output[0].content[0].text "you said: more"
+ask '"input":[{"role":"user","content":"hello"},{"role":"assistant","content":"I am"}]'
+tells "the last word is the assistant's" .status completed
+ask '"input":"hello","background":true'
+tells "background" '[.background, .status] | map(tostring) | join(" ")' "true completed"
+ask '"conversation":"talk-1","input":"one"'
+tells "a conversation" .conversation.id talk-1
+call GET /api/sessions/talk-1
+answers "is a session" 200
+pdf=JVBERi0xLjQK
+ask "\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"media\"},{\"type\":\"input_file\",\"filename\":\"a.pdf\",\"file_data\":\"data:application/pdf;base64,$pdf\"},{\"type\":\"input_file\",\"file_url\":\"https://example.com/a.pdf\"},{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"AAAA\",\"format\":\"wav\"}},{\"type\":\"input_image\",\"image_url\":\"https://example.com/a.png\"}]}]"
+tells "files, sound, pictures" .status completed
+ask '"input":"think","include":["reasoning.encrypted_content"]'
+tells "reasoning" '.output[0] | [.type, .summary[0].text] | join(" ")' 'reasoning hm hm'
+ask '"input":"think","stream":true'
+same "streamed" "hm hm" "$(chunks | jq -j 'select(.type == "response.reasoning_summary_text.delta").delta')"
+
+# --- Chat Completions
+chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'
+tells "chat: a tool with free text" '.choices[0].message.tool_calls[0] | [.type, .custom.name, .custom.input] | join(" ")' 'custom apply_patch *** Begin'
+functions='"functions":[{"name":"get_place","parameters":{"type":"object"}}],"function_call":"auto"'
+chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$functions"
+tells "chat: functions" '.choices[0] | [.finish_reason, .message.function_call.name, (.message | has("tool_calls"))] | map(tostring) | join(" ")' 'function_call get_place false'
+message=$(jq -c .choices[0].message "$out")
+chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},$message,{\"role\":\"function\",\"name\":\"get_place\",\"content\":\"Oslo\"}],$functions"
+tells "and a function's result" .choices[0].message.content "it said: Oslo"
+chat '"messages":[{"role":"user","content":"think"}]'
+tells "chat: reasoning" .choices[0].message.reasoning_content "hm hm"
+chat '"stream":true,"messages":[{"role":"user","content":"think"}]'
+same "chat: reasoning, streamed" "hm hm" "$(chunks | jq -j '.choices[0].delta.reasoning_content // ""')"
+chat '"messages":[{"role":"user","content":"where"}],"tool_choice":"any","tools":[{"type":"function","function":{"name":"get_place"}}]'
+tells "chat: any tool" .choices[0].finish_reason tool_calls
+chat '"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search"}]'
+check "chat: a tool of the vendor" grep -qi '^x-chela-warning: .*web_search' "$err"
+chat '"messages":[{"role":"user","content":"limit"}]'
+answers "chat: a rate limit" 429
+chat '"messages":[{"role":"user","content":"busy"}]'
+answers "chat: an overload" 503
+
+# --- Messages
+messages '"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"hello"}]'
+tells "a message" '[.type, .role, .stop_reason, .content[0].text] | join(" ")' 'message assistant end_turn you said: hello'
+messages '"stream":true,"messages":[{"role":"user","content":"think"}]'
+same "a stream" "message_start content_block_start content_block_delta content_block_stop content_block_start content_block_delta content_block_stop message_delta message_stop" "$(chunks | jq -r .type | uniq | paste -sd' ')"
+same "with thinking and its seal" "thinking_delta signature_delta text_delta" "$(chunks | jq -r '.delta.type // empty' | uniq | paste -sd' ')"
+messages '"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"think"}]'
+tells "thinking that is off is not shown" '[.content[].type] | join(",")' text
+tool='"tools":[{"name":"get_place","description":"Where.","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"any"}'
+messages "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$tool"
+tells "a call" '[.stop_reason, .content[1].type, .content[1].name, .content[1].input.near] | join(" ")' 'tool_use tool_use get_place me'
+check "a tool of the vendor is left out" grep -qi '^x-chela-warning: .*web_search_20250305' "$err"
+content=$(jq -c .content "$out") id=$(jq -r .content[1].id "$out")
+messages "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},{\"role\":\"assistant\",\"content\":$content},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"$id\",\"content\":[{\"type\":\"text\",\"text\":\"Oslo\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAA\"}}]}]}],$tool"
+tells "its result" .content[0].text "it said: Oslo"
+messages '"messages":[{"role":"user","content":"limit"}]'
+answers "a rate limit" 429
+tells "in its form" '.type + " " + .error.type' 'error rate_limit_error'
+messages '"messages":[{"role":"user","content":"busy"}]'
+answers "an overload" 529
+tells "in its form, too" .error.type overloaded_error
+messages '"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]'
+answers "a call without a result" 400
+tells "is the request's fault" .error.type invalid_request_error
+post /v1/messages/count_tokens '{"model":"coder","messages":[{"role":"user","content":"hello"}]}'
+tells "tokens" '.input_tokens > 0 and .input_tokens < 20' true
+anon POST /v1/messages -H 'Content-Type: application/json' -H "X-Api-Key: $token" --data '{"model":"coder","messages":[{"role":"user","content":"hello"}]}'
+answers "the token as a key" 200
+anon GET /v1/models -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+answers "also for the list of models" 200
+anon POST /v1/messages -H 'Content-Type: application/json' -H 'X-Api-Key: wrong-wrong-wrong-wrong' --data '{}'
+answers "a wrong key" 401
+tells "is told in its form" .error.type authentication_error
+anon POST /v1/chat/completions -H 'Content-Type: application/json' -H "X-Api-Key: $token" --data '{}'
+answers "elsewhere a key is nothing" 401
+tap_done

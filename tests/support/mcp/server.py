@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""An MCP server over stdio or HTTP for tests, honest or hostile.
+
+usage: server.py MODE [STATE]
+
+The mode says how the server behaves; STATE is a file with the words "changed" or
+"added", which change the list of tools. Every request that is received is a line of
+the file calls.log in the working directory.
+"""
+import json
+import os
+import sys
+import time
+
+mode = sys.argv[1] if len(sys.argv) > 1 else "legacy"
+state = sys.argv[2] if len(sys.argv) > 2 else ""
+MODERN = "2026-07-28"
+
+
+def out(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def raw(data):
+    sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
+def word(name):
+    try:
+        with open(state) as f:
+            return name in f.read()
+    except OSError:
+        return False
+
+
+def tools():
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    listed = [
+        {"name": "echo", "description": "Echo a text." + (" Now with more." if word("changed") else ""), "inputSchema": schema},
+        {"name": "slow", "description": "Never\u200b answers.", "inputSchema": {"type": "object"}},
+        {"name": "fail", "description": "Fails.", "inputSchema": {"type": "object"}},
+        {"name": "picture", "description": "An image and a link.", "inputSchema": {"type": "object"}},
+        {"name": "die", "description": "Ends the server.", "inputSchema": {"type": "object"}},
+        {"name": "env", "description": "The environment.", "inputSchema": {"type": "object"}},
+    ]
+    if word("added"):
+        listed.append({"name": "fresh", "description": "New.", "inputSchema": {"type": "object"}})
+    if mode == "names":
+        listed += [
+            {"name": "a.b", "description": "dot", "inputSchema": {"type": "object"}},
+            {"name": "a_b", "description": "underscore", "inputSchema": {"type": "object"}},
+            {"name": "a_b", "description": "twice", "inputSchema": {"type": "object"}},
+            {"name": "x" * 100, "description": "long", "inputSchema": {"type": "object"}},
+            {"name": "x" * 200, "description": "too long", "inputSchema": {"type": "object"}},
+            {"name": "bad\nname", "description": "control", "inputSchema": {"type": "object"}},
+            {"name": "", "description": "empty", "inputSchema": {"type": "object"}},
+            {"name": "noschema", "description": "no schema"},
+            {"name": "header", "description": "bad header", "inputSchema": {"type": "object", "properties": {"n": {"type": "number", "x-mcp-header": "N"}}}},
+            "nonsense",
+        ]
+    return listed
+
+
+def call(request):
+    name = request["params"]["name"]
+    arguments = request["params"].get("arguments", {})
+    rid = request["id"]
+
+    def text(value, **more):
+        reply({"content": [{"type": "text", "text": value}], **more})
+
+    def reply(result):
+        if mode.startswith("modern"):
+            result["resultType"] = "complete"
+        out({"jsonrpc": "2.0", "id": rid, "result": result})
+
+    if name == "die" or mode == "die-in-call":
+        sys.exit(3)
+    if mode == "twice":
+        text("first")
+        text("second")
+    elif mode == "wrong-id":
+        out({"jsonrpc": "2.0", "id": 4711, "result": {"content": [{"type": "text", "text": "not yours"}]}})
+        text("right")
+    elif mode == "huge":
+        raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % rid)
+        for _ in range(100):
+            raw(b"x" * 1000000)
+        raw(b'"}]}}\n')
+    elif mode == "bad-utf8":
+        raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a\xff\xfeb"}]}}\n' % rid)
+    elif mode == "garbage":
+        raw(b"this is no message\n{\n\n[]\n")
+        text("after garbage")
+    elif mode == "not-object":
+        out({"jsonrpc": "2.0", "id": rid, "result": 7})
+    elif name == "echo":
+        token = request["params"].get("_meta", {}).get("progressToken")
+        if token is not None:
+            out({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half way"}})
+        text("echo: " + arguments.get("text", ""))
+    elif name == "slow":
+        return
+    elif name == "fail":
+        text("it did not work", isError=True)
+    elif name == "picture":
+        png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+        reply({"content": [{"type": "text", "text": "see"}, {"type": "image", "data": png, "mimeType": "image/png"}, {"type": "resource_link", "uri": "file:///etc/passwd", "name": "secrets"}]})
+    elif name == "env":
+        text(json.dumps(dict(os.environ)))
+    else:
+        out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32602, "message": "no such tool"}})
+
+
+def answer(line):
+    request = json.loads(line)
+    with open("calls.log", "a") as log:
+        log.write(line.strip() + "\n")
+    method, rid = request.get("method"), request.get("id")
+    if method is None or rid is None:
+        return
+    if mode == "die-in-handshake":
+        sys.exit(1)
+    if mode == "never":
+        return
+    if method == "server/discover":
+        if mode == "die-at-probe":
+            sys.exit(1)
+        if mode == "silent-probe":
+            return
+        if mode.startswith("modern"):
+            out({"jsonrpc": "2.0", "id": rid, "result": {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "tester", "version": "1"}}}})
+        else:
+            out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "unknown"}})
+    elif method == "initialize":
+        version = "1999-01-01" if mode == "old" else request["params"]["protocolVersion"]
+        out({"jsonrpc": "2.0", "id": rid, "result": {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "tester", "version": "1"}}})
+    elif method == "tools/list":
+        page = {"tools": tools()}
+        if mode == "endless":
+            page = {"tools": [], "nextCursor": "again"}
+        if mode == "many":
+            page["tools"] = [{"name": "t%d" % i, "description": "Tool %d of many." % i, "inputSchema": {"type": "object"}} for i in range(1000)]
+        if mode.startswith("modern"):
+            page.update(resultType="complete", ttlMs=0, cacheScope="private")
+        out({"jsonrpc": "2.0", "id": rid, "result": page})
+    elif method == "tools/call":
+        call(request)
+    else:
+        out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "unknown"}})
+
+
+print("server starts in mode " + mode, file=sys.stderr)
+if mode == "slow-start":
+    time.sleep(2)
+for line in sys.stdin:
+    if line.strip():
+        answer(line)
