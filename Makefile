@@ -132,7 +132,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # --- tests ------------------------------------------------------------------
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
-HELPERS := llmserver larkserver telegramserver tlsproxy reap crashpoint
+HELPERS := llmserver larkserver telegramserver tlsproxy cutproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c tests/sweep/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -147,7 +147,7 @@ $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/
 	$(Q)$(AR) rcs $@ $^
 $(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
-tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
+tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked
 	$(call say,link)
@@ -174,6 +174,14 @@ $(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
 $(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
+# The simulator: the library over simulated threads, clocks, stores and networks.
+SIM := $(BUILD)/tests/sim/sim
+SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join mutex_init mutex_destroy mutex_lock mutex_unlock \
+    cond_init cond_destroy cond_signal cond_broadcast cond_wait cond_timedwait) \
+    ch_module_load ch_channel_find ch_owner_make ch_owner_is_dead ch_owner_lives ch_owner_is_stopped
+$(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
+	$(call say,link)
+	$(Q)$(LINK) -o $@ $^ $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $(LDLIBS)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)

@@ -4,11 +4,14 @@
  *
  * The arguments of a call are made up from the tool's schema. The server may ask for input;
  * this program accepts every form with its default values. */
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <chela.h>
+
+extern char **environ;
 
 /* Answers elicitation/create, sampling/createMessage and roots/list. */
 static char *answer(const char *method, const char *params, void *user) {
@@ -20,6 +23,18 @@ static char *answer(const char *method, const char *params, void *user) {
         return strdup("{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"hello\"},"
                       "\"model\":\"example\",\"stopReason\":\"endTurn\"}");
     return strdup("{\"roots\":[]}");
+}
+
+/* Opens the log-in page in a browser. $BROWSER may be any command. */
+static void open_url(const char *url, void *user) {
+    const char *browser = getenv("BROWSER");
+    pid_t pid;
+    char *argv[] = {"sh", "-c", "exec ${BROWSER:-xdg-open} \"$0\" >/dev/null", (char *)url, NULL};
+
+    (void)user;
+    fprintf(stderr, "log in at %s\n", url);
+    if (browser || getenv("DISPLAY"))
+        posix_spawnp(&pid, "sh", NULL, NULL, argv, environ);
 }
 
 static char *get(const char *json, const char *fmt, size_t i, const char *name) {
@@ -117,9 +132,17 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    struct chela_mcp_opts opts =
-        CHELA_MCP_OPTS(.name = "example", .url = argv[1], .input = answer);
+    const char *context = getenv("MCP_CONFORMANCE_CONTEXT");
+    context = context ? context : "{}";
+    char *id = chela_json_get(context, strlen(context), "/client_id", NULL);
+    char *secret = chela_json_get(context, strlen(context), "/client_secret", NULL);
+    struct chela_mcp_opts opts = CHELA_MCP_OPTS(
+        .name = "example", .url = argv[1], .input = answer, .open_url = open_url,
+        .client_id = id, .client_secret = secret,
+        .client_metadata_url = getenv("CLIENT_METADATA_URL"));
     int failed = chela_mcp_new(rt, &opts, &mcp, &err) < 0 || call_tools(mcp, &err);
+    chela_free(id);
+    chela_free(secret);
     if (failed)
         fprintf(stderr, "%s\n", err.message);
     chela_runtime_close(rt);

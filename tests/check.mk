@@ -9,17 +9,17 @@
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
 # Programs that do nothing without PostgreSQL or Redis.
-SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/nodes_serve
+SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
-IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep e2e)
+IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep sim e2e)
 IN_REST := $(or $(T),sdk $(SERVED) sweep $(E2E_ASAN))
 compiled = $(filter unit% fuzz% replay% scenario%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
-needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
+needs = $(if $(filter lint%,$(1)),all) $(if $(filter sim%,$(1)),$(SIM)) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
 .PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of helpers sdk
@@ -62,7 +62,9 @@ check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
 	@SWEEP_ALL=1 tests/run -b $(BUILD) -t 12 sweep
+	@SIM_SEEDS=250000 tests/run -b $(BUILD) -t 200 sim
 	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
+	@FAULT_POINTS=500 tests/run -b $(BUILD) -t 12 e2e/nodes_faults
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
 	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
 	@tests/run -b $(BUILD)-clang unit fuzz replay scenario

@@ -38,6 +38,9 @@ struct chela_acp_place {
     /* The directory has a configuration file that the user does not trust: its path and the
      * settings in it that decide anything, for people. NULL: there is no such file. */
     const char *untrusted, *settings;
+    /* A directory for the MCP servers that the editor passes, as in struct chela_mcp_opts.
+     * NULL: only servers with a URL are used. */
+    const char *state_dir;
 };
 
 /* The functions of the program. They are called on the loop thread. A function that returns

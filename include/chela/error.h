@@ -45,7 +45,8 @@ CHELA_BEGIN_DECLS
     X(EAUTH, -16, "authentication failed")                                     \
     X(EMODEL, -17, "the model service reported an error")                      \
     X(EMODULE, -18, "module not available")                                    \
-    X(EINTERNAL, -19, "internal error")
+    X(EINTERNAL, -19, "internal error")                                        \
+    X(EOVERLOAD, -20, "overloaded: try again later")
 
 /* The codes as constants. */
 enum chela_errcode {

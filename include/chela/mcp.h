@@ -51,6 +51,13 @@ struct chela_mcp_opts {
      * nobody to ask. */
     chela_mcp_input_fn *input;
     void *user; /* borrowed until the client is closed */
+    /* Log-in by OAuth. Of a client that was registered with the authorization server; NULL: the
+     * client registers itself. client_metadata_url: an https URL at which this program's own
+     * metadata document is served; NULL: none. */
+    const char *client_id, *client_secret, *client_metadata_url;
+    /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
+     * it a request that needs a log-in fails with CHELA_EAUTH. */
+    void (*open_url)(const char *url, void *user);
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 
@@ -102,6 +109,17 @@ CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char
  * Errors: CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
  * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
 CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
+
+/* Log in to a server that is reached over HTTP, if the server wants a log-in, and list its
+ * tools. open_url shows a URL to a person, who logs in there; it is called on the loop thread.
+ * Waits for the person, at most 10 minutes. The token is stored in state_dir.
+ * Ownership: user is borrowed for the call.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_EINVAL: the server is a program, or open_url is NULL. CHELA_EAUTH: the log-in
+ * failed. CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ETIMEOUT, CHELA_ELIMIT: as
+ * for chela_mcp_refresh. */
+CHELA_API int chela_mcp_login(chela_mcp *mcp, void (*open_url)(const char *url, void *user),
+                              void *user, struct chela_error *err);
 
 /* The state of the client as a JSON object: name, transport, state, era, version, server,
  * error, tools. Each tool has name, alias, description, schema, accepted and, if its

@@ -71,7 +71,7 @@ static void write_capabilities(struct ch_jw *w) {
     ch_jw_end(w, '}');
     ch_jw_key(w, "mcpCapabilities");
     ch_jw_begin(w, '{');
-    ch_jw_kbool(w, "http", false);
+    ch_jw_kbool(w, "http", true);
     ch_jw_kbool(w, "sse", false);
     ch_jw_end(w, '}');
     ch_jw_key(w, "sessionCapabilities");

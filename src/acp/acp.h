@@ -2,6 +2,7 @@
  *
  *   acp.c          connection: messages in and out, initialize, the table of methods
  *   acp_session.c  sessions: new, load, resume, list, close, delete, their options
+ *   acp_servers.c  MCP servers of the editor
  *   acp_turn.c     a prompt, from its request to its answer; cancel
  *   acp_ask.c      questions to the editor's user: consent, ask_user, trust
  *   acp_follow.c   what other processes add to a session
@@ -58,6 +59,7 @@ struct ch_acp_session {
     chela_acp *acp;
     char *id;                   /* owned: key of the session */
     struct ch_acp_place *place; /* counted */
+    char *servers;              /* owned: MCP servers of the editor, JSON; NULL: none */
     char *model;                /* owned: chosen model; NULL: none chosen */
     struct chela_acp_choice choice;
     chela_agent *agent; /* owned through hold; NULL: not made yet */
@@ -121,6 +123,11 @@ int ch_acp_session_reenter(struct ch_acp_session *s, struct chela_error *err);
 void ch_acp_session_free(struct ch_acp_session *s);
 /* Tell the editor the slash commands. */
 void ch_acp_session_commands(struct ch_acp_session *s);
+
+/* --- acp_servers.c */
+void ch_acp_servers_take(struct ch_acp_session *s, const struct ch_json *params);
+/* Offer the tools of the editor's servers to the agent. */
+void ch_acp_servers_attach(struct ch_acp_session *s);
 
 /* --- acp_turn.c */
 void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);

@@ -299,6 +299,7 @@ void ch_acp_session_free(struct ch_acp_session *s) {
     ch_acp_input_free(s->input);
     place_leave(acp, s->place);
     ch_list_del(&s->link);
+    ch_free(s->servers);
     ch_free(s->model);
     ch_free(s->id);
     ch_free(s);
@@ -306,12 +307,15 @@ void ch_acp_session_free(struct ch_acp_session *s) {
 
 int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err) {
     int rc = CHELA_OK;
+    bool had = s->agent != NULL;
     s->choice.model = s->model;
     s->acp->inside++;
     if (!s->agent)
         rc = s->acp->host.agent(s->place->given.handle, &s->choice, &s->agent, &s->hold, err,
                                 s->acp->host.user);
     s->acp->inside--;
+    if (!had && rc == 0)
+        ch_acp_servers_attach(s);
     return rc;
 }
 
@@ -331,13 +335,6 @@ int ch_acp_session_reenter(struct ch_acp_session *s, struct chela_error *err) {
     s->shown.cwd = now->cwd;
     place_leave(acp, old);
     return CHELA_OK;
-}
-
-/* Name what of the request has no effect. */
-static void note_unused(struct ch_acp_session *s, const struct ch_json *params) {
-    const struct ch_json *servers = ch_json_get(params, "mcpServers");
-    if (ch_json_is(servers, CH_JSON_ARRAY) && servers->n > 0)
-        ch_acp_notice(s, "warning", "The MCP servers of the editor are not used.");
 }
 
 /* --- commands ----------------------------------------------------------------------------- */
@@ -388,8 +385,7 @@ void ch_acp_session_commands(struct ch_acp_session *s) {
 /* --- new, load, resume ---------------------------------------------------------------------- */
 
 /* After the answer: the commands, and what needs the user. */
-static void session_opened(struct ch_acp_session *s, const struct ch_json *params) {
-    note_unused(s, params);
+static void session_opened(struct ch_acp_session *s) {
     ch_acp_session_commands(s);
     if (s->place->given.untrusted)
         ch_acp_ask_trust(s);
@@ -408,6 +404,7 @@ void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct c
     }
     ch_random_id("acp-", id);
     struct ch_acp_session *s = add_session(acp, id, place);
+    ch_acp_servers_take(s, params);
     if (ch_acp_session_agent(s, &err) < 0) { /* a missing key is reported before the first prompt */
         ch_acp_session_free(s);
         ch_acp_refuse_error(r, &err);
@@ -415,7 +412,7 @@ void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct c
     }
     write_note(s);
     reply_opened(r, s, true);
-    session_opened(s, params);
+    session_opened(s);
 }
 
 /* The session must be of this directory, or of none. */
@@ -452,6 +449,7 @@ static void open_stored(chela_acp *acp, struct ch_rpc_request *r, const struct c
     }
     CH_AUTOFREE char *key = ch_strndup(id.p, id.n);
     s = add_session(acp, key, place);
+    ch_acp_servers_take(s, params);
     int rc = ch_acp_follow_replay(s, replay, &err);
     if (rc == 0)
         rc = check_note(s, &err);
@@ -465,7 +463,7 @@ static void open_stored(chela_acp *acp, struct ch_rpc_request *r, const struct c
     if (before)
         ch_acp_session_free(before);
     reply_opened(r, s, false);
-    session_opened(s, params);
+    session_opened(s);
 }
 
 void ch_acp_session_load(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {

@@ -320,6 +320,8 @@
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
 #define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
+#define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
@@ -346,6 +348,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */
 #define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */
 
 /* schedules */
@@ -397,6 +400,8 @@
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
+#define CH_LIMIT_IDEMPOTENCY_KEY 255      /* characters of an Idempotency-Key */
+#define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
 #define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
 #define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
@@ -423,6 +428,7 @@
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
+#define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* interval between searches for old sessions */
 #define CH_DEFAULT_MAX_TURNS 25           /* model calls of one run */
 #define CH_DEFAULT_MAX_TOOL_CALLS 200     /* tool calls of one run */

@@ -76,7 +76,11 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .sandbox = &box, .effect = ch_choice_of(CHELA_CHOICE_EFFECT, s->effect),
             .permission = ch_choice_of(CHELA_CHOICE_PERMISSION, s->permission),
             .no_confirm = s->unasked, .allow = s->allow, .deny = s->deny,
-            .timeout_ms = s->timeout_ms);
+            .timeout_ms = s->timeout_ms, .client_id = s->client_id,
+            .client_secret = s->client_secret_env
+                                 ? ch_providers_env(&rt->providers, s->client_secret_env)
+                                 : NULL,
+            .client_metadata_url = s->client_metadata_url);
     return chela_mcp_new(rt, &opts, &client, err);
 }
 

@@ -691,6 +691,13 @@ const struct ch_option ch_options[] = {
      .help = "URL of a server that is reached over HTTP"},
     {CH_SCOPE_MCP, "headers", CH_CFG_HEADERS, CH_CFG_SECRET, MCP(headers),
      .help = "headers of every request to the URL"},
+    {CH_SCOPE_MCP, "auth.clientId", CH_CFG_TEXT, 0, MCP(client_id),
+     .help = "id of a client that was registered with the authorization server; default: chela "
+             "registers itself"},
+    {CH_SCOPE_MCP, "auth.clientSecretEnv", CH_CFG_ENV, 0, MCP(client_secret_env),
+     .help = "environment variable that holds the secret of that client"},
+    {CH_SCOPE_MCP, "auth.clientMetadataUrl", CH_CFG_URL, 0, MCP(client_metadata_url),
+     .help = "URL of a metadata document that describes this installation as a client"},
     {CH_SCOPE_MCP, "era", CH_CFG_CHOICE, 0, MCP(era), .words = "auto|modern|legacy",
      .otherwise = "auto",
      .help = "protocol versions: `modern`: 2026-07-28; `legacy`: up to 2025-11-25; `auto` finds "

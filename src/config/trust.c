@@ -44,7 +44,7 @@ static const struct {
     {CH_SCOPE_MODEL, "*", "model"},
     {CH_SCOPE_TOOL, "*", "command"},
     {CH_SCOPE_MCP, "url", "endpoint"},
-    {CH_SCOPE_MCP, "headers", "key"},
+    {CH_SCOPE_MCP, "headers,auth.*", "key"},
     {CH_SCOPE_MCP, "sandbox*", "sandbox"},
     {CH_SCOPE_MCP, "*", "command"},
     {CH_SCOPE_POLICY, "*", "permission"},

@@ -24,7 +24,7 @@ struct ch_child_opts {
     const char *const *argv; /* NULL-terminated; argv[0] looked up in PATH; copied */
     const char *const *env;  /* NULL: inherit; else the whole environment; copied */
     const char *cwd;         /* NULL: inherit; copied */
-    struct ch_sv input;      /* fed to stdin, then closed; copied */
+    struct ch_sv input;      /* stdin, complete before the program starts; copied */
     bool open_input;         /* stdin stays open: ch_child_write, ch_child_end_input */
     bool merge;              /* stderr goes into stdout: one stream, in writing order */
     bool stream;             /* keep no output: all of it goes to on_output, uncapped */

@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -82,6 +84,35 @@ static int open_null(int *fd) {
     return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
 }
 
+static bool write_whole(int fd, struct ch_sv data) {
+    while (data.n) {
+        ssize_t n = write(fd, data.p, data.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data = ch_sv(data.p + n, data.n - (size_t)n);
+    }
+    return true;
+}
+
+/* A file in memory that holds the whole input before the program starts: if the
+ * host dies now, the program still does not run with a part of its input. The
+ * program gets a descriptor for reading; nobody can change the file. */
+static int open_input(int *fd, struct ch_sv input) {
+    int file = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    char name[32];
+
+    if (file < 0)
+        return -1;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
+    if (write_whole(file, input) &&
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+        *fd = open(name, O_RDONLY | O_CLOEXEC);
+    close(file);
+    return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
+}
+
 /* By default a terminal turns a line feed into CR LF. Readers of this output
  * want the line feed only. */
 static void set_terminal(int fd) {
@@ -113,10 +144,16 @@ static int spawn_open_terminal(struct ch_stdio *io) {
 }
 
 static int open_pipes(struct ch_stdio *io, const struct ch_child_opts *opts) {
-    bool feed = opts->input.n > 0 || opts->open_input;
+    bool whole = opts->input.n > 0 && !opts->open_input &&
+                 open_input(&io->theirs[0], opts->input) == 0;
 
-    if ((feed ? open_pipe(&io->theirs[0], &io->ours[0]) : open_null(&io->theirs[0])) < 0 ||
-        open_pipe(&io->ours[1], &io->theirs[1]) < 0)
+    if (!whole) { /* also if there are no files in memory here */
+        bool feed = opts->input.n > 0 || opts->open_input;
+        close_fd(&io->theirs[0]);
+        if ((feed ? open_pipe(&io->theirs[0], &io->ours[0]) : open_null(&io->theirs[0])) < 0)
+            return -1;
+    }
+    if (open_pipe(&io->ours[1], &io->theirs[1]) < 0)
         return -1;
     if (!opts->merge)
         return open_pipe(&io->ours[2], &io->theirs[2]);

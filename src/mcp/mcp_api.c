@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
 #include "mcp/mcp_tools.h"
 #include "net/url.h"
@@ -67,13 +68,37 @@ static void copy_opts(chela_mcp *m, const struct chela_mcp_opts *o) {
     m->opts.state_dir = copy_text(a, o->state_dir);
     m->opts.allow = copy_text(a, o->allow);
     m->opts.deny = copy_text(a, o->deny);
+    m->opts.client_id = copy_text(a, o->client_id);
+    m->opts.client_secret = copy_text(a, o->client_secret);
+    m->opts.client_metadata_url = copy_text(a, o->client_metadata_url);
     m->opts.sandbox = NULL;
     m->opts.timeout_ms = o->timeout_ms ? o->timeout_ms : CH_DEFAULT_MCP_CALL_MS;
     if (!o->url)
         m->dir = ch_arena_printf(a, "%s/%s", o->state_dir, o->name);
 }
 
+static void open_auth(chela_mcp *m) {
+    const struct chela_mcp_opts *o = &m->opts;
+
+    if (!o->url)
+        return;
+    m->auth = ch_mcp_auth_new(&(struct ch_mcp_auth_opts){
+        .loop = m->rt->loop,
+        .transport = ch_http_transport(m->rt->http),
+        .name = o->name,
+        .url = o->url,
+        .client_id = o->client_id,
+        .client_secret = o->client_secret,
+        .client_metadata_url = o->client_metadata_url,
+        .path = o->state_dir ? ch_arena_printf(&m->arena, "%s/%s.token", o->state_dir, o->name)
+                             : NULL,
+        .open_url = o->open_url,
+        .user = o->user,
+    });
+}
+
 static void mcp_free(chela_mcp *m) {
+    ch_mcp_auth_free(m->auth);
     ch_free(m->server);
     ch_free(m->server_version);
     ch_arena_release(&m->arena);
@@ -117,6 +142,7 @@ int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_m
     if (!o.sandbox)
         m->policy->network = CH_SANDBOX_NET_HOST;
     copy_opts(m, &o);
+    open_auth(m);
     ch_list_init(&m->ops);
     m->extension.kind = &mcp_kind;
     m->extension.close = mcp_close;
@@ -133,6 +159,7 @@ void chela_mcp_close(chela_mcp *m) {
         return;
     CH_LOG_SCOPE(m->rt->sink);
     m->closed = true;
+    ch_mcp_auth_free(CH_TAKE(m->auth)); /* a log-in in progress ends without a word */
     ch_fail(&why, CHELA_ESTATE, "MCP server %s: the client is closed", m->opts.name);
     ch_mcp_close_now(m, &why);
     ch_mcp_tools_close(m);
@@ -261,6 +288,17 @@ int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
     if (w.err.code && err)
         *err = w.err;
     return w.err.code;
+}
+
+int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user), void *user,
+                    struct chela_error *err) {
+    if (!m->auth || !open_url)
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: only a server with a URL has a log-in",
+                       m->opts.name);
+    ch_mcp_auth_open_by(m->auth, open_url, user);
+    int rc = chela_mcp_refresh(m, 0, err);
+    ch_mcp_auth_open_by(m->auth, m->opts.open_url, m->opts.user);
+    return rc;
 }
 
 static bool somebody_awaited(const chela_runtime *rt) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "mcp/mcp_auth.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_stdio.h"
@@ -18,7 +19,7 @@ struct ch_mcp_op {
     char *input;                                    /* owned: members of a repeated request */
     int64_t timeout_ms;
     int64_t id; /* 0: waits for the connection */
-    unsigned rounds;
+    unsigned rounds, logins;
     bool repeated; /* sent again after the session was lost */
     struct chela_error failed;
     struct ch_task fail; /* reports `failed` */
@@ -401,6 +402,7 @@ static void connection_failed(chela_mcp *m, const struct chela_error *err) {
 static void connection_ready(chela_mcp *m) {
     ch_timer_stop(m->rt->loop, &m->start_timer);
     m->state = CH_MCP_READY;
+    m->logins = 0;
     m->last = (struct chela_error){0};
     if (!m->modern && m->link->ops->listen)
         m->link->ops->listen(m->link, m->version);
@@ -598,11 +600,62 @@ static bool begin_session_again(chela_mcp *m, int64_t id) {
     return false;
 }
 
+/* --- log-in */
+
+/* Requests wait until the log-in is over. */
+static void client_on_login(const struct chela_error *err, void *user) {
+    chela_mcp *m = user;
+
+    m->logging_in = false;
+    if (err) {
+        struct chela_error why = *err;
+        connection_failed(m, &why);
+    } else
+        start_connection(m);
+}
+
+static void wait_for_login(chela_mcp *m) {
+    for (CH_LIST_EACH(k, &m->ops)) {
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (op->id && !op->failed.code) { /* the server refused all of them */
+            op->id = 0;
+            m->nwaiting++;
+        }
+    }
+}
+
+/* Whether the request, or the handshake, led to too many log-ins. */
+static bool is_futile(chela_mcp *m, int64_t id) {
+    for (CH_LIST_EACH(k, &m->ops)) {
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (op->id == id)
+            return ++op->logins > CH_LIMIT_MCP_LOGINS;
+    }
+    return ++m->logins > CH_LIMIT_MCP_LOGINS;
+}
+
+/* Get a token, and begin again. One log-in serves all requests. */
+static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
+    bool more_scope =
+        f->status == 403 && f->challenge && strstr(f->challenge, "insufficient_scope");
+
+    if (!m->auth || (f->status != 401 && !more_scope) || is_futile(m, id))
+        return false;
+    if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
+        return false;
+    drop_link(m);
+    m->logging_in = true;
+    wait_for_login(m);
+    return true;
+}
+
 static void client_on_failed(int64_t id, const struct ch_mcp_failure *f, void *user) {
     chela_mcp *m = user;
 
     m->failure = *f;
     m->failure.challenge = NULL;
+    if (log_in(m, id, f))
+        return;
     if (f->session_lost && m->state == CH_MCP_READY && begin_session_again(m, id))
         return;
     struct chela_error err = f->err;
@@ -646,12 +699,15 @@ static void start_connection(chela_mcp *m) {
         .cancel_method = "notifications/cancelled",
         .user = m,
     });
-    if (m->opts.url)
+    if (m->opts.url) {
+        if (m->opts.state_dir)
+            make_dir(m->opts.state_dir);
         m->link = ch_mcp_http_new(
             &(struct ch_mcp_http_opts){rt->loop, ch_http_transport(rt->http), m->opts.url,
                                        m->opts.headers},
             &client_events, m);
-    else {
+        ch_mcp_http_token(m->link, ch_mcp_auth_token(m->auth));
+    } else {
         make_dir(m->dir);
         m->link = ch_mcp_stdio_new(
             &(struct ch_mcp_stdio_opts){rt->loop, rt->workers, m->opts.name, m->opts.command,
@@ -675,7 +731,7 @@ static int refuse_start(chela_mcp *m, struct chela_error *err) {
     if (m->nwaiting > CH_LIMIT_MCP_WAITING)
         return ch_fail(err, CHELA_ELIMIT, "MCP server %s: too many requests wait for it",
                        m->opts.name);
-    if (m->state == CH_MCP_DOWN && now < m->retry_at)
+    if (m->state == CH_MCP_DOWN && !m->logging_in && now < m->retry_at)
         return ch_fail(err, m->last.code ? m->last.code : CHELA_ENET,
                        "%s; the next attempt is possible in %lld s", m->last.message,
                        (long long)(m->retry_at - now + 999) / 1000);
@@ -705,7 +761,7 @@ struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
         fail_op_later(op, &err);
     else if (m->state == CH_MCP_READY)
         send_op(op);
-    else if (m->state == CH_MCP_DOWN)
+    else if (m->state == CH_MCP_DOWN && !m->logging_in)
         start_connection(m);
     return op;
 }

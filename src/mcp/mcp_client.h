@@ -18,6 +18,7 @@
 enum ch_mcp_state { CH_MCP_DOWN, CH_MCP_STARTING, CH_MCP_PROBING, CH_MCP_INITIALIZING,
                     CH_MCP_READY };
 
+struct ch_mcp_auth;
 struct ch_mcp_tools;
 
 struct chela_mcp {
@@ -40,6 +41,9 @@ struct chela_mcp {
     unsigned failures; /* consecutive failed connections */
     int64_t retry_at;  /* monotonic time before which no connection is tried */
     struct chela_error last; /* reason of the last failure; code 0: none */
+    struct ch_mcp_auth *auth; /* owned; NULL: a program */
+    bool logging_in;
+    unsigned logins; /* since the connection was ready */
     struct ch_mcp_failure failure; /* of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */

@@ -163,6 +163,8 @@ void ch_exchange_abort(struct ch_exchange *x) {
 void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
     ch_buf_addf(&body, "%s\n", why);
+    if (status == 503)
+        ch_exchange_header(x, "Retry-After", "1");
     ch_exchange_respond(x, status, "text/plain; charset=utf-8", ch_buf_sv(&body));
 }
 

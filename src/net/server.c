@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include "base/error.h"
@@ -33,6 +34,14 @@ void ch_server_known(struct ch_client *c) {
     c->server->nunknown--;
 }
 
+/* Has the client sent bytes that were not read yet? Its request may be among them. */
+static bool has_unread(const struct ch_client *c) {
+    uv_os_fd_t fd;
+    int n = 0;
+    return uv_fileno((const uv_handle_t *)&c->wire.tcp, &fd) == 0 && ioctl(fd, FIONREAD, &n) == 0 &&
+           n > 0;
+}
+
 /* The oldest client of the address without an accepted request, if there are
  * too many of them; else NULL. Clients with an accepted request do not count:
  * the address may be a proxy for many. */
@@ -45,23 +54,42 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
         struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
         if (c->trusted || memcmp(c->network, network, sizeof(c->network)) != 0)
             continue;
-        oldest = oldest ? oldest : c;
         n++;
+        if (!oldest && !has_unread(c))
+            oldest = c;
     }
     return n > CH_LIMIT_CLIENTS_ADDRESS ? oldest : NULL;
 }
 
+/* The oldest client from which everything was read; else, if descriptors are
+ * short, the oldest one. */
+static struct ch_client *oldest_unknown(const struct ch_server *s) {
+    for (CH_LIST_EACH(k, &s->unknown)) {
+        struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
+        if (!has_unread(c))
+            return c;
+    }
+    return s->nclients > s->room ? CH_LIST_FIRST(&s->unknown, struct ch_client, waiting) : NULL;
+}
+
 /* Clients without a request in progress may stay while there is room; otherwise
- * the oldest of them is dropped. */
+ * the oldest of them is dropped. After a pause of the process many requests lie
+ * unread: these clients stay until their requests were read. */
 void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
     ch_list_add(&s->unknown, &c->waiting);
     s->nunknown++;
-    struct ch_client *goes = one_too_many(s, c->network);
-    if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > s->room)
-        goes = CH_LIST_FIRST(&s->unknown, struct ch_client, waiting);
-    if (goes)
+    for (int i = 0; i < 2; i++) { /* two, so that a surplus shrinks */
+        struct ch_client *goes = one_too_many(s, c->network);
+        if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > s->room)
+            goes = oldest_unknown(s);
+        if (!goes)
+            return;
+        bool itself = goes == c;
         goes->ops->drop(goes);
+        if (itself)
+            return;
+    }
 }
 
 void ch_server_forget(struct ch_client *c) {

@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "store/store.h"
 
+#define KEPT 3 /* the box of texts, after those of enum chela_store_box */
+
 struct session {
     struct ch_link link;
     struct chela_store_session row; /* its texts are owned */
@@ -26,7 +28,7 @@ struct item {
 };
 
 struct chela_store_db {
-    struct ch_list sessions, boxes[3];
+    struct ch_list sessions, boxes[KEPT + 1];
     uint64_t stamp;
 };
 
@@ -50,8 +52,7 @@ static struct session *store_memory_find(struct chela_store_db *db, const char *
     return NULL;
 }
 
-static struct item *store_memory_find_item(struct chela_store_db *db, enum chela_store_box box,
-                                           const char *id) {
+static struct item *store_memory_find_item(struct chela_store_db *db, int box, const char *id) {
     for (CH_LIST_EACH(k, &db->boxes[box])) {
         struct item *i = CH_CONTAINER(k, struct item, link);
         if (strcmp(i->row.id, id) == 0)
@@ -71,6 +72,7 @@ static int memory_open(const char *target, int read_only, struct chela_store_db 
     ch_list_init(&db->boxes[CHELA_STORE_INBOX]);
     ch_list_init(&db->boxes[CHELA_STORE_OUTBOX]);
     ch_list_init(&db->boxes[CHELA_STORE_NOTES]);
+    ch_list_init(&db->boxes[KEPT]);
     *out = db;
     return 0;
 }
@@ -279,6 +281,21 @@ static int store_memory_forget(struct chela_store_db *db, const struct chela_sto
     return 0;
 }
 
+static int store_memory_keep(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *before = store_memory_find_item(db, KEPT, c->id);
+
+    if (before && c->until && c->token && before->row.ts > c->now)
+        return CHELA_EEXIST;
+    if (before)
+        free_item(before);
+    if (!c->until)
+        return before ? 0 : CHELA_ENOENT;
+    struct item *i = make_item(c, "");
+    i->row.ts = c->until;
+    ch_list_add(&db->boxes[KEPT], &i->link);
+    return 0;
+}
+
 static int store_memory_settle(struct chela_store_db *db, const struct chela_store_change *c) {
     struct item *i = store_memory_find_item(db, CHELA_STORE_INBOX, c->id);
 
@@ -290,14 +307,18 @@ static int store_memory_settle(struct chela_store_db *db, const struct chela_sto
 
 /* Lists are in the order of arrival. */
 static int store_memory_expire(struct chela_store_db *db, const struct chela_store_change *c) {
+    static const int boxes[] = {CHELA_STORE_INBOX, CHELA_STORE_OUTBOX, KEPT};
     size_t gone = 0;
 
-    for (int box = CHELA_STORE_INBOX; box <= CHELA_STORE_OUTBOX; box++) {
+    for (size_t b = 0; b < CH_LEN(boxes); b++) {
+        int box = boxes[b];
+        int64_t before = box == KEPT ? c->now : c->until;
         struct ch_link *k = db->boxes[box].head.next, *next;
         for (; k != &db->boxes[box].head && gone < CH_LIMIT_EXPIRED; k = next) {
             struct item *i = CH_CONTAINER(k, struct item, link);
             next = k->next;
-            if (i->row.ts >= c->until || !(i->done || strcmp(i->row.state, "sent") == 0))
+            bool over = box == KEPT || i->done || strcmp(i->row.state, "sent") == 0;
+            if (i->row.ts >= before || !over)
                 continue;
             free_item(i);
             gone++;
@@ -348,6 +369,8 @@ static int store_memory_apply(struct chela_store_db *db, const struct chela_stor
         return store_memory_forget(db, c);
     case CHELA_STORE_EXPIRE:
         return store_memory_expire(db, c);
+    case CHELA_STORE_KEEP:
+        return store_memory_keep(db, c);
     }
     return CHELA_EINVAL;
 }
@@ -466,6 +489,16 @@ static int memory_waiting(struct chela_store_db *db, const char *key, size_t lim
     return 0;
 }
 
+static int memory_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn,
+                       void *user, struct chela_error *err) {
+    const struct item *i = store_memory_find_item(db, KEPT, id);
+
+    if (!i)
+        return ch_fail(err, CHELA_ENOENT, "nothing is kept under '%s'", id);
+    fn(&i->row, user);
+    return 0;
+}
+
 const struct chela_store_ops ch_store_memory = {
     .name = "memory",
     .flags = CHELA_STORE_INSTANT,
@@ -478,4 +511,5 @@ const struct chela_store_ops ch_store_memory = {
     .records = memory_records,
     .items = memory_items,
     .waiting = memory_waiting,
+    .kept = memory_kept,
 };

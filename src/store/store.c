@@ -134,6 +134,19 @@ int ch_store_commit(chela_store *s, struct chela_store_change *changes, size_t n
     return rc;
 }
 
+bool ch_store_may_split(int rc, size_t n) {
+    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && n > 1;
+}
+
+void ch_store_commit_apart(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
+                           struct chela_error *errs) {
+    for (size_t i = 0; i < n; i++) {
+        int rc = ch_store_commit(s, &changes[i], 1, sync, &errs[i]);
+        if (rc < 0)
+            changes[i].rc = rc == CHELA_EBUSY ? CHELA_ETIMEOUT : rc;
+    }
+}
+
 int ch_store_open_session(chela_store *s, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err) {
     pthread_mutex_lock(&s->lock);
@@ -180,6 +193,14 @@ int ch_store_waiting(chela_store *s, const char *key, size_t limit, chela_store_
                      void *user, struct chela_error *err) {
     pthread_mutex_lock(&s->lock);
     int rc = s->ops->waiting(s->db, key, limit, fn, user, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int ch_store_kept(chela_store *s, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err) {
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->kept(s->db, id, fn, user, err);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -383,7 +404,8 @@ int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_
 }
 
 int ch_store_expire(chela_store *s, int64_t before, struct chela_error *err) {
-    struct chela_store_change c = {.kind = CHELA_STORE_EXPIRE, .until = before};
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_EXPIRE, .until = before, .now = ch_store_now()};
     int rc;
 
     do /* small transactions, so that others can write */

@@ -25,6 +25,13 @@ void ch_store_ref(chela_store *store);
 /* Call the backend under the lock. err must not be NULL. */
 int ch_store_commit(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
                     struct chela_error *err);
+/* Was the failure of a commit one of some of its changes, and not of the store? CHELA_ENET:
+ * the effect is unknown, so nothing may be repeated. */
+bool ch_store_may_split(int rc, size_t n);
+/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. A
+ * store that is locked gives CHELA_ETIMEOUT. */
+void ch_store_commit_apart(chela_store *store, struct chela_store_change *changes, size_t n,
+                           bool sync, struct chela_error *errs);
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err);
 
@@ -33,12 +40,17 @@ int ch_store_open_session(chela_store *store, const struct chela_store_claim *cl
 int ch_store_waiting(chela_store *store, const char *key, size_t limit, chela_store_item_fn *fn,
                      void *user, struct chela_error *err);
 
+/* A text of CHELA_STORE_KEEP; ts is the end of its time, which may have passed.
+ * CHELA_ENOENT. err must not be NULL. */
+int ch_store_kept(chela_store *store, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err);
+
 /* As chela_store_prune, but only for sessions at rest without waiting events or
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
-/* Delete processed events and sent messages that are older than `before`. err
- * must not be NULL. */
+/* Delete processed events and sent messages that are older than `before`, and
+ * expired texts. err must not be NULL. */
 int ch_store_expire(chela_store *store, int64_t before, struct chela_error *err);
 
 /* Checksum over seq, type and data. */

@@ -12,8 +12,10 @@
  * has no jobs, also when the loop is busy or waits for a person. A store that
  * never blocks needs no thread: jobs then run in a deferred task.
  *
- * A failed transaction ends every log in it. Opening the session again reads
- * its records back from the store. */
+ * A failed transaction is repeated change by change, so that a change which
+ * cannot be made ends its own log only. A change whose row another transaction
+ * keeps locked is repeated later, and keeps only its own log waiting. Opening
+ * the session again reads its records back from the store. */
 #include "store/writer.h"
 
 #include <assert.h>
@@ -32,117 +34,23 @@
 #include "store/pending.h"
 #include "store/search.h"
 #include "store/store.h"
+#include "store/writer_private.h"
 
-#define LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define LEASE_MS CH_LEASE_MS
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
-#define SIGHTINGS 64  /* leases of others that are watched */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
-
-enum log_state { WAITING, OPENING, OPEN, LOST };
-
-struct ch_log {
-    struct ch_link link; /* link in the writer's logs */
-    struct writer *w;
-    char *key, *agent;
-    const struct ch_log_handler *handler; /* NULL once closed */
-    void *user;
-    void *past; /* during opening: used by the thread */
-    enum log_state state;
-    uint64_t token, next; /* next: seq of the next record */
-    uint64_t since;       /* the oldest token from which on no other process had the lease */
-    atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
-    int owed;             /* messages that wait to be sent under the lease */
-    struct ch_pending pending;
-    enum ch_sync wanted; /* durability of the pending records */
-    struct chela_store_head head;
-    char *status, *title; /* owned; head borrows them */
-    bool busy;            /* in a job that is in progress */
-};
-
-struct extra { /* a change besides the records */
-    struct ch_link link;
-    struct chela_store_change change; /* its texts are in the arena */
-    struct ch_arena arena;
-    enum ch_sync sync;
-    ch_change_fn *done;
-    void *user;
-};
-
-struct part { /* a log's share of a transaction */
-    struct ch_log *log;
-    struct ch_pending records; /* owned */
-    char *status, *title;   /* owned */
-    uint64_t upto;
-    bool release;
-};
-
-struct job {
-    struct job *next;
-    struct ch_log *open;  /* opening: the session's log; or */
-    const struct ch_log_handler *handler; /* of open */
-    struct ch_log *lost;  /* lost lease: the log; or a transaction: */
-    struct part *parts;   /* owned, one per log, for the first changes */
-    struct extra **extras; /* owned, for the other changes */
-    struct chela_store_change *changes;
-    size_t nparts, nextras;
-    bool sync;
-    int rc;
-    struct chela_error err;
-    struct ch_log_head head;
-    uint64_t stolen; /* opening: the token of the lease that was taken over */
-};
-
-struct lease {
-    struct ch_log *log; /* borrowed: lives until the lease is released */
-    uint64_t token;
-    bool lost;
-};
-
-/* The lease of another process, which was wanted and not free. */
-struct sighting {
-    uint32_t key; /* checksum; 0: none */
-    uint64_t token;
-    int64_t until;
-    int64_t since; /* boot clock: when the lease was first seen so */
-};
-
-struct writer {
-    struct ch_journal base;
-    chela_store *store;
-    struct ch_loop *loop;
-    struct ch_list logs, extras;
-    struct ch_task task;   /* flush */
-    unsigned under_way;    /* jobs */
-    bool writing;          /* a transaction is in progress */
-    bool instant;
-    bool lingered; /* the flush was postponed once */
-    bool shutting; /* no message is sent any more */
-    char *owner;
-
-    struct lease *leases; /* used only by the thread */
-    size_t nleases;
-    struct sighting seen[SIGHTINGS]; /* by the checksum of the key; used only by the thread */
-
-    pthread_t thread;
-    bool started;
-    pthread_mutex_t lock; /* protects the following members */
-    pthread_cond_t more, back; /* work was added; work was finished */
-    struct job *todo, **todo_end, *finished, **finished_end;
-    bool ending, posted;
-    struct ch_post post;
-};
 
 /* --- leases ----------------------------------------------------------------------- */
 
 /* The clock that goes on while the process or the machine is stopped. */
-static int64_t boot_ms(void) {
+int64_t ch_writer_boot_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* asked: boot_ms() before the store was asked to write the lease. */
+/* asked: ch_writer_boot_ms() before the store was asked to write the lease. */
 static void hold_lease(struct ch_log *log, int64_t asked) {
     atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
 }
@@ -174,6 +82,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 struct opening {
     uint64_t token, last, window, stolen;
     int64_t until;
+    bool seen; /* the row */
     struct ch_buf owner;
     const struct job *job;
     int rc;
@@ -183,6 +92,7 @@ struct opening {
 static int store_writer_on_row(const struct chela_store_session *row, void *user) {
     struct opening *o = user;
 
+    o->seen = true;
     o->token = row->token;
     o->last = row->last;
     o->window = row->window;
@@ -202,6 +112,12 @@ static int store_writer_on_record(const struct chela_store_record *r, void *user
 static int say_busy(const struct ch_log *log, const struct opening *o, struct chela_error *err) {
     CH_BUF_AUTO who = {0};
 
+    if (!o->seen)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' cannot be opened: its row is locked in the "
+                       "database", log->key);
+    if (!o->owner.n)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is being opened and closed by other "
+                       "processes: try again", log->key);
     ch_owner_show(ch_buf_str(&o->owner), &who);
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
@@ -211,7 +127,7 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
 static bool is_abandoned(struct writer *w, const char *key, const struct opening *o) {
     uint32_t sum = ch_checksum(0, key, strlen(key)) | 1;
     struct sighting *s = &w->seen[sum / 2 % SIGHTINGS];
-    int64_t now = boot_ms();
+    int64_t now = ch_writer_boot_ms();
 
     if (s->key != sum || s->token != o->token || s->until != o->until)
         *s = (struct sighting){sum, o->token, o->until, now};
@@ -219,8 +135,7 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
 }
 
 /* Whether another owner's lease may be taken. For an owner on this machine the
- * process is checked, for others the time. A lease that ends later than any
- * valid one was written under another clock. */
+ * process is checked, for others the time. */
 static bool is_over(struct writer *w, const char *key, const struct opening *o) {
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
@@ -231,7 +146,7 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
         return true;
     if (ch_owner_lives(owner))
         return o->until <= now && ch_owner_is_stopped(owner);
-    return o->until <= now || o->until - now > 2 * LEASE_MS;
+    return !ch_lease_is_current(o->until, now);
 }
 
 static int claim(struct writer *w, struct ch_log *log, struct opening *o,
@@ -247,7 +162,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
     int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
 
     /* The previous holder may have gone meanwhile, and another may have come. */
-    for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
+    for (int i = 0; rc == CHELA_EBUSY && o->seen && i < CLAIMS; i++) {
         if (o->owner.n && !is_over(w, log->key, o))
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
@@ -268,7 +183,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
 static void run_open(struct writer *w, struct job *job) {
     struct ch_log *log = job->open;
     struct opening o = {.job = job, .err = &job->err};
-    int64_t asked = boot_ms();
+    int64_t asked = ch_writer_boot_ms();
 
     job->rc = claim(w, log, &o, &job->err);
     if (job->rc == 0 && o.last > 0) {
@@ -292,8 +207,16 @@ static void run_open(struct writer *w, struct job *job) {
 }
 
 static void run_commit(struct writer *w, struct job *job) {
-    job->rc = ch_store_commit(w->store, job->changes, job->nparts + job->nextras, job->sync,
-                              &job->err);
+    size_t n = job->nparts + job->nextras;
+
+    job->err = (struct chela_error){0};
+    job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
+    if (ch_store_may_split(job->rc, n)) {
+        job->rc = 0;
+        ch_free(job->errs);
+        job->errs = ch_alloc(n * sizeof(*job->errs));
+        ch_store_commit_apart(w->store, job->changes, n, job->sync, job->errs);
+    }
     for (size_t i = 0; i < job->nparts; i++)
         if (job->parts[i].release)
             drop_lease(w, job->parts[i].log);
@@ -326,19 +249,25 @@ static struct job *store_writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
     struct job *told = NULL;
-    int64_t asked = boot_ms();
+    int64_t asked = ch_writer_boot_ms();
 
     for (size_t i = 0; i < w->nleases; i++)
         changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
                                                  .key = w->leases[i].log->key,
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
-    if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
+    int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
+    if (ch_store_may_split(rc, w->nleases)) {
+        CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
+        ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
+    } else if (rc < 0) {
         return NULL; /* retried at the next renewal; otherwise appending fails */
+    }
     for (size_t i = 0; i < w->nleases; i++) {
         if (changes[i].rc == 0)
             hold_lease(w->leases[i].log, asked);
-        if (changes[i].rc == 0 || w->leases[i].lost)
+        bool taken = changes[i].rc == CHELA_EPERM || changes[i].rc == CHELA_ENOENT;
+        if (!taken || w->leases[i].lost)
             continue;
         w->leases[i].lost = true;
         struct job *job = ch_alloc(sizeof(*job));
@@ -427,7 +356,7 @@ static void store_writer_wake(struct writer *w) { /* schedule a flush */
     ch_task_defer(w->loop, &w->task);
 }
 
-static void store_writer_submit(struct writer *w, struct job *job) {
+void ch_writer_submit(struct writer *w, struct job *job) {
     w->under_way++;
     if (!w->instant)
         store_writer_start_thread(w);
@@ -464,6 +393,7 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job->parts);
     ch_free(job->extras);
     ch_free(job->changes);
+    ch_free(job->errs);
     ch_free(job);
 }
 
@@ -482,7 +412,10 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
+/* The lease of a log that failed ends, but the row keeps its owner: gateways resume the run. */
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
+    int64_t now = ch_store_now();
+    int release = log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
     struct part p = {.log = log,
                      .records = log->pending,
                      .status = log->status,
@@ -490,10 +423,10 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = ch_store_now(),
+                                     .now = now, .until = now,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,
@@ -543,7 +476,7 @@ static void open_waiting(struct writer *w) {
         log->busy = true;
         job->open = log;
         job->handler = log->handler;
-        store_writer_submit(w, job);
+        ch_writer_submit(w, job);
     }
 }
 
@@ -578,7 +511,9 @@ static void store_writer_hand_over(struct writer *w) {
         job->extras[job->nextras++] = e;
     }
     w->writing = true;
-    store_writer_submit(w, job);
+    job->first = true;
+    job->since = ch_writer_boot_ms();
+    ch_writer_submit(w, job);
 }
 
 static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
@@ -638,6 +573,11 @@ static const struct chela_error *store_writer_refusal(const struct job *job, siz
         return NULL;
     if (job->rc < 0)
         *err = job->err;
+    else if (job->errs && job->errs[i].code)
+        *err = job->errs[i];
+    else if (rc == CHELA_ETIMEOUT)
+        ch_fail(err, rc, "session '%s' cannot be written: its row was locked in the database for "
+                "%d s", job->changes[i].key, CH_WRITER_LOCKED_MS / 1000);
     else if (rc == CHELA_EPERM)
         ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
     else if (rc == CHELA_EEXIST)
@@ -666,14 +606,19 @@ static void deliver_part(struct job *job, size_t i) {
 }
 
 static void deliver_commit(struct writer *w, struct job *job) {
-    w->writing = false;
+    if (job->first)
+        w->writing = false;
+    ch_writer_set_aside(w, job);
     for (size_t i = 0; i < job->nparts; i++)
         deliver_part(job, i);
     for (size_t i = 0; i < job->nextras; i++) {
         struct extra *e = job->extras[i];
-        int rc = job->rc < 0 ? job->rc : job->changes[job->nparts + i].rc;
+        size_t at = job->nparts + i;
+        const struct chela_error *why = job->rc < 0 ? &job->err
+                                        : job->errs && job->errs[at].code ? &job->errs[at]
+                                                                          : NULL;
         if (e->done)
-            e->done(rc, job->rc < 0 ? &job->err : NULL, e->user);
+            e->done(job->rc < 0 ? job->rc : job->changes[at].rc, why, e->user);
     }
 }
 
@@ -823,7 +768,7 @@ static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_
 
     if (!log || token < log->since || token > log->token)
         return CH_LEASE_GONE;
-    return boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
+    return ch_writer_boot_ms() < atomic_load(&log->held) - SLACK_MS ? CH_LEASE_HELD : CH_LEASE_LATE;
 }
 
 static void writer_owe(struct ch_journal *j, const char *key, int n) {
@@ -924,6 +869,7 @@ static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
     w->shutting = true;
+    ch_writer_submit_aside(w);
     store_writer_drain(w);
     pthread_mutex_lock(&w->lock);
     w->ending = true;

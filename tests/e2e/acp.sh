@@ -236,4 +236,25 @@ is "with trust it does not" "$(answer 3 | jq -r .result.stopReason)" end_turn
 is "and nothing more is asked" "$(grep -c request_permission "$tmp/lines")" 1
 finish
 unset where
+
+# --- servers of the editor
+if command -v python3 >/dev/null; then
+    sed -i '1a\  - { when: { user: "^echo", after: none }, call: { tool: my-server__echo, args: { text: hi } } }' "$space/rules.yaml"
+    begin
+    hello
+    server="{\"name\":\"my server\",\"command\":\"python3\",\"args\":[\"$PWD/tests/support/mcp/server.py\",\"modern\"],\"env\":[]}"
+    request 2 session/new "{\"cwd\":\"$space\",\"mcpServers\":[$server,{\"type\":\"sse\",\"name\":\"old\",\"url\":\"http://127.0.0.1:1/\",\"headers\":[]}]}"
+    id=$(answer 2 | jq -r .result.sessionId)
+    has "a transport that is not supported" "$(see '.params.update.sessionUpdate? == "notice"')" "The MCP server old is not used"
+    known() { [ -s "$tmp/.local/state/chela/mcp/editor/my-server.json" ]; }
+    for _ in {1..200}; do known && break; sleep 0.05; done
+    prompt 3 echo
+    is "a tool of the editor's server asks" "$(permission 1 | jq -r .params.toolCall.title)" "my-server__echo"
+    decide 1 allow
+    answer 3 >/dev/null
+    check "and runs" told "echo: hi"
+    finish
+else
+    skip "servers of the editor" "python3 is not installed"
+fi
 tap_done

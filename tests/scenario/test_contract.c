@@ -209,6 +209,10 @@ static void unknown_run_values_are_refused(void **state) {
 
 /* --- functions that wait -------------------------------------------------------------- */
 
+static void show_nobody(const char *url, void *user) {
+    (void)url, (void)user;
+}
+
 /* Every function whose comment says that it refuses a callback with CHELA_EBUSY
  * (tools/check_api): the code that each gives. */
 static void expect_refusal(struct world *w, chela_run *run, int code) {
@@ -232,6 +236,7 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_int_equal(chela_mcp_new(w->rt, &server, &mcp, NULL), 0);
     assert_int_equal(chela_mcp_wait(w->rt, 0, NULL), code);
     assert_int_equal(chela_mcp_refresh(mcp, 0, NULL), code);
+    assert_int_equal(chela_mcp_login(mcp, show_nobody, NULL, NULL), code);
     assert_null(chela_mcp_request(mcp, "tools/list", NULL, &err));
     assert_int_equal(err.code, code);
     chela_mcp_close(mcp);

@@ -632,6 +632,53 @@ static void test_notes_are_kept_by_name(void **state) {
     check_box(CHELA_STORE_NOTES, "");
 }
 
+/* --- texts that are kept for a while ----------------------------------------------------- */
+
+static int keep_text(const struct chela_store_item *i, void *user) {
+    ch_buf_addf(user, "%s=%.*s", i->id, (int)i->n, i->data);
+    return 0;
+}
+
+static void check_kept(const char *id, const char *want) {
+    CH_BUF_AUTO got = {0};
+    err = (struct chela_error){0};
+    int rc = ch_store_kept(store, id, keep_text, &got, &err);
+    assert_int_equal(rc, want ? 0 : CHELA_ENOENT);
+    assert_string_equal(ch_buf_str(&got), want ? want : "");
+}
+
+static void test_texts_are_kept_for_a_while(void **state) {
+    (void)state;
+    int64_t now = ch_store_now(), day = 24 * 3600000LL;
+    struct chela_store_change c = {.kind = CHELA_STORE_KEEP, .id = "q/1", .token = 1,
+                                   .data = "one", .n = 3, .now = now, .until = now + day};
+    check_kept("q/1", NULL);
+    assert_int_equal(commit(&c, 1), 0);
+    check_kept("q/1", "q/1=one");
+    check_box(CHELA_STORE_NOTES, "");
+    /* one comes first, until it may be replaced or has expired */
+    c.data = "two";
+    assert_int_equal(commit(&c, 1), CHELA_EEXIST);
+    check_kept("q/1", "q/1=one");
+    c.token = 0;
+    assert_int_equal(commit(&c, 1), 0);
+    check_kept("q/1", "q/1=two");
+    c.token = 1;
+    c.data = "new";
+    c.now = now + day;
+    c.until = now + 2 * day;
+    assert_int_equal(commit(&c, 1), 0);
+    check_kept("q/1", "q/1=new");
+    /* what has not expired stays */
+    struct chela_store_change expire = {.kind = CHELA_STORE_EXPIRE, .now = now + day};
+    assert_int_equal(commit(&expire, 1), CHELA_ENOENT);
+    check_kept("q/1", "q/1=new");
+    c.until = 0;
+    assert_int_equal(commit(&c, 1), 0);
+    check_kept("q/1", NULL);
+    assert_int_equal(commit(&c, 1), CHELA_ENOENT);
+}
+
 /* --- searching --------------------------------------------------------------------------- */
 
 static int keep_excerpt(const struct chela_store_hit *h, void *user) {
@@ -764,6 +811,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_an_intent_has_one_receipt),
         CASE(test_what_is_done_is_forgotten),
         CASE(test_notes_are_kept_by_name),
+        CASE(test_texts_are_kept_for_a_while),
         CASE(test_search),
         CASE(test_excerpts),
         CASE(test_what_was_committed_stays),

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "json/writer.h"
 
 struct ch_http_call {
     struct fake_model *model;
@@ -113,4 +114,16 @@ void fake_model_init(struct fake_model *m, struct ch_loop *loop, const struct fa
 void fake_model_release(struct fake_model *m) {
     for (size_t i = 0; i < CH_LEN(m->requests); i++)
         ch_buf_release(&m->requests[i]);
+}
+
+struct fake_reply fake_say(struct ch_arena *a, const char *text) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_buf_add_str(&body, A_BEGIN A_BLOCK(0, "{\"type\":\"text\",\"text\":\"\"}")
+                              "event: content_block_delta\ndata: {\"type\":"
+                              "\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+                              "\"text_delta\",\"text\":");
+    ch_jw_str(&w, ch_sv_str(text));
+    ch_buf_add_str(&body, "}}\n\n" A_CLOSE(0) A_END("end_turn"));
+    return (struct fake_reply){.body = ch_arena_str(a, ch_buf_sv(&body))};
 }

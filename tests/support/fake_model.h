@@ -2,6 +2,7 @@
  * list of replies and keeps the requests it got. */
 #ifndef TESTS_FAKE_MODEL_H
 #define TESTS_FAKE_MODEL_H
+#include "base/arena.h"
 #include "base/buf.h"
 #include "io/loop.h"
 #include "net/transport.h"
@@ -61,5 +62,7 @@ struct fake_model {
 void fake_model_init(struct fake_model *m, struct ch_loop *loop, const struct fake_reply *replies,
                      size_t n);
 void fake_model_release(struct fake_model *m);
+/* A reply with this text, which may hold any character. The body is in the arena. */
+struct fake_reply fake_say(struct ch_arena *a, const char *text);
 
 #endif

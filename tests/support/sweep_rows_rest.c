@@ -10,6 +10,10 @@
 
 /* --- MCP --------------------------------------------------------------------------- */
 
+static void show_nobody(const char *url, void *user) {
+    (void)url, (void)user;
+}
+
 /* Nobody listens there; the client is closed before that is found out. */
 static void do_mcp(struct sweep *cx) {
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(.name = "sweep", .url = "http://127.0.0.1:1/mcp");
@@ -21,6 +25,7 @@ static void do_mcp(struct sweep *cx) {
         SWEEP_EXPECT(chela_agent_mcp(cx->agent, mcp, NULL) == 0);
     SWEEP_REFUSED(chela_mcp_wait(cx->rt, 0, NULL));
     SWEEP_REFUSED(chela_mcp_refresh(mcp, 0, NULL));
+    SWEEP_REFUSED(chela_mcp_login(mcp, show_nobody, NULL, NULL));
     SWEEP_EXPECT(chela_mcp_request(mcp, "ping", NULL, &err) == NULL);
     SWEEP_REFUSED(err.code);
     char *state = chela_mcp_state_json(mcp);
@@ -847,6 +852,7 @@ static const struct sweep_row rows[] = {
     {"chela_mcp_wait", do_mcp, SHARED, NULL},
     {"chela_mcp_request", do_mcp, SHARED, NULL},
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
+    {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},
     {"chela_config_mcp", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_name", do_config_mcp, SHARED, NULL},

@@ -3,9 +3,9 @@
  * A store keeps a row and a journal for every session. The row is what a list shows, and
  * names the writer. The journal consists of records that are only appended. A store also
  * keeps an inbox of events that were accepted from outside, unique by their id; an outbox
- * of messages to send, each under its idempotency key; and notes: small texts under a name,
- * such as schedules. A store does not interpret records: data is UTF-8 without NUL, type
- * and sum are numbers.
+ * of messages to send, each under its idempotency key; notes: small texts under a name,
+ * such as schedules; and texts that are kept for a while, such as answers to requests. A
+ * store does not interpret records: data is UTF-8 without NUL, type and sum are numbers.
  *
  * The promises of a store, which tests/unit/store/conformance.c tests:
  *
@@ -15,7 +15,8 @@
  *   the effect is unknown: the caller reads again.
  * - Transactions take effect in the order of the calls.
  * - A change that its guard forbids (the lease was lost, the id exists) fails alone: its rc
- *   states the reason, and the other changes take effect.
+ *   states the reason, and the other changes take effect. So does a change whose rows another
+ *   transaction has locked for long: CHELA_ETIMEOUT, and the caller tries again later.
  * - A session has one writer. `open_session` returns a token, which is higher each time.
  *   Changes with another token than the newest are refused with CHELA_EPERM, even after the
  *   lease has expired and nobody has taken it.
@@ -33,7 +34,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 3
+#define CHELA_STORE_VERSION 4
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -100,8 +101,13 @@ enum chela_store_change_kind {
     CHELA_STORE_NOTE = 10,
     CHELA_STORE_FORGET = 11, /* id: delete a note; CHELA_ENOENT */
     /* until: delete some of the events that were settled and messages that were sent before
-     * this time. CHELA_ENOENT: there are none. */
+     * this time. now: delete some of the texts of KEEP that have expired. CHELA_ENOENT: there
+     * are none. */
     CHELA_STORE_EXPIRE = 12,
+    /* id, data, until, now: keep a text under a name until this time. An existing text is
+     * replaced or, with token 1, kept (CHELA_EEXIST) if it has not expired. until 0: delete
+     * the text (CHELA_ENOENT). */
+    CHELA_STORE_KEEP = 13,
 };
 
 /* A message that is stored with the records that caused it. */
@@ -249,6 +255,10 @@ struct chela_store_ops {
     /* The events that wait for one session, in the order of `items`; at most limit. */
     int (*waiting)(struct chela_store_db *db, const char *key, size_t limit,
                    chela_store_item_fn *fn, void *user, struct chela_error *err);
+    /* Pass a text of KEEP to fn; ts is the end of its time, which may have passed.
+     * CHELA_ENOENT. */
+    int (*kept)(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                struct chela_error *err);
 };
 
 CHELA_END_DECLS

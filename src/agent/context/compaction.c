@@ -147,11 +147,15 @@ static void compaction_finish(struct ch_compaction *c, bool changed) {
     size_t before = c->before;
     ch_compaction_fn *done = c->done;
     run->compaction = NULL;
+    size_t has = history_tokens(run);
+    bool cut = changed && has > c->history &&
+               ch_squeeze(&run->session->transcript, c->history) < has;
+    if (cut)
+        ch_context_budget_rewritten(run->session);
+    if (c->strategy == CHELA_COMPACTED_CUT && !cut && !c->pruned)
+        changed = false; /* no text could be cut */
     if (changed)
         ch_run_once(run, CH_RUN_REWROTE);
-    if (changed && history_tokens(run) > c->history &&
-        ch_squeeze(&run->session->transcript, c->history) > 0)
-        ch_context_budget_rewritten(run->session);
     bool alive = !changed || compaction_announce(run, c->strategy, before, &c->usage);
     free_compaction(c);
     if (!alive)

@@ -44,6 +44,7 @@ struct place { /* a directory of the editor */
     struct ch_setup_flags flags;
     struct ch_setup setup;
     char *cwd;      /* owned */
+    char *state;    /* owned: directory for MCP servers of the editor; NULL: none */
     char *settings; /* owned: what an untrusted file decides; NULL: none */
     char **models;  /* owned, NULL-terminated */
     size_t nmodels;
@@ -136,6 +137,7 @@ static void place_free(struct place *p) {
         free(p->models[i]);
     free(p->models);
     free(p->settings);
+    free(p->state);
     free(p->cwd);
     free(p);
 }
@@ -185,11 +187,15 @@ static int place_enter(const char *cwd, struct chela_acp_place *out, struct chel
         return rc;
     }
     list_models(a, p);
+    char *state = ch_setup_mcp_state(&a->env);
+    p->state = state ? ch_format("%s/editor", state) : NULL;
+    free(state);
     *out = (struct chela_acp_place){.handle = p,
                                     .store = p->setup.store,
                                     .models = (const char *const *)p->models,
                                     .untrusted = p->settings ? p->setup.untrusted : NULL,
-                                    .settings = p->settings};
+                                    .settings = p->settings,
+                                    .state_dir = p->state};
     return CHELA_OK;
 }
 

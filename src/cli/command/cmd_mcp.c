@@ -1,7 +1,9 @@
 /* cmd_mcp.c -- `chela mcp`: the MCP servers of the configuration, their tools, one call. */
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
@@ -44,6 +46,12 @@ static const struct ch_opt call_opts[] = {
      "arguments: a JSON object, standard input, or a file; default: none"},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json", 0, 0, "Output",
      "print the text of the result, or the whole result as a JSON object"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt login_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -313,6 +321,28 @@ static int mcp_call(struct mcp *m) {
     return code;
 }
 
+/* --- login ---------------------------------------------------------------------------- */
+
+static void show_url(const char *url, void *user) {
+    struct mcp *m = user;
+    char *argv[] = {"sh", "-c", "exec ${BROWSER:-xdg-open} \"$0\" >/dev/null 2>&1", (char *)url,
+                    NULL};
+    pid_t pid;
+    ch_console_note(&m->console, "log in at this address:\n%s", url);
+    if (getenv("BROWSER") || getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"))
+        posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+}
+
+static int mcp_login(struct mcp *m) {
+    if (m->args.n != 1)
+        return mcp_usage(m, "which server? usage: chela mcp login NAME");
+    chela_mcp *client = find_server(m, m->args.words[0]);
+    if (!client || chela_mcp_login(client, show_url, m, &m->err) < 0)
+        return CH_EXIT_ERROR;
+    ch_console_note(&m->console, "%s accepts requests", m->args.words[0]);
+    return CH_EXIT_DONE;
+}
+
 /* --- doctor ----------------------------------------------------------------------------- */
 
 static bool examine(struct mcp *m, const char *name) {
@@ -452,6 +482,7 @@ MCP_RUN(list, CH_USES_NOTHING)
 MCP_RUN(tools, CH_USES_TOOLS)
 MCP_RUN(call, CH_USES_TOOLS)
 MCP_RUN(doctor, CH_USES_TOOLS)
+MCP_RUN(login, CH_USES_TOOLS)
 MCP_RUN(add, 0)
 MCP_RUN(remove, 0)
 
@@ -496,6 +527,18 @@ const struct ch_cmd ch_cmd_mcp_doctor = {
              "status 1: a server fails.",
     .opts = list_opts,
     .run = run_mcp_doctor,
+};
+
+const struct ch_cmd ch_cmd_mcp_login = {
+    .name = "mcp login",
+    .args = "NAME",
+    .summary = "log in to an MCP server",
+    .about = "Prints the address of the server's log-in page, opens it with $BROWSER or xdg-open "
+             "if there is a display, and waits until the person has logged in. The browser must "
+             "run on this machine, because the page leads back to an address of this machine. "
+             "The token is stored in a file that only the user can read.",
+    .opts = login_opts,
+    .run = run_mcp_login,
 };
 
 const struct ch_cmd ch_cmd_mcp_add = {

@@ -129,7 +129,7 @@ char *ch_setup_mcp_state(const struct ch_env *env) {
 
 /* The servers of the directory count if the user trusts the file. */
 static int load_directory_servers(struct ch_setup *s, struct chela_error *err) {
-    static const char file[] = ".mcp.json";
+    char *file = s->directory ? ch_format("%s/.mcp.json", s->directory) : ch_dup(".mcp.json");
     char *record = ch_trust_directory(s->env, false);
     struct chela_error why = {0};
     int rc = is_file(file) ? ch_setup_load(s, file, &s->mcp[1], err) : CHELA_OK;
@@ -140,6 +140,7 @@ static int load_directory_servers(struct ch_setup *s, struct chela_error *err) {
                         "the MCP servers of .mcp.json are not used: 'chela trust .mcp.json' shows "
                         "them and trusts the file");
     }
+    free(file);
     free(record);
     return rc;
 }

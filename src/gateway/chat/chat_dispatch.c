@@ -79,9 +79,10 @@ static int send_to_session(struct ch_chat_event *e, struct ch_lane *l, struct ch
                        .event_id = e->in.id, .answer_to = e->in.to, .deny = denied_tools(e),
                        .media = e->in.media, .nmedia = e->in.nmedia);
     int rc = ch_reply_target_attach(e->chat, l, e->in.to, err);
-    if (rc == 0 && ch_lane_was_interrupted(l))
-        rc = ch_lane_resume(l, approve, err);
-    return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
+    if (rc < 0)
+        return rc;
+    ch_lane_resume_first(l, approve);
+    return ch_lane_send(l, text, &opts, err);
 }
 
 static int dispatch_take(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
@@ -247,10 +248,15 @@ static void dispatch_on_accepted(int rc, const struct chela_error *err, void *us
     e->accepting = false;
     if (e->on_accepted && e->chat)
         e->on_accepted(rc, err, e->accepted_tag);
-    if (rc == 0 && e->chat)
+    if (rc == 0 && e->chat) {
         ch_chat_dispatch_judge(e);
-    else
-        ch_chat_event_drop(e);
+        return;
+    }
+    /* If the lane read the event meanwhile, the lane left it to e. */
+    struct ch_lane *l = e->chat ? ch_lane_find(e->chat->gw, ch_sv_str(e->in.session)) : NULL;
+    ch_chat_event_drop(e);
+    if (l)
+        ch_lane_inbox_poke(l);
 }
 
 int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, void *tag,

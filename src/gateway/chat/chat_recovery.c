@@ -199,17 +199,18 @@ static void recovery_take_event(struct ch_chat_service *chat, const struct recov
     ch_chat_event_settle(e);
 }
 
-static bool recovery_knows(const struct ch_chat_service *chat, const char *id) {
+static const struct ch_chat_event *recovery_find(const struct ch_chat_service *chat,
+                                                 const char *id) {
     for (CH_LIST_EACH(k, &chat->events)) {
         const struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
         if (e->in.id && strcmp(e->in.id, id) == 0)
-            return true;
+            return e;
     }
-    return false;
+    return NULL;
 }
 
 static bool recovery_is_active(const struct ch_chat_service *chat, const struct recovered_item *f) {
-    return f->id && recovery_knows(chat, f->id);
+    return f->id && recovery_find(chat, f->id);
 }
 
 /* Lines that a room heard wait for its next turn. */
@@ -219,7 +220,10 @@ enum ch_restored ch_chat_recovery_restore(chela_gateway *gw, const char *id, str
     struct recovered_item f = {.id = (char *)id, .data = (char *)data.p, .n = data.n};
     if (!chat || chat->leaving)
         return CH_RESTORED_ASIDE;
-    if (!recovery_knows(chat, id))
+    const struct ch_chat_event *known = recovery_find(chat, id);
+    if (known && known->accepting)
+        return CH_RESTORED_LATER;
+    if (!known)
         recovery_take_event(chat, &f);
     return ch_companion_of(ch_chat_service_agent(chat)) ? CH_RESTORED_ASIDE : CH_RESTORED;
 }

@@ -152,7 +152,9 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         return;
     ch_delivery_leave(d);
     r->delivery = NULL;
-    if (stage == CH_DELIVERY_TAKEN) {
+    if (stage == CH_DELIVERY_DUPLICATE)
+        l = ch_client_input_find_run(d);
+    if (l) {
         ch_lane_unwatch(&r->watcher); /* the session may have come here meanwhile */
         ch_lane_watch(l, &r->watcher);
         return;
@@ -161,6 +163,9 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         ch_tail_await(&r->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
         return;
     }
+    if (!why.code && stage == CH_DELIVERY_DUPLICATE)
+        ch_fail(&why, CHELA_EBUSY, "the request was accepted before: session '%s' has the answer",
+                d->key);
     if (!why.code)
         ch_fail(&why, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
     completion_refuse(r, &why);
@@ -175,7 +180,7 @@ static void completion_admit(struct ch_completion *r) {
         ch_client_input_of_history(r->session, &r->history, &w, &err);
     if (kind)
         r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
-                                             completion_told, r);
+                                             r->request->event, completion_told, r);
     else
         completion_refuse(r, &err);
 }

@@ -296,7 +296,7 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
         *kind = &ch_client_take_over;
         ch_jw_kstr(&w, "text", text);
         return text.n ? 0 : ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    } else if (l && l->running && ch_sv_is(mode, "run")) {
+    } else if (l && l->running && ch_sv_is(mode, "run") && !req->repeats) {
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
     } else if (l && l->running && !text.n) {
         return ch_fail(err, CHELA_EINVAL, "`text` is missing");

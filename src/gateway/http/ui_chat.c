@@ -173,7 +173,9 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     ch_delivery_leave(d);
     c->delivery = NULL;
-    if (stage == CH_DELIVERY_TAKEN) {
+    if (stage == CH_DELIVERY_DUPLICATE)
+        l = ch_client_input_find_run(d);
+    if (l) {
         struct ch_ui_stream *t = c->stream ? CH_TAKE(c->stream) : ui_chat_make_stream(c);
         ch_ui_stream_watch(t, l);
         ui_chat_begin_stream(c, t);
@@ -184,6 +186,9 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         ui_chat_begin_stream(c, CH_TAKE(c->stream));
         return;
     }
+    if (!why.code && stage == CH_DELIVERY_DUPLICATE)
+        ch_fail(&why, CHELA_EBUSY, "the request was accepted before: chat '%s' has the answer",
+                d->key);
     if (!why.code)
         ch_fail(&why, CHELA_EBUSY, "chat '%s' is busy; the message waits", d->key);
     ui_chat_refuse(c, &why);
@@ -204,7 +209,7 @@ static void ui_chat_admit(struct ui_chat *c) {
     else
         c->delivery = ch_client_input_accept(
             c->request->gw, answers ? &ch_client_answers : &ch_client_message, c->key, c->agent,
-            &data, ui_chat_told, c);
+            &data, c->request->event, ui_chat_told, c);
 }
 
 static void ui_chat_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,

@@ -55,7 +55,7 @@ void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req) {
     ch_list_add(&t->viewers, &w->link);
     ch_request_add_header(req, "x-vercel-ai-ui-message-stream", "v1");
     ch_request_begin_stream(req);
-    ch_exchange_write(req->x, ch_buf_sv(&t->said));
+    ch_request_write(req, ch_buf_sv(&t->said));
 }
 
 static void ui_stream_send_text(struct ch_ui_stream *t, const char *json) {
@@ -66,8 +66,8 @@ static void ui_stream_send_text(struct ch_ui_stream *t, const char *json) {
     else
         ch_buf_add_sv(&t->said, ch_buf_sv(&line));
     for (CH_LIST_EACH(k, &t->viewers))
-        ch_exchange_write(CH_CONTAINER(k, struct ui_stream_viewer, link)->request->x,
-                          ch_buf_sv(&line));
+        ch_request_write(CH_CONTAINER(k, struct ui_stream_viewer, link)->request,
+                         ch_buf_sv(&line));
 }
 
 static void ui_stream_dismiss_viewers(struct ch_ui_stream *t) {

@@ -18,6 +18,7 @@
 #include "base/opts.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
 
 struct webhook {
@@ -86,25 +87,36 @@ static const struct webhook *webhook_find(const chela_gateway *gw, struct ch_sv 
     return NULL;
 }
 
+/* req->event ends with the signature of the first request with the same key. */
+static void webhook_deliver(struct ch_request *req) {
+    const struct webhook *h = webhook_find(req->gw, req->param);
+    CH_BUF_AUTO key = {0}, text = {0}, data = {0};
+    struct ch_jw w = ch_jw(&data);
+    if (!h) { /* the gateway was configured anew meanwhile */
+        ch_request_fail(req, 503, NULL, "the hook is gone");
+        return;
+    }
+    if (h->session)
+        ch_buf_add_str(&key, h->session);
+    else
+        ch_buf_addf(&key, CH_WEBHOOK_SESSION "%s:%.16s", h->name, strrchr(req->event, '/') + 1);
+    ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(req->body));
+    ch_jw_kcstr(&w, "text", ch_buf_str(&text));
+    webhook_accept(req, ch_delivery_new(req->gw, NULL, req->event, ch_buf_str(&key), h->agent,
+                                        ch_buf_sv(&data)));
+}
+
 void ch_webhooks_receive(struct ch_request *req) {
     const struct webhook *h = webhook_find(req->gw, req->param);
     struct ch_sv signature;
-    CH_BUF_AUTO id = {0}, key = {0}, text = {0}, data = {0};
-    struct ch_jw w = ch_jw(&data);
+    CH_BUF_AUTO id = {0};
     if (!h || !webhook_is_signed(req, h->secret, &signature)) {
         req->gw->counters.refused++;
         ch_request_fail(req, 401, NULL, "no such hook, or a wrong signature");
         return;
     }
     ch_buf_addf(&id, CH_WEBHOOK_EVENT "%s/%.*s", h->name, CH_SV_FMT(signature));
-    if (h->session)
-        ch_buf_add_str(&key, h->session);
-    else
-        ch_buf_addf(&key, CH_WEBHOOK_SESSION "%s:%.16s", h->name, signature.p);
-    ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(req->body));
-    ch_jw_kcstr(&w, "text", ch_buf_str(&text));
-    webhook_accept(req, ch_delivery_new(req->gw, NULL, ch_buf_str(&id), ch_buf_str(&key), h->agent,
-                                        ch_buf_sv(&data)));
+    ch_idempotency_begin(req, ch_arena_str(&req->arena, ch_buf_sv(&id)), webhook_deliver);
 }
 
 bool ch_webhooks_own_session(const chela_gateway *gw, const char *session) {

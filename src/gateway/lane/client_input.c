@@ -28,13 +28,24 @@ void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv
 
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
                                            const char *key, const char *agent,
-                                           const struct ch_buf *data, ch_delivery_fn *told,
-                                           void *user) {
-    char id[24];
-    ch_random_id(CH_API_EVENT, id);
-    struct ch_delivery *d = ch_delivery_new(gw, kind->name, id, key, agent, ch_buf_sv(data));
+                                           const struct ch_buf *data, const char *event,
+                                           ch_delivery_fn *told, void *user) {
+    char random[24];
+    CH_BUF_AUTO id = {0};
+    ch_random_id("", random);
+    ch_buf_addf(&id, CH_API_EVENT "%s", event ? event : random);
+    struct ch_delivery *d =
+        ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
     ch_delivery_accept(d, told, user);
     return d;
+}
+
+struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d) {
+    struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
+    struct chela_error ignored = {0};
+    if (l && l->ready && ch_lane_was_interrupted(l))
+        ch_lane_resume(l, CHELA_APPROVE_ASK, &ignored);
+    return l && l->running ? l : NULL;
 }
 
 /* The leading results answer the calls that a paused run waits for; the user's text after them

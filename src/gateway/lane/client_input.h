@@ -31,10 +31,14 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_jw *w, struct chela_error *err);
 
 /* Stores what the client asks; told is called as ch_delivery_accept says. agent: of the
- * session. The id of the event is made here. */
+ * session. event: the end of the event's id; NULL: random. */
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
                                            const char *key, const char *agent,
-                                           const struct ch_buf *data, ch_delivery_fn *told,
-                                           void *user);
+                                           const struct ch_buf *data, const char *event,
+                                           ch_delivery_fn *told, void *user);
+
+/* The lane whose run a repeated event (CH_DELIVERY_DUPLICATE) may have begun, so that the
+ * repeated request can follow the run; NULL: none runs here. Resumes an interrupted run. */
+struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d);
 
 #endif

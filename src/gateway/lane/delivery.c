@@ -95,11 +95,15 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
 
 /* --- its turn */
 
+/* The store keeps the event; a later scan tries again. */
+static void delivery_postpone(struct ch_delivery *d, const struct chela_error *err) {
+    ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
+    delivery_free(d);
+}
+
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    /* the event stays in the store, and a later scan retries it */
     if (d->kind->keeps && !d->told) {
-        ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err->message);
-        delivery_free(d);
+        delivery_postpone(d, err);
         return;
     }
     if (!d->told)
@@ -135,6 +139,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         ch_lane_inbox_wait(l, &d->turn);
     else if (failed->code == CHELA_EBUSY || failed->code == CHELA_ESTATE)
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
+    else if (!d->told) /* it was acknowledged, and the store may work again */
+        delivery_postpone(d, failed);
     else
         delivery_refuse(d, failed);
 }
@@ -167,10 +173,23 @@ static void delivery_start(struct ch_delivery *d) {
     }
     d->turn.take = delivery_take;
     d->wait.ready = delivery_on_ready;
-    if (delivery_find_lane(d, &lane, &err) == 0)
+    int rc = delivery_find_lane(d, &lane, &err);
+    if (rc == 0)
         ch_lane_when_ready(lane, &d->wait);
+    else if (rc == CHELA_EOVERLOAD) /* the store keeps it; a later scan tries again */
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, &err);
+}
+
+/* The store has the event, or may have it, and this gateway does not deliver it. If the lane
+ * read the event meanwhile, the lane left it to d. */
+static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage stage,
+                                const struct chela_error *err) {
+    struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
+    delivery_end(d, stage, NULL, err);
+    if (l)
+        ch_lane_inbox_poke(l);
 }
 
 static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
@@ -179,12 +198,12 @@ static void delivery_on_accepted(int rc, const struct chela_error *err, void *us
     d->accepting = false;
     if (rc < 0 && rc != CHELA_EEXIST && !err)
         ch_fail(&why, rc, "%s", chela_error_text(rc));
-    if (rc == CHELA_EEXIST) {
-        delivery_end(d, CH_DELIVERY_DUPLICATE, NULL, NULL);
-    } else if (rc < 0) {
-        delivery_end(d, CH_DELIVERY_FAILED, NULL, &why);
-    } else if (d->closed) {
+    if (d->closed) {
         delivery_free(d);
+    } else if (rc == CHELA_EEXIST) {
+        delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+    } else if (rc < 0) {
+        delivery_end_accept(d, CH_DELIVERY_FAILED, &why);
     } else {
         delivery_tell(d, CH_DELIVERY_ACCEPTED, NULL, NULL);
         delivery_start(d);
@@ -207,11 +226,13 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
     ch_buf_release(&d->text);
 }
 
-static bool delivery_is_known(const chela_gateway *gw, const char *id) {
-    for (CH_LIST_EACH(k, &gw->deliveries))
-        if (strcmp(CH_CONTAINER(k, struct ch_delivery, link)->id, id) == 0)
-            return true;
-    return false;
+static const struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id) {
+    for (CH_LIST_EACH(k, &gw->deliveries)) {
+        const struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
+        if (strcmp(d->id, id) == 0)
+            return d;
+    }
+    return NULL;
 }
 
 bool ch_delivery_owns(const char *id) {
@@ -222,18 +243,21 @@ bool ch_delivery_owns(const char *id) {
     return false;
 }
 
-void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data) {
-    if (delivery_is_known(gw, id))
-        return;
+enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
+                                     struct ch_sv data) {
+    const struct ch_delivery *known = delivery_find(gw, id);
+    if (known)
+        return known->accepting ? CH_RESTORED_LATER : CH_RESTORED;
     struct ch_delivery *d = delivery_parse(gw, id, key, data);
     if (!d) {
         ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
                id, key);
         ch_lane_inbox_settle(gw, key, id);
-        return;
+        return CH_RESTORED;
     }
     ch_list_add(&gw->deliveries, &d->link);
     delivery_start(d);
+    return CH_RESTORED;
 }
 
 /* --- webhooks and schedules */
@@ -257,25 +281,12 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     return ch_lane_begin(l, m, &opts, err);
 }
 
-/* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
- * same. */
-static bool delivery_resumes(const struct ch_delivery *d, struct ch_lane *l) {
-    struct chela_error err = {0};
-    if (!ch_lane_was_interrupted(l))
-        return false;
-    if (ch_lane_resume(l, CHELA_APPROVE_ASK, &err) == 0)
-        return true;
-    ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
-           d->key, err.message);
-    return false;
-}
-
 static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
                                 struct chela_error *err) {
     struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)),
                              .key = d->key,
                              .patch.bounds = d->bounds};
-    if (delivery_resumes(d, l))
+    if (ch_lane_resume_first(l, CHELA_APPROVE_ASK)) /* the interrupted run goes first */
         return CH_TURN_WAITS;
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return CH_TURN_WAITS;

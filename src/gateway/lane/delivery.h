@@ -75,7 +75,8 @@ void ch_delivery_leave(struct ch_delivery *d);
 /* True if the id is that of a delivery, not of a chat service's event. */
 bool ch_delivery_owns(const char *id);
 /* Delivers an event that the store has, unless the gateway does already. */
-void ch_delivery_restore(chela_gateway *gw, const char *id, const char *key, struct ch_sv data);
+enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
+                                     struct ch_sv data);
 
 /* A message of an event: begins a run when the session is idle. The first kind. */
 extern const struct ch_delivery_kind ch_delivery_event;

@@ -265,10 +265,31 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     return 0;
 }
 
+/* A lane at rest: the store holds all of it. The holder of a session sends its messages, so
+ * a lane with unsent ones stays. */
+static bool lane_rests(const struct ch_lane *l) {
+    bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
+                (l->inbox && ch_lane_inbox_waits(l));
+    return !used && !(l->stored && ch_outbox_has(l->gw->rt, l->session->key));
+}
+
+/* Closes the stored lane that has rested longest. False: all are in use. */
+static bool lane_make_room(chela_gateway *gw) {
+    struct ch_lane *oldest = NULL;
+    for (CH_LIST_EACH(k, &gw->lanes)) {
+        struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
+        if (l->stored && (!oldest || l->idle_since < oldest->idle_since) && lane_rests(l))
+            oldest = l;
+    }
+    if (oldest)
+        ch_lane_close(oldest);
+    return oldest;
+}
+
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
                  struct chela_error *err) {
-    if (gw->nlanes >= CH_LIMIT_LANES)
-        return ch_fail(err, CHELA_EBUSY, "too many sessions are open");
+    if (gw->nlanes >= CH_LIMIT_LANES && !lane_make_room(gw))
+        return ch_fail(err, CHELA_EOVERLOAD, "too many sessions are in use (%d)", CH_LIMIT_LANES);
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
     l->stored = o->key != NULL;
@@ -466,6 +487,17 @@ int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_e
     return rc;
 }
 
+bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve) {
+    struct chela_error err = {0};
+    if (!ch_lane_was_interrupted(l))
+        return false;
+    if (ch_lane_resume(l, approve, &err) == 0)
+        return true;
+    ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
+           l->session->key, err.message);
+    return false;
+}
+
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l);
     chela_run *run;
@@ -529,11 +561,7 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
-        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
-                    (l->inbox && ch_lane_inbox_waits(l));
-        /* The holder of a session sends its messages, so a lane with unsent ones stays. */
-        if (!used && now - l->idle_since > most &&
-            !(l->stored && ch_outbox_has(gw->rt, l->session->key)))
+        if (now - l->idle_since > most && lane_rests(l))
             ch_lane_close(l);
     }
 }

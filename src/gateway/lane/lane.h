@@ -83,7 +83,8 @@ struct ch_lane {
     struct ch_task free_task;
 };
 
-/* Opens a new lane. CHELA_EEXIST: the session is already open. */
+/* Opens a new lane. CHELA_EEXIST: the session is already open. CHELA_EOVERLOAD: all of
+ * CH_LIMIT_LANES are in use; otherwise a lane at rest makes room. */
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
                  struct chela_error *err);
 /* Closes a lane; allowed inside an event. A run in progress is interrupted. Watchers then
@@ -124,6 +125,9 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
                  struct chela_error *err);
 /* Continues a paused run, or one that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
+/* Resumes an interrupted run before an event is delivered. Returns false if there is none. If the
+ * run cannot be resumed, the log says why, and the event is delivered all the same. */
+bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
 /* The event was applied to the run in memory. It leaves the inbox when the run goes on to its

@@ -237,8 +237,14 @@ static void inbox_restore(struct ch_lane_inbox *i, struct inbox_row *r, const bo
     CH_AUTOFREE char *id = ch_strdup(r->id);
     enum ch_restored how = l->gw->restore_event(l->gw, l, id, ch_sv(data, n));
     r = *gone ? NULL : find_row(i, id);
-    if (r)
-        r->aside = how == CH_RESTORED_ASIDE;
+    if (!r)
+        return;
+    r->aside = how == CH_RESTORED_ASIDE;
+    if (how == CH_RESTORED_LATER) {
+        r->data = CH_TAKE(data);
+        r->restored = false;
+        r->offered = i->pass;
+    }
 }
 
 /* The next row to be offered in this pass; NULL: none. */
@@ -250,7 +256,7 @@ static struct inbox_row *inbox_next(struct ch_lane_inbox *i, struct ch_turn **tu
         if (r->taken)
             continue;
         *turn = t;
-        if (!t && !r->restored)
+        if (!t && !r->restored && r->offered != i->pass)
             return r;
         if (!t && r->aside)
             continue;

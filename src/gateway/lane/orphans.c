@@ -6,6 +6,7 @@
 #include "gateway/request/gateway_state.h"
 #include "store/owner.h"
 #include "store/store.h"
+#include "store/writer.h"
 
 struct sighting {
     uint64_t id;   /* digest of the item's id */
@@ -70,5 +71,5 @@ bool ch_orphans_is_first_scan(const struct ch_orphans *o) {
 }
 
 bool ch_orphans_lease_is_held(const struct chela_store_session *s, int64_t now) {
-    return *s->owner && s->until > now && !ch_owner_is_dead(s->owner);
+    return *s->owner && ch_lease_is_current(s->until, now) && !ch_owner_is_dead(s->owner);
 }

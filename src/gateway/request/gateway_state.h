@@ -20,6 +20,8 @@ struct ch_lane;
 enum ch_restored {
     CH_RESTORED,       /* the event is being prepared, then waits for its turn */
     CH_RESTORED_ASIDE, /* the event may wait for long; later events pass it */
+    CH_RESTORED_LATER, /* this gateway is storing the event itself: the lane is poked when the
+                          store has answered */
 };
 
 /* Totals since the gateway was opened, for GET /metrics. */
@@ -62,6 +64,8 @@ struct chela_gateway {
     struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
+    struct ch_list idempotents;  /* request/idempotency.c */
+    char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
     struct ch_list lanes;          /* lane.c */
     size_t nlanes;

@@ -14,6 +14,9 @@ enum ch_http_route_flags {
     CH_ROUTE_OPEN = 1,   /* needs no token: returns no secrets, or authenticates by itself */
     CH_ROUTE_SMALL = 2,  /* the body has a Content-Length of at most CH_LIMIT_CALLBACK */
     CH_ROUTE_SOCKET = 4, /* a WebSocket: the token may be among the subprotocols */
+    CH_ROUTE_KEYED = 16, /* honours Idempotency-Key (idempotency.h) */
+    CH_ROUTE_KEYED_SESSION = 32, /* the same for requests with X-Chela-Session */
+    CH_ROUTE_ONCE = 64,  /* an interrupted request is not run again under its key */
     /* Anthropic's protocol: the token may be in x-api-key. A GET route needs the header
      * anthropic-version, too. */
     CH_ROUTE_ANTHROPIC = 8,

@@ -13,6 +13,7 @@
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
+#include "gateway/request/idempotency.h"
 #include "net/ws_peer.h"
 
 /* --- the end of a request */
@@ -36,6 +37,7 @@ static void request_on_gone(struct ch_exchange *x, void *user) {
     req->status = 499;
     if (req->on_disconnect)
         req->on_disconnect(req);
+    ch_idempotency_leave(req);
     request_free(req);
 }
 
@@ -103,14 +105,20 @@ static void write_error_json(struct ch_buf *out, int status, const char *code,
 /* --- responses */
 
 void ch_request_add_header(struct ch_request *req, const char *name, const char *value) {
-    ch_exchange_header(req->x, name, value);
+    if (req->x)
+        ch_exchange_header(req->x, name, value);
+    ch_idempotency_add_header(req, name, value);
 }
 
 void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text) {
+    if (ch_idempotency_keep(req, status, type, text))
+        return;
     req->status = status;
     if (req->on_response) {
         req->on_response(req, status, text);
     } else {
+        if (status == 503)
+            ch_exchange_header(req->x, "Retry-After", "1");
         add_security_headers(req->x);
         ch_exchange_respond(req->x, status, type, text);
     }
@@ -153,6 +161,8 @@ static int status_of_error(int code) {
         return 502;
     case CHELA_ETIMEOUT:
         return 504;
+    case CHELA_EOVERLOAD:
+        return 503;
     default:
         return 500;
     }
@@ -182,10 +192,16 @@ int ch_request_send_event(struct ch_request *req, const char *name, const char *
     ch_buf_add_str(&out, "data: ");
     ch_buf_add_sv(&out, data);
     ch_buf_add_str(&out, "\n\n");
-    return ch_exchange_write(req->x, ch_buf_sv(&out));
+    return ch_request_write(req, ch_buf_sv(&out));
+}
+
+int ch_request_write(struct ch_request *req, struct ch_sv bytes) {
+    ch_idempotency_add_bytes(req, bytes);
+    return ch_exchange_write(req->x, bytes);
 }
 
 void ch_request_end_stream(struct ch_request *req) {
+    ch_idempotency_end_stream(req);
     ch_exchange_end(req->x);
     request_free(req);
 }
@@ -288,8 +304,8 @@ static void answer_preflight(struct ch_exchange *x, const char *origin) {
     allow_origin(x, origin);
     ch_exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     ch_exchange_header(x, "Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, X-Chela-Session, Last-Event-ID, X-Api-Key, "
-                       "Anthropic-Version, Anthropic-Beta");
+                       "Authorization, Content-Type, Idempotency-Key, X-Chela-Session, "
+                       "Last-Event-ID, X-Api-Key, Anthropic-Version, Anthropic-Beta");
     ch_exchange_header(x, "Access-Control-Max-Age", "600");
     ch_exchange_respond(x, 204, NULL, ch_sv("", 0));
 }
@@ -412,5 +428,9 @@ void ch_request_on_complete(struct ch_exchange *x, void *user) {
         ch_request_fail(req, 400, NULL, "the body is not a JSON object");
         return;
     }
-    req->route->run(req);
+    if (req->route->flags & CH_ROUTE_KEYED ||
+        (req->route->flags & CH_ROUTE_KEYED_SESSION && req->session.p))
+        ch_idempotency_begin(req, NULL, req->route->run);
+    else
+        req->route->run(req);
 }

@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
+struct ch_idempotent;
 struct ch_lane;
 struct ch_ws_peer;
 
@@ -32,6 +33,9 @@ struct ch_request {
     bool streams; /* the response is a stream of events, or a WebSocket */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
+    struct ch_idempotent *idempotent; /* the request runs under a key; else NULL */
+    const char *event; /* the id for the event of the request; NULL: any */
+    bool repeats;      /* an interrupted request with the same key may have stored the event */
     void (*on_lane)(struct ch_request *req, struct ch_lane *l, bool elsewhere); /* session_open.c */
     struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
     /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
@@ -60,6 +64,7 @@ void ch_request_add_header(struct ch_request *req, const char *name, const char 
 void ch_request_begin_stream(struct ch_request *req);
 int ch_request_send_event(struct ch_request *req, const char *name, const char *id,
                           struct ch_sv data);
+int ch_request_write(struct ch_request *req, struct ch_sv bytes); /* whole events */
 void ch_request_end_stream(struct ch_request *req);
 
 /* A value of the query, not decoded; p NULL: absent. */

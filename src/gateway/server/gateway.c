@@ -26,6 +26,7 @@
 #include "gateway/lane/tail.h"
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/delivery_kinds.h"
@@ -310,8 +311,8 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
                                              const struct chela_gateway_opts *o) {
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
-    struct ch_list *lists[] = {&gw->lanes,         &gw->requests,   &gw->ui_streams,
-                               &gw->deliveries, &gw->chats,      &gw->tails};
+    struct ch_list *lists[] = {&gw->lanes,      &gw->requests, &gw->idempotents, &gw->ui_streams,
+                               &gw->deliveries, &gw->chats,    &gw->tails};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;
@@ -416,6 +417,7 @@ void chela_gateway_close(chela_gateway *gw) {
     CH_LOG_SCOPE(gw->rt->sink);
     struct gateway_instance *g = instance_of(gw);
     ch_session_sockets_close(gw, true);
+    ch_idempotency_close(gw);
     stop_timers(g);
     ch_retention_free(gw->retention);
     ch_schedules_free(gw->schedules);

@@ -210,8 +210,7 @@ enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, co
                                         struct ch_sv data) {
     if (!ch_delivery_owns(id))
         return ch_chat_recovery_restore(gw, id, data);
-    ch_delivery_restore(gw, id, l->session->key, data);
-    return CH_RESTORED;
+    return ch_delivery_restore(gw, id, l->session->key, data);
 }
 
 static void orphan_scan_on_timer(struct ch_timer *t);

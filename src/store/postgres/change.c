@@ -320,6 +320,23 @@ static int postgres_change_forget(struct chela_store_db *db, struct chela_store_
     return rc;
 }
 
+static int postgres_change_keep(struct chela_store_db *db, struct chela_store_change *c,
+                                struct chela_error *err) {
+    bool done = false;
+    int rc = c->until ? CHANGE(db,
+                               "INSERT INTO chela.kept AS k VALUES($1, $2, $3) ON CONFLICT(id) DO"
+                               " UPDATE SET data = excluded.data, until = excluded.until"
+                               " WHERE $4 = 0 OR k.until <= $5",
+                               &done, err, ch_pg_text(c->id), ch_pg_data(c->data, c->n),
+                               ch_pg_number(c->until), ch_pg_number((int64_t)c->token),
+                               ch_pg_number(c->now))
+                      : CHANGE(db, "DELETE FROM chela.kept WHERE id = $1", &done, err,
+                               ch_pg_text(c->id));
+
+    c->rc = done ? 0 : c->until ? CHELA_EEXIST : CHELA_ENOENT;
+    return rc;
+}
+
 #define EXPIRE(box, state)                                                     \
     "DELETE FROM chela." box " WHERE id IN (SELECT id FROM chela." box         \
     " WHERE state = '" state "' AND ts < $1 LIMIT $2)"
@@ -327,12 +344,17 @@ static int postgres_change_forget(struct chela_store_db *db, struct chela_store_
 static int postgres_change_expire(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     struct ch_pg_arg before = ch_pg_number(c->until), most = ch_pg_number(CH_LIMIT_EXPIRED);
-    bool in = false, out = false;
+    bool in = false, out = false, kept = false;
     int rc = CHANGE(db, EXPIRE("inbox", "done"), &in, err, before, most);
 
     if (rc == 0)
         rc = CHANGE(db, EXPIRE("outbox", "sent"), &out, err, before, most);
-    c->rc = in || out ? 0 : CHELA_ENOENT;
+    if (rc == 0)
+        rc = CHANGE(db,
+                    "DELETE FROM chela.kept WHERE id IN (SELECT id FROM chela.kept"
+                    " WHERE until < $1 LIMIT $2)",
+                    &kept, err, ch_pg_number(c->now), most);
+    c->rc = in || out || kept ? 0 : CHELA_ENOENT;
     return rc;
 }
 
@@ -364,6 +386,8 @@ static int postgres_change_apply(struct chela_store_db *db, struct chela_store_c
         return postgres_change_forget(db, c, err);
     case CHELA_STORE_EXPIRE:
         return postgres_change_expire(db, c, err);
+    case CHELA_STORE_KEEP:
+        return postgres_change_keep(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }
@@ -371,7 +395,22 @@ static int postgres_change_apply(struct chela_store_db *db, struct chela_store_c
 struct batch {
     struct chela_store_change *changes;
     size_t n;
+    bool apart; /* a change that waits for a lock fails alone */
 };
+
+static int postgres_change_apply_apart(struct chela_store_db *db, struct chela_store_change *c,
+                                       struct chela_error *err) {
+    int rc = ch_pg_script(db, "SAVEPOINT change", NULL, err);
+
+    if (rc == 0)
+        rc = postgres_change_apply(db, c, err);
+    if (rc != CHELA_EBUSY)
+        return rc == 0 ? ch_pg_script(db, "RELEASE change", NULL, err) : rc;
+    *err = (struct chela_error){0};
+    c->rc = CHELA_ETIMEOUT;
+    ch_pg_set_wary(db);
+    return ch_pg_script(db, "ROLLBACK TO change", NULL, err);
+}
 
 static bool postgres_change_needs_clock(const struct batch *b) {
     for (size_t i = 0; i < b->n; i++)
@@ -386,14 +425,23 @@ static int postgres_change_apply_all(struct chela_store_db *db, void *user,
     int rc = postgres_change_needs_clock(b) ? ch_pg_set_clock(db, err) : 0;
 
     for (size_t i = 0; rc == 0 && i < b->n; i++)
-        rc = postgres_change_apply(db, &b->changes[i], err);
+        rc = b->apart ? postgres_change_apply_apart(db, &b->changes[i], err)
+                      : postgres_change_apply(db, &b->changes[i], err);
     return rc;
 }
 
+/* Locks of chela last for milliseconds. If a change waits longer, somebody else has locked
+ * its row: the other changes must not wait with it. */
 int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                  struct chela_error *err) {
-    struct batch b = {changes, n};
+    struct batch b = {changes, n, ch_pg_is_wary(db)};
+    int rc = ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 
+    if (rc != CHELA_EBUSY || b.apart)
+        return rc;
+    ch_pg_set_wary(db);
+    b.apart = true;
+    *err = (struct chela_error){0};
     return ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 }
 
@@ -456,6 +504,8 @@ int ch_pg_open_session(struct chela_store_db *db, const struct chela_store_claim
     struct claiming k = {.claim = claim};
     int rc = ch_pg_transact(db, true, postgres_change_claim_it, &k, err);
 
+    if (rc == CHELA_EBUSY)
+        ch_pg_set_wary(db);
     if (rc == 0) {
         struct chela_store_session row = ch_pg_session_of(db, k.row);
         fn(&row, user);

@@ -25,7 +25,10 @@
 #include "store/postgres/db.h"
 #include "store/postgres/link.h"
 
-#define STATEMENT_MS 8000 /* the server's timeout for a statement or a lock */
+#define STATEMENT_MS 8000 /* the server's timeout for a statement */
+#define LOCK_MS 250       /* and for a lock: those of chela are short */
+#define WARY_LOCK_MS 20   /* the same while somebody holds a lock for long */
+#define WARY_MS 5000
 #define IDLE_MS 5000      /* server's timeout for a transaction whose client is gone */
 #define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */
 #define MIGRATION_LOCK 0x63686c61 /* "chla" */
@@ -67,6 +70,9 @@ static const char *const steps[] = {
     "CREATE INDEX ON chela.inbox(key, number) WHERE state <> 'done';"
     "CREATE INDEX ON chela.outbox(number) WHERE state <> 'sent';"
     "CREATE INDEX ON chela.sessions(status) WHERE status <> 'idle';",
+    "CREATE TABLE IF NOT EXISTS chela.kept(id text COLLATE \"C\" PRIMARY KEY, data text NOT NULL,"
+    " until bigint NOT NULL);"
+    "CREATE INDEX ON chela.kept(until);",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 
@@ -83,7 +89,7 @@ static int postgres_db_begin(struct chela_store_db *db, bool sync, long *fresh,
                 "INSERT INTO chela.writers AS w VALUES('%s', %llu, now()) ON CONFLICT(id) DO"
                 " UPDATE SET number = excluded.number, seen = now()"
                 " WHERE w.number < excluded.number",
-                STATEMENT_MS, STATEMENT_MS, IDLE_MS, sync ? "on" : "off", db->id,
+                STATEMENT_MS, db->lock_ms, IDLE_MS, sync ? "on" : "off", db->id,
                 (unsigned long long)db->number);
     return ch_pg_script(db, ch_buf_str(&sql), fresh, err);
 }
@@ -125,6 +131,7 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
     if (db->read_only)
         return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
     db->number++;
+    db->lock_ms = ch_pg_is_wary(db) ? WARY_LOCK_MS : LOCK_MS;
     ch_pg_start(db);
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
@@ -137,6 +144,14 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
             return rc;
         }
     }
+}
+
+bool ch_pg_is_wary(const struct chela_store_db *db) {
+    return ch_mono_ms(&ch_clock_system) < db->wary;
+}
+
+void ch_pg_set_wary(struct chela_store_db *db) {
+    db->wary = ch_mono_ms(&ch_clock_system) + WARY_MS;
 }
 
 /* --- clocks ------------------------------------------------------------------------ */

@@ -23,6 +23,8 @@ struct chela_store_db {
     uint64_t number; /* number of the newest transaction */
     int64_t skew;    /* server time minus local time, ms */
     int64_t due;     /* monotonic: when the current call gives up */
+    int64_t wary;    /* monotonic: until then rows may be locked for long */
+    int lock_ms;     /* time that the current transaction waits for a lock */
 };
 
 /* A parameter of a statement; text may be NULL. */
@@ -54,6 +56,9 @@ void ch_pg_close(struct chela_store_db *db);
 int ch_pg_transact(struct chela_store_db *db, bool sync,
                    int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
                    void *user, struct chela_error *err);
+/* Was a row locked for long a short while ago? Then transactions wait less for locks. */
+bool ch_pg_is_wary(const struct chela_store_db *db);
+void ch_pg_set_wary(struct chela_store_db *db);
 /* Measure the difference between the server's clock and the local one. */
 int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours);

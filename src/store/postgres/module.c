@@ -17,6 +17,7 @@ static const struct chela_store_ops ops = {
     .records = ch_pg_records,
     .items = ch_pg_items,
     .waiting = ch_pg_waiting,
+    .kept = ch_pg_kept,
     .search = ch_pg_search,
 };
 

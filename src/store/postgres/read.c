@@ -196,3 +196,16 @@ int ch_pg_waiting(struct chela_store_db *db, const char *key, size_t limit,
 
     return ch_pg_read(db, &r, &w.seen, err);
 }
+
+int ch_pg_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+               struct chela_error *err) {
+    struct items w = {fn, user, 0};
+    struct ch_pg_arg arg = ch_pg_text(id);
+    struct ch_pg_reading r = {"SELECT id, '', '', data, '', until, 0 FROM chela.kept"
+                              " WHERE id = $1",
+                              &arg, 1, postgres_read_on_item, &w};
+    int rc = ch_pg_read(db, &r, &w.seen, err);
+
+    return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "nothing is kept under '%s'", id)
+                                  : rc;
+}

@@ -18,4 +18,7 @@ int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store
 int ch_pg_waiting(struct chela_store_db *db, const char *key, size_t limit,
                   chela_store_item_fn *fn, void *user, struct chela_error *err);
 
+int ch_pg_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+               struct chela_error *err);
+
 #endif

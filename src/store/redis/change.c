@@ -136,6 +136,13 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         redis_change_number(cmd, c->until);
         redis_change_number(cmd, CH_LIMIT_EXPIRED);
         return 0;
+    case CHELA_STORE_KEEP:
+        redis_change_keyed(cmd, "keep", c->id);
+        data(cmd, c);
+        redis_change_number(cmd, c->until);
+        redis_change_number(cmd, (int64_t)c->token);
+        redis_change_number(cmd, c->now);
+        return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

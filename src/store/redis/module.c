@@ -16,6 +16,7 @@ static const struct chela_store_ops ops = {
     .records = ch_redis_records,
     .items = ch_redis_items,
     .waiting = ch_redis_waiting,
+    .kept = ch_redis_kept,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -327,6 +327,29 @@ int ch_redis_waiting(struct chela_store_db *db, const char *key, size_t limit,
     return rc;
 }
 
+struct kept {
+    struct items items;
+    bool seen;
+};
+
+static int redis_read_on_kept(struct chela_store_db *db, const char *name, const redisReply *row,
+                              void *user) {
+    struct kept *k = user;
+
+    k->seen = true;
+    return redis_read_on_item(db, name, row, &k->items);
+}
+
+int ch_redis_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err) {
+    struct batch b = {.kind = "k:", .fields = item_fields, .nfields = 6};
+    struct kept k = {{fn, user}, false};
+    CH_AUTOFREE char *name = ch_strdup(id);
+    int rc = redis_read_walk(db, &b, &name, 1, redis_read_on_kept, &k, err);
+
+    return rc == 0 && !k.seen ? ch_fail(err, CHELA_ENOENT, "nothing is kept under '%s'", id) : rc;
+}
+
 /* --- records ------------------------------------------------------------------------- */
 
 struct piece {

@@ -23,4 +23,7 @@ int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_st
 int ch_redis_waiting(struct chela_store_db *db, const char *key, size_t limit,
                      chela_store_item_fn *fn, void *user, struct chela_error *err);
 
+int ch_redis_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                  struct chela_error *err);
+
 #endif

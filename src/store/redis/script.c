@@ -176,6 +176,18 @@ const char ch_redis_script[] =
     "  return 'ok'\n"
     "end\n"
 
+    "function changes.keep()\n"
+    "  local id, data, ends, fresh, now = take(), take(), take(), take(), take()\n"
+    "  local name = prefix .. 'k:' .. id\n"
+    "  if ends == '0' then return call('DEL', name) == 1 and 'ok' or 'absent' end\n"
+    "  local over = call('HGET', name, 'ts')\n"
+    "  if fresh ~= '0' and over and tonumber(over) > tonumber(now) then return 'there' end\n"
+    "  call('HSET', name, 'key', '', 'state', '', 'data', data, 'receipt', '', 'ts', ends,"
+    " 'attempts', '0')\n"
+    "  call('PEXPIRE', name, text(math.max(tonumber(ends) - tonumber(now), 1)))\n"
+    "  return 'ok'\n"
+    "end\n"
+
     "function changes.expire()\n"
     "  local before, most = take(), take()\n"
     "  local old = call('ZRANGEBYSCORE', prefix .. 'done', '-inf', '(' .. before,"

@@ -307,9 +307,26 @@ static int sqlite_change_receipt(struct chela_store_db *db, struct chela_store_c
     return ch_sqlite_step(db, stmt, err);
 }
 
+static int sqlite_change_keep(struct chela_store_db *db, struct chela_store_change *c,
+                              struct chela_error *err) {
+    if (!c->until)
+        return alter(db, c, S_UNKEEP, err);
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_KEEP, err);
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->id);
+    bind_data(stmt, 2, c->data, c->n);
+    sqlite3_bind_int64(stmt, 3, c->until);
+    sqlite3_bind_int64(stmt, 4, (int64_t)c->token);
+    sqlite3_bind_int64(stmt, 5, c->now);
+    int rc = ch_sqlite_step(db, stmt, err);
+    c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_EEXIST;
+    return rc;
+}
+
 static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_change *c,
                                 struct chela_error *err) {
-    static const enum statement boxes[] = {S_EXPIRE_INBOX, S_EXPIRE_OUTBOX};
+    static const enum statement boxes[] = {S_EXPIRE_INBOX, S_EXPIRE_OUTBOX, S_EXPIRE_KEPT};
     int rc = 0;
 
     c->rc = CHELA_ENOENT;
@@ -317,7 +334,7 @@ static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_ch
         sqlite3_stmt *stmt = ch_sqlite_take(db, boxes[i], err);
         if (!stmt)
             return err->code;
-        sqlite3_bind_int64(stmt, 1, c->until);
+        sqlite3_bind_int64(stmt, 1, boxes[i] == S_EXPIRE_KEPT ? c->now : c->until);
         sqlite3_bind_int64(stmt, 2, CH_LIMIT_EXPIRED);
         rc = ch_sqlite_step(db, stmt, err);
         if (sqlite3_changes(db->db) > 0)
@@ -355,6 +372,8 @@ static int sqlite_change_apply(struct chela_store_db *db, struct chela_store_cha
         return alter(db, c, S_FORGET, err);
     case CHELA_STORE_EXPIRE:
         return sqlite_change_expire(db, c, err);
+    case CHELA_STORE_KEEP:
+        return sqlite_change_keep(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->path);
 }

@@ -36,6 +36,11 @@
     "CREATE INDEX IF NOT EXISTS inbox_key ON inbox(key);"                             \
     "CREATE INDEX IF NOT EXISTS notes_key ON notes(key);"
 
+#define KEPT_TABLE /* from format 4 on */                                               \
+    "CREATE TABLE IF NOT EXISTS kept(id TEXT PRIMARY KEY, data TEXT NOT NULL,"         \
+    " until INTEGER NOT NULL);"                                                        \
+    "CREATE INDEX IF NOT EXISTS kept_until ON kept(until);"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -50,7 +55,7 @@ static const char schema[] =
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES;
+    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -300,7 +305,8 @@ static int sqlite_db_number(struct chela_store_db *db, const char *question, int
 /* Run one step per version in one transaction; another process may have been
  * first. */
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
-    static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE, [2] = INDEXES};
+    static const char *const steps[CHELA_STORE_VERSION] = {
+        [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);

@@ -2,7 +2,7 @@
  *
  * Tables: `sessions`, one row each; `records`, whose rowid is session * 2^40 +
  * seq, so that the records of a journal are adjacent and need no index;
- * `inbox`, `outbox`, `notes`. `words`, the full text index, is created by the
+ * `inbox`, `outbox`, `notes`, `kept`. `words`, the full text index, is created by the
  * first search and updated by later searches, so that appending does not pay
  * for it. Times are milliseconds. */
 #ifndef CH_STORE_SQLITE_DB_H
@@ -66,7 +66,13 @@
     X(RENOTE, "INSERT OR REPLACE INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4)")        \
     X(FORGET, "DELETE FROM notes WHERE id = ?1")                                               \
     X(DROP_NOTES, "DELETE FROM notes WHERE key = ?1")                                          \
-    X(NOTES, "SELECT id, key, '', data, '', ts, 0 FROM notes ORDER BY id")
+    X(NOTES, "SELECT id, key, '', data, '', ts, 0 FROM notes ORDER BY id")                     \
+    X(KEEP, "INSERT INTO kept(id, data, until) VALUES(?1, ?2, ?3) ON CONFLICT(id) DO UPDATE "  \
+            "SET data = ?2, until = ?3 WHERE ?4 = 0 OR until <= ?5")                           \
+    X(UNKEEP, "DELETE FROM kept WHERE id = ?1")                                                \
+    X(EXPIRE_KEPT, "DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE until < ?1 "       \
+                   "LIMIT ?2)")                                                                \
+    X(KEPT, "SELECT id, '', '', data, '', until, 0 FROM kept WHERE id = ?1")
 
 enum statement {
 #define STATEMENT_ENUM(name, sql) S_##name,

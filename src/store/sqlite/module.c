@@ -16,6 +16,7 @@ static const struct chela_store_ops ops = {
     .records = ch_sqlite_records,
     .items = ch_sqlite_items,
     .waiting = ch_sqlite_waiting,
+    .kept = ch_sqlite_kept,
     .search = ch_sqlite_search,
 };
 

@@ -151,3 +151,28 @@ int ch_sqlite_waiting(struct chela_store_db *db, const char *key, size_t limit,
     sqlite3_bind_int64(s, 2, (int64_t)limit);
     return walk_items(db, s, fn, user, err);
 }
+
+struct kept {
+    chela_store_item_fn *fn;
+    void *user;
+    bool seen;
+};
+
+static int sqlite_read_pass_on(const struct chela_store_item *i, void *user) {
+    struct kept *k = user;
+
+    k->seen = true;
+    return k->fn(i, k->user);
+}
+
+int ch_sqlite_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                   struct chela_error *err) {
+    struct kept k = {fn, user, false};
+    sqlite3_stmt *s = ch_sqlite_take(db, S_KEPT, err);
+
+    if (!s)
+        return err->code;
+    sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    int rc = walk_items(db, s, sqlite_read_pass_on, &k, err);
+    return rc == 0 && !k.seen ? ch_fail(err, CHELA_ENOENT, "nothing is kept under '%s'", id) : rc;
+}

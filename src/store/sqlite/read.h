@@ -18,4 +18,7 @@ int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_s
 int ch_sqlite_waiting(struct chela_store_db *db, const char *key, size_t limit,
                       chela_store_item_fn *fn, void *user, struct chela_error *err);
 
+int ch_sqlite_kept(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
+                   struct chela_error *err);
+
 #endif

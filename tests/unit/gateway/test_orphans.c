@@ -58,6 +58,8 @@ static void test_lease(void **state) {
     s.owner = "elsewhere/1/x"; /* another machine: not known to be dead */
     assert_true(ch_orphans_lease_is_held(&s, 1000));
     assert_false(ch_orphans_lease_is_held(&s, 2000));
+    s.until = 3600000; /* written before the clock was set back by an hour */
+    assert_false(ch_orphans_lease_is_held(&s, 1000));
 }
 
 int main(void) {

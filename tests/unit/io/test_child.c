@@ -790,7 +790,7 @@ static void test_out_of_descriptors(void **state) {
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){CH_LEN(held), before.rlim_max});
     while ((held[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         n++;
-    for (int spare = 0; spare < 6; spare++) {
+    for (int spare = 0; spare < 5; spare++) {
         RUN(.argv = ARGV("true"), .input = CH_SV("x"));
         check_refused(CHELA_ELIMIT, "cannot run true: too many open files");
         close(held[--n]);
@@ -900,6 +900,41 @@ static void test_timeout_follows_the_loops_clock(void **state) {
     loop = real;
 }
 
+/* The host dies as soon as the program was started: the program has its whole input. */
+static void test_input_of_a_dead_host(void **state) {
+    enum { SIZE = 1024 * 1024 };
+    (void)state;
+    char path[] = "/tmp/chela-child-XXXXXX", script[160];
+    char *input = malloc(SIZE);
+    int fd = mkstemp(path), status;
+    struct stat st = {0};
+    assert_true(fd >= 0 && input);
+    memset(input, 'x', SIZE);
+    snprintf(script, sizeof(script), "sleep 0.2; cat >%s; echo >>%s", path, path);
+    pid_t host = fork();
+    if (host == 0) {
+        struct ch_child_opts opts = {.argv = SH(script), .input = ch_sv(input, SIZE)};
+        ch_child_start(loop, &opts, NULL, keep, NULL);
+        _exit(0);
+    }
+    free(input);
+    assert_int_equal(waitpid(host, &status, 0), host);
+    for (int i = 0; i < 600 && st.st_size != SIZE + 1; i++) {
+        usleep(50000);
+        fstat(fd, &st);
+    }
+    assert_int_equal(st.st_size, SIZE + 1);
+    close(fd);
+    unlink(path);
+}
+
+/* Nobody can change what the program was given. */
+static void test_input_is_fixed(void **state) {
+    (void)state;
+    RUN(.argv = SH("cat; echo x >/dev/stdin || echo; cat /dev/stdin"), .input = CH_SV("abc"));
+    assert_string_equal(ch_buf_str(&got.out), "abc\nabc");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -938,6 +973,8 @@ int main(void) {
         T(test_nothing_kept),
         T(test_terminal),
         T(test_report),
+        T(test_input_of_a_dead_host),
+        T(test_input_is_fixed),
         cmocka_unit_test(test_without_pidfd),
         T(test_timeout_follows_the_loops_clock),
     };

@@ -223,6 +223,25 @@ static void test_too_many_from_one(void **state) {
     guests_end(&w);
 }
 
+/* The process was stopped, or busy: whole requests wait in the sockets. All are answered. */
+static void test_a_burst_from_one(void **state) {
+    (void)state;
+    struct guests w;
+    static int fds[CH_LIMIT_CLIENTS_ADDRESS + 144];
+    size_t n = 0, answered = 0;
+    guests_begin(&w, NULL);
+    for (; n < CH_LEN(fds); n++) {
+        fds[n] = guests_dial_from(&w, 2);
+        say(fds[n], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    guests_work(&w);
+    for (size_t i = 0; i < n; i++)
+        answered += guests_heard(fds[i], "200 OK");
+    assert_int_equal(answered, n);
+    go(fds, n);
+    guests_end(&w);
+}
+
 /* A socket that somebody else bound, as a service manager does. */
 static void test_handed_down(void **state) {
     (void)state;
@@ -380,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_client_leaves), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_too_many_from_one),
+        cmocka_unit_test(test_a_burst_from_one),
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),

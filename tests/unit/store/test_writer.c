@@ -321,6 +321,41 @@ static void test_a_lease_that_nobody_renews(void **state) {
     rig_close(&r);
 }
 
+static int on_failed_row(const struct chela_store_session *s, void *user) {
+    (void)user;
+    assert_true(ch_owner_serves(s->owner)); /* a gateway recognises the run, and resumes it */
+    assert_true(s->until <= ch_store_now());
+    return 0;
+}
+
+static void test_a_log_that_failed(void **state) {
+    struct rig r;
+    struct side s;
+    struct chela_error err = {0};
+    (void)state;
+    rig_open(&r);
+    r.j->ops->serve(r.j);
+    side_open(&r, &s, "failed");
+    side_wait(&r, &s);
+    r.j->ops->take(s.log, "no such event"); /* the store refuses the records */
+    put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+    assert_true(s.lost);
+    assert_int_equal(s.rc, CHELA_EEXIST);
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "other"); /* in the transaction before: the lease has ended */
+    side_wait(&r, &s);
+    s.wanted = put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+    assert_int_equal(chela_store_session(r.store, "failed", on_failed_row, NULL, &err), 0);
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "failed"); /* by the same process, at once */
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    r.j->ops->close(s.log);
+    rig_close(&r);
+}
+
 static void test_closed_before_it_was_opened(void **state) {
     struct rig r;
     struct side s;
@@ -362,6 +397,128 @@ static void test_boxes(void **state) {
     rig_close(&r);
 }
 
+/* --- a store in which one session's row makes trouble */
+
+static const struct chela_store_ops *real;
+static int trouble;      /* what a commit with a change of "bad" returns, as a whole */
+static unsigned locked;  /* so many commits find the row of "bad" locked */
+static unsigned commits, largest;
+
+static int troubled_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                           int sync, struct chela_error *err) {
+    struct chela_store_change *bad = NULL, kept[64];
+    size_t others = 0;
+    commits++;
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].key && strcmp(changes[i].key, "bad") == 0)
+            bad = &changes[i];
+    largest = CH_MAX(largest, (unsigned)n);
+    if (bad && trouble) {
+        snprintf(err->message, sizeof(err->message), "the row of bad is in trouble");
+        return err->code = trouble;
+    }
+    if (!bad || !locked)
+        return real->commit(db, changes, n, sync, err);
+    locked--;
+    assert_true(n <= CH_LEN(kept));
+    for (size_t i = 0; i < n; i++)
+        if (&changes[i] != bad)
+            kept[others++] = changes[i];
+    int rc = others ? real->commit(db, kept, others, sync, err) : 0;
+    bad->rc = CHELA_ETIMEOUT;
+    return rc;
+}
+
+static void open_troubled(struct rig *r, struct side *s, size_t n) {
+    static struct chela_store_ops ops;
+    rig_open(r);
+    real = r->store->ops;
+    ops = *real;
+    ops.commit = troubled_commit;
+    trouble = 0;
+    locked = commits = largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), i ? "good%zu" : "bad", i);
+        side_open(r, &s[i], key);
+        side_wait(r, &s[i]);
+    }
+    r->store->ops = &ops;
+}
+
+static void close_troubled(struct rig *r, struct side *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        r->j->ops->close(s[i].log);
+    r->store->ops = real;
+    rig_close(r);
+}
+
+/* The group fails because of one of them, which alone is lost. */
+static void test_one_fails_alone(void **state) {
+    enum { N = 8 };
+    struct rig r;
+    struct side s[N];
+    (void)state;
+    open_troubled(&r, s, N);
+    trouble = CHELA_ELIMIT;
+    for (int i = 0; i < N; i++)
+        s[i].wanted = put(&r, &s[i], CH_SYNC_DISK);
+    for (int i = 0; i < N; i++)
+        if (!s[i].committed && !s[i].lost)
+            side_wait(&r, &s[i]);
+    assert_true(largest >= N); /* they were one group */
+    assert_true(s[0].lost);
+    assert_int_equal(s[0].rc, CHELA_ELIMIT);
+    for (int i = 1; i < N; i++) {
+        assert_false(s[i].lost);
+        assert_int_equal(s[i].committed, s[i].wanted);
+    }
+    close_troubled(&r, s, N);
+}
+
+/* A locked row keeps its own session waiting, and nobody else. */
+static void test_a_locked_row(void **state) {
+    enum { N = 8 };
+    struct rig r;
+    struct side s[N];
+    (void)state;
+    open_troubled(&r, s, N);
+    locked = 3;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < N; i++)
+            s[i].wanted = put(&r, &s[i], CH_SYNC_DISK);
+        for (int i = 1; i < N; i++)
+            if (s[i].committed < s[i].wanted)
+                side_wait(&r, &s[i]);
+    }
+    assert_true(locked > 0);
+    assert_int_equal(s[0].committed, 0);
+    s[0].done = false;
+    while (s[0].committed < s[0].wanted)
+        side_wait(&r, &s[0]);
+    assert_int_equal(s[0].committed, 2); /* in order, and nothing lost */
+    assert_false(s[0].lost);
+    close_troubled(&r, s, N);
+}
+
+/* The writer ends while a row is locked. */
+static void test_ending_with_a_locked_row(void **state) {
+    struct rig r;
+    struct side s[2];
+    (void)state;
+    open_troubled(&r, s, 2);
+    locked = 1000;
+    s[0].wanted = put(&r, &s[0], CH_SYNC_DISK);
+    s[1].wanted = put(&r, &s[1], CH_SYNC_DISK);
+    side_wait(&r, &s[1]);
+    r.j->ops->close(s[1].log);
+    r.j->ops->close(s[0].log);
+    r.j->ops->shut(r.j);
+    r.store->ops = real;
+    ch_loop_close(r.loop, NULL, NULL);
+    chela_store_close(r.store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending),
@@ -370,8 +527,12 @@ int main(void) {
         cmocka_unit_test(test_a_lease_that_was_taken),
         cmocka_unit_test(test_clocks_that_jump),
         cmocka_unit_test(test_a_lease_that_nobody_renews),
+        cmocka_unit_test(test_a_log_that_failed),
         cmocka_unit_test(test_closed_before_it_was_opened),
         cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_one_fails_alone),
+        cmocka_unit_test(test_a_locked_row),
+        cmocka_unit_test(test_ending_with_a_locked_row),
     };
     static const char *const ends[] = {"", "-wal", "-shm"};
     if (!mkdtemp(dir))

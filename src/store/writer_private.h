@@ -1,0 +1,126 @@
+/* writer_private.h -- the state of a writer, shared by the files that make it up.
+ *
+ * writer.c appends and commits; writer_aside.c repeats changes whose rows were locked. */
+#ifndef CH_STORE_WRITER_PRIVATE_H
+#define CH_STORE_WRITER_PRIVATE_H
+#include "agent/journal/journal.h"
+#include "base/arena.h"
+#include "base/list.h"
+#include "io/loop.h"
+#include "store/pending.h"
+#include "store/store.h"
+
+#define CH_WRITER_LOCKED_MS 90000 /* time for which a locked row is waited for */
+#define SIGHTINGS 64  /* leases of others that are watched */
+
+enum log_state { WAITING, OPENING, OPEN, LOST };
+
+struct ch_log {
+    struct ch_link link; /* link in the writer's logs */
+    struct writer *w;
+    char *key, *agent;
+    const struct ch_log_handler *handler; /* NULL once closed */
+    void *user;
+    void *past; /* during opening: used by the thread */
+    enum log_state state;
+    uint64_t token, next; /* next: seq of the next record */
+    uint64_t since;       /* the oldest token from which on no other process had the lease */
+    atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
+    int owed;             /* messages that wait to be sent under the lease */
+    struct ch_pending pending;
+    enum ch_sync wanted; /* durability of the pending records */
+    struct chela_store_head head;
+    char *status, *title; /* owned; head borrows them */
+    bool busy;            /* in a job that is in progress */
+};
+
+struct extra { /* a change besides the records */
+    struct ch_link link;
+    struct chela_store_change change; /* its texts are in the arena */
+    struct ch_arena arena;
+    enum ch_sync sync;
+    ch_change_fn *done;
+    void *user;
+};
+
+struct part { /* a log's share of a transaction */
+    struct ch_log *log;
+    struct ch_pending records; /* owned */
+    char *status, *title;   /* owned */
+    uint64_t upto;
+    bool release;
+};
+
+struct job {
+    struct job *next;
+    struct ch_log *open;  /* opening: the session's log; or */
+    const struct ch_log_handler *handler; /* of open */
+    struct ch_log *lost;  /* lost lease: the log; or a transaction: */
+    struct part *parts;   /* owned, one per log, for the first changes */
+    struct extra **extras; /* owned, for the other changes */
+    struct chela_store_change *changes;
+    size_t nparts, nextras;
+    bool sync;
+    int rc;
+    struct chela_error err;
+    struct chela_error *errs; /* owned, one per change, if each was made apart; else NULL */
+    int64_t since;            /* boot clock: the first attempt, */
+    bool first;               /* which this is */
+    unsigned attempts;
+    struct ch_log_head head;
+    uint64_t stolen; /* opening: the token of the lease that was taken over */
+};
+
+struct lease {
+    struct ch_log *log; /* borrowed: lives until the lease is released */
+    uint64_t token;
+    bool lost;
+};
+
+/* The lease of another process, which was wanted and not free. */
+struct sighting {
+    uint32_t key; /* checksum; 0: none */
+    uint64_t token;
+    int64_t until;
+    int64_t since; /* boot clock: when the lease was first seen so */
+};
+
+struct writer {
+    struct ch_journal base;
+    chela_store *store;
+    struct ch_loop *loop;
+    struct ch_list logs, extras;
+    struct ch_task task;   /* flush */
+    unsigned under_way;    /* jobs */
+    bool writing;          /* a transaction is in progress */
+    struct job *stuck;     /* transactions that wait for locked rows */
+    struct ch_timer retry; /* of stuck */
+    bool instant;
+    bool lingered; /* the flush was postponed once */
+    bool shutting; /* no message is sent any more */
+    char *owner;
+
+    struct lease *leases; /* used only by the thread */
+    size_t nleases;
+    struct sighting seen[SIGHTINGS]; /* by the checksum of the key; used only by the thread */
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock; /* protects the following members */
+    pthread_cond_t more, back; /* work was added; work was finished */
+    struct job *todo, **todo_end, *finished, **finished_end;
+    bool ending, posted;
+    struct ch_post post;
+};
+
+/* The clock that goes on while the process or the machine is stopped. */
+int64_t ch_writer_boot_ms(void);
+/* Hands a job to the thread. */
+void ch_writer_submit(struct writer *w, struct job *job);
+/* Moves the changes of a finished job whose rows are locked to a job that is tried again
+ * later, unless that was tried for long enough. */
+void ch_writer_set_aside(struct writer *w, struct job *job);
+/* Tries what was set aside now. */
+void ch_writer_submit_aside(struct writer *w);
+
+#endif

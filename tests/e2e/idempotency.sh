@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# Idempotency-Key: a repeated request gets the first answer and has no second effect, also when
+# both arrive at the same time, after a restart, after a crash before the answer, and through
+# another gateway of the same store. A key with another content is refused.
+# shellcheck disable=SC2119,SC2154
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+secret=hook-SENTINEL-0123456789abcdef
+program=$(realpath "$program")
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "wait here" }, say: never, stall_after: 0 }
+  - { when: { after: none, user: "slowly" }, say: "after a while", delay_ms: 2500 }
+  - { when: { after: none, user: "ask me" }, call: { tool: ship, args: {} } }
+  - { say: "heard: {{user}}" }
+YAML
+cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+sandbox: { mode: "off" }
+approvals: { ship: ask, count: auto }
+tools:
+  custom:
+    - { name: ship, description: Ships., command: ["true"], effect: once, permission: write }
+    - { name: count, description: Counts., command: [sh, -c, "echo x >>$space/counted; sleep 0.5"], effect: once, permission: write }
+gateway: { hooks: { deploys: { secretEnv: DEPLOY_SECRET } } }
+YAML
+eval "plain_$(declare -f with_env)"
+with_env() { plain_with_env DEPLOY_SECRET=$secret "$@"; }
+
+keyed() { # KEY PATH BODY [CURL-FLAG...]
+    local key=$1
+    shift
+    post "$@" -H "Idempotency-Key: $key"
+    body=$(cat "$out")
+}
+inbound() { # KEY: what the session was told
+    (cd "$space" && with_env "$program" sessions export "$1" 2>/dev/null) | grep -c '"type":"inbound"'
+}
+eventually() { # COMMAND...
+    for _ in {1..300}; do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+status_is() { # KEY STATUS
+    call GET "/api/sessions/$1"
+    [ "$(jq -r .status "$out")" = "$2" ]
+}
+
+serve
+# --- a message
+keyed k1 /api/sessions/a/messages '{"text":"one"}'
+answers "the first request" 202
+first=$body
+eventually status_is a idle
+keyed k1 /api/sessions/a/messages '{"text":"one"}'
+answers "its repetition" 202
+same "the same answer" "$first" "$body"
+check "the repetition says so" grep -qi '^idempotent-replayed: true' "$err"
+same "one message" 1 "$(inbound a)"
+keyed k1 /api/sessions/a/messages '{"text":"two"}'
+answers "another body" 409
+tells "which the answer says" .error.code idempotency_key_reused
+keyed k1 /api/sessions/b/messages '{"text":"one"}'
+answers "another path" 409
+keyed k2 /api/sessions/a/messages '{"text":"one"}'
+answers "another key" 202
+eventually status_is a idle
+same "is a second message" 2 "$(inbound a)"
+keyed "$(printf 'x%.0s' {1..256})" /api/sessions/a/messages '{"text":"one"}'
+answers "a key of 256 characters" 400
+keyed "$(printf 'x%.0s' {1..255})" /api/sessions/a/messages '{"text":"one"}'
+answers "a key of 255 characters" 202
+post /api/sessions/a/messages '{"text":"one"}' -H 'Idempotency-Key;'
+answers "an empty key" 400
+post /api/sessions/a/messages '{"text":"one"}' -H 'Idempotency-Key: a' -H 'Idempotency-Key: b'
+answers "two keys" 400
+eventually status_is a idle
+
+# --- an error is an answer, too
+keyed k3 /api/sessions/c/cancel '{}'
+answers "nothing to cancel" 409
+first=$body
+keyed k3 /api/sessions/c/cancel '{}'
+same "the same refusal" "$first" "$body"
+
+# --- at the same time
+pids=()
+for i in {1..8}; do
+    curl -sS -m 30 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k4' \
+        --data-binary '{"text":"together"}' -o "$tmp/at-once.$i" "$gateway/api/sessions/d/messages" &
+    pids+=($!)
+done
+wait "${pids[@]}"
+eventually status_is d idle
+same "eight at once: one message" 1 "$(inbound d)"
+same "eight at once: one answer" 1 "$(cat "$tmp"/at-once.* | sort | uniq -c | grep -c .)"
+
+# --- a tool
+rm -f "$space/counted"
+for i in 1 2; do
+    curl -sS -m 30 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k5' \
+        --data-binary '{"tool":"count","args":{}}' -o "$tmp/tool.$i" "$gateway/tools/invoke" &
+    pids[i]=$!
+done
+wait "${pids[1]}" "${pids[2]}"
+same "a tool runs once" 1 "$(grep -c x "$space/counted")"
+same "and has one result" "$(cat "$tmp/tool.1")" "$(cat "$tmp/tool.2")"
+
+# --- completions of a session, whole and as a stream; the page's stream
+for stream in false true; do
+    keyed "k6-$stream" /v1/chat/completions "{\"model\":\"coder\",\"stream\":$stream,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}" \
+        -H "X-Chela-Session: e-$stream"
+    answers "a completion (stream: $stream)" 200
+    first=$body
+    keyed "k6-$stream" /v1/chat/completions "{\"model\":\"coder\",\"stream\":$stream,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}" \
+        -H "X-Chela-Session: e-$stream"
+    same "the same completion" "$first" "$body"
+    same "one message" 1 "$(inbound e-$stream)"
+done
+check "a stream is repeated as a stream" grep -qi '^content-type: text/event-stream' "$err"
+page='{"id":"f","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]}'
+keyed k7 /api/chat "$page"
+first=$body
+keyed k7 /api/chat "$page"
+answers "a chat" 200
+same "the same stream" "$first" "$body"
+check "with its header" grep -qi '^x-vercel-ai-ui-message-stream: v1' "$err"
+
+# --- approvals
+post /api/sessions/g/messages '{"text":"ask me"}'
+eventually status_is g paused
+call GET /api/approvals
+approval=$(jq -r '.approvals[] | select(.session == "g").approval_id' "$out")
+keyed k8 "/api/approvals/$approval" '{"decision":"deny"}'
+answers "a decision" 200
+first=$body
+eventually status_is g idle
+keyed k8 "/api/approvals/$approval" '{"decision":"deny"}'
+same "the same answer to a decision" "200 $first" "$code $body"
+
+# --- a hook whose sender signs each attempt anew
+knock() { # KEY BODY TIME
+    local signature
+    signature=$(printf '%s.%s' "$3" "$2" | openssl dgst -sha256 -hmac "$secret" -r | cut -d' ' -f1)
+    anon POST /hooks/deploys -H 'Content-Type: application/json' -H "X-Chela-Timestamp: $3" \
+        -H "X-Chela-Signature: sha256=$signature" -H "Idempotency-Key: $1" --data-binary "$2"
+    body=$(cat "$out")
+}
+now=$(date +%s)
+knock k9 '{"n":1}' "$now"
+answers "a hook" 202
+first=$body
+knock k9 '{"n":1}' $((now + 1))
+same "signed again: the same answer" "202 $first" "$code $body"
+knock k10 '{"n":1}' "$now"
+same "replayed under another key: a duplicate" true "$(jq -r .duplicate "$out")"
+anon POST /hooks/deploys -H 'Content-Type: application/json' -H 'Idempotency-Key: k11' --data-binary '{}'
+answers "unsigned: no answer is kept" 401
+
+# --- restarts
+keyed k12 /api/sessions/h/messages '{"text":"before"}'
+first=$body
+stop_serving KILL
+serve
+keyed k12 /api/sessions/h/messages '{"text":"before"}'
+same "after a crash: the same answer" "202 $first" "$code $body"
+eventually status_is h idle
+same "and one message" 1 "$(inbound h)"
+# killed after the message was stored, before there was an answer
+curl -sS -m 20 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k13' -H 'X-Chela-Session: i' \
+    --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1 &
+curl_pid=$!
+stored() { [ "$(inbound i)" -ge 1 ]; }
+eventually stored
+stop_serving KILL
+wait $curl_pid 2>/dev/null
+serve
+keyed k13 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' -H 'X-Chela-Session: i'
+answers "after a crash before the answer" 200
+tells "the interrupted run answers" '.choices[0].message.content' 'after a while'
+same "no second message" 1 "$(inbound i)"
+
+# --- a client that left before the answer
+curl -sS -m 1 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k14' -H 'X-Chela-Session: j' \
+    --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1
+keyed k14 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' -H 'X-Chela-Session: j'
+answers "the client tries again" 200
+tells "and gets the answer" '.choices[0].message.content' 'after a while'
+same "to one message" 1 "$(inbound j)"
+
+# --- another gateway of the same store
+one=$gateway one_pid=$gateway_pid
+keyed k15 /api/sessions/l/messages '{"text":"to one"}'
+first=$body
+eventually status_is l idle
+serve
+trap 'kill -9 $one_pid $gateway_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+keyed k15 /api/sessions/l/messages '{"text":"to one"}'
+same "another gateway: the same answer" "202 $first" "$code $body"
+keyed k15 /api/sessions/l/messages '{"text":"to two"}'
+answers "another gateway, another body" 409
+two=$gateway
+for at in "$one" "$two" "$one" "$two"; do
+    curl -sS -m 30 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k16' \
+        --data-binary '{"text":"both"}' -o "$tmp/both.${at##*:}" "$at/api/sessions/m/messages" &
+    pids+=($!)
+done
+wait "${pids[@]}" 2>/dev/null
+eventually status_is m idle
+same "both at once: one message" 1 "$(inbound m)"
+same "both at once: one answer" 1 "$(cat "$tmp"/both.* | sort -u | grep -c .)"
+stop_serving TERM
+gateway_pid=$one_pid
+check "the gateways end" stop_serving
+tap_done

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Log-in to MCP servers: OAuth with an authorization server, honest and hostile.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+if ! command -v python3 >/dev/null || ! command -v curl >/dev/null; then
+    skip "log-in to MCP servers" "python3 or curl is not installed"
+    tap_done
+    exit
+fi
+token=$tmp/.local/state/chela/mcp/r.token
+server_pid=
+trap '[ -n "$server_pid" ] && kill "$server_pid" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# start MODE: a server, and a configuration that names it r.
+start() {
+    if [ -n "$server_pid" ]; then
+        kill "$server_pid"
+        wait "$server_pid" 2>/dev/null
+    fi
+    : >"$tmp/requests"
+    : >"$tmp/port"
+    python3 tests/support/mcp/login_server.py "$1" "$tmp/requests" >"$tmp/port" &
+    server_pid=$!
+    for _ in {1..200}; do
+        [ -s "$tmp/port" ] && break
+        sleep 0.05
+    done
+    printf 'mcp: { servers: { r: { url: "http://127.0.0.1:%s/mcp"%s } } }\n' "$(cat "$tmp/port")" "${2:+, $2}" >"$space/mcp.yaml"
+    rm -rf "$tmp/.local/state/chela/mcp"
+}
+
+# log_in: the browser is curl, which follows the redirect of the authorization server.
+log_in() {
+    (cd "$space" && with_env env BROWSER="curl -sL" timeout -k 5 $seconds "$program" mcp login --config mcp.yaml r) >"$out" 2>"$err" </dev/null
+    status=$?
+}
+
+start good
+chela mcp call --config mcp.yaml r whoami
+exits "without a log-in" 1
+check "without a log-in: what to do" grep -q 'chela mcp login r' "$err"
+log_in
+exits "log-in" 0
+check "log-in: the address is shown" grep -q 'http://127.0.0.1:[0-9]*/authorize?response_type=code' "$err"
+check "log-in: PKCE, resource and scope" grep -qE 'GET /authorize.*code_challenge_method=S256.*resource=http%3A%2F%2F127.0.0.1.*scope=mcp%3Ause' "$tmp/requests"
+check "log-in: the verifier goes to the token endpoint" grep -q 'POST /token .*code_verifier=' "$tmp/requests"
+same "log-in: only the user can read the token" 600 "$(stat -c %a "$token")"
+chela mcp call --config mcp.yaml r whoami
+same "a call with the token" "token ***" "$(sed 's/token-1/***/' "$out")"
+# The server forgets the token: it is refreshed without a browser.
+jq -c '.token = "expired"' "$token" >"$tmp/t" && cp "$tmp/t" "$token"
+chela mcp call --config mcp.yaml r whoami
+exits "an expired token is refreshed" 0
+check "an expired token: by the refresh token" grep -q 'POST /token .*grant_type=refresh_token' "$tmp/requests"
+same "an expired token: no second log-in" 1 "$(grep -c 'GET /authorize' "$tmp/requests")"
+
+for mode in wrong-issuer other-resource no-pkce; do
+    start "$mode"
+    log_in
+    exits "$mode: refused" 1
+    same "$mode: nobody is sent to log in" 0 "$(grep -c 'GET /authorize' "$tmp/requests")"
+done
+start wrong-iss
+log_in
+exits "a redirect of another issuer: refused" 1
+same "a redirect of another issuer: its code is not used" 0 "$(grep -c 'POST /token' "$tmp/requests")"
+
+start redirect 'headers: { Authorization: "Bearer precious" }'
+chela mcp call --config mcp.yaml r whoami
+exits "a redirect is not followed" 1
+same "a redirect: nothing goes elsewhere" 0 "$(grep -c /elsewhere "$tmp/requests")"
+tap_done

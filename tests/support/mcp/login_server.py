@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""An MCP server over HTTP that wants a log-in, with its authorization server.
+
+usage: login_server.py MODE LOG
+
+Prints its port. Modes: good; redirect (the endpoint redirects to LOG's other origin);
+wrong-issuer (the metadata names another issuer); other-resource; no-pkce; wrong-iss (the
+redirect comes from another issuer). Every request is a line of LOG.
+"""
+import http.server
+import json
+import sys
+import urllib.parse
+
+mode, log = sys.argv[1], sys.argv[2]
+tokens, n = set(), 0
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def answer(self, status, body=None, **headers):
+        data = json.dumps(body).encode() if body is not None else b""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def note(self, body=""):
+        with open(log, "a") as f:
+            f.write("%s %s auth=%s %s\n" % (self.command, self.path, self.headers.get("Authorization", "-"), body))
+
+    def do_GET(self):
+        self.note()
+        base = "http://127.0.0.1:%d" % self.server.server_port
+        path, _, query = self.path.partition("?")
+        if path == "/.well-known/oauth-protected-resource/mcp":
+            self.answer(200, {"resource": "https://evil.example/mcp" if mode == "other-resource" else base + "/mcp", "authorization_servers": [base]})
+        elif path == "/.well-known/oauth-authorization-server":
+            self.answer(200, {"issuer": "https://evil.example" if mode == "wrong-issuer" else base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token", "registration_endpoint": base + "/register", "code_challenge_methods_supported": ["plain"] if mode == "no-pkce" else ["S256"], "authorization_response_iss_parameter_supported": True})
+        elif path == "/authorize":
+            q = dict(urllib.parse.parse_qsl(query))
+            iss = base + "/" if mode == "wrong-iss" else base
+            self.answer(302, None, Location=q["redirect_uri"] + "?" + urllib.parse.urlencode({"code": "c0de", "state": q["state"], "iss": iss}))
+        else:
+            self.answer(405)
+
+    def do_POST(self):
+        global n, tokens
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        self.note(body)
+        if self.path == "/register":
+            self.answer(201, {"client_id": "client", "client_secret": "s3cret", "redirect_uris": []})
+        elif self.path == "/token":
+            n += 1
+            tokens = {"token-%d" % n}  # an older token is no longer valid
+            self.answer(200, {"access_token": "token-%d" % n, "token_type": "Bearer", "refresh_token": "refresh-%d" % n, "expires_in": 3600})
+        elif mode == "redirect":
+            self.answer(307, None, Location="http://localhost:%d/elsewhere" % self.server.server_port)
+        elif self.headers.get("Authorization", "")[7:] not in tokens:
+            base = "http://127.0.0.1:%d" % self.server.server_port
+            self.answer(401, {}, WWW_Authenticate='Bearer resource_metadata="%s/.well-known/oauth-protected-resource/mcp", scope="mcp:use"' % base)
+        else:
+            request = json.loads(body)
+            result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+            if request["method"] == "server/discover":
+                result.update(supportedVersions=["2026-07-28"], capabilities={"tools": {}})
+            elif request["method"] == "tools/list":
+                result["tools"] = [{"name": "whoami", "description": "Who.", "inputSchema": {"type": "object"}}]
+            else:
+                result = {"resultType": "complete", "content": [{"type": "text", "text": "token " + self.headers["Authorization"][7:]}]}
+            self.answer(200, {"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()

@@ -1,0 +1,151 @@
+/* test_driver.c -- the driver: delays between attempts, keys, interruptions, the one end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/run/driver.h"
+#include "base/error.h"
+#include "model/provider/target.h"
+#include "support/fake_journal.h"
+
+static void tick(struct stage *st) {
+    for (int i = 0; i < 20; i++)
+        ch_loop_tick(st->rt->loop);
+}
+
+static int64_t delay; /* of the last retry event */
+
+static void note_retry(struct stage *st, const struct chela_event *ev) {
+    (void)st;
+    if (ev->type == CHELA_EV_RETRY)
+        delay = ev->retry.delay_ms;
+}
+
+/* A delay of our own is shortened by a quarter at most; one that the server asked for is
+ * kept. */
+static void test_delay(void **state) {
+    static const struct fake_reply own[] = {{.status = 503, .body = "{}"}, {.body = A_SAY("hi")}};
+    static const struct fake_reply asked[] = {
+        {.status = 503, .body = "{}", .retry_after = "7"}, {.body = A_SAY("hi")}};
+    int64_t least = INT64_MAX, most = 0;
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, own);
+        st.on_event = note_retry;
+        stage_play(&st, "go");
+        least = delay < least ? delay : least;
+        most = delay > most ? delay : most;
+        stage_close(&st);
+    }
+    assert_true(most > least); /* not in step */
+    assert_true(least >= most * 3 / 4);
+    for (int i = 0; i < 5; i++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, asked);
+        st.on_event = note_retry;
+        stage_play(&st, "go");
+        assert_int_equal(delay, 7000);
+        stage_close(&st);
+    }
+}
+
+/* A key that is refused is left for the next one, without a retry of the machine. */
+static void test_the_next_key(void **state) {
+    static const struct fake_reply replies[] = {{.status = 401, .body = "{}"},
+                                                {.body = A_SAY("hi")}};
+    struct stage st;
+    (void)state;
+    STAGE_OPEN(&st, NULL, replies);
+    struct ch_target *t = st.agent->targets[0];
+    t->keys = ch_realloc(t->keys, 2 * sizeof(*t->keys));
+    t->keys[t->nkeys++] = ch_strdup("second-key-0123456789");
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_int_equal(st.model.nrequests, 2);
+    assert_string_equal(t->ep.api_key, "second-key-0123456789");
+    /* The refused key cools down, so the next run begins with the other. */
+    struct ch_endpoint ep = ch_target_with_key(t, t->keys[0]);
+    assert_true(ch_cooldown_of(&st.rt->providers.cooldowns, &ep, ch_sv_str(t->model), st.now).ms >
+                0);
+    stage_close(&st);
+}
+
+/* The runtime fails at some event: the run ends with the message, once. */
+static void break_it(struct stage *st, const struct chela_event *ev) {
+    if (st->arg-- != 0 || ev->type == CHELA_EV_RUN_END)
+        return;
+    st->run->stop = CH_IN_CANCEL; /* as chela_cancel does inside a callback */
+}
+
+static void test_stopped_at_every_event(void **state) {
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "save", "{}")},
+                                                {.body = A_SAY("hi")}};
+    unsigned events = 1;
+    (void)state;
+    for (unsigned at = 0; at < events; at++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, replies);
+        stage_tool(&st, "save", 0);
+        st.arg = (long)at;
+        st.on_event = break_it;
+        stage_play(&st, "go"); /* one RUN_END, and a result for every call */
+        events = at == 0 ? 20 : events;
+        stage_close(&st);
+    }
+}
+
+static void test_broken(void **state) {
+    static const struct fake_reply replies[] = {{.hang = true}};
+    struct stage st;
+    struct chela_error err = {0};
+    (void)state;
+    STAGE_OPEN(&st, NULL, replies);
+    stage_start(&st, "go");
+    tick(&st);
+    assert_int_equal(st.model.open, 1);
+    ch_fail(&err, CHELA_EINTERNAL, "out of order");
+    ch_driver_break(st.run, &err);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "error/internal_error");
+    assert_string_equal(chela_run_error(st.run), "out of order");
+    assert_int_equal(st.model.open, 0);
+    ch_driver_break(st.run, &err); /* nothing follows the end */
+    tick(&st);
+    assert_int_equal(st.ends, 1);
+    stage_close(&st);
+}
+
+/* Nothing of a run begins before its session was read. */
+static void test_admitted_when_opened(void **state) {
+    static const struct fake_reply replies[] = {{.body = A_SAY("hi")}};
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    STAGE_OPEN(&st, NULL, replies);
+    fake_journal_attach(&f, &st);
+    assert_int_equal(chela_session_new(st.agent, "new", &st.session, &err), 0);
+    stage_start(&st, "go");
+    assert_false(ch_run_begun(st.run));
+    assert_string_equal(ch_buf_str(&st.log), "");
+    stage_finish(&st);
+    assert_true(ch_run_begun(st.run));
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    stage_close(&st);
+    fake_journal_release(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_the_next_key),
+        cmocka_unit_test(test_stopped_at_every_event),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_admitted_when_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

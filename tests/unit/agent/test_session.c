@@ -1,0 +1,138 @@
+/* test_session.c -- sessions: opened, restored, left, closed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/journal/run_journal.h"
+#include "agent/session/session.h"
+#include "support/fake_journal.h"
+
+static const struct fake_reply hang[] = {{.hang = true}, {.body = A_SAY("hi")}};
+
+static void tick(struct stage *st) {
+    for (int i = 0; i < 20; i++)
+        ch_loop_tick(st->rt->loop);
+}
+
+static void open_all(struct stage *st, struct fake_journal *f) {
+    STAGE_OPEN(st, NULL, hang);
+    fake_journal_attach(f, st);
+}
+
+static void close_all(struct stage *st, struct fake_journal *f) {
+    stage_close(st);
+    fake_journal_release(f);
+}
+
+/* One run at a time, and none in a closed session. */
+static void test_one_run(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    chela_run *run = NULL;
+    (void)state;
+    open_all(&st, &f);
+    stage_start(&st, "go");
+    tick(&st);
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
+    assert_int_equal(chela_run_start(st.session, "x", 1, NULL, &run, &err), CHELA_EBUSY);
+    assert_null(run);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
+    stage_play(&st, "again");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    close_all(&st, &f);
+}
+
+/* A session whose process died in the middle of a run: the run can be resumed, or another
+ * begins instead of it. */
+static void test_left_behind(void **state) {
+    static const bool resumes[] = {true, false};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(resumes); i++) {
+        struct stage st;
+        struct fake_journal f;
+        struct chela_error err = {0};
+        open_all(&st, &f);
+        stage_start(&st, "first words");
+        tick(&st);
+        size_t n = f.n;
+        fake_journal_lose(&f, CHELA_EIO);
+        stage_finish(&st);
+        assert_int_equal(f.n, n);
+        st.session = fake_journal_session(&st, "next");
+        assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
+        assert_int_equal(st.session->transcript.n, 1);
+        if (resumes[i]) {
+            assert_int_equal(chela_run_resume(st.session, NULL, NULL, &err), 0);
+            while (chela_session_status(st.session) != CHELA_SESSION_IDLE)
+                ch_loop_tick(st.rt->loop);
+        } else {
+            stage_play(&st, "other words");
+        }
+        const char *body = ch_buf_str(&st.model.requests[1]);
+        assert_non_null(strstr(body, "first words"));
+        assert_int_equal(strstr(body, "other words") != NULL, !resumes[i]);
+        assert_null(st.session->journal->past);
+        close_all(&st, &f);
+    }
+}
+
+static void test_nothing_to_resume(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    open_all(&st, &f);
+    assert_int_equal(chela_run_resume(st.session, NULL, NULL, &err), CHELA_ESTATE);
+    assert_int_equal(chela_session_approve(st.session, "none", CHELA_DENY, NULL, &err),
+                     CHELA_ENOENT);
+    assert_int_equal(f.n, 0);
+    close_all(&st, &f);
+}
+
+/* A session that is closed in the middle of a run stops at once, without an end. */
+static void test_closed_in_a_run(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_all(&st, &f);
+    stage_start(&st, "go");
+    tick(&st);
+    assert_int_equal(st.model.open, 1);
+    chela_session_close(st.session);
+    tick(&st);
+    assert_int_equal(st.model.open, 0);
+    assert_int_equal(st.ends, 0);
+    assert_null(f.open); /* the lease is released */
+    close_all(&st, &f);
+}
+
+/* One open session per key; a session without a key gets one of its own. */
+static void test_keys(void **state) {
+    struct stage st;
+    struct chela_error err = {0};
+    chela_session *a, *b, *c = NULL;
+    (void)state;
+    STAGE_OPEN(&st, NULL, hang);
+    assert_int_equal(chela_session_new(st.agent, "s", &c, &err), CHELA_EEXIST);
+    assert_int_equal(chela_session_new(st.agent, NULL, &a, &err), 0);
+    assert_int_equal(chela_session_new(st.agent, NULL, &b, &err), 0);
+    assert_string_not_equal(chela_session_key(a), chela_session_key(b));
+    chela_session_close(st.session); /* the key is free at once */
+    assert_int_equal(chela_session_new(st.agent, "s", &c, &err), 0);
+    stage_close(&st);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_run),          cmocka_unit_test(test_left_behind),
+        cmocka_unit_test(test_nothing_to_resume), cmocka_unit_test(test_closed_in_a_run),
+        cmocka_unit_test(test_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* test_lane.c -- sessions in memory: when there are too many, the one that has rested longest
+ * makes room; if all are in use, a new one is refused. */
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "store/store.h"
+
+struct world {
+    chela_store *store;
+    chela_runtime *rt;
+    chela_agent *agent;
+    chela_gateway *gw;
+};
+
+static void begin(struct world *w) {
+    struct chela_error err = {0};
+    assert_int_equal(chela_store_open("memory:", NULL, &w->store, &err), 0);
+    assert_int_equal(chela_runtime_new(NULL, &w->rt, &err), 0);
+    assert_int_equal(chela_runtime_store(w->rt, w->store, CHELA_DURABILITY_DEFAULT, &err), 0);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "");
+    assert_int_equal(chela_agent_new(w->rt, &opts, &w->agent, &err), 0);
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
+            .listen = "127.0.0.1:0", .token = "0123456789abcdef",
+            .agents = (chela_agent *const[]){w->agent, NULL}, .store = w->store);
+    assert_int_equal(chela_gateway_new(w->rt, &o, &w->gw, &err), 0);
+}
+
+static void end(struct world *w) {
+    chela_gateway_close(w->gw);
+    chela_runtime_close(w->rt);
+    chela_store_close(w->store);
+}
+
+static int use(struct world *w, int i, struct ch_lane **out) {
+    struct chela_error err = {0};
+    char key[24];
+    snprintf(key, sizeof(key), "s%d", i);
+    struct ch_lane_opts o = {.agent = w->agent, .key = key};
+    return ch_lane_use(w->gw, &o, out, &err);
+}
+
+static struct ch_lane *find(struct world *w, int i) {
+    char key[24];
+    snprintf(key, sizeof(key), "s%d", i);
+    return ch_lane_find(w->gw, ch_sv_str(key));
+}
+
+static void wait_ready(struct world *w, struct ch_lane *l) {
+    for (int i = 0; i < 20000 && !l->ready; i++) {
+        chela_runtime_poll(w->rt);
+        poll(NULL, 0, l->ready ? 0 : 1);
+    }
+    assert_true(l->ready);
+}
+
+static void nothing(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    (void)w;
+    (void)ev;
+}
+
+static void test_the_oldest_makes_room(void **state) {
+    static struct ch_lane_watcher watchers[CH_LIMIT_LANES];
+    (void)state;
+    struct world w;
+    struct ch_lane *l = NULL, *extra;
+    begin(&w);
+    for (int i = 0; i < CH_LIMIT_LANES; i++)
+        assert_int_equal(use(&w, i, &l), 0);
+    for (int i = 0; i < CH_LIMIT_LANES; i++) {
+        l = find(&w, i);
+        wait_ready(&w, l);
+        l->idle_since = i == 7 ? -1 : i;
+        watchers[i].event = nothing;
+    }
+    ch_lane_watch(find(&w, 7), &watchers[7]); /* the oldest, but in use */
+    assert_int_equal(use(&w, CH_LIMIT_LANES, &extra), 0);
+    assert_non_null(find(&w, 7));
+    assert_null(find(&w, 0));
+    assert_int_equal(w.gw->nlanes, CH_LIMIT_LANES);
+    wait_ready(&w, extra);
+    /* all are in use */
+    for (int i = 1; i < CH_LIMIT_LANES; i++)
+        if (i != 7)
+            ch_lane_watch(find(&w, i), &watchers[i]);
+    ch_lane_watch(extra, &watchers[0]);
+    assert_int_equal(use(&w, CH_LIMIT_LANES + 1, &l), CHELA_EOVERLOAD);
+    ch_lane_unwatch(&watchers[9]);
+    assert_int_equal(use(&w, CH_LIMIT_LANES + 1, &l), 0);
+    assert_null(find(&w, 9));
+    end(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
