@@ -219,6 +219,9 @@ struct chela_request_opts {
     int64_t idle_timeout_ms;    /* longest silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
     int max_retries;            /* of a failed model call; 0: 2; -1: none */
+    /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
+     * or an object of such lists by provider or protocol; NULL: none. */
+    const char *server_tools;
 };
 #define CHELA_REQUEST_OPTS(...) {.size = sizeof(struct chela_request_opts), __VA_ARGS__}
 

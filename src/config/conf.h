@@ -70,6 +70,7 @@ struct ch_conf_agent {
     const char *cache;
     bool strict;
     const char *output_schema, *output_by;
+    const char *server_tools;
     const char *compaction, *compaction_model;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;

@@ -439,6 +439,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(request.stop, EITHER(a, d, stop));
     FILL(request.cache, CHOICE(CACHE, EITHER(a, d, cache)));
     FILL(request.strict, EITHER(a, d, strict));
+    FILL(request.server_tools, EITHER(a, d, server_tools));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction.mode, CHOICE(COMPACTION, EITHER(a, d, compaction)));
     FILL(compaction.model, EITHER(a, d, compaction_model));

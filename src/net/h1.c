@@ -169,6 +169,7 @@ static void h1_go_on(struct ch_task *t) {
     ch_server_unknown(&h->client);
     if (h->x.phase == CH_CLOSED)
         return;
+    ch_wire_hold(&h->client.wire, false);
     struct ch_buf ahead = h->ahead;
     h->ahead = (struct ch_buf){0};
     if (ahead.n)
@@ -254,14 +255,19 @@ static void h1_proceed(struct ch_exchange *x) {
 
 /* --- reading */
 
-/* Buffer data that cannot be processed yet, within a bound. */
+/* Buffer data that cannot be processed yet, within a bound. A client that has its answer may
+ * send the next request before the connection is ready for it: nothing more is read then until
+ * h1_go_on. */
 static void keep_ahead(struct h1 *h, struct ch_sv bytes) {
     if (h->x.phase == CH_LAST_WORDS || !h->keep)
         return;
-    if (h->ahead.n + bytes.n > CH_LIMIT_INBOUND_AHEAD)
+    if (h->x.phase == CH_ANSWER)
+        ch_wire_hold(&h->client.wire, true);
+    else if (h->ahead.n + bytes.n > CH_LIMIT_INBOUND_AHEAD) {
         ch_exchange_leave_soon(&h->x);
-    else
-        ch_buf_add_sv(&h->ahead, bytes);
+        return;
+    }
+    ch_buf_add_sv(&h->ahead, bytes);
 }
 
 static void h1_feed(struct h1 *h, struct ch_sv bytes) {

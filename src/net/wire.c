@@ -187,6 +187,16 @@ static void net_wire_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf
         w->ops->bytes(w, ch_sv(buf->base, (size_t)n));
 }
 
+void ch_wire_hold(struct ch_wire *w, bool on) {
+    if (w->closed || w->deaf || w->held == on)
+        return;
+    w->held = on;
+    if (on)
+        uv_read_stop((uv_stream_t *)&w->tcp);
+    else
+        uv_read_start((uv_stream_t *)&w->tcp, net_wire_on_alloc, net_wire_on_read);
+}
+
 void ch_wire_deaf(struct ch_wire *w) {
     w->deaf = true;
     uv_read_stop((uv_stream_t *)&w->tcp);

@@ -46,6 +46,7 @@ struct ch_wire {
     struct chela_tls *tls;  /* owned; NULL: no TLS */
     size_t replies;         /* bytes of TLS protocol data since everything was sent */
     bool secure, deaf, closed; /* TLS handshake done; ch_wire_deaf called; closed */
+    bool held;                 /* ch_wire_hold stopped reading */
 };
 
 /* Accept the next connection of a listener and read from it. `closed` follows
@@ -58,6 +59,9 @@ void ch_wire_send(struct ch_wire *w, struct ch_sv bytes);
 size_t ch_wire_unsent(const struct ch_wire *w);
 /* Send nothing more (half-close). */
 int ch_wire_end(struct ch_wire *w);
+/* Stop reading, or go on: the peer has to wait with what it sends. Data that was read
+ * already may still be delivered. */
+void ch_wire_hold(struct ch_wire *w, bool on);
 /* Read nothing more: `bytes` and `lost` are no longer called. */
 void ch_wire_deaf(struct ch_wire *w);
 

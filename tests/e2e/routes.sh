@@ -149,6 +149,18 @@ play anthropic hello --stop X --stop Y
 same "controls, anthropic; a flag before the file" '["1h",["X","Y"],true]' \
     "$(requests '[.body.cache_control.ttl, .body.stop_sequences, .body.tool_choice.disable_parallel_tool_use]')"
 same "controls, anthropic: requests without fault" "" "$(requests '.problems[]')"
+
+cat >"$space/chela.yaml" <<'YAML'
+agents: { defaults: { serverTools: { anthropic: [{ type: web_search_20250305, name: web_search }], openai: [] } } }
+YAML
+play anthropic hello
+same "tools of the service, anthropic" '[1,true]' \
+    "$(requests '[([.body.tools[] | select(.type == "web_search_20250305")] | length), (.body.tools | length > 1)]')"
+play openai hello
+same "another vendor does not get them" 0 "$(requests '[.body.tools[] | select(.type != "function")] | length')"
+echo 'agents: { defaults: { serverTools: { anthropic: [web_search] } } }' >"$space/chela.yaml"
+play anthropic hello
+exits "a tool of the service that is none" 2
 rm "$space/chela.yaml"
 
 echo '{"type":"nothing"}' >"$space/n.json"

@@ -115,6 +115,16 @@ same "requests sent ahead are answered in order" 2 "$(grep -c '"status":"ok"' <<
 post /v1/chat/completions "$hello" -H 'Transfer-Encoding: chunked'
 answers "a body in chunks" 200
 
+head -c 300000 /dev/zero | tr '\0' x >"$tmp/large"
+printf '{"model":"coder","messages":[{"role":"user","content":"%s"}]}' "$(cat "$tmp/large")" >"$tmp/large.json"
+requests=()
+for _ in {1..40}; do
+    requests+=(--next -sS -o /dev/null -w '%{http_code} %{num_connects}\n' -H "Authorization: Bearer $token" -H 'Content-Type: application/json'
+        --data-binary "@$tmp/large.json" "$gateway/v1/chat/completions")
+done
+same "large requests one after the other on one connection" "40 requests, 1 connection" \
+    "$(curl "${requests[@]:1}" 2>&1 | awk '$1 == 200 { n++; c += $2 } END { print n " requests, " c " connection" }')"
+
 # --- Chat Completions
 post /v1/chat/completions "$hello"
 answers "an answer" 200

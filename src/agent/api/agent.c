@@ -11,6 +11,7 @@
 #include "agent/feature/mode/role.h"
 #include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
+#include "agent/machine/server_tools.h"
 #include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
@@ -284,6 +285,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
         ch_agent_hide_files(a);
+    if (rc == 0)
+        rc = ch_server_tools_read(&a->arena, o->request.server_tools, &a->server_tools, err);
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)

@@ -77,6 +77,7 @@ struct chela_agent {
     struct ch_sv *stop; /* owned, with its texts */
     size_t nstop;
     enum ch_cache cache;
+    const struct ch_json *server_tools; /* in `arena`; NULL: none */
     struct ch_output *output; /* owned: schema of the final answer; NULL: free text */
     bool strict;
     unsigned parallel;

@@ -22,6 +22,7 @@
 #include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/server_tools.h"
 #include "agent/machine/event.h"
 #include "agent/machine/loop_detector.h"
 #include "agent/machine/output.h"
@@ -431,6 +432,9 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
+    if (a->server_tools)
+        req->server_tools = ch_server_tools_for(&run->arena, a->server_tools,
+                                                run->target->provider, run->target->ep.codec->name);
     run->turn->output_way = CH_OUTPUT_AUTO;
     run->turn->held = 0;
     choose_tools(run, patch->tools, req);

@@ -35,9 +35,11 @@ static int read_source(struct ch_client_history *h, const struct ch_json *block,
                                    plain_source(h, source), title);
         return 0;
     }
-    return ch_fail(err, CHELA_EINVAL,
-                   "a source of type '%.*s' is not supported: files are not stored here",
-                   CH_SV_FMT(type));
+    if (ch_sv_is(type, "file")) {
+        ch_client_history_add_absent(h, "uploaded file", ch_json_get_str(source, "file_id"));
+        return 0;
+    }
+    return ch_fail(err, CHELA_EINVAL, "a source of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
 /* A search result that the client found, as text. */

@@ -252,10 +252,13 @@ static void completion_set_vendor(struct ch_completion *r, const chela_agent *a)
 
 static void completion_warn(struct ch_completion *r) {
     CH_BUF_AUTO text = {0};
-    if (!r->tools.skipped.n)
+    if (r->tools.skipped.n)
+        ch_buf_addf(&text, "left out, because only the vendor has them: %.*s",
+                    CH_SV_FMT(r->tools.skipped));
+    if (r->history.lacks_media)
+        ch_buf_addf(&text, "%sleft out: uploaded files or videos", text.n ? "; " : "");
+    if (!text.n)
         return;
-    ch_buf_addf(&text, "tools left out, because no client runs them: %.*s",
-                CH_SV_FMT(r->tools.skipped));
     for (size_t i = 0; i < text.n; i++)
         if ((unsigned char)text.p[i] < ' ' || (unsigned char)text.p[i] > '~')
             text.p[i] = '?';

@@ -21,10 +21,10 @@ static int input_file(struct input *in, const struct ch_json *p) {
     struct ch_sv name = ch_json_get_str(p, "filename");
     if (url.n)
         return ch_client_history_add_media(in->h, CH_BLOCK_DOCUMENT, url, name, in->err);
-    if (!data.n)
-        return ch_fail(in->err, CHELA_EINVAL,
-                       "a file must have `file_data` or `file_url`: uploaded files are not "
-                       "supported");
+    if (!data.n) {
+        ch_client_history_add_absent(in->h, "uploaded file", ch_json_get_str(p, "file_id"));
+        return 0;
+    }
     if (ch_sv_starts(data, "data:"))
         return ch_client_history_add_media(in->h, CH_BLOCK_DOCUMENT, data, name, in->err);
     ch_client_history_add_data(in->h, CH_BLOCK_DOCUMENT, CH_SV("application/pdf"), data, name);
@@ -35,9 +35,10 @@ static int input_image(struct input *in, const struct ch_json *p) {
     struct ch_sv url = ch_json_get_str(p, "image_url");
     if (!url.n) /* as in Chat Completions */
         url = ch_json_str(ch_json_path(p, "image_url", "url", NULL));
-    if (!url.n)
-        return ch_fail(in->err, CHELA_EINVAL,
-                       "a picture must have `image_url`: uploaded files are not supported");
+    if (!url.n) {
+        ch_client_history_add_absent(in->h, "uploaded picture", ch_json_get_str(p, "file_id"));
+        return 0;
+    }
     return ch_client_history_add_media(in->h, CH_BLOCK_IMAGE, url, CH_SV(""), in->err);
 }
 

@@ -9,12 +9,24 @@
 static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
                                      struct chela_error *err) {
     const struct ch_json *file = ch_json_get(part, "file");
-    struct ch_sv data = ch_json_get_str(file, "file_data");
-    if (!data.n)
-        return ch_fail(err, CHELA_EINVAL,
-                       "a file must have `file_data`: uploaded files are not supported");
+    struct ch_sv data = ch_json_get_str(file, "file_data"), id = ch_json_get_str(file, "file_id");
+    if (!data.n) {
+        ch_client_history_add_absent(h, "uploaded file", id);
+        return 0;
+    }
+    if (!ch_sv_starts(data, "data:") && !ch_sv_starts(data, "http")) {
+        ch_client_history_add_data(h, CH_BLOCK_DOCUMENT, CH_SV("application/pdf"), data,
+                                   ch_json_get_str(file, "filename"));
+        return 0;
+    }
     return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, data,
                                        ch_json_get_str(file, "filename"), err);
+}
+
+/* {"KEY":"URL"} or {"KEY":{"url":"URL"}} */
+static struct ch_sv openai_messages_url(const struct ch_json *part, const char *key) {
+    const struct ch_json *v = ch_json_get(part, key);
+    return ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : ch_json_get_str(v, "url");
 }
 
 void ch_openai_messages_audio(struct ch_client_history *h, const struct ch_json *audio) {
@@ -36,9 +48,19 @@ static int openai_messages_read_part(const struct ch_json *part, struct ch_clien
         return 0;
     }
     if (ch_sv_is(type, "image_url"))
+        return ch_client_history_add_media(h, CH_BLOCK_IMAGE,
+                                           openai_messages_url(part, "image_url"), CH_SV(""), err);
+    if (ch_sv_is(type, "document_url") || ch_sv_is(type, "file_url"))
         return ch_client_history_add_media(
-            h, CH_BLOCK_IMAGE, ch_json_str(ch_json_path(part, "image_url", "url", NULL)), CH_SV(""),
-            err);
+            h, CH_BLOCK_DOCUMENT,
+            openai_messages_url(part, ch_sv_is(type, "file_url") ? "file_url" : "document_url"),
+            ch_json_get_str(part, "document_name"), err);
+    if (ch_sv_is(type, "thinking"))
+        return 0; /* reasoning whose author is not known */
+    if (ch_sv_is(type, "video_url")) {
+        ch_client_history_add_absent(h, "video", CH_SV(""));
+        return 0;
+    }
     if (ch_sv_is(type, "file"))
         return openai_messages_read_file(part, h, err);
     if (ch_sv_is(type, "input_audio")) {

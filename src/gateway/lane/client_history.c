@@ -7,6 +7,7 @@
 #include "gateway/lane/sealed_reasoning.h"
 #include "json/writer.h"
 
+#define BEGIN "Begin."
 #define GO_ON "Continue your last message exactly where it ends."
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now) {
@@ -70,6 +71,14 @@ void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type 
                                 struct ch_sv type, struct ch_sv data, struct ch_sv name) {
     ch_client_history_add_block(
         h, &(struct ch_block){.type = (uint8_t)kind, .id = name, .name = type, .text = data});
+}
+
+void ch_client_history_add_absent(struct ch_client_history *h, const char *what,
+                                  struct ch_sv name) {
+    h->lacks_media = true;
+    ch_client_history_add_text(
+        h, ch_sv_str(ch_arena_printf(h->arena, "[%s %.*s: not available here]", what,
+                                     CH_SV_FMT(name))));
 }
 
 size_t ch_client_history_add_result(struct ch_client_history *h, struct ch_sv id,
@@ -221,6 +230,8 @@ int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
     int rc = history_pair_all(h, err);
     if (rc < 0)
         return rc;
+    if (h->n == 0 && h->system.n) /* instructions alone */
+        history_push(h, ch_msg_text(CH_MSG_USER, CH_SV(BEGIN), h->now));
     if (h->n == 0)
         return ch_fail(err, CHELA_EINVAL, "there is no message");
     if (h->msgs[h->n - 1]->kind == CH_MSG_ASSISTANT)

@@ -26,6 +26,7 @@ struct ch_client_history {
     struct ch_msg_author vendor;
     struct ch_msg_author by; /* author of the current message; api NULL: unknown */
     int64_t turn;            /* the largest turn of the current message's reasoning */
+    bool lacks_media;        /* media were left out: ch_client_history_add_absent */
 };
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now);
@@ -45,6 +46,10 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
 /* Adds media in base64. type: the media type, such as audio/wav. */
 void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type kind,
                                 struct ch_sv type, struct ch_sv data, struct ch_sv name);
+/* Adds a note in place of media that the model cannot get: an uploaded file, a video. what:
+ * the kind and the name. */
+void ch_client_history_add_absent(struct ch_client_history *h, const char *what,
+                                  struct ch_sv name);
 /* Adds the result of a call, and returns its place. Media that follow belong to the result
  * after ch_client_history_close_result. */
 size_t ch_client_history_add_result(struct ch_client_history *h, struct ch_sv id,
@@ -60,7 +65,8 @@ void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type
                                   const struct ch_json *block);
 
 /* Ends and checks the history, and takes the last message out as the input of the next run.
- * If the last message is the assistant's, the input asks the model to go on. CHELA_EINVAL:
+ * If the last message is the assistant's, the input asks the model to go on; if there are
+ * instructions only, to begin. CHELA_EINVAL:
  * results and calls do not match, or there is no input. */
 int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
                              struct chela_error *err);

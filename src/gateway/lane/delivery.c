@@ -141,6 +141,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL); /* another gateway has the session */
     else if (!d->told) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
+    else if (failed->code == CHELA_EOVERLOAD) /* the store fails now; the event waits in it */
+        delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, failed);
 }

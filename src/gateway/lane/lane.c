@@ -210,9 +210,17 @@ static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     }
 }
 
+/* A store that fails now may not fail later: whoever asks may try again. */
+static bool is_passing(int code) {
+    return code == CHELA_ELIMIT || code == CHELA_EIO || code == CHELA_ENET ||
+           code == CHELA_ETIMEOUT;
+}
+
 static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
     l->ready = true;
     struct chela_error copy = err ? *err : (struct chela_error){0};
+    if (is_passing(copy.code))
+        copy.code = CHELA_EOVERLOAD;
     notify_waiters(l, err ? &copy : NULL);
     if (err)
         ch_lane_close(l);

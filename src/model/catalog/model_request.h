@@ -86,6 +86,8 @@ struct ch_model_request {
     size_t ntools;
     const struct ch_msg *const *messages;
     size_t nmessages;
+    /* Tools that the service runs, as a JSON array in the vendor's form; may be empty. */
+    struct ch_sv server_tools;
     bool no_calls;                  /* send calls and results of the history as text */
     enum ch_tool_choice choice;
     struct ch_sv choice_name;       /* with CH_CHOICE_ONE */

@@ -107,8 +107,28 @@ static const struct ch_json *read_extra_body(const struct ch_model_request *req,
     return v;
 }
 
+bool ch_encode_extra_has(const struct ch_model_request *req, const char *member) {
+    CH_ARENA_AUTO arena = {0};
+    return req->endpoint->extra_body.n && ch_json_get(read_extra_body(req, &arena), member);
+}
+
+bool ch_encode_has_tools(const struct ch_model_request *req) {
+    CH_ARENA_AUTO arena = {0};
+    if (req->ntools || req->server_tools.n)
+        return true;
+    if (!req->endpoint->extra_body.n)
+        return false;
+    const struct ch_json *tools = ch_json_get(read_extra_body(req, &arena), "tools");
+    return ch_json_is(tools, CH_JSON_ARRAY) && tools->n;
+}
+
 void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
+    const struct ch_json *own = NULL;
+    if (req->server_tools.n)
+        ch_json_parse(&arena, req->server_tools, CH_JSON_STRICT, &own, NULL, NULL);
+    for (CH_JSON_EACH(t, own))
+        ch_jw_value(w, t);
     if (!req->endpoint->extra_body.n)
         return;
     for (CH_JSON_EACH(tool, ch_json_get(read_extra_body(req, &arena), "tools")))
@@ -135,7 +155,8 @@ static void write_merged(struct ch_jw *w, const struct ch_json *own, const struc
 
 static int check_extra(const struct ch_model_request *req, const struct ch_json *extra,
                        struct chela_error *err) {
-    static const char *const own[] = {"model", "messages", "input", "instructions", "system"};
+    static const char *const own[] = {"model", "messages", "input",   "instructions",
+                                      "system", "contents", "systemInstruction"};
     for (size_t i = 0; i < CH_LEN(own); i++)
         if (ch_json_get(extra, own[i]))
             return ch_fail(err, CHELA_ECONFIG, "provider %s: extraBody must not contain \"%s\"",
@@ -157,10 +178,9 @@ int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, siz
     int rc = check_extra(req, extra, err);
     if (rc < 0)
         return rc;
-    char *text = ch_arena_printf(&arena, "{\"\":[%.*s}", (int)(tail->n - from), tail->p + from);
+    char *text = ch_arena_printf(&arena, "{\"\":0%.*s}", (int)(tail->n - from), tail->p + from);
     ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &own, NULL, NULL);
     ch_encode_undo(tail, from);
-    ch_buf_addc(tail, ']');
     struct ch_jw w = {.out = tail, .comma = true};
     for (CH_JSON_MEMBERS(k, v, own))
         if (ch_json_str(k).n && !ch_json_get_sv(extra, ch_json_str(k))) {
@@ -168,7 +188,7 @@ int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, siz
             ch_jw_value(&w, v);
         }
     for (CH_JSON_MEMBERS(key, value, extra)) {
-        if (req->ntools && ch_sv_is(ch_json_str(key), "tools"))
+        if (ch_sv_is(ch_json_str(key), "tools") && ch_json_is(value, CH_JSON_ARRAY))
             continue; /* in the head */
         ch_jw_key_sv(&w, ch_json_str(key));
         write_merged(&w, ch_json_get_sv(own, ch_json_str(key)), value);

@@ -48,12 +48,16 @@ bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out);
  * not. */
 uint32_t ch_encode_end_of(const struct ch_msg *m);
 
-/* Write the "tools" of the endpoint's extra body, the vendor's own tools, into the open array
- * of tools. */
+/* True if the endpoint's extra body has this member. */
+bool ch_encode_extra_has(const struct ch_model_request *req, const char *member);
+/* True if the request has tools: of the agent, of the service, or in the extra body. */
+bool ch_encode_has_tools(const struct ch_model_request *req);
+/* Write the vendor's own tools into the open array of tools: those of the agent, then the
+ * "tools" of the endpoint's extra body. */
 void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w);
-/* Add the other members of the extra body to a tail whose closing brace is missing and that
- * begins at `from` with the end of the messages. Objects are merged; another value replaces
- * the value that chela wrote. CHELA_ECONFIG for a member of the head, such as "messages". */
+/* Add the other members of the extra body to a tail whose closing brace is missing. `from` is
+ * the offset after the end of the messages. Objects are merged; another value replaces the
+ * value that chela wrote. CHELA_ECONFIG for a member of the head, such as "messages". */
 int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
                     struct chela_error *err);
 

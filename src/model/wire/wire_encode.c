@@ -40,6 +40,7 @@ static const struct {
     {"output_schema", OBJECT}, {"cache", TEXT},
     {"cache_key", TEXT},       {"quirks", LIST},
     {"headers", OBJECT},       {"extra_body", OBJECT},
+    {"server_tools", LIST},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -232,6 +233,8 @@ static void read_extras(struct reading *r) {
         struct ch_sv text = wire_encode_compact(r, body);
         r->endpoint.extra_body = ch_sv(text.p + 1, text.n - 2);
     }
+    if (ch_json_is(ch_json_get(r->v, "server_tools"), CH_JSON_ARRAY))
+        r->req.server_tools = wire_encode_compact(r, ch_json_get(r->v, "server_tools"));
     if (!ch_json_is(headers, CH_JSON_OBJECT))
         return;
     struct ch_header *list = ch_arena_alloc(&r->arena, (headers->n + 1) * sizeof(*list));

@@ -39,7 +39,14 @@ static const struct {
                   "{\"url\":\"data:image/png;base64,AAAA\"}}]}",
      "user:image/png;|"},
     {"nothing", "", NULL},
-    {"only system", "{\"role\":\"system\",\"content\":\"a\"}", NULL},
+    {"only system", "{\"role\":\"system\",\"content\":\"a\"}", "user:Begin.;|a"},
+    {"an uploaded file",
+     "{\"role\":\"user\",\"content\":[{\"type\":\"file\",\"file\":"
+                         "{\"file_id\":\"f-1\"}}]}",
+     "user:[uploaded file f-1: not available here];|"},
+    {"a document by its address",
+     "{\"role\":\"user\",\"content\":[{\"type\":\"document_url\",\"document_url\":"
+     "\"data:application/pdf;base64,AAAA\"}]}", "user:application/pdf;|"},
     {"the last is the assistant's", USER "," SAYS,
      "user:hi;assistant:yes;user:Continue your last message exactly where it ends.;|"},
     {"two replies are one", USER "," SAYS "," ASKS(CALL("1")) "," RESULT("1"),

@@ -98,7 +98,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_end(&w, '}');
         ch_jw_end(&w, ']');
     }
-    if (req->ntools)
+    if (ch_encode_has_tools(req))
         anthropic_encode_write_tools(req, &w);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
@@ -176,8 +176,8 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_thinking p = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
-    size_t from = out->n;
     ch_jw_end(&w, ']');
+    size_t from = out->n;
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);

@@ -8,6 +8,7 @@
  * last message, in the tail. The model id names the maker, which determines the accepted
  * parameters. Parameters that may be unsupported are omitted, because the service rejects
  * them instead of ignoring them. */
+#include "base/error.h"
 #include "model/vendor/bedrock/bedrock_encode.h"
 
 #include "model/vendor/bedrock/bedrock.h"
@@ -152,7 +153,7 @@ static void bedrock_encode_write_tool_config(const struct ch_model_request *req,
     static const struct ch_tool_def stub = {
         .name = {"unavailable", 11},
         .description = {"No tool is available now: answer without one.", 45}};
-    bool wanted = req->ntools && req->choice != CH_CHOICE_NONE;
+    bool wanted = (req->ntools && req->choice != CH_CHOICE_NONE) || req->server_tools.n;
     if (!wanted && !bedrock_encode_has_calls(req))
         return;
     ch_jw_key(w, "toolConfig");
@@ -161,8 +162,9 @@ static void bedrock_encode_write_tool_config(const struct ch_model_request *req,
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < req->ntools; i++)
         write_tool(req, &req->tools[i], w);
-    if (!req->ntools)
+    if (!req->ntools && !req->server_tools.n)
         write_tool(req, &stub, w);
+    ch_encode_extra_tools(req, w);
     if (f == CH_MAKER_CLAUDE && bedrock_encode_marks_cache(req, f))
         bedrock_encode_write_cache_mark(req, w);
     ch_jw_end(w, ']');
@@ -355,12 +357,6 @@ static void bedrock_encode_write_output_config(const struct ch_model_request *re
         ch_jw_end(w, '}');
 }
 
-/* True if the configuration sets this member; then chela's value is omitted. */
-static bool bedrock_encode_is_given(const struct ch_model_request *req, const char *member) {
-    struct ch_sv extra = req->endpoint->extra_body;
-    return extra.n && memmem(extra.p, extra.n, member, strlen(member));
-}
-
 /* The last message is still open, so the mark is appended as a block. */
 size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
                        struct ch_buf *tail) {
@@ -371,7 +367,7 @@ size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages
 }
 
 int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
-                    struct chela_error *err CH_UNUSED) {
+                    struct chela_error *err) {
     enum ch_maker f = ch_bedrock_maker(req->model);
     struct ch_thinking t = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
@@ -379,14 +375,14 @@ int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
         ch_bedrock_mark(req, CH_SV(""), out);
     ch_buf_add_str(out, "]}]");
     w.comma = true;
-    if (!bedrock_encode_is_given(req, "\"inferenceConfig\""))
-        write_inference(req, f, &t, &w);
-    if (!bedrock_encode_is_given(req, "\"additionalModelRequestFields\""))
-        write_fields(req, f, &t, &w);
-    if (!bedrock_encode_is_given(req, "\"outputConfig\""))
-        bedrock_encode_write_output_config(req, &w);
-    if (req->endpoint->extra_body.n)
-        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    size_t from = out->n;
+    if (ch_encode_extra_has(req, "toolConfig")) /* chela writes toolConfig before the messages */
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: extraBody must not contain \"toolConfig\"",
+                       req->endpoint->provider);
+    write_inference(req, f, &t, &w);
+    write_fields(req, f, &t, &w);
+    bedrock_encode_write_output_config(req, &w);
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }

@@ -45,9 +45,7 @@ static bool has_parameters(struct ch_sv schema) {
     return ch_json_is(properties, CH_JSON_OBJECT) && properties->n;
 }
 
-static void gemini_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+static void write_declarations(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     ch_jw_key(w, "functionDeclarations");
     ch_jw_begin(w, '[');
@@ -63,6 +61,14 @@ static void gemini_encode_write_tools(const struct ch_model_request *req, struct
     }
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
+}
+
+static void gemini_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+    ch_jw_key(w, "tools");
+    ch_jw_begin(w, '[');
+    if (req->ntools)
+        write_declarations(req, w);
+    ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
 }
 
@@ -81,7 +87,7 @@ int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_end(&w, ']');
         ch_jw_end(&w, '}');
     }
-    if (req->ntools)
+    if (ch_encode_has_tools(req))
         gemini_encode_write_tools(req, &w);
     ch_jw_key(&w, "contents");
     ch_jw_begin(&w, '[');
@@ -112,12 +118,8 @@ static const char *calling_mode(const struct ch_model_request *req) {
     return any_strict(req) ? "VALIDATED" : NULL;
 }
 
-static void gemini_encode_write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
-    const char *mode = calling_mode(req);
-    if (!req->ntools || !mode)
-        return;
-    ch_jw_key(w, "toolConfig");
-    ch_jw_begin(w, '{');
+static void write_calling_config(const struct ch_model_request *req, const char *mode,
+                                 struct ch_jw *w) {
     ch_jw_key(w, "functionCallingConfig");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "mode", mode);
@@ -128,6 +130,20 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
         ch_jw_end(w, ']');
     }
     ch_jw_end(w, '}');
+}
+
+static void gemini_encode_write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
+    const char *mode = calling_mode(req);
+    /* Gemini 3 runs its own tools beside functions only if asked. */
+    bool both = req->server_tools.n && ch_gemini_is_3(ch_gemini_parse(req->model));
+    if (!req->ntools || (!mode && !both))
+        return;
+    ch_jw_key(w, "toolConfig");
+    ch_jw_begin(w, '{');
+    if (both)
+        ch_jw_kbool(w, "includeServerSideToolInvocations", true);
+    if (mode)
+        write_calling_config(req, mode, w);
     ch_jw_end(w, '}');
 }
 
@@ -189,66 +205,28 @@ static void write_generation(const struct ch_model_request *req, struct ch_jw *w
     write_thinking(req, w);
 }
 
-/* Write the members of `add` that are not in `have`. */
-static void write_others(struct ch_jw *w, const struct ch_json *add, const struct ch_json *have) {
-    for (CH_JSON_MEMBERS(k, v, add)) {
-        if (ch_json_get_sv(have, ch_json_str(k)))
-            continue;
-        ch_jw_key_sv(w, ch_json_str(k));
-        ch_jw_value(w, v);
-    }
-}
-
 /* Most members that users add to a body belong to generationConfig (topP, seed, ...): they
- * are merged with chela's and take precedence. */
-static void write_generation_config(const struct ch_model_request *req, const struct ch_json *extra,
-                                    struct ch_jw *w) {
-    CH_ARENA_AUTO arena = {0};
+ * are merged with chela's and take precedence (ch_encode_extra). */
+static void write_generation_config(const struct ch_model_request *req, struct ch_jw *w) {
     CH_BUF_AUTO text = {0};
-    const struct ch_json *ours = NULL, *theirs = ch_json_get(extra, "generationConfig");
     struct ch_jw own = ch_jw(&text);
     ch_jw_begin(&own, '{');
     write_generation(req, &own);
     ch_jw_end(&own, '}');
-    ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &ours, NULL, NULL);
-    if (!theirs && !(ours && ours->n))
-        return;
-    ch_jw_key(w, "generationConfig");
-    if (theirs && !ch_json_is(theirs, CH_JSON_OBJECT)) {
-        ch_jw_value(w, theirs);
-        return;
-    }
-    ch_jw_begin(w, '{');
-    write_others(w, ours, theirs);
-    write_others(w, theirs, NULL);
-    ch_jw_end(w, '}');
-}
-
-static void write_extra(struct ch_jw *w, const struct ch_json *extra) {
-    for (CH_JSON_MEMBERS(k, v, extra)) {
-        if (ch_sv_is(ch_json_str(k), "generationConfig"))
-            continue;
-        ch_jw_key_sv(w, ch_json_str(k));
-        ch_jw_value(w, v);
-    }
+    if (text.n > 2)
+        ch_jw_kraw(w, "generationConfig", ch_buf_sv(&text));
 }
 
 int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
                    struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0};
-    struct ch_sv added = req->endpoint->extra_body;
-    const struct ch_json *extra = NULL;
     struct ch_jw w = ch_jw(out);
-    char *text = ch_arena_printf(&arena, "{%.*s}", CH_SV_FMT(added));
-    int rc = ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &extra, NULL, err);
-    if (rc < 0)
-        return rc;
     ch_jw_end(&w, ']');
+    size_t from = out->n;
     gemini_encode_write_tool_config(req, &w);
-    write_generation_config(req, extra, &w);
-    write_extra(&w, extra);
+    write_generation_config(req, &w);
+    int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
-    return CHELA_OK;
+    return rc;
 }
 
 /* --- messages */

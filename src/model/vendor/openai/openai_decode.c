@@ -132,6 +132,8 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
         if (ch_sv_is(key, "content")) {
             if (ch_pull_peek(p) == '[')
                 ch_pull_raw(p, &x->parts);
+            else if (ch_pull_peek(p) == '{') /* an answer in a schema: Cloudflare */
+                ch_pull_raw(p, &x->content.says);
             else
                 openai_decode_take(p, &x->content);
         } else if (ch_sv_is(key, "tool_calls")) {

@@ -126,7 +126,7 @@ int ch_openai_head(const struct ch_model_request *req, struct ch_buf *out,
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "model", req->model);
-    if (req->ntools)
+    if (ch_encode_has_tools(req))
         openai_encode_write_tools(req, &w);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
@@ -223,8 +223,8 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
 int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
                    struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
-    size_t from = out->n;
     ch_jw_end(&w, ']');
+    size_t from = out->n;
     if (!req->no_stream) {
         ch_jw_kbool(&w, "stream", true);
         if (!openai_encode_has_quirk(req, CH_Q_NO_STREAM_USAGE))

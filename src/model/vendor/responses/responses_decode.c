@@ -132,7 +132,8 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
                         struct chela_error *err) {
     struct state *st = responses_decode_state_of(d);
     struct ch_sv status = r->status.n ? r->status : said;
-    bool completed = ch_sv_is(status, "completed"), incomplete = ch_sv_is(status, "incomplete");
+    bool completed = ch_sv_is(status, "completed") || ch_sv_is(status, "complete");
+    bool incomplete = ch_sv_is(status, "incomplete");
     responses_decode_set_model(d, r->model);
     responses_decode_read_usage(d, r->usage);
     d->reply.stop_raw =

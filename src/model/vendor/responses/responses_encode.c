@@ -91,7 +91,7 @@ int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_kstr(&w, "model", req->model);
     if (!ch_is_blank(req->system))
         ch_jw_kstr(&w, "instructions", req->system);
-    if (req->ntools)
+    if (ch_encode_has_tools(req))
         responses_encode_write_tools(req, &w);
     ch_jw_key(&w, "input");
     ch_jw_begin(&w, '[');
@@ -180,8 +180,8 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
-    size_t from = out->n;
     ch_jw_end(&w, ']');
+    size_t from = out->n;
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
     ch_jw_kbool(&w, "store", false);

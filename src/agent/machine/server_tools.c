@@ -1,0 +1,50 @@
+/* server_tools.c -- see server_tools.h. */
+#include "agent/machine/server_tools.h"
+
+#include "base/error.h"
+#include "json/writer.h"
+
+static int server_tools_check(const struct ch_json *list, struct chela_error *err) {
+    if (!ch_json_is(list, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_ECONFIG,
+                       "serverTools must be a list of tools, or lists by provider or protocol");
+    for (CH_JSON_EACH(t, list))
+        if (!ch_json_is(t, CH_JSON_OBJECT))
+            return ch_fail(err, CHELA_ECONFIG, "serverTools: a tool must be an object");
+    return 0;
+}
+
+int ch_server_tools_read(struct ch_arena *a, const char *text, const struct ch_json **out,
+                         struct chela_error *err) {
+    int rc = 0;
+    *out = NULL;
+    if (!text)
+        return 0;
+    struct ch_sv copy = ch_sv_str(ch_arena_str(a, ch_sv_str(text)));
+    if (ch_json_parse(a, copy, CH_JSON_STRICT, out, NULL, NULL) < 0)
+        return ch_fail(err, CHELA_ECONFIG, "serverTools is not valid JSON");
+    if (!ch_json_is(*out, CH_JSON_OBJECT))
+        return server_tools_check(*out, err);
+    for (CH_JSON_MEMBERS(k, list, *out)) {
+        (void)k;
+        if (rc == 0)
+            rc = server_tools_check(list, err);
+    }
+    return rc;
+}
+
+struct ch_sv ch_server_tools_for(struct ch_arena *a, const struct ch_json *tools,
+                                 const char *provider, const char *api) {
+    const struct ch_json *list = tools;
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (ch_json_is(tools, CH_JSON_OBJECT)) {
+        list = ch_json_get(tools, provider);
+        if (!list)
+            list = ch_json_get(tools, api);
+    }
+    if (!list || !list->n)
+        return CH_SV("");
+    ch_jw_value(&w, list);
+    return ch_arena_sv(a, ch_buf_sv(&text));
+}
