@@ -228,8 +228,8 @@ struct chela_request_opts {
 /* The content of the system prompt (docs/context.md). */
 struct chela_prompt_opts {
     size_t size; /* set by CHELA_PROMPT_OPTS */
-    /* The length of the generated instructions. `system` of the agent replaces them;
-     * skills, project files, channel and rules follow in both cases. */
+    /* The length of the generated instructions. `system` of the agent is a section after
+     * them; skills, project files, channel and rules follow. */
     enum chela_prompt_style style;
     /* Skills of the workspace that the model is told about (skills/NAME/SKILL.md, also
      * below .agents): names and globs; NULL: all, "": none. An agent without the tool
@@ -248,6 +248,7 @@ struct chela_prompt_opts {
     /* Percentage of the context for the system prompt, and percentage that is reserved for
      * the answer; 0: 25, 15. */
     unsigned system_share, output_share;
+    int system_replaces; /* true: `system` replaces the generated instructions */
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 

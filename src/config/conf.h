@@ -59,7 +59,7 @@ struct ch_conf_agent {
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
     const char *skills;       /* globs, comma separated */
-    const char *prompt, *reminder, *docs;
+    const char *prompt, *reminder, *docs, *system_mode;
     const char *const *project_files, *const *rules; /* NULL-terminated */
     int64_t file_bytes, files_bytes, system_share, output_share;
     const char *permission, *selection, *choice, *mode, *reasoning;

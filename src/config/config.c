@@ -419,6 +419,8 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.rules, EITHER(a, d, rules));
     FILL(prompt.reminder, EITHER(a, d, reminder));
     FILL(prompt.docs, EITHER(a, d, docs));
+    const char *mode = EITHER(a, d, system_mode);
+    FILL(prompt.system_replaces, mode && strcmp(mode, "replace") == 0);
     FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
     FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));

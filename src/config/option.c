@@ -324,7 +324,11 @@ const struct ch_option ch_options[] = {
      .help = "embedding model of a service with OpenAI's protocol; `topk` and memory then also "
              "compare by meaning; see tools.md, memory.md"},
     {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
-     .help = "instructions; default: a short built-in text"},
+     .help = "instructions: the section \"Instructions\" of the system prompt"},
+    {CH_SCOPE_AGENT, "systemPromptMode", CH_CFG_CHOICE, 0, AGENT(system_mode),
+     .words = "section|replace", .otherwise = "section",
+     .help = "`replace`: `systemPrompt` replaces the generated sections about tools, working and "
+             "safety"},
     {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),
      .help = "directory that the file tools work in; default: the current directory"},
     {CH_SCOPE_AGENT, "tools.allow", CH_CFG_NAMES, 0, AGENT(allow), .otherwise = "[\"*\"]",

@@ -16,6 +16,8 @@ int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct che
     return ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, choice, err);
 }
 
+#define GUIDE "AGENTS.md"
+
 /* --- general instructions ---------------------------------------------------------------- */
 
 static const char first_rule[] =
@@ -103,8 +105,27 @@ static void system_add_rules(struct ch_buf *b, const char *const *rules) {
         ch_buf_addf(b, "%s- %s\n", i ? "" : "## Rules\n", rules[i]);
 }
 
+static bool has_section(const struct ch_system_opts *o) {
+    return o->given && !o->replaces && ch_sv_trim(ch_sv_str(o->given)).n;
+}
+
+/* The user's instructions say who the model is, if there are any. */
+static void add_identity(const struct ch_system_opts *o, struct ch_buf *b) {
+    if (has_section(o))
+        ch_buf_add_str(b, o->tools ? "You act through tools.\n" : "");
+    else
+        ch_buf_addf(b, "You are a capable assistant%s.\n",
+                    o->tools ? " that acts through tools" : "");
+}
+
+static void add_instructions(const struct ch_system_opts *o, struct ch_buf *b) {
+    struct ch_sv text = ch_sv_trim(ch_sv_str(o->given));
+    if (has_section(o))
+        ch_buf_addf(b, "\n## Instructions\n%.*s\n", CH_SV_FMT(text));
+}
+
 static void add_working(const struct ch_system_opts *o, struct ch_buf *b) {
-    ch_buf_addf(b, "You are a capable assistant%s.\n", o->tools ? " that acts through tools" : "");
+    add_identity(o, b);
     ch_buf_add_str(b, first_rule);
     if (o->tools)
         ch_buf_add_str(b, about_tools);
@@ -157,7 +178,7 @@ static struct ch_buf *system_add(struct draft *d, struct ch_layer layer) {
     return &d->texts[d->n++];
 }
 
-/* The first file has the highest priority. */
+/* The first file has the highest priority; the guide of the project is never shortened. */
 static void add_project(struct draft *d, const struct ch_project *p) {
     bool any = false;
     for (size_t i = 0; p && i < p->n; i++) {
@@ -173,7 +194,7 @@ static void add_project(struct draft *d, const struct ch_project *p) {
                                  .kind = CH_LAYER_CONTEXT,
                                  .end = CH_SV("\n</project_file>"),
                                  .priority = (unsigned)(CH_LIMIT_LAYERS - i),
-                                 .compressible = true};
+                                 .compressible = strcmp(f->name, GUIDE) != 0};
         ch_project_describe(f, system_add(d, layer));
     }
 }
@@ -201,10 +222,11 @@ static void system_fill(struct draft *d, const struct ch_system_opts *o) {
         system_add(d, (struct ch_layer){.name = "instructions", .kind = CH_LAYER_SYSTEM});
     if (o->rules && o->rules[0])
         ch_buf_addf(b, "First of all: %s\n\n", o->rules[0]);
-    if (o->given)
+    if (o->given && o->replaces)
         ch_buf_add_str(b, o->given);
     else
         add_working(o, b);
+    add_instructions(o, b);
     add_docs(o, b);
     add_skills(d, o->skills);
     add_project(d, o->project);
@@ -213,8 +235,26 @@ static void system_fill(struct draft *d, const struct ch_system_opts *o) {
                   ch_sv_str(o->added));
     b = system_add(d, (struct ch_layer){.name = "rules", .kind = CH_LAYER_CONSTRAINTS});
     system_add_rules(b, o->rules);
-    if (!o->given && o->tools)
+    if (!(o->given && o->replaces) && o->tools)
         ch_buf_add_str(b, last_rule);
+}
+
+void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out) {
+    ch_buf_add_str(out, "\n\n## Constraints\nThey hold for whoever you work for, and for you. They "
+                        "come before tool descriptions; the form of your answer stays as said.\n");
+    if (o->given && ch_sv_trim(ch_sv_str(o->given)).n)
+        ch_buf_addf(out, "\n### Instructions\n%.*s\n", CH_SV_FMT(ch_sv_trim(ch_sv_str(o->given))));
+    for (size_t i = 0; o->rules && o->rules[i]; i++)
+        ch_buf_addf(out, "%s- %s\n", i ? "" : "\n### Rules\n", o->rules[i]);
+    ch_buf_addf(out, "\n#%s", about_safety + 1);
+    for (size_t i = 0; o->project && i < o->project->n; i++) {
+        const struct ch_project_file *f = &o->project->files[i];
+        if (strcmp(f->name, GUIDE) != 0 || !f->text.n || f->untrusted)
+            continue;
+        ch_buf_add_str(out, "\n### Project\n");
+        ch_project_describe(f, out);
+        ch_buf_addc(out, '\n');
+    }
 }
 
 char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut) {
@@ -284,13 +324,15 @@ static void system_add_line(struct ch_buf *b, size_t start, struct ch_buf *line)
 char *ch_system_minimal(const struct ch_system_opts *o) {
     struct ch_buf b = {0};
     CH_BUF_AUTO line = {0};
-    if (o->given)
+    bool replaced = o->given && o->replaces;
+    if (replaced)
         ch_buf_addf(&b, "%s%s", o->given, *o->given ? "\n" : "");
     size_t start = b.n;
-    if (!o->given)
-        ch_buf_addf(&b, "You are a capable assistant%s.\n%s",
-                    o->tools ? " that acts through tools" : "", minimal);
-    if (!o->given && o->tools)
+    if (!replaced)
+        add_identity(o, &b);
+    if (!replaced)
+        ch_buf_add_str(&b, minimal);
+    if (!replaced && o->tools)
         ch_buf_addf(&line, "Working directory: %s\n", o->workspace);
     system_add_line(&b, start, &line);
     if (o->channel)
@@ -299,6 +341,7 @@ char *ch_system_minimal(const struct ch_system_opts *o) {
                     "nothing to say, answer " CH_SILENT " alone.\n",
                     o->channel);
     system_add_line(&b, start, &line);
+    add_instructions(o, &line);
     system_add_rules(&line, o->rules);
     ch_buf_add_sv(&b, ch_buf_sv(&line)); /* user text is not limited */
     start += line.n;
@@ -306,7 +349,7 @@ char *ch_system_minimal(const struct ch_system_opts *o) {
     add_skill_names(&b, start, o->skills);
     if (o->added)
         ch_buf_addf(&b, "%s%s", b.n ? "\n" : "", o->added);
-    if (o->given && b.n == start && start && *o->given) /* nothing to add: use it unchanged */
+    if (replaced && b.n == start && start && *o->given) /* nothing to add: use it unchanged */
         b.p[--b.n] = '\0';
     return ch_buf_take(&b);
 }

@@ -1,8 +1,9 @@
 /* system.h -- builds the system prompt from sections.
  *
  * A section is included only if it applies: nothing about tools for an agent without tools,
- * nothing about a channel without one. The user's own instructions replace chela's general
- * instructions; facts of the session (skills, project files, channel, rules) follow them.
+ * nothing about a channel without one. The user's own instructions are a section after
+ * chela's general instructions, or replace them; facts of the session (skills, project
+ * files, channel, rules) follow.
  *
  * The text contains nothing that changes between requests, so that services can cache it;
  * changing data is added at the end of a request (agent/context/context.c). */
@@ -19,6 +20,7 @@ int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct che
 
 struct ch_system_opts { /* NULL and false: absent */
     const char *given;     /* the user's own instructions */
+    bool replaces;         /* `given` replaces chela's general instructions */
     const char *added;     /* additional instructions, before the rules only */
     const char *workspace; /* absolute */
     const char *runtime;   /* short description of the tools' platform; NULL */
@@ -38,6 +40,11 @@ struct ch_system_opts { /* NULL and false: absent */
 /* The whole text, never NULL; the caller frees it (ch_free). cut: list of shortened layers,
  * for messages; may be NULL. */
 char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut);
+
+/* Appends what also holds for roles that work for an agent (planner, router, judge):
+ * instructions (NULL: none), rules, safety and the trusted project file AGENTS.md. Nothing of
+ * it is cut. */
+void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out);
 
 /* For local models and small contexts: chela adds at most CH_LIMIT_MINIMAL_PROMPT
  * characters. */

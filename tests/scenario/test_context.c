@@ -246,7 +246,7 @@ static void test_room_for_the_reply(void **state) {
 
 static void hear_warning(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_WARNING)
-        st->arg += memmem(ev->note.text.p, ev->note.text.n, "context: AGENTS.md (", 20) != NULL;
+        st->arg += memmem(ev->note.text.p, ev->note.text.n, "context: TOOLS.md (", 19) != NULL;
 }
 
 /* What had to be left out of the prompt is told. */
@@ -260,7 +260,8 @@ static void test_cut_is_told(void **state) {
     CH_BUF_AUTO big = {0};
     for (int i = 0; i < 2000; i++)
         ch_buf_addf(&big, "rule %d\n", i);
-    put("AGENTS.md", ch_buf_str(&big));
+    put("AGENTS.md", "Use tabs.");
+    put("TOOLS.md", ch_buf_str(&big));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     st.agent->targets[0]->window = 8000;
@@ -270,6 +271,7 @@ static void test_cut_is_told(void **state) {
     assert_non_null(strstr(sent(&st, 0),
                            "the rest is left out: there is no room for it]\\n</project_file>"));
     stage_close(&st);
+    drop("TOOLS.md");
     drop("AGENTS.md");
 }
 

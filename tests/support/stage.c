@@ -85,8 +85,11 @@ void stage_open(struct stage *st, const struct chela_agent_opts *given,
     if (!opts.model)
         opts.model = "anthropic/fake-1";
     opts.api_key = "test-key-0123456789";
+    static const struct chela_prompt_opts alone = CHELA_PROMPT_OPTS(.system_replaces = 1);
     if (!opts.system && !opts.prompt)
         opts.system = "Be brief.";
+    if (opts.system && !opts.prompt)
+        opts.prompt = &alone;
     memset(st, 0, sizeof(*st));
     st->now = 1700000000000;
     st->clock = (struct ch_clock){clock_now, clock_now, st};

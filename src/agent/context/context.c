@@ -62,6 +62,7 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     c->instructions = context_keep(a, o->system);
+    c->replaces = o->prompt.system_replaces;
     c->file_max = o->prompt.project_file_max;
     c->files_max = o->prompt.project_files_max;
     c->reminder = context_keep(a, o->prompt.reminder);
@@ -194,6 +195,7 @@ static void make_system(chela_run *run, unsigned flags) {
     struct ch_budget budget = ch_budget_split((size_t)ch_target_window(target_of(run)),
                                               a->context.system_share, a->context.output_share);
     struct ch_system_opts o = {.given = a->context.instructions,
+                               .replaces = a->context.replaces,
                                .workspace = a->workspace,
                                .runtime = ch_buf_str(&runtime),
                                .skills = flags & READS ? &a->skills : NULL,
@@ -215,6 +217,18 @@ static void make_system(chela_run *run, unsigned flags) {
         ch_buf_addf(&s->context.warnings,
                     "the system prompt was shortened to fit the context: %s%c", ch_buf_str(&cut),
                     '\0');
+}
+
+void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *out) {
+    chela_session *s = run->session;
+    const struct ch_context_conf *c = &s->agent->context;
+    bool reads = look_at_tools(run) & READS;
+    if (reads)
+        load_project(s);
+    struct ch_system_opts o = {.given = instructions ? c->instructions : NULL,
+                               .project = reads ? &s->context.project : NULL,
+                               .rules = c->rules};
+    ch_system_constraints(&o, out);
 }
 
 /* Hash of the inputs of the system prompt; never 0. */

@@ -15,6 +15,9 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
 /* The system prompt, borrowed from the session. Increments the session's revision if the
  * text changed. NULL: the run was closed meanwhile. */
 const char *ch_context_system(chela_run *run);
+/* Appends what also holds for a role that works for the run's agent: rules, safety, the guide
+ * of the project, and the agent's instructions if asked for. */
+void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *out);
 /* Fingerprint of the same text, "system@VERSION#...", borrowed. Emits no event. */
 const char *ch_context_fingerprint(chela_run *run);
 /* The note for a new input, or the one that repeats the rules in a long row of tool calls;

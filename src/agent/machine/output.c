@@ -11,6 +11,7 @@ struct ch_output {
     char *text; /* owned: the schema as compact JSON */
     struct ch_schema *schema;
     enum ch_output_way by;
+    bool in_words; /* never by a tool */
     bool is_object; /* the schema requires an object */
 };
 
@@ -56,6 +57,10 @@ int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output 
     return 0;
 }
 
+void ch_output_in_words(struct ch_output *o) {
+    o->in_words = true;
+}
+
 bool ch_output_has_tool(const struct ch_output *o) {
     return o->is_object && (o->by == CH_OUTPUT_AUTO || o->by == CH_OUTPUT_BY_TOOL);
 }
@@ -90,7 +95,7 @@ int ch_output_way(const struct ch_output *o, const struct ch_model_request *req,
                        takes_schema(o, req, 0) ? " while it has tools" : "");
     *way = o->by != CH_OUTPUT_AUTO ? o->by
            : native                ? CH_OUTPUT_NATIVE
-           : o->is_object          ? CH_OUTPUT_BY_TOOL
+           : o->is_object && !o->in_words ? CH_OUTPUT_BY_TOOL
                                    : CH_OUTPUT_PROMPT;
     return 0;
 }

@@ -19,6 +19,8 @@ int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output 
                   struct chela_error *err);
 void ch_output_free(struct ch_output *o);
 
+/* The answer is never asked for by a tool: the prompt asks for JSON alone. */
+void ch_output_in_words(struct ch_output *o);
 /* True: the schema requires an object, so that a tool can take the answer as arguments. */
 bool ch_output_has_tool(const struct ch_output *o);
 bool ch_output_must_be_native(const struct ch_output *o);

@@ -45,6 +45,7 @@ static void test_decided(void **state) {
         struct ch_reflection r = {decided[i].scores[0], decided[i].scores[1],
                                   decided[i].scores[2], decided[i].proposed,
                                   decided[i].step,      "",
+                                  "",
                                   ""};
         struct ch_reflect_state s = decided[i].state;
         struct ch_reflect_decision d = ch_reflect_decide(&r, &s);
@@ -65,6 +66,7 @@ static void test_it_ends(void **state) {
         struct ch_reflect_decision d;
         struct ch_reflection r = {1 + seed % 5, 1 + seed / 5 % 5, 1 + seed / 25 % 5,
                                   seed / 125,   0,                "",
+                                  "",
                                   ""};
         do {
             d = ch_reflect_decide(&r, &s);

@@ -46,7 +46,7 @@ static const struct contract {
 } contracts[] = {
     {"router",
      {"targets", "rules", "!context", "!request"},
-     {"reasoning", "action", "tool_name", "tool_input", "confidence"},
+     {"reasoning", "tool_name", "tool_input", "confidence"},
      {"clarify", "refuse"},
      {"{\"reasoning\":\"r\",\"action\":\"route\",\"tool_name\":\"web_search\","
       "\"tool_input\":{\"query\":\"q\"},\"confidence\":0.9}",
@@ -60,7 +60,7 @@ static const struct contract {
       "\"Paris\""}},
     {"planner",
      {"tools", "max_steps", "!context", "!feedback", "!request"},
-     {"analysis", "action", "plan", "estimated_steps", "can_parallelize"},
+     {"analysis", "plan", "estimated_steps", "can_parallelize"},
      {"clarify", "refuse"},
      {"{\"analysis\":\"a\",\"action\":\"plan\",\"plan\":[{\"step_id\":1,\"description\":\"d\","
       "\"tool_name\":\"t\",\"tool_input\":{\"x\":\"$step_1_result\"},\"depends_on\":[]}],"
@@ -74,7 +74,7 @@ static const struct contract {
       "[]"}},
     {"executor",
      {"task", "tool_name", "tool_schema", "!results"},
-     {"action", "explanation"},
+     {"explanation"},
      {"clarify", "refuse"},
      {"{\"action\":\"call\",\"tool_call\":{\"name\":\"t\",\"arguments\":{}},\"explanation\":\"e\"}",
       "{\"action\":\"answer\",\"answer\":[1],\"explanation\":\"e\"}"},

@@ -71,9 +71,15 @@ static void test_sections(void **state) {
         {{.workspace = "/w", .channel = "pigeon", .message = true}, "`message` is for", "## Docu"},
         {{.workspace = "/w", .docs = "./docs"}, "About what you work with: ./docs", "## Channel"},
         {{.workspace = "/w", .rules = rules}, "## Rules\n- Be kind.\n", "## Channel"},
-        {{.workspace = "/w", .given = "Mine.", .tools = true}, "Mine.", "## Safety"},
-        {{.workspace = "/w", .given = "Mine.", .added = "And more."}, "Mine.\n\nAnd more.", "##"},
-        {{.workspace = "/w", .given = "Mine.", .channel = "pigeon"}, "Mine.\n\n## Channel", "##  "},
+        {{.workspace = "/w", .given = "Mine.", .tools = true}, "## Instructions\nMine.", "capable"},
+        {{.workspace = "/w", .given = "Mine.", .tools = true}, "## Safety", "##  "},
+        {{.workspace = "/w", .given = " "}, "capable", "## Instructions"},
+        {{.workspace = "/w", .given = "Mine.", .replaces = true, .tools = true},
+         "Mine.", "## Safety"},
+        {{.workspace = "/w", .given = "Mine.", .replaces = true, .added = "And more."},
+         "Mine.\n\nAnd more.", "##"},
+        {{.workspace = "/w", .given = "Mine.", .replaces = true, .channel = "pigeon"},
+         "Mine.\n\n## Channel", "##  "},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_AUTOFREE char *text = ch_system_full(&rows[i].o, NULL);
@@ -100,11 +106,33 @@ static void test_first_and_last(void **state) {
     }
 }
 
+/* A role is told all of it, whatever its size. */
+static void test_constraints(void **state) {
+    (void)state;
+    static const char *const rules[] = {"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", NULL};
+    struct ch_project_file files[] = {{.name = "AGENTS.md", .text = CH_SV("Use tabs.")},
+                                      {.name = "SOUL.md", .text = CH_SV("Sing.")}};
+    struct ch_project project = {.files = files, .n = CH_LEN(files)};
+    struct ch_system_opts o = {.given = "Mine.", .rules = rules, .project = &project};
+    CH_BUF_AUTO text = {0};
+    ch_system_constraints(&o, &text);
+    assert_true(says(ch_buf_str(&text), "### Instructions\nMine."));
+    assert_true(says(ch_buf_str(&text), "- r8\n"));
+    assert_true(says(ch_buf_str(&text), "### Safety"));
+    assert_true(says(ch_buf_str(&text), "Use tabs."));
+    assert_false(says(ch_buf_str(&text), "Sing."));
+    files[0].untrusted = true;
+    ch_buf_clear(&text);
+    ch_system_constraints(&o, &text);
+    assert_false(says(ch_buf_str(&text), "Use tabs."));
+}
+
 static void test_given_alone(void **state) {
     (void)state;
     static const char *const given[] = {"Mine.", "Mine.\n", ""};
     for (size_t i = 0; i < CH_LEN(given); i++) {
-        struct ch_system_opts o = {.workspace = "/w", .given = given[i], .tools = true};
+        struct ch_system_opts o = {
+            .workspace = "/w", .given = given[i], .replaces = true, .tools = true};
         CH_AUTOFREE char *full = ch_system_full(&o, NULL);
         CH_AUTOFREE char *small = ch_system_minimal(&o);
         assert_string_equal(full, given[i]);
@@ -245,7 +273,7 @@ static void test_caps(void **state) {
     assert_in_range(strlen(less), 2500, 2500 + 4096);
     CH_BUF_AUTO cut = {0};
     CH_AUTOFREE char *tight = with_project(&(struct ch_project_opts){0}, 2000, &cut);
-    assert_in_range(ch_tokens(ch_sv_str(tight)), 900, 2050);
+    assert_false(says(ch_buf_str(&cut), "AGENTS.md")); /* the guide is not shortened */
     assert_true(says(ch_buf_str(&cut), "MEMORY.md (100 of") || !says(tight, "MEMORY.md"));
     assert_true(says(tight, "## Safety"));
     assert_true(says(tight, "Above all"));
@@ -278,6 +306,7 @@ static void test_changes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sections),     cmocka_unit_test(test_given_alone),
+        cmocka_unit_test(test_constraints),
         cmocka_unit_test(test_first_and_last),
         cmocka_unit_test(test_is_lean),      cmocka_unit_test(test_minimal),
         cmocka_unit_test(test_styles),       cmocka_unit_test(test_project),

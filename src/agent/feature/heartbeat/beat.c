@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "agent/context/context.h"
 #include "agent/context/role_prompts.h"
 #include "agent/feature/heartbeat/beat_private.h"
 #include "agent/feature/heartbeat/beat_reply.h"
@@ -357,6 +358,7 @@ static int shape_request(chela_run *run, struct ch_model_request *req,
     int rc = beat_render(run, req, &text, err);
     if (rc < 0)
         return rc;
+    ch_context_constraints(run, false, &text.system);
     ch_msg_free(k->view);
     k->view = ch_msg_text(CH_MSG_USER, ch_buf_sv(&text.user), ch_run_now(run));
     req->system = ch_arena_sv(&run->arena, ch_buf_sv(&text.system));

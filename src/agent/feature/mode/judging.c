@@ -30,10 +30,20 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
     return ch_emit(run, &ev);
 }
 
+/* What the next attempt is told: the proposed change, and why the last one does not
+ * suffice. */
+static void judging_advise(const struct ch_reflection *j, struct ch_buf *out) {
+    ch_buf_add_str(out, j->modification[0] ? j->modification : "look for what went wrong");
+    if (j->reasons[0])
+        ch_buf_addf(out, " (%s)", j->reasons);
+}
+
 static void act_on(chela_run *run, const struct ch_reflection *j,
                    const struct ch_reflect_decision *d) {
     struct ch_mode_state *k = ch_mode_state(run);
-    const char *advice = j->modification[0] ? j->modification : "look for what went wrong";
+    CH_BUF_AUTO told = {0};
+    judging_advise(j, &told);
+    const char *advice = ch_buf_str(&told);
     switch (d->action) {
     case CH_REFLECT_ACCEPT:
         k->judged = true;
@@ -92,13 +102,23 @@ static void judging_tell(chela_run *run, const struct ch_reflection *j,
         ch_feature_turn_end(run, CH_REASON_COMPLETED);
         return;
     }
-    ch_buf_addf(&text, "%s was looked at and is not good enough. Do it differently: %s",
-                k->reviewing ? "Your answer" : "The last result",
-                j->modification[0] ? j->modification : "look for what went wrong");
+    ch_buf_addf(&text, "%s was looked at and is not good enough. Do it differently: ",
+                k->reviewing ? "Your answer" : "The last result");
+    judging_advise(j, &text);
     if (d->action != CH_REFLECT_ACCEPT && !ch_think_note(run, ch_buf_sv(&text)))
         return;
     k->looked_at = run->session->transcript.n;
     ch_feature_turn_next(run);
+}
+
+static void accept_unjudged(chela_run *run) {
+    struct ch_mode_state *k = ch_mode_state(run);
+    k->judged = true;
+    k->looked_at = run->session->transcript.n;
+    if (!k->mode && k->reviewing)
+        ch_feature_turn_end(run, CH_REASON_COMPLETED);
+    else
+        ch_feature_turn_next(run);
 }
 
 static void on_reflector(const struct ch_role_answer *a, void *user) {
@@ -109,10 +129,10 @@ static void on_reflector(const struct ch_role_answer *a, void *user) {
     struct chela_error err = {0};
     k->asked = NULL;
     if (!a->v || ch_reflect_read(&arena, a->text, &j, &err) < 0) {
-        ch_mode_unanswered(
-            run, CH_ROLE_REFLECTOR,
-            a->v ? &(struct ch_role_answer){.reason = CH_REASON_MODEL_ERROR, .error = err.message}
-                 : a);
+        struct ch_role_answer none = {.reason = CH_REASON_MODEL_ERROR, .error = err.message};
+        if (ch_mode_does_without(run, CH_ROLE_REFLECTOR, a->v ? &none : a,
+                                 "the results are accepted unjudged"))
+            accept_unjudged(run);
         return;
     }
     struct ch_reflect_decision d = judging_decide(k, &j);
@@ -175,6 +195,14 @@ static bool is_suspect(const chela_run *run, const struct ch_block *result) {
            (how->tools && ch_policy_listed(ch_sv_str(how->tools), result->name));
 }
 
+static void write_result(const struct ch_block *b, struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "tool", b->name);
+    ch_jw_kbool(w, "failed", b->flags & CH_F_ERROR);
+    ch_jw_kstr(w, "result", ch_utf8_cut(b->text, CH_LIMIT_ROLE_RESULT));
+    ch_jw_end(w, '}');
+}
+
 /* Writes calls and results of the last turn for the reflector; false: none of them is to be
  * judged. */
 static bool write_calls(const chela_run *run, const struct ch_msg *results, struct ch_buf *plan,
@@ -189,15 +217,31 @@ static bool write_calls(const chela_run *run, const struct ch_msg *results, stru
             continue;
         any |= is_suspect(run, b);
         ch_jw_str(&p, b->name);
-        ch_jw_begin(&g, '{');
-        ch_jw_kstr(&g, "tool", b->name);
-        ch_jw_kbool(&g, "failed", b->flags & CH_F_ERROR);
-        ch_jw_kstr(&g, "result", ch_utf8_cut(b->text, CH_LIMIT_ROLE_RESULT));
-        ch_jw_end(&g, '}');
+        write_result(b, &g);
     }
     ch_jw_end(&p, ']');
     ch_jw_end(&g, ']');
     return any;
+}
+
+/* Writes the answer and the results of the run's tools, which the answer rests on; of too
+ * many results, the newest. */
+static void write_evidence(const chela_run *run, struct ch_buf *out) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t from = t->n, room = CH_LIMIT_ROLE_CONTEXT;
+    struct ch_jw w = ch_jw(out);
+    while (from > 0 && t->msgs[from - 1]->kind != CH_MSG_USER && t->msgs[from - 1]->size < room)
+        room -= t->msgs[--from]->size;
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "answer", ch_buf_sv(&run->text));
+    ch_jw_key(&w, "tool_results");
+    ch_jw_begin(&w, '[');
+    for (size_t i = from; i < t->n; i++)
+        for (uint32_t k = 0; t->msgs[i]->kind == CH_MSG_RESULTS && k < t->msgs[i]->nblocks; k++)
+            if (t->msgs[i]->blocks[k].type == CH_BLOCK_TOOL_RESULT)
+                write_result(&t->msgs[i]->blocks[k], &w);
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
 }
 
 bool ch_judging_turn(chela_run *run) {
@@ -210,9 +254,10 @@ bool ch_judging_turn(chela_run *run) {
         return false;
     k->reviewing = last->kind == CH_MSG_ASSISTANT;
     bool answers = ch_mode_settings(run->session->agent)->reflection.answers;
-    if (k->reviewing && answers && !run->follow_ups.n)
-        judging_ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
-    else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
+    if (k->reviewing && answers && !run->follow_ups.n) {
+        write_evidence(run, &given);
+        judging_ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&given), k->tried.retries);
+    } else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
         judging_ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);
     else
         return false;

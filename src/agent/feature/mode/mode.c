@@ -88,17 +88,29 @@ void ch_mode_say(chela_run *run, struct ch_sv given, const char *otherwise, enum
                         reason);
 }
 
-void ch_mode_fail(chela_run *run, enum ch_reason reason, const char *why) {
-    bool of_run = reason == CH_REASON_TOKEN_BUDGET || reason == CH_REASON_COST_BUDGET ||
-                  reason == CH_REASON_CONTEXT_OVERFLOW || reason == CH_REASON_REFUSED;
-    ch_feature_turn_fail(run, of_run ? reason : CH_REASON_MODEL_ERROR, why);
+/* True: the reason stops the run itself, so that it cannot go on without the role. */
+static bool is_of_run(enum ch_reason reason) {
+    return reason == CH_REASON_TOKEN_BUDGET || reason == CH_REASON_COST_BUDGET ||
+           reason == CH_REASON_CONTEXT_OVERFLOW || reason == CH_REASON_REFUSED ||
+           reason == CH_REASON_DEADLINE || reason == CH_REASON_CANCELLED;
 }
 
-void ch_mode_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a) {
+bool ch_mode_does_without(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a,
+                          const char *instead) {
     CH_BUF_AUTO why = {0};
     ch_buf_addf(&why, "the %s gave no answer: %s", ch_role_name(role),
                 a->error && *a->error ? a->error : ch_reason_name(a->reason));
-    ch_mode_fail(run, a->reason, ch_buf_str(&why));
+    if (is_of_run(a->reason)) {
+        ch_feature_turn_fail(run, a->reason, ch_buf_str(&why));
+        return false;
+    }
+    ch_emit_warning(run, "%s; %s", ch_buf_str(&why), instead);
+    return !run->dead;
+}
+
+void ch_mode_react(chela_run *run) {
+    ch_mode_state(run)->reacts = true;
+    ch_feature_turn_next(run);
 }
 
 void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
@@ -243,9 +255,9 @@ static bool plan_turn(chela_run *run) {
     if (m->closing != CH_REASON_NONE || m->nudge || m->reask)
         return false;
     bool new_words = run->steering.n > 0 || run->follow_ups.n > 0;
-    if (k->answering && !new_words) /* the model calls tools again: leaves it the turn */
+    if ((k->answering || k->reacts) && !new_words) /* leaves the turn to the model */
         return false;
-    k->answering = false;
+    k->answering = k->reacts = false;
     if (!ch_think_deliver(run))
         return true;
     read_round(run);

@@ -24,6 +24,7 @@ struct ch_mode_state {
     bool plans;                      /* route: the router chose the planner */
     bool routed;                     /* route: the router chose the plan's only step */
     bool answering;                  /* the model writes the answer in this turn */
+    bool reacts;                     /* no plan or route came about: as in mode react */
     bool told;                       /* the model was told to answer now */
     bool shown;                      /* the plan was emitted */
     unsigned bad_plans;              /* consecutive bad plans */
@@ -42,9 +43,12 @@ struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */
 /* Ends the run with a role's text, or with `otherwise` if the text is empty. */
 void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
-/* Ends the run with an error. The second function passes on the reason that stopped a role. */
-void ch_mode_fail(chela_run *run, enum ch_reason reason, const char *why);
-void ch_mode_unanswered(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a);
+/* A role gave no answer that can be used. True: a warning says so and what happens instead,
+ * and the run goes on. False: the run is over. */
+bool ch_mode_does_without(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a,
+                          const char *instead);
+/* Leaves this and the following turns to the model, as in mode react. */
+void ch_mode_react(chela_run *run);
 /* Asks a role; fn gets the run as its user argument. */
 void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
                  size_t n, ch_role_answer_fn *fn);

@@ -8,6 +8,8 @@
 #include "agent/run/think.h"
 #include "base/limits.h"
 
+#define WITHOUT_PLAN "the run goes on without a plan"
+
 void ch_planning_forget(struct ch_mode_state *k) {
     for (size_t i = 0; i < CH_LEN(k->args); i++)
         ch_free(CH_TAKE(k->args[i]));
@@ -74,22 +76,28 @@ static void planning_take_plan(chela_run *run, const struct ch_json *v) {
     }
     CH_BUF_AUTO text = {0};
     struct ch_sv rest = ch_buf_sv(&why);
-    ch_buf_add_str(&text, "the planner made no plan that can be carried out");
+    ch_buf_add_str(&text, "no plan that can be carried out");
     for (const char *mark = ": "; rest.n; mark = "; ") { /* joins the problems to one line */
         struct ch_sv line = ch_sv_split(&rest, '\n');
         size_t skip = ch_sv_starts(line, "- ") ? 2 : 0;
         ch_buf_addf(&text, "%s%.*s", mark, (int)(line.n - skip), line.p + skip);
     }
-    ch_mode_fail(run, CH_REASON_MODEL_ERROR, ch_buf_str(&text));
+    struct ch_role_answer none = {.reason = CH_REASON_MODEL_ERROR, .error = ch_buf_str(&text)};
+    ch_buf_clear(&k->feedback);
+    k->bad_plans = 0;
+    if (ch_mode_does_without(run, CH_ROLE_PLANNER, &none, WITHOUT_PLAN))
+        ch_mode_react(run);
 }
 
 static void on_planner(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     struct ch_sv action = ch_json_get_str(a->v, "action");
     ch_mode_state(run)->asked = NULL;
+    if (!a->v && ch_mode_does_without(run, CH_ROLE_PLANNER, a, WITHOUT_PLAN))
+        ch_mode_react(run);
     if (!a->v)
-        ch_mode_unanswered(run, CH_ROLE_PLANNER, a);
-    else if (ch_sv_is(action, "clarify"))
+        return;
+    if (ch_sv_is(action, "clarify"))
         ch_mode_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
                     CH_REASON_COMPLETED);
     else if (ch_sv_is(action, "refuse"))
@@ -142,12 +150,11 @@ static void on_executor(const struct ch_role_answer *a, void *user) {
     int i = k->filling;
     k->asked = NULL;
     k->filling = -1;
-    if (!a->v) {
-        ch_mode_unanswered(run, CH_ROLE_EXECUTOR, a);
+    if (!a->v && !ch_mode_does_without(run, CH_ROLE_EXECUTOR, a, "its step is left out"))
         return;
-    }
-    struct ch_sv why = ch_json_get_str(a->v, "question");
-    if (ch_sv_is(ch_json_get_str(a->v, "action"), "call") && ch_json_is(args, CH_JSON_OBJECT) &&
+    struct ch_sv why = a->v ? ch_json_get_str(a->v, "question") : CH_SV("no arguments");
+    struct ch_sv action = ch_json_get_str(a->v, "action");
+    if ((!action.n || ch_sv_is(action, "call")) && ch_json_is(args, CH_JSON_OBJECT) &&
         ch_sv_eq(ch_json_get_str(call, "name"), k->round.steps.list[i].tool)) {
         struct ch_buf json = {0};
         struct ch_jw w = ch_jw(&json);

@@ -28,6 +28,9 @@ static int read_score(const struct ch_json *evaluation, const char *name, int *o
 static int reflect_read_action(const struct ch_json *root, enum ch_reflect_action *out,
                                struct chela_error *err) {
     struct ch_sv given = ch_json_get_str(root, "action");
+    *out = CH_REFLECT_ACCEPT; /* without a proposal the scores alone decide */
+    if (!given.n)
+        return 0;
     for (size_t i = 0; i < CH_LEN(names); i++)
         if (ch_sv_is(given, names[i])) {
             *out = (enum ch_reflect_action)i;
@@ -35,6 +38,19 @@ static int reflect_read_action(const struct ch_json *root, enum ch_reflect_actio
         }
     return ch_fail(err, CHELA_EINVAL,
                    "action: expected accept, retry_step, replan or escalate");
+}
+
+/* The reasons of the scores that do not suffice, such as "correctness 2: ..." */
+static const char *reflect_reasons(struct ch_arena *a, const struct ch_json *evaluation) {
+    CH_BUF_AUTO text = {0};
+    for (CH_JSON_MEMBERS(name, value, evaluation)) {
+        int64_t score = ch_json_int(ch_json_get(value, "score"), 0);
+        struct ch_sv reason = ch_sv_trim(ch_json_get_str(value, "reason"));
+        if (score < 4 && reason.n)
+            ch_buf_addf(&text, "%s%.*s %lld of 5: %.*s", text.n ? "; " : "",
+                        CH_SV_FMT(ch_json_str(name)), (long long)score, CH_SV_FMT(reason));
+    }
+    return ch_arena_str(a, ch_buf_sv(&text));
 }
 
 int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflection *out,
@@ -54,6 +70,7 @@ int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflectio
     r.step = ch_json_int(ch_json_get(retry, "step_id"), 0);
     r.modification = ch_arena_str(a, ch_json_get_str(retry, "modification"));
     r.question = ch_arena_str(a, ch_json_get_str(root, "question"));
+    r.reasons = reflect_reasons(a, evaluation);
     *out = r;
     return 0;
 }

@@ -34,6 +34,7 @@ struct ch_reflection { /* the judge's answer; texts are in the arena */
     int64_t step;             /* step to repeat; 0: none */
     const char *modification; /* what to change; may be "" */
     const char *question;     /* question for a person; may be "" */
+    const char *reasons;      /* why scores below 4 are not higher; may be "" */
 };
 
 /* Reads the judge's answer. CHELA_EPARSE: no JSON. CHELA_EINVAL: a score is missing or out

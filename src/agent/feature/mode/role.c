@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "agent/context/context.h"
 #include "agent/context/role_prompts.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/handle/run_origin.h"
@@ -24,6 +25,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
+#include "prompt/prompts_builtin.h"
 
 struct ch_role {
     struct ch_role *next;
@@ -90,6 +92,9 @@ static int make_agent(chela_agent *base, const struct ch_agent_override *patch, 
         a->tool_choice = NULL;
         a->nhooks = 0;
         rc = ch_agent_output(a, patch->output_schema, CHELA_OUTPUT_BY_DEFAULT, err);
+        if (rc == 0)
+            ch_output_in_words(a->output);
+        ch_registry_remove(&a->registry, CH_OUTPUT_TOOL);
     }
     if (rc < 0)
         ch_agent_close(a);
@@ -231,9 +236,67 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
     return q;
 }
 
+/* The other names by which prompts may call a value. */
+static const struct {
+    const char *name, *other;
+} aliases[] = {
+    {"targets", "tool_descriptions"}, {"tools", "tool_descriptions"},
+    {"request", "user_request"},      {"task", "task_description"},
+    {"results", "previous_results"},  {"retries", "retry_count"},
+};
+
+#define MOST_VALUES 16
+
+static const char *usual_schema(struct ch_prompts *builtin, const char *name) {
+    struct ch_prompt_query query = {.name = name};
+    const struct ch_prompt *p =
+        ch_prompts_builtin(builtin, NULL) < 0 ? NULL : ch_prompts_pick(builtin, &query, NULL);
+    return p ? p->head.schema_text : NULL;
+}
+
+/* Writes the values under all their names; a prompt need not have a place for each. */
+static size_t name_values(const struct ch_prompt_value *values, size_t n,
+                          struct ch_prompt_value out[MOST_VALUES]) {
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < MOST_VALUES; i++) {
+        out[used] = values[i];
+        out[used++].optional = true;
+        for (size_t k = 0; k < CH_LEN(aliases) && used < MOST_VALUES; k++)
+            if (strcmp(values[i].name, aliases[k].name) == 0) {
+                out[used] = values[i];
+                out[used].optional = true;
+                out[used++].name = aliases[k].other;
+            }
+    }
+    return used;
+}
+
+static const struct ch_prompt_value *value_named(const struct ch_prompt_value *values, size_t n,
+                                                 const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(values[i].name, name) == 0)
+            return &values[i];
+    return NULL;
+}
+
+/* A prompt without a place for the request is instructions alone: the request is the
+ * message. */
+static void ask_request(const struct ch_prompt *used, const struct ch_prompt_value *values,
+                        size_t n, struct ch_prompt_text *text) {
+    const struct ch_prompt_value *request = value_named(values, n, "request");
+    if (!request || ch_prompt_has(used, CH_SV("request")) ||
+        ch_prompt_has(used, CH_SV("user_request")))
+        return;
+    ch_buf_add_sv(&text->system, ch_buf_sv(&text->user));
+    ch_buf_clear(&text->user);
+    ch_buf_add_sv(&text->user, request->text);
+}
+
 struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
-                                     const struct ch_prompt_value *values, size_t n,
+                                     const struct ch_prompt_value *given, size_t ngiven,
                                      ch_role_answer_fn *fn, void *user, struct chela_error *err) {
+    struct ch_prompt_value values[MOST_VALUES];
+    size_t n = name_values(given, ngiven, values);
     chela_agent *base = run->session->agent;
     const struct ch_prompts *all = ch_role_prompts(base->rt, err);
     const char *model = ch_mode_settings(base)->models[role];
@@ -245,13 +308,19 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
     if (!all || ch_prompts_render(all, &query, values, n, &text, &used, err) < 0)
         return NULL;
     struct ch_agent_override patch = {.output_schema = used->head.schema_text, .model = model};
-    if (!patch.output_schema) {
+    struct ch_prompts builtin = {0};
+    if (!patch.output_schema) /* a prompt without a head answers as the built-in one does */
+        patch.output_schema = usual_schema(&builtin, ch_role_name(role));
+    chela_agent *agent = patch.output_schema ? agent_for(base, used->fingerprint, &patch, err)
+                                             : NULL;
+    if (!patch.output_schema)
         ch_fail(err, CHELA_EINVAL, "the prompt %s has no schema for its answer", used->where);
-        return NULL;
-    }
-    chela_agent *agent = agent_for(base, used->fingerprint, &patch, err);
+    ch_prompts_release(&builtin);
     if (!agent)
         return NULL;
+    ask_request(used, values, n, &text);
+    bool told = ch_prompt_has(used, CH_SV("rules")) || ch_prompt_has(used, CH_SV("persona"));
+    ch_context_constraints(run, !told, &text.system);
     return role_start(run, agent, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn, user,
                       err);
 }

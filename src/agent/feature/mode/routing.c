@@ -82,11 +82,15 @@ static void plan_one_step(chela_run *run, const struct ch_json *v, struct ch_sv 
 
 static void route(chela_run *run, const struct ch_json *v) {
     struct ch_sv name = ch_json_get_str(v, "tool_name");
-    bool sure = ch_json_double(ch_json_get(v, "confidence"), 0) >= SURE;
+    bool sure = ch_json_double(ch_json_get(v, "confidence"), 1) >= SURE;
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
     bool planner = ch_sv_is(name, PLANNER) && !(t && ch_mode_offers(run, t));
-    if (!sure || !ch_sv_is(ch_json_get_str(v, "action"), "route")) {
-        ch_mode_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
+    struct ch_sv action = ch_json_get_str(v, "action");
+    struct ch_sv asks = ch_json_get_str(v, "question");
+    if (!action.n && !asks.n) /* without both, the reason is all there is */
+        asks = ch_json_get_str(v, "reasoning");
+    if (!sure || (action.n && !ch_sv_is(action, "route"))) {
+        ch_mode_say(run, asks, unclear, CH_REASON_COMPLETED);
     } else if (planner) {
         ch_mode_state(run)->plans = true;
         ch_feature_turn_next(run);
@@ -94,17 +98,19 @@ static void route(chela_run *run, const struct ch_json *v) {
         plan_one_step(run, v, name, CH_SV(""));
     } else if (agent_named(run, name)) {
         plan_one_step(run, v, CH_SV(CH_REACT_TOOL), name);
-    } else { /* the router invented the name */
-        ch_mode_say(run, ch_json_get_str(v, "question"), unclear, CH_REASON_COMPLETED);
+    } else { /* no target, or a name that the router invented */
+        ch_mode_say(run, asks, unclear, CH_REASON_COMPLETED);
     }
 }
 
 static void on_router(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     ch_mode_state(run)->asked = NULL;
+    if (!a->v && ch_mode_does_without(run, CH_ROLE_ROUTER, a, "the agent itself answers"))
+        ch_mode_react(run);
     if (!a->v)
-        ch_mode_unanswered(run, CH_ROLE_ROUTER, a);
-    else if (ch_sv_is(ch_json_get_str(a->v, "action"), "refuse"))
+        return;
+    if (ch_sv_is(ch_json_get_str(a->v, "action"), "refuse"))
         ch_mode_say(run, ch_json_get_str(a->v, "reason"), "Nothing here can do that.",
                     CH_REASON_REFUSED);
     else
