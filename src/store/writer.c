@@ -133,6 +133,8 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
     return now - s->since > LEASE_MS;
 }
 
+enum { ENDED = 1 }; /* end of a lease that its holder has given up, in place of a time */
+
 /* Whether another owner's lease may be taken. For an owner on this machine the
  * process is checked, for others the time. */
 static bool is_over(struct writer *w, const char *key, const struct opening *o) {
@@ -140,6 +142,8 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
     int64_t now = ch_store_now();
 
     if (strcmp(owner, w->owner) == 0) /* a release failed earlier; no log here uses it */
+        return true;
+    if (o->until == ENDED)
         return true;
     if (ch_owner_is_dead(owner) || is_abandoned(w, key, o))
         return true;
@@ -425,7 +429,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
     *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = now, .until = now,
+                                     .now = now, .until = ENDED,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,
