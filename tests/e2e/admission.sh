@@ -46,17 +46,6 @@ ask_and_kill() {
 exported() { # KEY WORD: it is among the session's records
     (cd "$space" && with_env "$program" sessions export "$1" 2>/dev/null) | grep -qF "$2"
 }
-eventually() { # COMMAND...
-    for _ in {1..300}; do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
-}
-status_is() { # KEY STATUS
-    call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
-}
 # A session in the state that the question needs.
 prepare() { # WHAT KEY
     case $1 in

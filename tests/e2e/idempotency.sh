@@ -40,17 +40,6 @@ keyed() { # KEY PATH BODY [CURL-FLAG...]
 inbound() { # KEY: what the session was told
     (cd "$space" && with_env "$program" sessions export "$1" 2>/dev/null) | grep -c '"type":"inbound"'
 }
-eventually() { # COMMAND...
-    for _ in {1..300}; do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
-}
-status_is() { # KEY STATUS
-    call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
-}
 
 serve
 # --- a message

@@ -26,17 +26,6 @@ cat >"$space/chela.yaml" <<YAML
 store: "$postgres"
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 YAML
-eventually() { # COMMAND...
-    for _ in {1..600}; do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
-}
-status_is() { # KEY STATUS
-    call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
-}
 exported() { (cd "$space" && with_env "$program" sessions export "$1" 2>/dev/null); }
 serve
 trap 'kill -9 $gateway_pid 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT

@@ -72,3 +72,17 @@ answers() {
 tells() {
     same "$1" "$3" "$(jq -r "$2" "$out" 2>&1)"
 }
+
+# eventually COMMAND...: repeat the command until it succeeds, for a minute.
+eventually() {
+    for _ in {1..600}; do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+
+status_is() { # KEY STATUS: of a session
+    call GET "/api/sessions/$1"
+    [ "$(jq -r .status "$out")" = "$2" ]
+}
