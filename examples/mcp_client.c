@@ -29,12 +29,12 @@ static char *answer(const char *method, const char *params, void *user) {
 static void open_url(const char *url, void *user) {
     const char *browser = getenv("BROWSER");
     pid_t pid;
-    char *argv[] = {"sh", "-c", "exec ${BROWSER:-xdg-open} \"$0\" >/dev/null", (char *)url, NULL};
+    const char *argv[] = {"sh", "-c", "exec ${BROWSER:-xdg-open} \"$0\" >/dev/null", url, NULL};
 
     (void)user;
     fprintf(stderr, "log in at %s\n", url);
     if (browser || getenv("DISPLAY"))
-        posix_spawnp(&pid, "sh", NULL, NULL, argv, environ);
+        posix_spawnp(&pid, "sh", NULL, NULL, (char *const *)argv, environ);
 }
 
 static char *get(const char *json, const char *fmt, size_t i, const char *name) {
@@ -137,9 +137,9 @@ int main(int argc, char **argv) {
     char *id = chela_json_get(context, strlen(context), "/client_id", NULL);
     char *secret = chela_json_get(context, strlen(context), "/client_secret", NULL);
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(
-        .name = "example", .url = argv[1], .input = answer, .open_url = open_url,
-        .client_id = id, .client_secret = secret,
-        .client_metadata_url = getenv("CLIENT_METADATA_URL"));
+        .name = "example", .url = argv[1], .input = answer, .client_id = id,
+        .client_secret = secret, .client_metadata_url = getenv("CLIENT_METADATA_URL"),
+        .open_url = open_url);
     int failed = chela_mcp_new(rt, &opts, &mcp, &err) < 0 || call_tools(mcp, &err);
     chela_free(id);
     chela_free(secret);

@@ -473,6 +473,8 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
         CHELA_REQUEST_OPTS(.max_retries = cx->mode->rare ? 2 : -1);
     struct chela_compaction_opts shorten =
         CHELA_COMPACTION_OPTS(.mode = cx->mode->compact ? CHELA_COMPACTION_SUMMARY : 0);
+    /* a small prompt, so that a history is what has to be shortened */
+    struct chela_prompt_opts prompt = CHELA_PROMPT_OPTS(.system_replaces = 1);
     /* no price is known: a WARNING */
     struct chela_limits limits = CHELA_LIMITS(.cost_budget_usd = fails ? 1 : 0);
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
@@ -480,7 +482,8 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
             .system = "lead", .mode = cx->mode->agent_mode, .workspace = cx->dir,
             .tools = cx->mode->rare ? "exec" : cx->mode->mail ? "message" : NULL,
             .approve = cx->mode->rare ? CHELA_APPROVE_AUTO : CHELA_APPROVE_DEFAULT,
-            .sandbox = &off, .request = &request, .compaction = &shorten, .limits = &limits);
+            .sandbox = &off, .request = &request, .compaction = &shorten, .limits = &limits,
+            .prompt = &prompt);
     struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "other", .model = model,
                                                      .system = "helper", .workspace = cx->dir);
     if (cx->mode->compact &&

@@ -10,9 +10,12 @@
 
 struct sighting {
     uint64_t id;   /* digest of the item's id */
-    int64_t since; /* monotonic */
-    unsigned round;
+    int64_t since, last; /* monotonic: when a scan saw the item first, and last */
 };
+
+/* An item that no scan has seen for so long is gone. Not every scan looks at every kind of
+ * item: what chats left is looked at less often. */
+#define FORGET_MS (5 * CH_DEFAULT_CHAT_SCAN_MS)
 
 struct ch_orphans {
     chela_gateway *gw;
@@ -48,20 +51,21 @@ int64_t ch_orphans_age(struct ch_orphans *o, const char *id) {
     int64_t now = ch_mono_ms(ch_loop_clock(o->gw->rt->loop));
     for (size_t i = 0; i < o->nseen; i++)
         if (o->seen[i].id == d) {
-            o->seen[i].round = o->round;
+            o->seen[i].last = now;
             return now - o->seen[i].since;
         }
     if (o->nseen < CH_LIMIT_SIGHTINGS) {
         o->seen = ch_realloc(o->seen, (o->nseen + 1) * sizeof(*o->seen));
-        o->seen[o->nseen++] = (struct sighting){d, now, o->round};
+        o->seen[o->nseen++] = (struct sighting){d, now, now};
     }
     return 0;
 }
 
 void ch_orphans_end_scan(struct ch_orphans *o) {
+    int64_t now = ch_mono_ms(ch_loop_clock(o->gw->rt->loop));
     size_t n = 0;
     for (size_t i = 0; i < o->nseen; i++)
-        if (o->seen[i].round + 1 >= o->round)
+        if (now - o->seen[i].last < FORGET_MS)
             o->seen[n++] = o->seen[i];
     o->nseen = n;
 }

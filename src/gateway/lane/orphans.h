@@ -13,7 +13,7 @@ struct ch_orphans *ch_orphans_new(chela_gateway *gw);
 void ch_orphans_free(struct ch_orphans *o);
 
 void ch_orphans_begin_scan(struct ch_orphans *o);
-/* Forgets the items that neither this scan nor the one before it has seen. */
+/* Forgets the items that no scan has seen for a while. */
 void ch_orphans_end_scan(struct ch_orphans *o);
 /* True during the first scan: its items may be left over from this gateway's own
  * previous process. */
