@@ -98,10 +98,8 @@ bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
 }
 
 struct ch_msg_author ch_think_author(const chela_run *run) {
-    const struct ch_decoder *d = &run->turn->decoder;
-    if (!run->turn->decoding)
-        return (struct ch_msg_author){0};
-    return (struct ch_msg_author){d->codec->name, d->reply.model, d->asked};
+    return run->turn->decoding ? ch_decoder_author(&run->turn->decoder)
+                               : (struct ch_msg_author){0};
 }
 
 struct ch_buf *ch_think_complaint(chela_run *run) {

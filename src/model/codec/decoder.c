@@ -362,6 +362,10 @@ static struct ch_sv decoder_asked(struct ch_decoder *d) {
     return ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", d->provider, CH_SV_FMT(d->asked)));
 }
 
+struct ch_msg_author ch_decoder_author(struct ch_decoder *d) {
+    return (struct ch_msg_author){d->codec->name, d->reply.model, decoder_asked(d)};
+}
+
 void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts) {
     end_bytes(d, err);
     if (d->reader)
@@ -372,7 +376,7 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    struct ch_msg_author by = {d->codec->name, d->reply.model, decoder_asked(d)};
+    struct ch_msg_author by = ch_decoder_author(d);
     d->reply.msg = ch_fold_message(d->fold, &by, ts);
     if (d->reader)
         decoder_read_text(d);

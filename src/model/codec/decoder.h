@@ -13,6 +13,9 @@ void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, str
 
 void ch_decoder_release(struct ch_decoder *d);
 
+/* Who writes the reply, as far as known; the texts live as long as the decoder. */
+struct ch_msg_author ch_decoder_author(struct ch_decoder *d);
+
 /* Status and headers decide how the body is read: the body of a non-2xx response is an
  * error body in any case. */
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
