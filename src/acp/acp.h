@@ -80,6 +80,7 @@ struct ch_acp_session {
     uint64_t seen;             /* seq of the newest record that the editor knows */
     struct ch_timer look;      /* for changes by other processes */
     struct ch_task closing;    /* closes the session after RUN_END */
+    struct ch_rpc_request *close; /* session/close that waits for the run\'s end; NULL: none */
 };
 
 struct chela_acp {
@@ -121,6 +122,8 @@ int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err);
 int ch_acp_session_reenter(struct ch_acp_session *s, struct chela_error *err);
 /* End a session of this connection; its run is left to be resumed. */
 void ch_acp_session_free(struct ch_acp_session *s);
+/* End the session that s->close asks to close, once its run has ended. */
+void ch_acp_session_end(struct ch_acp_session *s);
 /* Tell the editor the slash commands. */
 void ch_acp_session_commands(struct ch_acp_session *s);
 

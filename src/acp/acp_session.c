@@ -278,6 +278,10 @@ static struct ch_acp_session *add_session(chela_acp *acp, const char *id,
     return s;
 }
 
+static void reply_empty(struct ch_rpc_request *r) {
+    ch_rpc_reply(r, CH_SV("{}"));
+}
+
 static void drop_agent(struct ch_acp_session *s) {
     s->acp->inside++;
     if (s->agent)
@@ -294,6 +298,8 @@ void ch_acp_session_free(struct ch_acp_session *s) {
     ch_rpc_forget(acp->peer, s->trusting, true);
     ch_acp_turn_leave(s);
     ch_acp_turn_end(s, "cancelled", NULL);
+    if (s->close)
+        reply_empty(s->close);
     drop_agent(s);
     ch_acp_shown_release(&s->shown);
     ch_acp_input_free(s->input);
@@ -564,16 +570,25 @@ void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct 
 
 /* --- close, delete, options ------------------------------------------------------------------ */
 
-static void reply_empty(struct ch_rpc_request *r) {
-    ch_rpc_reply(r, CH_SV("{}"));
-}
-
 void ch_acp_session_close(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {
     struct ch_acp_session *s = ch_acp_session_of(acp, r, params);
     if (!s)
         return;
-    if (s->run)
+    if (s->close) {
+        ch_acp_refuse(r, CH_RPC_INVALID_REQUEST, "session %s is being closed", s->id);
+        return;
+    }
+    s->close = r;
+    ch_acp_session_end(s);
+}
+
+void ch_acp_session_end(struct ch_acp_session *s) {
+    struct ch_rpc_request *r = s->close;
+    if (s->run) { /* closed when the run has ended */
         chela_cancel(s->run, "the editor closed the session");
+        return;
+    }
+    s->close = NULL;
     ch_acp_session_free(s);
     reply_empty(r);
 }

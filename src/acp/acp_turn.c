@@ -95,6 +95,10 @@ void ch_acp_turn_leave(struct ch_acp_session *s) {
 /* After the callback of RUN_END: programs in the background keep the session open. */
 static void on_closing(struct ch_task *t) {
     struct ch_acp_session *s = CH_CONTAINER(t, struct ch_acp_session, closing);
+    if (s->close) {
+        ch_acp_session_end(s);
+        return;
+    }
     if (s->session && (!has_jobs(s->session) || !ch_list_empty(&s->asks)))
         release_session(s);
     if (!ch_list_empty(&s->asks))

@@ -148,6 +148,15 @@ request 12 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$tmp\",\"mcpServers\":
 is "a session of another directory" "$(answer 12 | code)" -32602
 prompt 13 hi
 is "a failed load leaves the session open" "$(answer 13 | jq -r .result.stopReason)" end_turn
+prompt 14 wait
+permission 3 >/dev/null
+decide 3 allow
+see '.params.update.status? == "in_progress" and .params.update.toolCallId == "toolu_0003"' >/dev/null
+request 15 session/close "{\"sessionId\":\"$id\"}"
+is "closing a session cancels its run" "$(answer 14 | jq -r .result.stopReason)" cancelled
+is "and is answered then" "$(answer 15 | jq -c .result)" '{}'
+chela sessions list --store "$store" --json
+is "nothing is left to be resumed" "$(jq -r --arg id "$id" '.[] | select(.key == $id).status' "$out")" idle
 finish
 is "no error was printed" "$(cat "$err")" ""
 
