@@ -1,8 +1,8 @@
 /* acp.h -- an agent inside an editor: the Agent Client Protocol, version 1.
  *
- * The program moves the bytes. It passes what the editor writes to chela_acp_feed, and
- * writes what the library hands to `write`: JSON-RPC messages, one a line. The library
- * keeps the sessions, runs the agents and asks the editor's user for consent.
+ * The program moves the bytes: the bytes of the editor go to chela_acp_feed, and the
+ * library's messages, one a line, come through `write`. The library keeps the sessions, runs
+ * the agents and asks the editor's user for consent.
  *
  * A session of the protocol is a session of the store. While a run works, this process
  * holds the session; between runs, and while a call waits for consent, any process may
@@ -21,7 +21,7 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_acp chela_acp;
 
-/* What the editor's user has chosen for a session. */
+/* The choices of the editor's user for a session. */
 struct chela_acp_choice {
     const char *model;              /* "provider/model"; NULL: the configured model */
     enum chela_mode mode;           /* DEFAULT: the configured mode */

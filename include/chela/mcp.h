@@ -1,9 +1,9 @@
 /* mcp.h -- clients of the Model Context Protocol (docs/mcp.md).
  *
  * A client is the connection of a runtime to one server, which offers tools, resources and
- * prompts. The server is a program that chela starts in the sandbox, or a URL. It starts when
- * it is first needed. Both kinds of protocol versions are supported: 2026-07-28, and the
- * versions with a handshake up to 2025-11-25.
+ * prompts. The server is a program that chela starts in the sandbox, or a URL. A program starts
+ * when one of its tools is first needed. Both kinds of protocol versions are supported:
+ * 2026-07-28, and the versions with a handshake up to 2025-11-25.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call; texts are copied.

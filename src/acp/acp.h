@@ -14,6 +14,7 @@
 #ifndef CH_ACP_H
 #define CH_ACP_H
 #include "acp/acp_update.h"
+#include "base/limits.h"
 #include "base/list.h"
 #include "chela/acp.h"
 #include "rpc/rpc_lines.h"
@@ -69,7 +70,8 @@ struct ch_acp_session {
     bool kept;              /* the store has the session */
     bool titled;            /* the editor knows its title */
     /* the prompt in progress */
-    struct ch_rpc_request *prompts[8]; /* open requests; the run's end answers all */
+    /* open requests; the end of the run answers all */
+    struct ch_rpc_request *prompts[CH_LIMIT_ACP_PROMPTS];
     size_t nprompts;
     struct ch_acp_input *input; /* owned: waits for the session to be opened; NULL: none */
     bool cancelled;
@@ -80,7 +82,7 @@ struct ch_acp_session {
     uint64_t seen;             /* seq of the newest record that the editor knows */
     struct ch_timer look;      /* for changes by other processes */
     struct ch_task closing;    /* closes the session after RUN_END */
-    struct ch_rpc_request *close; /* session/close that waits for the run\'s end; NULL: none */
+    struct ch_rpc_request *close; /* session/close that waits for the run's end; NULL: none */
 };
 
 struct chela_acp {

@@ -310,8 +310,8 @@ static void add_prompt(struct ch_acp_session *s, struct ch_rpc_request *r) {
 /* A prompt during a run. */
 static void turn_steer(struct ch_acp_session *s, struct ch_rpc_request *r,
                        const struct ch_acp_input *in) {
-    int rc = in->nmedia ? CHELA_EINVAL : chela_run_steer(s->run, ch_buf_str(&in->text), in->text.n);
-    if (s->nprompts == CH_LEN(s->prompts) || rc < 0)
+    bool fits = s->nprompts < CH_LEN(s->prompts) && in->nmedia == 0;
+    if (!fits || chela_run_steer(s->run, ch_buf_str(&in->text), in->text.n) < 0)
         ch_acp_refuse(r, CH_RPC_INVALID_REQUEST,
                       "session %s works on a prompt, and this one cannot join it", s->id);
     else
