@@ -350,6 +350,32 @@ exits "retention" 0
 chela sessions list --json
 holds "retention: nothing is left" '.[0] == []'
 
+# --- a store that can only be read
+ask --store "sqlite:$space/ro.db" --session fixed hi
+as_reader() {
+    if [ "$(id -u)" = 0 ]; then
+        (cd / && setpriv --reuid=65534 --regid=65534 --clear-groups "$absolute" "$@") >"$out" 2>"$err"
+    else
+        (cd / && "$absolute" "$@") >"$out" 2>"$err"
+    fi
+    status=$?
+}
+reading=$(mktemp -d /tmp/chela-readable-XXXXXX)
+sqlite3 "$space/ro.db" 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+cp "$space/ro.db" "$reading/ro.db"
+chmod 444 "$reading/ro.db"
+chmod 555 "$reading"
+as_reader sessions list --json --store "sqlite:$reading/ro.db"
+exits "a file in a directory that cannot be written" 0
+holds "its sessions are listed" '.[0][0].key == "fixed"'
+as_reader sessions show --store "sqlite:$reading/ro.db" fixed
+exits "and shown" 0
+as_reader sessions search --store "sqlite:$reading/ro.db" hi
+exits "an index cannot be made there" 1
+check "the reason" grep -q 'cannot be written' "$err"
+chmod 755 "$reading"
+rm -rf "$reading"
+
 # --- a store that cannot be used
 printf 'garbage garbage garbage garbage garbage garbage garbage garbage' >"$space/bad.db"
 ask --store sqlite:bad.db --session z hi

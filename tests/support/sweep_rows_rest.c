@@ -145,6 +145,12 @@ static void do_store_prune(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_store_check(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_store_check(store, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
 static int show_hit(const struct chela_store_hit *h, void *user) {
     (void)user;
     chela_free(chela_store_hit_json(h));
@@ -804,6 +810,7 @@ static const struct sweep_row rows[] = {
     {"chela_store_record_name", do_store_record_name, PURE, NULL},
     {"chela_store_title", do_store_title, SHARED, NULL},
     {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
+    {"chela_store_check", do_store_check, SWEEP_ROUND, NULL},
     {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
     {"chela_store_search", do_store_search, SHARED, NULL},
     {"chela_store_items", do_store_items, SHARED, NULL},
