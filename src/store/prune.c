@@ -33,11 +33,22 @@ static int64_t when_free(chela_store *s, const char *key) {
     return works ? 0 : ch_store_now();
 }
 
+static int name_holder(chela_store *s, const char *key, struct chela_error *err) {
+    CH_BUF_AUTO owner = {0}, who = {0};
+    struct chela_error ignored = {0};
+
+    if (chela_store_session(s, key, store_owner_of, &owner, &ignored) < 0 || !owner.n)
+        return CHELA_EBUSY;
+    ch_owner_show(ch_buf_str(&owner), &who);
+    return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", key, ch_buf_str(&who));
+}
+
 static int delete_one(chela_store *s, const char *key, struct chela_error *err) {
     struct chela_store_change c = {
         .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
 
-    return ch_store_change(s, &c, err);
+    int rc = ch_store_change(s, &c, err);
+    return rc == CHELA_EBUSY ? name_holder(s, key, err) : rc;
 }
 
 /* Delete the sessions of agents that it called; sessions in use stay. */

@@ -117,6 +117,12 @@ same "and then it is idle" idle "$(state_of r)"
 resume r
 exits "nothing to resume" 0
 same "nothing to resume: the last answer" "it said: read is done" "$(cat "$out")"
+resume --output jsonl r
+exits "nothing to resume, as events" 0
+holds "nothing to resume, as events: the end of the run" 'length == 1 and .[0].type == "run_end" and .[0].status == "done"'
+holds "nothing to resume, as events: its answer" '.[0] | (.text | rtrimstr("\n")) == "it said: read is done" and .turns == 2 and .tool_calls == 1 and .run != ""'
+resume --output json r
+holds "nothing to resume, as JSON: the end of the run" 'length == 1 and (.[0].text | rtrimstr("\n")) == "it said: read is done"'
 
 # --- numbers of events: over two lives that were cut off and one that ends
 reset

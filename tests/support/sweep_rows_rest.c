@@ -429,6 +429,11 @@ static void do_gateway_interrupt(struct sweep *cx) {
     chela_gateway_close(gw);
 }
 
+static void do_gateway_tools(struct sweep *cx) {
+    if (cx->agent)
+        SWEEP_EXPECT(chela_gateway_tools(cx->agent, NULL) == 0);
+}
+
 static void do_gateway_wants_restart(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_EXPECT(!chela_gateway_wants_restart(gw));
@@ -840,6 +845,7 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_address", do_gateway_address, SHARED, NULL},
     {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
     {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
+    {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},
     {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
     {"chela_gateway_patched", do_gateway_patched, SHARED, NULL},
     {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},
