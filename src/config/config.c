@@ -445,6 +445,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(compaction.model, EITHER(a, d, compaction_model));
     FILL(request.output_by, CHOICE(OUTPUT_BY, EITHER(a, d, output_by)));
     FILL(request.max_retries, (int)EITHER(a, d, retries));
+    FILL(request.overload_retries, (int)EITHER(a, d, overload_retries));
     FILL(request.idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
     FILL(request.connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
     FILL(request.first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));

@@ -324,6 +324,7 @@ static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_eve
     struct ch_chat_line line = {.at = line_time(r, e),
                                 .id = ch_sv_str(line_id(e)),
                                 .name = ch_sv_str(in->sender ? in->sender : in->sender_id),
+                                .sender = ch_sv_str(in->sender_id),
                                 .text = ch_sv_str(e->in.text)};
     if (in->quoted) {
         line.quoted = ch_sv_str(in->quoted->message_id);
