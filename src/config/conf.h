@@ -108,7 +108,7 @@ struct ch_conf_tool {
     const char *const *command;
     const char *cwd, *effect, *permission;
     int64_t timeout_ms;
-    bool confirm;
+    bool confirm, action;
 };
 
 /* An MCP server: a command or a URL. */

@@ -697,7 +697,8 @@ static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
-        .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0, .timeout_ms = t->timeout_ms);
+        .flags = (t->confirm ? CHELA_TOOL_CONFIRM : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
+        .timeout_ms = t->timeout_ms);
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);

@@ -662,6 +662,9 @@ const struct ch_option ch_options[] = {
      .help = "time of one call"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
+    {CH_SCOPE_TOOL, "action", CH_CFG_BOOL, 0, TOOL(action), .otherwise = "false",
+     .help = "the tool acts and its result tells the model nothing: in mode heartbeat it ends the "
+             "turn; see heartbeat.md"},
 
     /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),
