@@ -14,6 +14,9 @@
 #include "cli/chat/chat_complete.h"
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_past.h"
+#include "cli/chat/chat_pick.h"
+#include "cli/chat/chat_queue.h"
+#include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_slash.h"
 #include "cli/term/ask.h"
 #include "cli/support/mem.h"
@@ -72,11 +75,22 @@ void ch_chat_say(struct ch_chat *c, const char *text, const char *typed) {
         ch_edit_set(&c->edit, typed);
         return;
     }
-    if (!c->run || chela_run_steer(c->run, text, strlen(text)) == CHELA_ESTATE) {
-        chat_start(c, text, typed);
+    if (c->run && c->compacting) {
+        ch_chat_queue_add(c, text, typed);
+        ch_console_note(c->console, "(for the agent, after the conversation is condensed) %s",
+                        typed);
         return;
     }
-    ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
+    int rc = c->run ? chela_run_steer(c->run, text, strlen(text)) : CHELA_ESTATE;
+    if (rc == CHELA_ESTATE) {
+        chat_start(c, text, typed);
+    } else if (rc < 0) {
+        ch_console_error(c->console, "the run takes no more messages: %s", chela_error_text(rc));
+        ch_edit_set(&c->edit, typed);
+    } else {
+        ch_chat_queue_add(c, text, typed);
+        ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
+    }
 }
 
 void ch_chat_resume(struct ch_chat *c) {
@@ -91,6 +105,7 @@ void ch_chat_compact(struct ch_chat *c, const char *focus) {
     struct chela_error err = {0};
     c->used = (struct chela_usage){0};
     c->turn = 0;
+    c->compacting = true;
     began(c, chela_session_compact(c->session, *focus ? focus : NULL, &how, &c->run, &err), &err);
 }
 
@@ -178,10 +193,28 @@ static void chat_refuse(struct ch_chat *c) {
 
 /* --- events of a run ----------------------------------------------------------------- */
 
-static void chat_ended(struct ch_chat *c) {
+/* Messages that the run did not take go back to the prompt, before the text that is being
+ * typed; after /compact they are sent. */
+static void chat_return_queue(struct ch_chat *c, bool send) {
+    char *waiting = ch_chat_queue_take(c);
+    if (waiting && send) {
+        ch_chat_say(c, waiting, waiting);
+    } else if (waiting) {
+        char *text = ch_format("%s%s%s", waiting, c->edit.n > 0 ? "\n" : "", c->edit.text);
+        ch_edit_set(&c->edit, text);
+        free(text);
+    }
+    free(waiting);
+}
+
+static void chat_ended(struct ch_chat *c, enum chela_status status) {
+    bool compacted = c->compacting && status == CHELA_STATUS_DONE;
     chela_run_free(c->run);
     c->run = NULL;
+    c->compacting = false;
     uv_timer_stop(&c->tick);
+    if (status != CHELA_STATUS_PAUSED && !c->leaving)
+        chat_return_queue(c, compacted);
     if (c->asks && !c->leaving)
         chat_put_question(c);
 }
@@ -190,7 +223,7 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
     struct ch_chat *c = user;
     ch_chat_event(c, ev);
     if (ev->type == CHELA_EV_RUN_END)
-        chat_ended(c);
+        chat_ended(c, ev->end.status);
     c->dirty = true;
 }
 
@@ -238,6 +271,19 @@ void ch_chat_switch(struct ch_chat *c, const char *key) {
         ch_console_error(c->console, "%s", err.message);
     else
         chela_session_close(old);
+}
+
+void ch_chat_continue(struct ch_chat *c, const char *key) {
+    c->met = false;
+    if (c->session) {
+        ch_chat_switch(c, key);
+    } else {
+        free(c->chosen_key);
+        c->key = c->chosen_key = ch_dup(key);
+        ch_chat_ready(c);
+    }
+    if (c->session)
+        ch_console_note(c->console, "session %s", chela_session_key(c->session));
 }
 
 /* --- keys ---------------------------------------------------------------------------- */
@@ -316,8 +362,20 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
 
 static void on_escape(uv_timer_t *timer) {
     struct ch_chat *c = timer->data;
-    chat_act(c, ch_edit_flush(&c->edit));
+    if (c->chosen)
+        ch_chat_pick_flush(c);
+    else
+        chat_act(c, ch_edit_flush(&c->edit));
     c->dirty = true;
+}
+
+static size_t chat_feed(struct ch_chat *c, const char *p, size_t n) {
+    enum ch_edit_action action;
+    if (c->chosen)
+        return ch_chat_pick_feed(c, p, n);
+    size_t used = ch_edit_feed(&c->edit, p, n, &action);
+    chat_act(c, action);
+    return used;
 }
 
 static void on_keys(uv_poll_t *handle, int status, int events) {
@@ -332,12 +390,9 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
         ch_chat_leave(c);
         return;
     }
-    for (size_t at = 0; at < (size_t)n && !c->leaving;) {
-        enum ch_edit_action action;
-        at += ch_edit_feed(&c->edit, bytes + at, (size_t)n - at, &action);
-        chat_act(c, action);
-    }
-    if (ch_keys_waiting(&c->edit.keys))
+    for (size_t at = 0; at < (size_t)n && !c->leaving;)
+        at += chat_feed(c, bytes + at, (size_t)n - at);
+    if (ch_keys_waiting(c->chosen ? &c->pick.keys : &c->edit.keys))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
     else
         uv_timer_stop(&c->escape);
@@ -438,6 +493,10 @@ static void chat_release(struct ch_chat *c) {
     ch_edit_release(&c->edit);
     ch_history_release(&c->history);
     ch_chat_forget_undo(c);
+    ch_chat_pick_close(c);
+    free(ch_chat_queue_take(c));
+    free(c->queue);
+    free(c->chosen_key);
     free(c->undo);
     free(c->typed);
     free(c->lines);
@@ -468,7 +527,7 @@ static int chat_converse(struct ch_chat *c, struct chela_error *err) {
     c->console->sink_user = c;
     ch_chat_draw(c);
     int rc = c->set_up(c->user, &c->key, err);
-    if (rc == 0)
+    if (rc == 0 && !(c->pick_first && ch_chat_sessions_pick(c, "")))
         rc = chat_prepare(c, err);
     if (rc == CHELA_EAUTH) {
         ch_console_note(c->console, "%s", err->message);

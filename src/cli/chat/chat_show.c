@@ -10,6 +10,7 @@
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_call.h"
+#include "cli/chat/chat_queue.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 
@@ -319,6 +320,7 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
         end_answer(c);
+        ch_chat_queue_delivered(c, ev->note.text);
         ch_chat_user(c, ev->note.text.p, ev->note.text.n);
         break;
     case CHELA_EV_SYSTEM_EVENT:
@@ -458,7 +460,11 @@ void ch_chat_draw(struct ch_chat *c) {
     size_t rows = c->screen.rows > 2 ? c->screen.rows - 1 : 2;
 
     add_under_way(c, &f, rows);
-    ch_edit_view(&c->edit, prompt(c), chat_show_width(c), rows > f.n + 1 ? rows - f.n : 1, &view);
+    size_t left = rows > f.n + 1 ? rows - f.n : 1;
+    if (c->chosen)
+        ch_pick_view(&c->pick, c->console->out.color, chat_show_width(c), left, &view);
+    else
+        ch_edit_view(&c->edit, prompt(c), chat_show_width(c), left, &view);
     size_t row = f.n + view.row;
     unsigned column = view.column;
     for (size_t i = 0; i < view.n; i++)
