@@ -192,7 +192,7 @@ tools:
     - { name: fail_member, description: Fails., command: [./fail], effect: once, permission: read, action: true }
 YAML
     [ $protocol = text ] && rules=actions-text || rules=actions
-    beats $rules "remove him"
+    beats "$rules" "remove him"
     exits "$protocol: an action" 0
     holds "$protocol: an action needs no second call" '([.[] | select(.type == "beat")] | length == 1) and .[-1].silent and .[-1].status == "done"'
 done

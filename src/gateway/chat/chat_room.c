@@ -476,9 +476,10 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = ch_approval_prompt_policy(r->chat), .channel = e->in.about.channel,
-                       .sender = e->in.about.sender_id, .inbound = &scene, .event_id = e->in.id,
-                       .answer_to = to, .urge = &r->pending_urge);
+        CHELA_RUN_OPTS(.approve = ch_approval_prompt_policy(r->chat),
+                       .channel = e->in.about.channel, .sender = e->in.about.sender_id,
+                       .inbound = &scene, .event_id = e->in.id, .answer_to = to,
+                       .urge = &r->pending_urge);
     int rc = ch_reply_target_attach(r->chat, l, to, err);
     add_visible_messages(r, l);
     return rc < 0 ? rc : ch_lane_send(l, ch_buf_sv(lines), &opts, err);

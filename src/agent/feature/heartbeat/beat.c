@@ -417,7 +417,8 @@ static void take_reply(chela_run *run, struct ch_reply *r, struct ch_beat_reply 
     struct ch_block blocks[CH_LIMIT_BEAT_ACTIONS + 1];
     struct ch_msg *old = r->msg;
     size_t n = 0;
-    bool keeps = b->n && (is_own_action(b->actions[b->n - 1].name) || b->n == CH_LIMIT_BEAT_ACTIONS);
+    bool keeps =
+        b->n && (is_own_action(b->actions[b->n - 1].name) || b->n == CH_LIMIT_BEAT_ACTIONS);
     if (b->more && !keeps)
         b->actions[b->n++] = (struct ch_beat_action){CH_SV(CH_SILENT_ACTION), CH_SV("{}")};
     if (b->more && is_own_action(b->actions[b->n - 1].name))
