@@ -222,6 +222,8 @@ struct chela_request_opts {
     /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
      * or an object of such lists by provider or protocol; NULL: none. */
     const char *server_tools;
+    int64_t logprobs; /* alternatives per token that TURN_END reports; 0: none; ignored by some
+                         services */
 };
 #define CHELA_REQUEST_OPTS(...) {.size = sizeof(struct chela_request_opts), __VA_ARGS__}
 
