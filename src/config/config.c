@@ -435,6 +435,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(temperature, EITHER(a, d, temperature));
     FILL(request.top_p, EITHER(a, d, top_p));
     FILL(request.top_k, EITHER(a, d, top_k));
+    FILL(request.logprobs, EITHER(a, d, logprobs));
     FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(request.stop, EITHER(a, d, stop));
     FILL(request.cache, CHOICE(CACHE, EITHER(a, d, cache)));

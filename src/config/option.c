@@ -498,6 +498,9 @@ const struct ch_option ch_options[] = {
              "it"},
     {CH_SCOPE_AGENT, "topK", CH_CFG_INT, 0, AGENT(top_k), 1, 1000000,
      .help = "number of tokens to choose from, where the service supports it"},
+    {CH_SCOPE_AGENT, "logprobs", CH_CFG_INT, 0, AGENT(logprobs), 1, 20,
+     .help = "alternatives per token whose log probabilities `turn_end` reports, where the service "
+             "supports it"},
     {CH_SCOPE_AGENT, "seed", CH_CFG_INT, 0, AGENT(seed), 1, 2147483647,
      .help = "seed for reproducible sampling, where the service supports it"},
     {CH_SCOPE_AGENT, "stop", CH_CFG_TEXTS, 0, AGENT(stop),

@@ -20,7 +20,7 @@ static const struct {
 } patchable[] = {
     {CH_SCOPE_FILE, "gateway.drainSec,gateway.retentionDays"},
     {CH_SCOPE_AGENT,
-     "name,description,model,systemPrompt,mode,reasoning,temperature,topP,topK,seed,stop,"
+     "name,description,model,systemPrompt,mode,reasoning,temperature,topP,topK,logprobs,seed,stop,"
      "maxOutputTokens,retries,overloadRetries,limits.*,loopGuard.*,timeouts.*,queue.*,compaction.*,"
      "context.reminder,context.rules,context.outputPercent,context.systemPercent,"
      "heartbeat.*,reflection.when,roles.*"},
