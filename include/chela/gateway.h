@@ -139,7 +139,7 @@ CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
  * send_to), so that the agent has the same instructions and tools without one. Their calls
  * are refused. For chela_replay.
  * Threads: loop
- * Errors: as chela_agent_add_tool; a tool that the agent has already is no error. */
+ * Errors: CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_gateway_tools(chela_agent *agent, struct chela_error *err);
 
 /* After chela_gateway_run returned 1: nonzero if an owner changed the configuration file with
