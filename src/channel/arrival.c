@@ -211,9 +211,7 @@ int ch_arrival_recall(const struct ch_channel *c, struct ch_sv data, struct ch_a
         .about = CHELA_INBOUND(.channel = c->ops->name, .account = c->account,
                                .chat_type = m->direct ? "direct" : "group", .chat_id = m->chat,
                                .thread_id = m->thread, .message_id = m->id, .sender_id = m->sender,
-                               .sender = m->direct        ? NULL
-                                         : m->sender_name ? m->sender_name
-                                                          : m->sender,
+                               .sender = m->sender_name || m->direct ? m->sender_name : m->sender,
                                .chat = m->chat_name, .ts = m->ts, .quoted = m->quoted,
                                .answers_us = m->answers_us, .mentioned = m->mentioned)};
     return 0;
