@@ -8,7 +8,7 @@
 static const struct chela_channel_ops *const channels[] = {&ch_feishu_channel,
                                                            &ch_telegram_channel};
 
-/* Modules that are built with the library. */
+/* Modules that are built with the library; NULL at the end. */
 static const char *const modules[] = {NULL};
 
 static int channels_check(const struct chela_channel_ops *ops, const char *name,
@@ -53,7 +53,7 @@ const struct chela_channel_ops *ch_channel_listed(size_t i, const char *search_p
     if (i < CH_LEN(channels))
         return channels[i];
     i -= CH_LEN(channels);
-    for (size_t k = 0; k < CH_LEN(modules); k++)
+    for (size_t k = 0; modules[k]; k++)
         if (ch_channel_find(modules[k], search_path, &ops, NULL) == 0 && i-- == 0)
             return ops;
     return NULL;
