@@ -77,8 +77,8 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
                              struct chela_error *err) {
     const chela_agent *agent = o->run->session->agent;
     const char *key;
-    ch_target_cooling(a->target, &agent->rt->providers.cooldowns, ch_mono_ms(ch_loop_clock(a->loop)),
-                      &key);
+    ch_target_cooling(a->target, &agent->rt->providers.cooldowns,
+                      ch_mono_ms(ch_loop_clock(a->loop)), &key);
     a->target->ep.api_key = key;
     struct ch_model_request req = {.endpoint = &a->target->ep,
                                    .model = ch_sv_str(a->target->model),

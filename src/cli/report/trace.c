@@ -33,8 +33,9 @@ const char *ch_span_when(int64_t ms, char out[32]) {
 }
 
 /* The members of a span that are texts. */
-#define TEXTS(X) \
-    X(session) X(run) X(title) X(sent) X(got) X(id) X(child) X(model) X(api) X(role) X(setup) X(stop)
+#define TEXTS(X)                                        \
+    X(session) X(run) X(title) X(sent) X(got) X(id)     \
+    X(child) X(model) X(api) X(role) X(setup) X(stop)
 
 static int trace_keep(const struct chela_span *span, void *user) {
     struct ch_trace *t = user;
