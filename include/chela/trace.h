@@ -97,5 +97,24 @@ typedef int chela_setup_fn(const struct chela_setup_part *part, void *user);
 CHELA_API int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn,
                                  void *user, struct chela_error *err);
 
+/* A call of a model, or what a run cost. Texts are not redacted. */
+struct chela_model_call {
+    const char *session, *agent; /* key of the session, and its agent */
+    const char *model;           /* NULL: this is the cost of a run that ended */
+    int64_t ts, ms;              /* end and duration of the call */
+    unsigned calls;              /* 1; more: calls of an embedding model */
+    int64_t input, output, cache_read;
+    double cost; /* US dollars; negative: unknown */
+};
+/* Receives the calls; call is borrowed until the function returns. Nonzero ends the
+ * listing. */
+typedef int chela_model_call_fn(const struct chela_model_call *call, void *user);
+
+/* List the model calls of the newest `sessions` sessions (0: all) since a time (milliseconds
+ * since 1970). A call that several sessions have, because one is a copy of the other, is
+ * listed once. Failed calls are not listed. */
+CHELA_API int chela_trace_calls(chela_store *store, int64_t since, size_t sessions,
+                                chela_model_call_fn *fn, void *user, struct chela_error *err);
+
 CHELA_END_DECLS
 #endif

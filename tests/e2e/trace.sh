@@ -50,6 +50,10 @@ exits "a page that cannot be written" 2
 
 chela usage "${store[@]}" --json
 holds "usage by day" '.[0] | length == 1 and .[0].calls == 3 and .[0].input > 0'
+chela sessions fork "${store[@]}" --key copy s
+chela sessions fork "${store[@]}" --key half --at-turn 2 s
+chela usage "${store[@]}" --json
+holds "a call is counted once, whatever was forked" '.[0] | length == 1 and .[0].calls == 3'
 chela usage "${store[@]}" --by agent
 exits "usage by agent" 0
 check "a bar" grep -q '^main .*###' "$out"

@@ -190,6 +190,11 @@ static int on_span(const struct chela_span *span, void *user) {
     return !span;
 }
 
+static int on_model_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
 static int on_part(const struct chela_setup_part *part, void *user) {
     (void)user;
     return !part;
@@ -224,6 +229,7 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_store_show(store, key, &text, NULL) == 0);
     drop(text);
     EXPECT(chela_trace_spans(store, key, NULL, on_span, NULL, NULL) == 0);
+    EXPECT(chela_trace_calls(store, 0, 0, on_model_call, NULL, NULL) == 0);
     EXPECT(chela_trace_setups(store, key, on_part, NULL, NULL) == 0);
     EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
            CHELA_ENOENT);

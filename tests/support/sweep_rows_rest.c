@@ -221,6 +221,17 @@ static void do_trace_setups(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static int skip_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
+static void do_trace_calls(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_calls(store, 0, 0, skip_call, NULL, NULL);
+    give_back(cx, store);
+}
+
 static void do_store_fork(struct sweep *cx) {
     chela_store *store = borrow(cx);
     chela_store_fork(store, key_of(cx), -1, "forked", NULL);
@@ -848,6 +859,7 @@ static const struct sweep_row rows[] = {
     {"chela_trace_spans", do_trace_spans, SHARED, NULL},
     {"chela_trace_request", do_trace_request, SHARED, NULL},
     {"chela_trace_setups", do_trace_setups, SHARED, NULL},
+    {"chela_trace_calls", do_trace_calls, SHARED, NULL},
     {"chela_session_root", do_session_root, PURE, NULL},
     {"chela_schedule_check", do_schedule_check, PURE, NULL},
     {"chela_schedule_next", do_schedule_next, PURE, NULL},
