@@ -120,6 +120,8 @@ static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) 
         ch_jw_kint(w, "top_k", req->top_k);
     if (req->has_seed)
         ch_jw_kint(w, "seed", req->seed);
+    if (req->logprobs)
+        ch_jw_kint(w, "logprobs", req->logprobs);
     if (req->max_output_tokens)
         ch_jw_kint(w, "max_output_tokens", req->max_output_tokens);
     if (req->kept_free)

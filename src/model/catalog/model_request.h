@@ -78,6 +78,8 @@ enum ch_quirk {
     CH_Q_NO_REASONING = 1 << 26,     /* not a reasoning model, whatever its name */
 };
 
+/* The journal stores a request to make it again (agent/journal/request_record.c): a new
+ * member that changes the bytes is stored there and read by model/wire/wire_encode.c. */
 struct ch_model_request {
     const struct ch_endpoint *endpoint;
     struct ch_sv model;             /* the vendor's model id */
@@ -100,6 +102,7 @@ struct ch_model_request {
     bool has_top_p;
     double top_p;
     int64_t top_k;                  /* 0: not set; omitted where unsupported */
+    int64_t logprobs;               /* alternatives per token; 0: none; omitted where unsupported */
     bool has_seed;                  /* omitted where unsupported */
     int64_t seed;
     enum ch_effort effort;
