@@ -57,7 +57,10 @@ static void server_on_notify(struct ch_task *t) {
 }
 
 static void server_on_stop(struct ch_post *p) {
-    CH_CONTAINER(p, chela_mcp_server, stop)->stopped = true;
+    chela_mcp_server *s = CH_CONTAINER(p, chela_mcp_server, stop);
+
+    atomic_store(&s->stopping, false);
+    s->stopped = true;
 }
 
 static void server_on_extension_close(struct ch_extension *e) {
@@ -174,7 +177,8 @@ int chela_mcp_server_run(chela_mcp_server *s) {
 }
 
 void chela_mcp_server_stop(chela_mcp_server *s) {
-    ch_loop_post(s->rt->loop, &s->stop);
+    if (!atomic_exchange(&s->stopping, true))
+        ch_loop_post(s->rt->loop, &s->stop);
 }
 
 /* --- items */

@@ -74,6 +74,7 @@ struct chela_mcp_server {
     struct ch_timer pulse;
     struct ch_server *http; /* owned; NULL: does not listen */
     struct ch_post stop;
+    atomic_bool stopping; /* `stop` is posted */
     bool stopped;
     bool closed;
     unsigned refs; /* 1, and one for each call */
