@@ -20,9 +20,9 @@ static const unsigned char png[] = {
     0,    0x90, 0x77, 0x53, 0xde, 0,    0,    0,    12,   'I',  'D',  'A',  'T',  8,
     0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0,    0,    3,    1,    1,    0,    0x18, 0xdd, 0x8d,
     0xb0, 0,    0,    0,    0,    'I',  'E',  'N',  'D',  0xae, 'B',  0x60, 0x82};
-static const unsigned char wav[] = {'R', 'I', 'F', 'F', 38, 0, 0, 0, 'W', 'A', 'V', 'E', 'f', 'm', 't',
-                                    ' ', 16, 0, 0, 0, 1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0,
-                                    2, 0, 16, 0, 'd', 'a', 't', 'a', 2, 0, 0, 0, 0, 0};
+static const unsigned char wav[] = {
+    'R', 'I', 'F', 'F', 38, 0, 0, 0, 'W', 'A', 'V', 'E', 'f', 'm', 't', ' ', 16, 0, 0, 0, 1, 0, 1,
+    0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 16, 0, 'd', 'a', 't', 'a', 2, 0, 0, 0, 0, 0};
 
 static chela_mcp_server *server;
 
@@ -181,7 +181,8 @@ static char *quoted(const char *before, const char *value, const char *after) {
 }
 
 static int sampling(chela_mcp_call *call, void *user) {
-    char *params = quoted("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":",
+    char *params = quoted("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","
+                          "\"text\":",
                           chela_mcp_call_argument(call, "prompt"), "}}],\"maxTokens\":100}");
     (void)user;
     int rc = ask_one(call, "sample", "sampling/createMessage", params, "/content/text",
@@ -193,8 +194,10 @@ static int sampling(chela_mcp_call *call, void *user) {
 static int elicitation(chela_mcp_call *call, void *user) {
     char *params = quoted(
         "{\"message\":", chela_mcp_call_argument(call, "message"),
-        ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"username\":{\"type\":\"string\","
-        "\"description\":\"User's response\"},\"email\":{\"type\":\"string\",\"description\":\"User's "
+        ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"username\":{\"type\":"
+        "\"string\","
+        "\"description\":\"User's response\"},\"email\":{\"type\":\"string\",\"description\":"
+        "\"User's "
         "email address\"}},\"required\":[\"username\",\"email\"]}}");
     (void)user;
     int rc = ask_one(call, "user", "elicitation/create", params, "", "User response: ");
@@ -221,16 +224,22 @@ static int elicitation_enums(chela_mcp_call *call, void *user) {
     return ask_one(
         call, "choices", "elicitation/create",
         FORM("Please choose",
-             "\"untitledSingle\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\",\"option3\"]},"
-             "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[{\"const\":\"value1\",\"title\":\"First "
+             "\"untitledSingle\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\","
+             "\"option3\"]},"
+             "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[{\"const\":\"value1\","
+             "\"title\":\"First "
              "Option\"},{\"const\":\"value2\",\"title\":\"Second Option\"},{\"const\":\"value3\","
              "\"title\":\"Third Option\"}]},"
-             "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],\"enumNames\":["
+             "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],"
+             "\"enumNames\":["
              "\"Option One\",\"Option Two\",\"Option Three\"]},"
-             "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"option1\","
+             "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":["
+             "\"option1\","
              "\"option2\",\"option3\"]}},"
-             "\"titledMulti\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"const\":\"value1\",\"title\":"
-             "\"First Choice\"},{\"const\":\"value2\",\"title\":\"Second Choice\"},{\"const\":\"value3\","
+             "\"titledMulti\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"const\":\"value1\","
+             "\"title\":"
+             "\"First Choice\"},{\"const\":\"value2\",\"title\":\"Second Choice\"},{\"const\":"
+             "\"value3\","
              "\"title\":\"Third Choice\"}]}}", ""),
         "", "Elicitation completed: ");
 }
@@ -271,7 +280,8 @@ static int several_rounds(chela_mcp_call *call, void *user) {
     chela_mcp_call_keep(call, "round", "2");
     const char *color = chela_mcp_call_ask(
         call, "step2", "elicitation/create",
-        FORM("Step 2: What is your favorite color?", "\"color\":{\"type\":\"string\"}", "\"color\""));
+        FORM("Step 2: What is your favorite color?", "\"color\":{\"type\":\"string\"}",
+             "\"color\""));
     if (color)
         chela_mcp_result_printf(call, "%s %s", name, color);
     return CHELA_OK;
@@ -334,7 +344,8 @@ static int static_binary(chela_mcp_call *call, void *user) {
 static int template_data(chela_mcp_call *call, void *user) {
     const char *id = chela_mcp_call_argument(call, "id");
     (void)user;
-    chela_mcp_result_printf(call, "{\"id\":\"%s\",\"templateTest\":true,\"data\":\"Data for ID: %s\"}",
+    chela_mcp_result_printf(call, "{\"id\":\"%s\",\"templateTest\":true,\"data\":\"Data for "
+                                  "ID: %s\"}",
                             id, id);
     return CHELA_OK;
 }
@@ -397,17 +408,21 @@ static int complete_word(chela_mcp_call *call, void *user) {
 
 static const char modern_schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"$defs\":{"
-    "\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{\"type\":"
+    "\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{"
+    "\"type\":"
     "\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{\"name\":{\"type\":\"string\"},"
     "\"address\":{\"$ref\":\"#/$defs/address\"},\"contactMethod\":{\"type\":\"string\",\"enum\":["
-    "\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},\"allOf\":[{"
+    "\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+    "\"allOf\":[{"
     "\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{"
-    "\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{\"required\":["
+    "\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{"
+    "\"required\":["
     "\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":false}";
 
 /* An argument that HTTP proxies can see, in the header Mcp-Param-Region. */
 static const char header_schema[] =
-    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}}}";
+    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":"
+    "\"Region\"}}}";
 
 static const struct {
     const char *name, *description, *schema;
@@ -464,7 +479,8 @@ static const struct chela_mcp_prompt_opts prompts[] = {
     CHELA_MCP_PROMPT_OPTS(.name = "test_simple_prompt", .description = "A prompt.",
                           .fn = simple_prompt),
     CHELA_MCP_PROMPT_OPTS(.name = "test_prompt_with_arguments", .description = "With arguments.",
-                          .arguments = "[{\"name\":\"arg1\",\"description\":\"First test argument\","
+                          .arguments = "[{\"name\":\"arg1\",\"description\":\"First test "
+                                       "argument\","
                                        "\"required\":true},{\"name\":\"arg2\",\"description\":"
                                        "\"Second test argument\",\"required\":true}]",
                           .fn = prompt_with_arguments, .complete = complete_word),
@@ -497,7 +513,8 @@ static int offer(struct chela_error *err) {
 int main(int argc, char **argv) {
     struct chela_mcp_server_opts opts =
         CHELA_MCP_SERVER_OPTS(.name = "chela-example", .version = "1.0.0");
-    const char *address = argc == 3 && strcmp(argv[1], "--listen") == 0 ? argv[2] : "127.0.0.1:8080";
+    const char *address = argc == 3 && strcmp(argv[1], "--listen") == 0 ? argv[2] : "127.0.0.1"
+                                                                                    ":8080";
     struct chela_error err = {0};
     chela_runtime *rt;
 

@@ -225,7 +225,8 @@ static void resources_of_a_template(void **state) {
 static void a_request_of_the_new_era(void **state) {
     (void)state;
     hear(REQUEST("1", "server/discover", META), "\"supportedVersions\":[\"2026-07-28\"]");
-    hear(CALL("2", "echo", ",\"arguments\":{\"text\":\"hi\"}," META), "\"resultType\":\"complete\"");
+    hear(CALL("2", "echo", ",\"arguments\":{\"text\":\"hi\"}," META), "\"resultType\":"
+                                                                      "\"complete\"");
     hear(REQUEST("3", "ping", META), "-32601");
     hear(REQUEST("4", "tools/list",
                  "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2027-01-01\","
@@ -256,7 +257,9 @@ static void a_question_of_the_new_era(void **state) {
     hear(text, "kept 1");
     /* an answer that is not valid against the schema is asked for again */
     hear(CALL("3", "ask",
-              ",\"inputResponses\":{\"who\":{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}}," META),
+
+                               ",\"inputResponses\":{\"who\":{\"action\":\"accept\","
+                               "\"content\":{\"n\":\"x\"}}}," META),
          "input_required");
     hear(CALL("4", "ask", ",\"inputResponses\":{\"who\":7}," META), "-32602");
     /* the state of another request, and a changed one */
@@ -283,7 +286,8 @@ static void a_question_within_a_call(void **state) {
          "did not answer who: no");
     /* asked, then cancelled: the client is told, and the request is not answered */
     hear(CALL("3", "ask", ""), "elicitation/create");
-    hear("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":3}}",
+    hear("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+         "\"requestId\":3}}",
          "notifications/cancelled");
     assert_false(chela_mcp_connection_busy(w.c));
     /* a wrong id is ignored */
@@ -323,7 +327,8 @@ static void a_call_is_cancelled(void **state) {
     hear(REQUEST("2", "ping", ""), "{}");
     assert_non_null(w.open);
     hear(CALL("1", "echo", ",\"arguments\":{\"text\":\"a\"}"), "-32600"); /* the id is open */
-    talk("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",
+    talk("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+         "\"requestId\":1}}",
          0);
     hear(REQUEST("3", "ping", ""), "{}");
     assert_int_equal(w.cancelled, 1);
@@ -357,7 +362,8 @@ static void lists_that_change(void **state) {
     chela_mcp_server_updated(w.server, "file:///y");
     chela_mcp_server_updated(w.server, "file:///x");
     assert_non_null(strstr(talk("", 1), "\"uri\":\"file:///x\""));
-    talk("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",
+    talk("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+         "\"requestId\":1}}",
          0);
     chela_mcp_server_updated(w.server, "file:///x");
     hear(REQUEST("2", "server/discover", META), "\"id\":2");
