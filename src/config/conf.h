@@ -65,11 +65,7 @@ struct ch_conf_agent {
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;
-<<<<<<< HEAD
-    int64_t top_k, seed, retries, overload_retries;
-=======
-    int64_t top_k, seed, retries, logprobs;
->>>>>>> wire
+    int64_t top_k, seed, retries, overload_retries, logprobs;
     const char *const *stop;
     const char *cache;
     bool strict;
