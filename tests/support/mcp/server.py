@@ -45,6 +45,8 @@ def tools():
         {"name": "die", "description": "Ends the server.", "inputSchema": {"type": "object"}},
         {"name": "env", "description": "The environment.", "inputSchema": {"type": "object"}},
     ]
+    if mode.endswith("ship"):
+        listed.append({"name": "ship", "description": "Ships it: a line of the file shipped.", "inputSchema": schema})
     if word("added"):
         listed.append({"name": "fresh", "description": "New.", "inputSchema": {"type": "object"}})
     if mode == "names":
@@ -101,6 +103,12 @@ def call(request):
         if token is not None:
             out({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half way"}})
         text("echo: " + arguments.get("text", ""))
+    elif name == "ship":
+        with open("shipped", "a") as f:
+            f.write(arguments["text"] + "\n")
+        if word("hang"):
+            return
+        text("shipped " + arguments["text"])
     elif name == "slow":
         return
     elif name == "fail":
