@@ -103,6 +103,16 @@ CHELA_API int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela
 CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char *params,
                                   struct chela_error *err);
 
+/* The end of a request: result is JSON, or NULL with err. Both are borrowed. Called on the loop
+ * thread, once, never inside chela_mcp_send. */
+typedef void chela_mcp_done_fn(const char *result, const struct chela_error *err, void *user);
+
+/* Send a request as chela_mcp_request does, without waiting.
+ * Ownership: user is borrowed until done is called.
+ * Errors: CHELA_EINVAL: params is no JSON object. Other errors go to done. */
+CHELA_API int chela_mcp_send(chela_mcp *mcp, const char *method, const char *params,
+                             chela_mcp_done_fn *done, void *user, struct chela_error *err);
+
 /* Connect, list the server's tools, and compare them with those that were accepted before.
  * Waits. With accept, the tools are accepted as they are now.
  * Callbacks: no: CHELA_EBUSY.

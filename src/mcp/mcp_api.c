@@ -233,16 +233,15 @@ static bool has_name_header(const char *method) {
            strcmp(method, "resources/read") == 0 || strncmp(method, "tasks/", 6) == 0;
 }
 
-char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
-                        struct chela_error *err) {
+static int start_request(chela_mcp *m, const char *method, const char *params,
+                         ch_mcp_done_fn *done, void *user, struct chela_error *err) {
     CH_BUF_AUTO members = {0};
     CH_BUF_AUTO name = {0};
     CH_BUF_AUTO headers = {0};
-    struct ch_mcp_wait w = {0};
-    CH_LOG_SCOPE(m->rt->sink);
+    int rc = split_params(params, &members, &name, err);
 
-    if (ch_loop_may_run(m->rt->loop, err) < 0 || split_params(params, &members, &name, err) < 0)
-        return NULL;
+    if (rc < 0)
+        return rc;
     if (strcmp(method, "tools/call") == 0)
         ch_mcp_tools_headers(m, ch_buf_str(&name), params, &headers);
     ch_mcp_start(m, &(struct ch_mcp_request){
@@ -251,9 +250,49 @@ char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
                         .name = has_name_header(method) ? ch_buf_sv(&name) : ch_sv(NULL, 0),
                         .headers = ch_buf_sv(&headers),
                         .timeout_ms = CH_MAX(m->opts.timeout_ms, 0),
-                        .done = wait_on_reply,
-                        .user = &w,
+                        .done = done,
+                        .user = user,
                     });
+    return 0;
+}
+
+/* A request of a caller that does not wait. */
+struct ch_mcp_sent {
+    chela_mcp_done_fn *done;
+    void *user;
+};
+
+static void sent_on_reply(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_sent s = *(struct ch_mcp_sent *)user;
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    ch_free(user);
+    if (r->result)
+        ch_jw_value(&w, r->result);
+    s.done(r->result ? ch_buf_str(&text) : NULL, r->result ? NULL : &r->err, s.user);
+}
+
+int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_mcp_done_fn *done,
+                   void *user, struct chela_error *err) {
+    struct ch_mcp_sent *s = ch_alloc(sizeof(*s));
+    CH_LOG_SCOPE(m->rt->sink);
+
+    *s = (struct ch_mcp_sent){done, user};
+    int rc = start_request(m, method, params, sent_on_reply, s, err);
+    if (rc < 0)
+        ch_free(s);
+    return rc;
+}
+
+char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
+                        struct chela_error *err) {
+    struct ch_mcp_wait w = {0};
+    CH_LOG_SCOPE(m->rt->sink);
+
+    if (ch_loop_may_run(m->rt->loop, err) < 0 ||
+        start_request(m, method, params, wait_on_reply, &w, err) < 0)
+        return NULL;
     ch_loop_hold(m->rt->loop);
     ch_loop_run(m->rt->loop, &w.over);
     ch_loop_release(m->rt->loop);

@@ -72,7 +72,8 @@ static void store_show_write_below(struct ch_jw *w, const struct ch_journal_repl
         ch_jw_kcstr(w, "arguments", b->arguments);
         if (b->approval)
             ch_jw_kcstr(w, "summary", b->summary);
-        ch_jw_kcstr(w, "child", b->child);
+        if (*b->child)
+            ch_jw_kcstr(w, "child", b->child);
         ch_jw_end(w, '}');
     }
 }

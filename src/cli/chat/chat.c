@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "cli/chat/chat_complete.h"
-#include "cli/chat/chat_show.h"
+#include "cli/chat/chat_mcp.h"
 #include "cli/chat/chat_past.h"
+#include "cli/chat/chat_show.h"
 #include "cli/chat/chat_slash.h"
 #include "cli/term/ask.h"
 #include "cli/support/mem.h"
@@ -270,7 +271,7 @@ static void chat_submit(struct ch_chat *c) {
         if (*text == '/') {
             ch_chat_user(c, text, strlen(text));
             ch_chat_command(c, text);
-        } else {
+        } else if (!ch_chat_ready(c) || !ch_chat_mcp_say(c, text)) {
             ch_chat_say(c, text, text);
         }
     }
