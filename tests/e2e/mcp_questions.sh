@@ -140,7 +140,7 @@ reply p '{"size": "s", "count": 1}'
 check "a page: host and address are shown" eventually question_is p 'Host: shop.example'
 check "a page: the whole address" question_is p '^Address: https://shop.example/login\?x=1$'
 same "a page: choices" '["done","decline"]' "$(asked p | jq -c '.arguments | fromjson.choices')"
-reply p done
+reply p "done"
 check "a page: the run goes on" eventually status_is p idle
 same "a form at once" '{"action": "accept", "content": {"count": 1, "size": "s"}} accept' "$(cat "$state/s/ordered")"
 check "SIGTERM ends the gateway" stop_serving

@@ -39,16 +39,6 @@ bool ch_question_is_open(const chela_call *call) {
     return call->question && !call->question->answer;
 }
 
-void ch_question_drop(chela_call *call) {
-    struct ch_question *q = call->question;
-    void (*dropped)(void *) = q ? q->dropped : NULL;
-
-    if (!dropped)
-        return;
-    q->dropped = NULL;
-    dropped(q->user);
-}
-
 /* The call goes on with an effect that is not known to be the same: it passes the gate again. */
 void ch_question_answer(chela_call *call, struct ch_sv text, bool is_error) {
     call->question->answer = ch_arena_str(&call->arena, text);

@@ -40,7 +40,16 @@ struct ch_question *ch_call_answered(const chela_call *call);
 
 /* True if the call waits for an answer, now or when it would start. */
 bool ch_question_is_open(const chela_call *call);
-void ch_question_drop(chela_call *call);
+/* The call ends without an answer, or does not take its answer up. */
+static inline void ch_question_drop(chela_call *call) {
+    struct ch_question *q = call->question;
+    void (*dropped)(void *) = q ? q->dropped : NULL;
+
+    if (!dropped)
+        return;
+    q->dropped = NULL;
+    dropped(q->user);
+}
 /* Set the answer; the call can start. */
 void ch_question_answer(chela_call *call, struct ch_sv text, bool is_error);
 
