@@ -107,6 +107,9 @@
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
+#define CH_LIMIT_CITATIONS 500            /* citations of one reply that are reported */
+#define CH_LIMIT_CITED_TEXT (2 * CH_KB)   /* title or passage of one citation */
+#define CH_LIMIT_SERVER_RESULT (16 * CH_KB) /* result of a vendor's own tool that is reported */
 #define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */
 #define CH_LIMIT_CALLS_READ 2000          /* tool calls of one reply, made or not */
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */

@@ -2,20 +2,21 @@
  *
  * A server may have to start first, so every function returns at once and goes on when the
  * server has answered. What a server sends is text of a stranger: it is shown in safe form, and
- * reaches the model inside a marked block. */
+ * reaches the model inside a marked block. It is not searched for names such as @file. */
 #include "cli/chat/chat_mcp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/chat/chat_runs.h"
 #include "cli/chat/chat_show.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 
 enum {
-    RESOURCES = 8,            /* resources of one message */
-    RESOURCE_BYTES = 262144   /* bytes of the text of one resource */
+    RESOURCES = 8,       /* resources of one message */
+    BLOCK_BYTES = 262144 /* bytes of the text of one resource or message of a prompt */
 };
 
 static char *get(const char *json, const char *pointer) {
@@ -42,6 +43,28 @@ static void complain(struct ch_chat *c, const struct chela_error *err) {
         return;
     ch_console_error(c->console, "%s", err->message);
     c->dirty = true;
+}
+
+/* Send what was typed, followed by a text of a server. */
+static void say_with(struct ch_chat *c, const char *typed, const char *more, bool shown) {
+    char *all = ch_format("%s%s", c->outputs ? c->outputs : "", more);
+    free(c->outputs);
+    c->outputs = all;
+    ch_chat_say(c, typed, typed, shown);
+    c->dirty = true;
+}
+
+/* Write the text of a block that ends with </KIND>. A closing mark inside is broken up. */
+static void write_block_text(FILE *out, const char *kind, const char *text) {
+    size_t left = strlen(text) < BLOCK_BYTES ? strlen(text) : BLOCK_BYTES, mark = strlen(kind);
+
+    for (size_t i = 0; i < left; i++) {
+        fputc(text[i], out);
+        if (text[i] == '<' && text[i + 1] == '/' && strncmp(text + i + 2, kind, mark) == 0)
+            fputc(' ', out);
+    }
+    if (strlen(text) > left)
+        fputs("\n[the rest is left out]", out);
 }
 
 /* --- /mcp ----------------------------------------------------------------------------- */
@@ -199,16 +222,18 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
         char *text = get_at(result, "/messages/%zu/content/text", i);
         char *embedded = get_at(result, "/messages/%zu/content/resource/text", i);
         bool ours = strcmp(role, "user") == 0;
-        if (text || embedded)
-            fprintf(d.f, "%s%s%s", i ? "\n\n" : "", ours ? "" : "[assistant] ",
-                    text ? text : embedded);
+        if (text || embedded) {
+            fprintf(d.f, "\n\n<prompt%s>\n", ours ? "" : " role=\"assistant\"");
+            write_block_text(d.f, "prompt", text ? text : embedded);
+            fputs("\n</prompt>", d.f);
+        }
         chela_free(text);
         chela_free(embedded);
         chela_free(role);
     }
     ch_draft_finish(&d);
     if (d.n)
-        ch_chat_say(p->c, d.p, p->line);
+        say_with(p->c, p->line, d.p, true);
     else
         ch_console_error(p->c->console, "the prompt has no text");
     p->c->dirty = true;
@@ -323,22 +348,6 @@ static void free_message(struct message *m) {
 
 static void read_next(struct message *m);
 
-/* Not closed by the text itself: a closing mark in the text is broken up. */
-static void write_resource_text(FILE *out, const char *text) {
-    static const char end[] = "</resource";
-    size_t left = strlen(text) < RESOURCE_BYTES ? strlen(text) : RESOURCE_BYTES;
-
-    for (size_t i = 0; i < left; i++) {
-        if (strncmp(text + i, end, sizeof(end) - 1) == 0) {
-            fputs("< /resource", out);
-            i += sizeof(end) - 2;
-        } else
-            fputc(text[i], out);
-    }
-    if (strlen(text) > left)
-        fputs("\n[the rest is left out]", out);
-}
-
 static void message_on_read(const char *result, const struct chela_error *err, void *user) {
     struct message *m = user;
     const struct mention *at = &m->mentions[m->next++];
@@ -356,7 +365,7 @@ static void message_on_read(const char *result, const struct chela_error *err, v
         char *text = get(item, "/text"), *type = get(item, "/mimeType");
         fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
         if (text)
-            write_resource_text(m->out.f, text);
+            write_block_text(m->out.f, "resource", text);
         else
             fprintf(m->out.f, "[binary content, %s]", type ? type : "of an unknown type");
         fputs("\n</resource>", m->out.f);
@@ -372,8 +381,7 @@ static void read_next(struct message *m) {
 
     if (m->next == m->n) {
         ch_draft_finish(&m->out);
-        ch_chat_say(m->c, m->out.p, m->text);
-        m->c->dirty = true;
+        say_with(m->c, m->text, m->out.p, true);
         free_message(m);
         return;
     }
@@ -417,7 +425,6 @@ bool ch_chat_mcp_say(struct ch_chat *c, const char *text) {
     }
     ch_chat_user(c, text, strlen(text));
     ch_draft_init(&m->out);
-    fputs(text, m->out.f);
     read_next(m);
     return true;
 }

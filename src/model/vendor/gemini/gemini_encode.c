@@ -353,7 +353,7 @@ static void gemini_encode_write_media(struct writing *x, const struct ch_block *
     }
     begin_part(x);
     gemini_encode_write_data(x, b);
-    end_part(x, CH_SV(""));
+    end_part(x, x->own ? b->extra : CH_SV("")); /* an image of the model may be signed */
 }
 
 /* --- results */
@@ -489,7 +489,8 @@ static void gemini_encode_write_block(struct writing *x, const struct ch_block *
         gemini_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (x->own && !ch_sv_is(b->name, CH_GEMINI_GROUNDING) &&
+            ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->parts++;
         }

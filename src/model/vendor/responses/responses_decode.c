@@ -19,6 +19,7 @@
 #include "model/vendor/responses/responses.h"
 #include "model/vendor/responses/responses_encode.h"
 #include "model/vendor/responses/responses_items.h"
+#include "model/vendor/responses/responses_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
 
@@ -367,5 +368,7 @@ const struct ch_codec ch_codec_responses = {
     .tail = ch_responses_tail,
     .event = responses_decode_on_event,
     .body = responses_decode_on_body,
+    .findings = ch_responses_findings,
+    .returns_images = true,
     .release = responses_decode_on_release,
 };
