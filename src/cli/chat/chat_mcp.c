@@ -428,3 +428,23 @@ bool ch_chat_mcp_say(struct ch_chat *c, const char *text) {
     read_next(m);
     return true;
 }
+
+/* --- names of servers ------------------------------------------------------------------- */
+
+static void servers_offer(struct ch_chat *c, const char *typed, struct ch_chat_words *w) {
+    const char *name;
+    for (size_t i = 0; (name = server_at(c, i)); i++)
+        if (strncmp(typed + 1, name, strlen(typed + 1)) == 0)
+            ch_chat_words_add(w, ch_format("%c%s:", *typed, name));
+}
+
+/* The text of a resource was added before (ch_chat_mcp_say). */
+static int servers_attach(struct ch_chat *c, const char *name, struct ch_chat_message *m,
+                          struct chela_error *err) {
+    const char *colon = strchr(name, ':');
+    (void)m, (void)err;
+    return colon && find_client(c, name, (size_t)(colon - name));
+}
+
+const struct ch_chat_source ch_chat_servers = {
+    .name = "MCP servers", .offer = servers_offer, .attach = servers_attach};
