@@ -325,6 +325,9 @@
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
+#define CH_DEFAULT_MCP_LEAVE_MS 1000      /* time for a server to end before it is terminated */
+#define CH_LIMIT_MCP_LEAVE_MS 3000        /* longest wait for servers that end */
+#define CH_DEFAULT_MCP_LISTEN_MS 30000    /* delay before lost notifications are asked for again */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */

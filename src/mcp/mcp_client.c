@@ -330,6 +330,15 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
         op->progress(ch_buf_sv(&text), op->user);
 }
 
+static bool is_severe(struct ch_sv level) {
+    static const char *const levels[] = {"warning", "error", "critical", "alert", "emergency"};
+
+    for (size_t i = 0; i < CH_LEN(levels); i++)
+        if (ch_sv_is(level, levels[i]))
+            return true;
+    return false;
+}
+
 static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
     chela_mcp *m = user;
 
@@ -342,7 +351,8 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
         struct ch_jw w = ch_jw(&text);
         ch_buf_init(&text, CH_KB);
         ch_jw_value(&w, ch_json_get(msg->params, "data"));
-        ch_log(CH_LOG_INFO, "mcp", "%s: %s", m->opts.name, ch_buf_str(&text));
+        ch_log(is_severe(ch_json_get_str(msg->params, "level")) ? CH_LOG_WARN : CH_LOG_INFO, "mcp",
+               "%s: %s", m->opts.name, ch_buf_str(&text));
     }
 }
 
@@ -400,6 +410,15 @@ static void disconnect(chela_mcp *m, const struct chela_error *why) {
     drop_link(m);
     for (CH_LIST_EACH(k, &m->ops))
         fail_op_later(CH_CONTAINER(k, struct ch_mcp_op, link), why);
+}
+
+static void client_on_left(void *user) {
+    ((chela_mcp *)user)->leaving = false;
+}
+
+void ch_mcp_leave(chela_mcp *m) {
+    if (m->link && !m->leaving && m->state == CH_MCP_READY && m->link->ops->leave)
+        m->leaving = m->link->ops->leave(m->link, client_on_left, m);
 }
 
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why) {

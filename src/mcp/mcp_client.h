@@ -47,6 +47,7 @@ struct chela_mcp {
     struct ch_mcp_failure failure; /* of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
+    bool leaving;                  /* the connection ends by itself soon */
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
@@ -86,6 +87,9 @@ struct ch_mcp_op;
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
 /* Give up a request: the server is told, and `done` is not called. */
 void ch_mcp_cancel(struct ch_mcp_op *op);
+
+/* Say goodbye to the server; m->leaving is set until the server has ended. */
+void ch_mcp_leave(chela_mcp *m);
 
 /* Close the connection for good; requests fail before the function returns. */
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);

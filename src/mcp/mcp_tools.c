@@ -26,11 +26,14 @@ struct ch_mcp_agent {
 };
 
 struct ch_mcp_tools {
+    chela_mcp *mcp;
     struct ch_mcp_manifest manifest;
     char *path;   /* owned: the file; NULL: nothing is stored */
     char origin[2 * CH_SHA256_SIZE + 1];
     struct ch_list bindings, agents;
     struct ch_mcp_op *listing; /* NULL: no list is read */
+    struct ch_mcp_op *notices; /* waits for notifications of changes; NULL: none */
+    struct ch_timer again;     /* before notices are asked for again */
     unsigned pages;
     bool accept, changed;
     ch_mcp_listed_fn *done;
@@ -250,8 +253,45 @@ bool ch_mcp_tools_awaited(const chela_mcp *m) {
     return m->tools->listing && !m->tools->manifest.known;
 }
 
+/* --- changes */
+
+static void ask_for_notices(chela_mcp *m);
+
+static void on_again(struct ch_timer *t) {
+    struct ch_mcp_tools *tools = CH_CONTAINER(t, struct ch_mcp_tools, again);
+
+    ask_for_notices(tools->mcp);
+}
+
+/* The stream of notifications ended. Changes in between are seen by a new list. */
+static void on_notices_end(const struct ch_mcp_reply *r, void *user) {
+    chela_mcp *m = user;
+
+    m->tools->notices = NULL;
+    if (m->state == CH_MCP_READY && r->code != CH_RPC_NO_METHOD)
+        ch_timer_start(m->rt->loop, &m->tools->again, CH_DEFAULT_MCP_LISTEN_MS, on_again);
+}
+
+/* Version 2026-07-28 sends notifications only to a request that asks for them. */
+static void ask_for_notices(chela_mcp *m) {
+    struct ch_mcp_tools *t = m->tools;
+
+    if (!m->modern || !m->tools_change || t->notices || ch_list_empty(&t->agents) ||
+        m->state != CH_MCP_READY)
+        return;
+    ch_timer_stop(m->rt->loop, &t->again);
+    t->notices = ch_mcp_start(
+        m, &(struct ch_mcp_request){
+               .method = "subscriptions/listen",
+               .members = CH_SV("\"notifications\":{\"toolsListChanged\":true}"),
+               .done = on_notices_end,
+               .user = m,
+           });
+}
+
 /* A server that starts because of a call is asked for its tools, so that changes are seen. */
 static void tools_on_ready(chela_mcp *m) {
+    ask_for_notices(m);
     if (!m->tools->listing && m->tools->path)
         ch_mcp_tools_list(m, false, NULL, NULL);
 }
@@ -290,6 +330,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
     CH_BUF_AUTO path = {0};
     struct chela_error err = {0};
 
+    t->mcp = m;
     ch_list_init(&t->bindings);
     ch_list_init(&t->agents);
     m->on_ready = tools_on_ready;
@@ -307,6 +348,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
 void ch_mcp_tools_close(chela_mcp *m) {
     struct ch_mcp_tools *t = CH_TAKE(m->tools);
 
+    ch_timer_stop(m->rt->loop, &t->again);
     for (struct ch_mcp_binding *b;
          (b = CH_LIST_FIRST(&t->bindings, struct ch_mcp_binding, link));) {
         b->mcp = NULL;
@@ -328,6 +370,7 @@ void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent) {
     ch_list_add(&m->tools->agents, &a->link);
     ch_list_add(&agent->extensions, &a->extension.link);
     update_agent(m, agent);
+    ask_for_notices(m);
     if (!m->tools->manifest.known && !m->tools->listing)
         ch_mcp_tools_list(m, false, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/chat/chat_runs.h"
+#include "cli/chat/chat_servers.h"
 #include "cli/chat/chat_show.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -27,14 +28,6 @@ static char *get_at(const char *json, const char *fmt, size_t i) {
     char *pointer = ch_format(fmt, i), *value = get(json, pointer);
     free(pointer);
     return value;
-}
-
-/* The client for the first n bytes; NULL: there is none. */
-static chela_mcp *find_client(const struct ch_chat *c, const char *name, size_t n) {
-    char *word = ch_format("%.*s", (int)n, name);
-    chela_mcp *client = c->setup->rt ? chela_mcp_find(c->setup->rt, word) : NULL;
-    free(word);
-    return client;
 }
 
 /* Show a failure, unless the client was closed because the chat is over. */
@@ -69,22 +62,13 @@ static void write_block_text(FILE *out, const char *kind, const char *text) {
 
 /* --- /mcp ----------------------------------------------------------------------------- */
 
-static const char *server_at(const struct ch_chat *c, size_t i) {
-    const chela_config *files[] = {c->setup->config, c->setup->mcp[0], c->setup->mcp[1]};
-    for (size_t f = 0; f < 3; f++)
-        for (size_t k = 0; files[f] && chela_config_mcp_name(files[f], k); k++)
-            if (i-- == 0)
-                return chela_config_mcp_name(files[f], k);
-    return NULL;
-}
-
 static void list_servers(struct ch_chat *c) {
     struct ch_draft d;
     const char *name;
 
     ch_draft_init(&d);
-    for (size_t i = 0; (name = server_at(c, i)); i++) {
-        chela_mcp *client = find_client(c, name, strlen(name));
+    for (size_t i = 0; (name = ch_chat_server_name(c, i)); i++) {
+        chela_mcp *client = ch_chat_server_find(c, name, strlen(name));
         char *json = client ? chela_mcp_state_json(client) : NULL;
         char *state = json ? get(json, "/state") : NULL;
         char *error = json ? get(json, "/error") : NULL;
@@ -178,7 +162,7 @@ void ch_chat_mcp(struct ch_chat *c, const char *args) {
         list_servers(c);
         return;
     }
-    chela_mcp *client = find_client(c, args, strlen(args));
+    chela_mcp *client = ch_chat_server_find(c, args, strlen(args));
     if (!client) {
         ch_console_error(c->console, "there is no MCP server '%s' (/mcp lists them)", args);
         return;
@@ -305,7 +289,7 @@ bool ch_chat_mcp_prompt(struct ch_chat *c, const char *line) {
     const char *colon = memchr(line, ':', n);
     struct chela_error err = {0};
 
-    chela_mcp *client = colon ? find_client(c, line + 1, (size_t)(colon - line) - 1) : NULL;
+    chela_mcp *client = colon ? ch_chat_server_find(c, line + 1, (size_t)(colon - line) - 1) : NULL;
     if (!client)
         return false;
     struct prompt *p = ch_must(calloc(1, sizeof(*p)));
@@ -403,7 +387,7 @@ static void find_mentions(struct message *m) {
         size_t n = strcspn(word, " \t\n");
         const char *colon = *word == '@' ? memchr(word, ':', n) : NULL;
         chela_mcp *client = colon && m->n < RESOURCES && colon + 1 < word + n
-                                ? find_client(m->c, word + 1, (size_t)(colon - word) - 1)
+                                ? ch_chat_server_find(m->c, word + 1, (size_t)(colon - word) - 1)
                                 : NULL;
         if (client)
             m->mentions[m->n++] =
@@ -428,23 +412,3 @@ bool ch_chat_mcp_say(struct ch_chat *c, const char *text) {
     read_next(m);
     return true;
 }
-
-/* --- names of servers ------------------------------------------------------------------- */
-
-static void servers_offer(struct ch_chat *c, const char *typed, struct ch_chat_words *w) {
-    const char *name;
-    for (size_t i = 0; (name = server_at(c, i)); i++)
-        if (strncmp(typed + 1, name, strlen(typed + 1)) == 0)
-            ch_chat_words_add(w, ch_format("%c%s:", *typed, name));
-}
-
-/* The text of a resource was added before (ch_chat_mcp_say). */
-static int servers_attach(struct ch_chat *c, const char *name, struct ch_chat_message *m,
-                          struct chela_error *err) {
-    const char *colon = strchr(name, ':');
-    (void)m, (void)err;
-    return colon && find_client(c, name, (size_t)(colon - name));
-}
-
-const struct ch_chat_source ch_chat_servers = {
-    .name = "MCP servers", .offer = servers_offer, .attach = servers_attach};

@@ -1,7 +1,7 @@
 /* chat_mcp.h -- MCP servers in a conversation: /mcp, prompts as commands, resources in messages. */
 #ifndef CH_CLI_CHAT_MCP_H
 #define CH_CLI_CHAT_MCP_H
-#include "cli/chat/chat_source.h"
+#include "cli/chat/chat.h"
 
 /* /mcp [NAME]: the servers, or what one of them offers. */
 void ch_chat_mcp(struct ch_chat *c, const char *args);
@@ -13,8 +13,5 @@ bool ch_chat_mcp_prompt(struct ch_chat *c, const char *line);
 /* A message that names resources, "@SERVER:URI": read them and send the message with their
  * texts. False: the message names none. */
 bool ch_chat_mcp_say(struct ch_chat *c, const char *text);
-
-/* Completes the names of servers, "@SERVER:" and "/SERVER:". */
-extern const struct ch_chat_source ch_chat_servers;
 
 #endif

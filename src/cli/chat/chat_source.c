@@ -2,7 +2,7 @@
 #include "cli/chat/chat_source.h"
 
 #include "cli/chat/chat_files.h"
-#include "cli/chat/chat_mcp.h"
+#include "cli/chat/chat_servers.h"
 #include "cli/support/mem.h"
 
 static const struct ch_chat_source *const sources[] = {&ch_chat_servers, &ch_chat_files};

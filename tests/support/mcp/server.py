@@ -9,6 +9,7 @@ the file calls.log in the working directory.
 """
 import json
 import os
+import signal
 import sys
 import time
 
@@ -47,6 +48,8 @@ def tools():
     ]
     if "ask" in mode:
         listed.append({"name": "order", "description": "Orders something, after it has asked for the details.", "inputSchema": {"type": "object"}})
+    if mode.endswith("change"):
+        listed.append({"name": "change", "description": "Changes the tools.", "inputSchema": {"type": "object"}})
     if mode.endswith("ship"):
         listed.append({"name": "ship", "description": "Ships it: a line of the file shipped.", "inputSchema": schema})
     if word("added"):
@@ -146,6 +149,14 @@ def call(request):
         if word("hang"):
             return
         text("shipped " + arguments["text"])
+    elif name == "change":
+        with open(state, "w") as f:
+            f.write("changed added")
+        if not mode.startswith("modern"):
+            out({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        elif "listen" in waiting:
+            waiting["listen"]()
+        text("it changed")
     elif name == "slow":
         return
     elif name == "fail":
@@ -199,7 +210,7 @@ def answer(line):
         if mode == "silent-probe":
             return
         if mode.startswith("modern"):
-            out({"jsonrpc": "2.0", "id": rid, "result": {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "tester", "version": "1"}}}})
+            out({"jsonrpc": "2.0", "id": rid, "result": {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": True}}, "ttlMs": 0, "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "tester", "version": "1"}}}})
         else:
             out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "unknown"}})
     elif method == "initialize":
@@ -214,6 +225,12 @@ def answer(line):
         if mode.startswith("modern"):
             page.update(resultType="complete", ttlMs=0, cacheScope="private")
         out({"jsonrpc": "2.0", "id": rid, "result": page})
+    elif method == "subscriptions/listen":
+        meta = {"io.modelcontextprotocol/subscriptionId": rid}
+        out({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {"notifications": {"toolsListChanged": True}, "_meta": meta}})
+        waiting["listen"] = lambda: out({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}})
+        if word("changed"):
+            waiting["listen"]()
     elif method == "tools/call":
         call(request)
     elif "docs" in mode and method in DOCS:
@@ -231,3 +248,8 @@ if mode == "slow-start":
 for line in sys.stdin:
     if line.strip():
         answer(line)
+with open("calls.log", "a") as log:
+    log.write("the input ended\n")
+if mode == "stubborn":
+    signal.signal(signal.SIGTERM, lambda *_: (open("calls.log", "a").write("terminated\n"), sys.exit(0)))
+    time.sleep(600)
