@@ -101,6 +101,9 @@ struct chela_event {
              * start, end}, of which a source has some; start and end count the characters of
              * the reply's text. Empty: none. */
             struct chela_str citations;
+            /* TURN_END only: log probabilities as a JSON array of {token, logprob, top}; top
+             * is an array of {token, logprob}. Empty: none were requested or sent. */
+            struct chela_str logprobs;
         } turn;
         struct {
             unsigned turn;

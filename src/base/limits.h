@@ -460,6 +460,7 @@
 #define CH_DEFAULT_IDLE_MS (120 * 1000)   /* silence within a response */
 #define CH_DEFAULT_TOTAL_MS (3600 * 1000) /* time of one HTTP request */
 #define CH_DEFAULT_RETRIES 2              /* retries of a model call */
+#define CH_DEFAULT_OVERLOAD_RETRIES 6     /* retries of a model call at an overloaded service */
 #define CH_DEFAULT_PROJECT_FILE (20 * CH_KB) /* bytes of one project file in the system prompt */
 #define CH_DEFAULT_PROJECT_FILES (60 * CH_KB) /* bytes of all project files in the system prompt */
 #define CH_DEFAULT_PROMPT_RULES 7         /* rules in every system prompt */

@@ -145,7 +145,8 @@ void ch_reply_directives_end(chela_run *run) {
                   .so_far = ch_str(ch_buf_sv(&d->text))}};
     if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
         return;
-    ch_run_outcome_text(run, ch_sv_trim(ch_buf_sv(&d->text)));
+    ch_run_outcome_text(run, ch_directives_silent(d) ? CH_SV("")
+                                                     : ch_sv_trim(ch_buf_sv(&d->text)));
     attach_all(run);
 }
 

@@ -73,6 +73,8 @@ static void event_write_turn(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "stop_reason", chela_stop_name(ev->turn.stop_reason));
     event_write_usage(w, &ev->turn.usage);
     event_write_citations(w, ev->turn.citations);
+    if (ev->turn.logprobs.n)
+        ch_jw_kraw(w, "logprobs", sv(ev->turn.logprobs));
 }
 
 static void event_write_request(struct ch_jw *w, const struct chela_event *ev) {

@@ -44,6 +44,7 @@
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/message/ids.h"
 #include "prompt/envelope.h"
 
@@ -60,6 +61,7 @@ struct ch_turn {
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct ch_buf complaint;       /* text for the model: what is wrong with its reply */
     struct ch_buf citations;       /* sources of the last reply, JSON */
+    struct ch_buf logprobs;        /* log probabilities of the last reply, JSON */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
@@ -84,6 +86,7 @@ void ch_think_drop(chela_run *run) {
 void ch_think_release(chela_run *run) {
     ch_buf_release(&run->turn->complaint);
     ch_buf_release(&run->turn->citations);
+    ch_buf_release(&run->turn->logprobs);
 }
 
 const char *ch_think_key(const chela_run *run) {
@@ -428,6 +431,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .has_top_p = a->has_top_p,
         .top_p = a->top_p,
         .top_k = a->top_k,
+        .logprobs = a->logprobs,
         .has_seed = a->has_seed,
         .seed = a->seed,
         .stop = a->stop,
@@ -662,6 +666,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (run->dead)
         return;
     bool made = ch_reply_extras_has_media(r->msg);
+    if (run->turn->decoding)
+        ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(&run->turn->decoder));
     run->reply = keep_reply(run, r);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
@@ -810,6 +816,7 @@ void ch_think(chela_run *run) {
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
     ch_buf_clear(&run->turn->citations);
+    ch_buf_clear(&run->turn->logprobs);
     ch_reply_directives_begin(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
@@ -861,7 +868,8 @@ bool ch_think_close(chela_run *run) {
         .type = CHELA_EV_TURN_END,
         .turn = {run->turn->open, run->turn->stop_reason,
                  ch_public_usage(&run->m.turn.usage, run->m.turn.cost),
-                 ch_str(ch_buf_sv(&run->turn->citations))}};
+                 ch_str(ch_buf_sv(&run->turn->citations)),
+                 ch_str(ch_buf_sv(&run->turn->logprobs))}};
     run->turn->open = 0;
     run->m.turn.usage = (struct ch_usage){0};
     run->m.turn.cost = 0;

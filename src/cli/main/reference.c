@@ -28,10 +28,13 @@ static const struct chela_event example_state = {.state = {CHELA_STATE_OBSERVE, 
 #define SOURCES                                                                                    \
     STR("[{\"url\":\"https://example.com/paris\",\"title\":\"Weather in Paris\","                  \
         "\"start\":0,\"end\":14}]")
+#define LOGPROBS \
+    STR("[{\"token\":\"It\",\"logprob\":-0.1,\"top\":[{\"token\":\"It\",\"logprob\":-0.1}]}]")
 static const struct chela_event example_turn = {.turn = {.turn = 1,
                                                          .stop_reason = CHELA_STOP_TOOL_USE,
                                                          .usage = USAGE,
-                                                         .citations = SOURCES}};
+                                                         .citations = SOURCES,
+                                                         .logprobs = LOGPROBS}};
 static const struct chela_event example_request = {
     .request = {1, "anthropic/claude-sonnet-4-6", 3, 13, 13075, "planner"}};
 static const struct chela_event example_delta = {.delta = {.text = STR("Let me ")}};

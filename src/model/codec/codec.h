@@ -209,6 +209,7 @@ struct ch_decoder {
     struct ch_buf body;   /* a response that is not a stream */
     struct ch_buf scratch; /* for pull parsing */
     struct ch_arena arena; /* texts of the reply */
+    struct ch_buf logprobs; /* log probabilities, if the service sends them (logprobs.h) */
     int status;
     long retry_after_ms; /* from the headers, 0 if absent */
     int should_retry;    /* x-should-retry: 1 true, -1 false, 0 absent */

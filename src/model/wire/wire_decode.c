@@ -140,6 +140,12 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
     wire_decode_write_calls(&w, r);
     write_media(&w, r->msg);
     write_findings(&w, r->msg);
+    if (d->logprobs.n) {
+        struct ch_sv list = ch_buf_sv(&d->logprobs);
+        CH_BUF_AUTO whole = {0};
+        ch_buf_addf(&whole, "%.*s%s", CH_SV_FMT(list), list.p[list.n - 1] == ']' ? "" : "]");
+        ch_jw_kraw(&w, "logprobs", ch_buf_sv(&whole));
+    }
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     write_optional(&w, "stop_raw", r->stop_raw);
     wire_decode_write_usage(&w, &r->usage);

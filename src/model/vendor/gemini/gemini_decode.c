@@ -15,6 +15,7 @@
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/vendor/gemini/gemini_args.h"
 #include "model/codec/delta_fast_path.h"
@@ -122,7 +123,7 @@ static void gemini_decode_fail_by_reason(struct ch_decoder *d) {
 struct candidate {
     int64_t index;
     struct ch_sv reason, message;
-    struct ch_sv grounding; /* JSON */
+    struct ch_sv grounding, logprobs; /* JSON */
     bool has_content;
 };
 
@@ -217,6 +218,8 @@ static void read_candidate(struct state *st, struct ch_pull *p, struct chunk *c)
             ch_pull_str(p, &x.message);
         } else if (ch_sv_is(key, "index")) {
             ch_pull_int(p, &x.index);
+        } else if (ch_sv_is(key, "logprobsResult")) {
+            ch_pull_raw(p, &x.logprobs);
         } else if (ch_sv_is(key, "groundingMetadata")) {
             ch_pull_raw(p, &x.grounding);
         } else {
@@ -461,6 +464,8 @@ static int use_candidate(struct ch_decoder *d, const struct candidate *x) {
     int rc = CHELA_OK;
     for (size_t i = 0; i < st->nparts && rc == CHELA_OK; i++)
         rc = fold_part(d, &st->parts[i]);
+    if (x->logprobs.n)
+        ch_logprobs_add_candidates(d, x->logprobs);
     if (x->grounding.n > 2 && *x->grounding.p == '{') { /* most chunks hold {} */
         ch_buf_clear(&st->grounding);
         ch_buf_add_sv(&st->grounding, x->grounding);
@@ -491,7 +496,8 @@ static int gemini_decode_use_chunk(struct ch_decoder *d, const struct chunk *c,
 static struct ch_sv only_text(const struct state *st, const struct chunk *c) {
     const struct part *part = st->parts;
     bool one = c->has_first && !c->has_more && st->nparts == 1 && !c->first.reason.n &&
-               !c->first.message.n && c->first.grounding.n <= 2 && !c->block.n && !c->has_error;
+               !c->first.message.n && c->first.grounding.n <= 2 && !c->first.logprobs.n &&
+               !c->block.n && !c->has_error;
     if (!one || part->signature.n || part->call.n || part->other.n)
         return ch_sv(NULL, 0);
     return part->source;

@@ -183,6 +183,10 @@ static void gemini_encode_write_sampling(const struct ch_model_request *req, str
     }
     if (req->top_k > 0)
         ch_jw_kint(w, "topK", req->top_k);
+    if (req->logprobs > 0) {
+        ch_jw_kbool(w, "responseLogprobs", true);
+        ch_jw_kint(w, "logprobs", req->logprobs);
+    }
     if (req->has_seed)
         ch_jw_kint(w, "seed", req->seed);
     if (req->nstop)

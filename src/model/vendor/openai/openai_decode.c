@@ -12,6 +12,7 @@
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_calls.h"
 #include "model/vendor/openai/openai_encode.h"
@@ -344,7 +345,16 @@ struct choice {
     struct ch_sv late;    /* JSON of a delta that preceded its index */
     struct ch_sv message; /* JSON of the whole reply, or of the reply so far */
     struct ch_sv reason, native, usage, error;
+    struct ch_sv logprobs; /* JSON array */
 };
+
+/* {"content":[..],"refusal":null}, or null. */
+static void read_logprobs(struct ch_pull *p, struct choice *c) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct choice, logprobs, "content", CH_MEMBER_ARRAY),
+    };
+    ch_members_pull(p, members, CH_LEN(members), c);
+}
 
 static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
                                       struct ch_template_unread *unread) {
@@ -365,6 +375,8 @@ static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
         } else if (ch_sv_is(key, "finish_reason")) {
             c->null_reason = ch_pull_peek(p) == 'n';
             c->has_reason = ch_pull_str(p, &c->reason);
+        } else if (ch_sv_is(key, "logprobs") && ch_pull_peek(p) == '{') {
+            read_logprobs(p, c);
         } else if (ch_sv_is(key, "native_finish_reason")) {
             ch_pull_str(p, &c->native);
         } else if (ch_sv_is(key, "usage")) {
@@ -453,6 +465,8 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
     if (c->index != 0)
         return CHELA_OK; /* the first of several choices is the reply */
     int rc = fold_choice(d, c);
+    if (c->logprobs.n)
+        ch_logprobs_add(d, c->logprobs);
     openai_decode_set_usage(d, c->usage);
     st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
                          ch_sv_is(c->native, "MAX_TOKENS");
@@ -553,7 +567,7 @@ static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const s
     const struct choice *x = &c->choice;
     struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
     if (said->more || !said->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
-        x->reason.n || x->native.n || x->delta.refusal.n)
+        x->logprobs.n || x->reason.n || x->native.n || x->delta.refusal.n)
         return;
     st->repeats = said->key;
     st->detailed = x->delta.details.n > 0;

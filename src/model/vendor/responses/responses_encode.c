@@ -154,7 +154,6 @@ static void responses_encode_write_reasoning(const struct ch_model_request *req,
     bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
     if (!may_reason(req))
         return;
-    ch_jw_kraw(w, "include", CH_SV("[\"reasoning.encrypted_content\"]"));
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
     ch_jw_key(w, "reasoning");
@@ -177,6 +176,22 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
+/* Parts of the reply that are sent on request only. */
+static void write_include(const struct ch_model_request *req, struct ch_jw *w) {
+    bool reasons = may_reason(req), odds = req->logprobs > 0;
+    if (!reasons && !odds)
+        return;
+    ch_jw_key(w, "include");
+    ch_jw_begin(w, '[');
+    if (reasons)
+        ch_jw_cstr(w, "reasoning.encrypted_content");
+    if (odds)
+        ch_jw_cstr(w, "message.output_text.logprobs");
+    ch_jw_end(w, ']');
+    if (odds)
+        ch_jw_kint(w, "top_logprobs", req->logprobs);
+}
+
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
@@ -188,6 +203,7 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     responses_encode_write_sampling(req, &w);
     responses_encode_write_tool_choice(req, &w);
     responses_encode_write_output_schema(req, &w);
+    write_include(req, &w);
     responses_encode_write_reasoning(req, &w);
     responses_encode_write_cache(req, &w);
     int rc = ch_encode_extra(req, out, from, err);
