@@ -70,8 +70,8 @@ CHELA_API int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *opts
 
 /* Close a client: its requests fail. A program gets the end of its input, a second later SIGTERM,
  * and then SIGKILL; a session of an HTTP server is ended. Waits for that, at most 3 s; called
- * from a callback, or with the loop of a host, the function kills the program at once. Tools of the server remain in
- * their agents, and their calls fail. NULL is allowed.
+ * from a callback, or with the loop of a host, the function kills the program at once. Tools of
+ * the server remain in their agents, and their calls fail. NULL is allowed.
  * Ownership: mcp becomes invalid. */
 CHELA_API void chela_mcp_close(chela_mcp *mcp);
 
