@@ -14,11 +14,10 @@ start_lark
 store=sqlite:$space/chela.db
 cat >"$space/rules.yaml" <<'YAML'
 rules:
-  - { when: { user: "fix", after: none }, call: { tool: exec, args: { command: "cat note" } } }
+  - { when: { user: "fix", after: none }, call: { tool: exec, args: { command: "echo the note" } } }
   - { when: { after: any }, say: "seen: {{result}}" }
   - say: "hello {{user}}"
 YAML
-echo 'the note' >"$space/note"
 cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
@@ -50,7 +49,7 @@ is "a prompt for a session that a gateway holds" "$(answer 4 | jq -r .result.sto
 check "the gateway's answer is shown" told "hello from the editor"
 prompt 5 'fix it'
 permission 1 >"$tmp/asked"
-is "the call that the gateway's run waits for" "$(jq -r .params.toolCall.title "$tmp/asked")" "cat note"
+is "the call that the gateway's run waits for" "$(jq -r .params.toolCall.title "$tmp/asked")" "echo the note"
 same "it can be allowed always, also after a reload" '["allow","always","reject"]' "$(jq -c '[.params.options[].optionId]' "$tmp/asked")"
 decide 1 allow
 is "the decision reaches the gateway" "$(answer 5 | jq -r .result.stopReason)" end_turn
