@@ -342,6 +342,9 @@
 #define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
+#define CH_DEFAULT_MCP_LEAVE_MS 1000      /* time for a server to end before it is terminated */
+#define CH_LIMIT_MCP_LEAVE_MS 3000        /* longest wait for servers that end */
+#define CH_DEFAULT_MCP_LISTEN_MS 30000    /* delay before lost notifications are asked for again */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
@@ -369,6 +372,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_FORWARD_MS 15000     /* wait for a gateway to take a prompt up */
 #define CH_LIMIT_ACP_PROMPTS 8            /* prompts of an editor that one run answers */
 #define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */
 #define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */

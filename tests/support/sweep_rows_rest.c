@@ -15,6 +15,10 @@ static void show_nobody(const char *url, void *user) {
 }
 
 /* Nobody listens there; the client is closed before that is found out. */
+static void ignore_result(const char *result, const struct chela_error *err, void *user) {
+    (void)result, (void)err, (void)user;
+}
+
 static void do_mcp(struct sweep *cx) {
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(.name = "sweep", .url = "http://127.0.0.1:1/mcp");
     struct chela_error err = {0};
@@ -28,6 +32,8 @@ static void do_mcp(struct sweep *cx) {
     SWEEP_REFUSED(chela_mcp_login(mcp, show_nobody, NULL, NULL));
     SWEEP_EXPECT(chela_mcp_request(mcp, "ping", NULL, &err) == NULL);
     SWEEP_REFUSED(err.code);
+    SWEEP_EXPECT(chela_mcp_send(mcp, "ping", "7", ignore_result, NULL, NULL) == CHELA_EINVAL);
+    SWEEP_EXPECT(chela_mcp_send(mcp, "ping", NULL, ignore_result, NULL, NULL) == 0);
     char *state = chela_mcp_state_json(mcp);
     SWEEP_EXPECT(state != NULL);
     chela_free(state);
@@ -979,6 +985,7 @@ static const struct sweep_row rows[] = {
     {"chela_agent_mcp", do_mcp, SHARED, NULL},
     {"chela_mcp_wait", do_mcp, SHARED, NULL},
     {"chela_mcp_request", do_mcp, SHARED, NULL},
+    {"chela_mcp_send", do_mcp, SHARED, NULL},
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
     {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},

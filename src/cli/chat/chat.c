@@ -11,6 +11,7 @@
 #include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_child.h"
 #include "cli/chat/chat_complete.h"
+#include "cli/chat/chat_mcp.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_queue.h"
 #include "cli/chat/chat_runs.h"
@@ -42,7 +43,8 @@ static void interrupt(struct ch_chat *c) {
 
 static void chat_dispatch(struct ch_chat *c, const char *text) {
     if (*text != '/' && *text != '!') {
-        ch_chat_say(c, text, text, false);
+        if (!ch_chat_mcp_say(c, text))
+            ch_chat_say(c, text, text, false);
         return;
     }
     ch_chat_user(c, text, strlen(text));

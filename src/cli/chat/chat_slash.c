@@ -9,6 +9,7 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_mcp.h"
 #include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_source.h"
@@ -313,6 +314,7 @@ static const struct command commands[] = {
     {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
     {"tools", "", "what the agent can do", AGENT, tools},
     {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
+    {"mcp", "[SERVER]", "the MCP servers; what one of them offers", AGENT, ch_chat_mcp},
     {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
     {"approve", "[ask|sandbox|auto|deny]", "what becomes of calls that need consent", ALWAYS,
      chat_slash_approve},
@@ -394,6 +396,10 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
                              commands[i].name);
         else if (commands[i].when == ALWAYS || ch_chat_ready(c))
             commands[i].run(c, rest);
+        free(rest);
+        return;
+    }
+    if (ch_chat_ready(c) && ch_chat_mcp_prompt(c, line)) {
         free(rest);
         return;
     }

@@ -24,6 +24,7 @@
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
+#include "tool/call/question.h"
 #include "tool/call/retry.h"
 #include "tool/process/sandbox_policy.h"
 
@@ -137,7 +138,9 @@ static void drop_suspended(chela_call *call) {
     if (!call->suspended)
         return;
     call->suspended = false;
-    call->tool->ops->abandon(call);
+    ch_question_drop(call);
+    if (call->tool->ops->abandon)
+        call->tool->ops->abandon(call);
 }
 
 /* The only function that ends a call. Moves *outcome. */
