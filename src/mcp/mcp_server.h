@@ -8,6 +8,7 @@
  *   mcp_server_state.c       the signed state of a request that waits for input
  *   mcp_server_http.c        Streamable HTTP: sessions, streams, headers
  *   mcp_server_listen.c      a listener of its own
+ *   mcp_server_agent.c       an agent behind a server
  *
  * A connection is a pipe, a session of the versions with a handshake, or one HTTP request of
  * 2026-07-28. Each has a JSON-RPC peer, which matches ids and cancels.

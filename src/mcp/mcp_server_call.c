@@ -72,11 +72,21 @@ static void call_on_gone(struct ch_rpc_request *r) {
 }
 
 void ch_mcp_call_orphan(chela_mcp_call *call) {
+    struct ch_loop *loop = call->server->rt->loop;
+    CH_BUF_AUTO nothing = {0};
+
     atomic_store(&call->cancelled, true);
     ch_list_del(&call->link);
     call->c = NULL;
     call->stream = NULL;
-    call_end(call);
+    if (call->r)
+        ch_mcp_reply(NULL, CH_TAKE(call->r), NULL, &nothing);
+    if (!call->running || ch_task_queued(&call->start)) {
+        call_free(call);
+    } else if (call->deferred) {
+        ch_task_cancel(loop, &call->cancel);
+        call_on_cancel(&call->cancel);
+    }
 }
 
 /* --- sending while the function works */
