@@ -22,7 +22,7 @@ store: sqlite:$tmp/serve.db
 YAML
 echo 'the note' >"$space/note"
 mkdir -p "$space/skills/greet"
-printf -- '---\nname: greet\ndescription: Greets.\n---\nSay hello to $ARGUMENTS.\n' >"$space/skills/greet/SKILL.md"
+printf -- '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n' >"$space/skills/greet/SKILL.md"
 
 meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 # request ID METHOD [MEMBERS]: a request of 2026-07-28.
@@ -70,7 +70,7 @@ same "a path outside of the workspace" true "$(got 5 .result.isError)"
 check "a file of the workspace" grep -q 'the note' <<<"$(got 6 '.result.contents[0].text')"
 check "a file that is missing" [ "$(got 7 '.error.code')" != null ]
 check "a path out of the workspace" [ "$(got 8 '.error.code')" != null ]
-check "a skill" grep -q 'Say hello to Ada' <<<"$(got 9 '.result.messages[0].content.text')"
+check "a skill" grep -q '^Ada$' <<<"$(got 9 '.result.messages[0].content.text')"
 
 # --- an agent as a tool: a session that lasts
 call 1 ask_coder '{"message":"hi","session":"one"}' >"$tmp/in"
