@@ -146,11 +146,11 @@ enum chela_mcp_offer {
     CHELA_MCP_OFFER_SKILLS = 8, /* its skills, as prompts */
 };
 
-/* Offer an agent. what: enum chela_mcp_offer; 0: all parts. Tools that the agent gets later are not offered.
- * A call takes the path of every tool call, with the agent's schema, policy and sandbox; a call
- * that needs a person's consent is refused. ask_ID {message, session?} starts a run in a session
- * of the runtime's store, and returns its id for later calls.
- * Ownership: the server keeps the agent open until it is closed.
+/* Offer an agent. what: enum chela_mcp_offer; 0: all parts. Tools that the agent gets later are
+ * not offered. A call takes the path of every tool call, with the agent's schema, policy and
+ * sandbox; a call that needs a person's consent is refused. ask_ID {message, session?} starts a
+ * run in a session of the runtime's store, and returns its id for later calls.
+ * Ownership: the server keeps the agent open until the server is closed.
  * Errors: CHELA_EINVAL: the runtimes differ. CHELA_EEXIST: the server has an item of the same
  * name. CHELA_ELIMIT: the agent has too many tools. */
 CHELA_API int chela_mcp_server_agent(chela_mcp_server *server, chela_agent *agent,
