@@ -181,6 +181,7 @@ struct chela_mcp_call {
     atomic_bool cancelled;
     bool running;  /* a thread works on the call, or the program finishes it later */
     bool deferred;
+    bool inside; /* the function is on the stack of the loop thread */
     int rc; /* of the function */
     void (*on_cancel)(chela_mcp_call *call, void *user);
     void *on_cancel_user;

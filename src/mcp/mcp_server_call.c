@@ -472,8 +472,10 @@ static void call_on_start(struct ch_task *t) {
     }
     call->deferred = false;
     call->on_cancel = NULL;
+    call->inside = true;
     if (!atomic_load(&call->cancelled))
         call->rc = function_of(call)(call, call->item->user);
+    call->inside = false;
     if (!call->deferred || call->rc < 0)
         conclude(call);
 }
@@ -513,7 +515,11 @@ void chela_mcp_call_on_cancel(chela_mcp_call *call, void (*fn)(chela_mcp_call *c
 }
 
 void chela_mcp_call_finish(chela_mcp_call *call) {
-    if (call->deferred && call->running)
+    if (!call->deferred || !call->running)
+        return;
+    if (call->inside)
+        call->deferred = false; /* the function is still on the stack */
+    else
         conclude(call);
 }
 
