@@ -138,6 +138,24 @@ CHELA_API int chela_mcp_server_remove_tool(chela_mcp_server *server, const char 
 CHELA_API int chela_mcp_server_remove_resource(chela_mcp_server *server, const char *uri);
 CHELA_API int chela_mcp_server_remove_prompt(chela_mcp_server *server, const char *name);
 
+/* The parts of an agent that a server offers. */
+enum chela_mcp_offer {
+    CHELA_MCP_OFFER_AGENT = 1,  /* the agent as a tool ask_ID */
+    CHELA_MCP_OFFER_TOOLS = 2,  /* its tools */
+    CHELA_MCP_OFFER_FILES = 4,  /* the files of its workspace, as resources workspace:///PATH */
+    CHELA_MCP_OFFER_SKILLS = 8, /* its skills, as prompts */
+};
+
+/* Offer an agent. what: enum chela_mcp_offer; 0: all parts. Tools that the agent gets later are
+ * not offered. A call takes the path of every tool call, with the agent's schema, policy and
+ * sandbox; a call that needs a person's consent is refused. ask_ID {message, session?} starts a
+ * run in a session of the runtime's store, and returns its id for later calls.
+ * Ownership: the server keeps the agent open until the server is closed.
+ * Errors: CHELA_EINVAL: the runtimes differ. CHELA_EEXIST: the server has an item of the same
+ * name. CHELA_ELIMIT: the agent has too many tools. */
+CHELA_API int chela_mcp_server_agent(chela_mcp_server *server, chela_agent *agent,
+                                     unsigned what, struct chela_error *err);
+
 /* State that the content of a resource has changed. Clients that watch the resource are
  * told. */
 CHELA_API void chela_mcp_server_updated(chela_mcp_server *server, const char *uri);

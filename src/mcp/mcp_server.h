@@ -8,6 +8,7 @@
  *   mcp_server_state.c       the signed state of a request that waits for input
  *   mcp_server_http.c        Streamable HTTP: sessions, streams, headers
  *   mcp_server_listen.c      a listener of its own
+ *   mcp_server_agent.c       an agent behind a server
  *
  * A connection is a pipe, a session of the versions with a handshake, or one HTTP request of
  * 2026-07-28. Each has a JSON-RPC peer, which matches ids and cancels.
@@ -180,6 +181,7 @@ struct chela_mcp_call {
     atomic_bool cancelled;
     bool running;  /* a thread works on the call, or the program finishes it later */
     bool deferred;
+    bool inside; /* the function is on the stack of the loop thread */
     int rc; /* of the function */
     void (*on_cancel)(chela_mcp_call *call, void *user);
     void *on_cancel_user;

@@ -72,11 +72,21 @@ static void call_on_gone(struct ch_rpc_request *r) {
 }
 
 void ch_mcp_call_orphan(chela_mcp_call *call) {
+    struct ch_loop *loop = call->server->rt->loop;
+    CH_BUF_AUTO nothing = {0};
+
     atomic_store(&call->cancelled, true);
     ch_list_del(&call->link);
     call->c = NULL;
     call->stream = NULL;
-    call_end(call);
+    if (call->r)
+        ch_mcp_reply(NULL, CH_TAKE(call->r), NULL, &nothing);
+    if (!call->running || ch_task_queued(&call->start)) {
+        call_free(call);
+    } else if (call->deferred) {
+        ch_task_cancel(loop, &call->cancel);
+        call_on_cancel(&call->cancel);
+    }
 }
 
 /* --- sending while the function works */
@@ -462,8 +472,10 @@ static void call_on_start(struct ch_task *t) {
     }
     call->deferred = false;
     call->on_cancel = NULL;
+    call->inside = true;
     if (!atomic_load(&call->cancelled))
         call->rc = function_of(call)(call, call->item->user);
+    call->inside = false;
     if (!call->deferred || call->rc < 0)
         conclude(call);
 }
@@ -503,7 +515,11 @@ void chela_mcp_call_on_cancel(chela_mcp_call *call, void (*fn)(chela_mcp_call *c
 }
 
 void chela_mcp_call_finish(chela_mcp_call *call) {
-    if (call->deferred && call->running)
+    if (!call->deferred || !call->running)
+        return;
+    if (call->inside)
+        call->deferred = false; /* the function is still on the stack */
+    else
         conclude(call);
 }
 

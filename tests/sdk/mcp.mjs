@@ -1,10 +1,15 @@
 // The Model Context Protocol: the official conformance suite against examples/mcp_server and
 // examples/mcp_client, and the official clients against both `mcp_server` and `chela mcp serve`.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { build, check, done, same } from './lib.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -82,6 +87,45 @@ const client = { BROWSER: 'curl -sL', CLIENT_METADATA_URL: 'https://conformance-
 for (const revision of ['2025-11-25', '2026-07-28']) {
   await hold('client', revision, ['--command', join(build, 'examples/mcp_client')], client);
 }
+
+// --- the official clients, over HTTP and over pipes
+
+const work = join(scratch, 'work');
+mkdirSync(work);
+writeFileSync(join(work, 'note'), 'the note\n');
+writeFileSync(join(work, 'rules.yaml'), 'rules:\n  - { say: "hello" }\n');
+writeFileSync(join(work, 'chela.yaml'), `agents:\n  list:\n    - { id: coder, model: "scripted/${work}/rules.yaml" }\n`);
+const env = { PATH: process.env.PATH, HOME: scratch, CHELA_TEST: process.env.CHELA_TEST ?? '', CHELA_TEST_RUN: process.env.CHELA_TEST_RUN ?? '' };
+const pipe = { command: join(build, 'chela'), args: ['mcp', 'serve', '--config', 'chela.yaml'], cwd: work, env };
+const about = { name: 'test', version: '1' };
+const text = (result) => result.content.map((c) => c.text).join('');
+
+const kinds = {
+  'client 2.4.0, modern': [() => new Client(about, { versionNegotiation: { mode: { pin: '2026-07-28' } } }), StreamableHTTPClientTransport, StdioClientTransport],
+  'client 2.4.0, legacy': [() => new Client(about, { versionNegotiation: { mode: 'legacy' } }), StreamableHTTPClientTransport, StdioClientTransport],
+  'sdk 1.32.2': [() => new OldClient(about), OldHttp, OldStdio],
+};
+for (const [name, [make, Http, Stdio]] of Object.entries(kinds)) {
+  await check(`${name}: over HTTP`, async () => {
+    const c = make();
+    await c.connect(new Http(new URL(server.url)));
+    same((await c.listTools()).tools.some((t) => t.name === 'test_simple_text'), true, 'the tool is listed');
+    same(text(await c.callTool({ name: 'test_simple_text', arguments: {} })), 'This is a simple text response for testing.', 'its result');
+    same((await c.readResource({ uri: 'test://template/7/data' })).contents[0].mimeType, 'application/json', 'a resource');
+    same((await c.getPrompt({ name: 'test_simple_prompt' })).messages.length, 1, 'a prompt');
+    await c.close();
+  });
+  await check(`${name}: chela mcp serve`, async () => {
+    const c = make();
+    await c.connect(new Stdio(pipe));
+    same(text(await c.callTool({ name: 'read', arguments: { file_path: 'note' } })).includes('the note'), true, 'a tool');
+    const asked = await c.callTool({ name: 'ask_coder', arguments: { message: 'hi' } });
+    same([asked.content[0].text, asked.structuredContent.status], ['hello', 'done'], 'an agent');
+    same((await c.readResource({ uri: 'workspace:///note' })).contents[0].text.includes('the note'), true, 'a file');
+    await c.close();
+  });
+}
+
 await server.close();
-rmSync(scratch, { recursive: true });
+rmSync(scratch, { recursive: true, force: true });
 done();

@@ -95,6 +95,8 @@ static void do_mcp_server(struct sweep *cx) {
     SWEEP_EXPECT(chela_mcp_server_tool(s, &tool, NULL) == 0);
     SWEEP_EXPECT(chela_mcp_server_resource(s, &resource, NULL) == 0);
     SWEEP_EXPECT(chela_mcp_server_prompt(s, &prompt, NULL) == 0);
+    if (cx->agent)
+        SWEEP_EXPECT(chela_mcp_server_agent(s, cx->agent, 0, NULL) == 0);
     SWEEP_EXPECT(chela_mcp_server_address(s) == NULL);
     SWEEP_EXPECT(chela_mcp_server_listen(s, "127.0.0.1:0", NULL) == 0);
     SWEEP_REFUSED(chela_mcp_server_run(s));
@@ -997,6 +999,7 @@ static const struct sweep_row rows[] = {
     {"chela_mcp_server_remove_tool", do_mcp_server, SHARED, NULL},
     {"chela_mcp_server_remove_resource", do_mcp_server, SHARED, NULL},
     {"chela_mcp_server_remove_prompt", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_agent", do_mcp_server, SHARED, NULL},
     {"chela_mcp_server_updated", do_mcp_server, SHARED, NULL},
     {"chela_mcp_server_listen", do_mcp_server, SHARED, NULL},
     {"chela_mcp_server_address", do_mcp_server, SHARED, NULL},

@@ -76,6 +76,14 @@ static int hold(chela_mcp_call *call, void *user) {
     return 0;
 }
 
+static int hold_not(chela_mcp_call *call, void *user) {
+    (void)user;
+    chela_mcp_call_defer(call);
+    chela_mcp_result_text(call, "at once", 7);
+    chela_mcp_call_finish(call);
+    return 0;
+}
+
 static int huge(chela_mcp_call *call, void *user) {
     static char block[CH_MB];
     (void)user;
@@ -162,6 +170,7 @@ static int setup(void **state) {
     add_tool("ask", ask, NULL, 0);
     add_tool("report", report, NULL, 0);
     add_tool("hold", hold, NULL, CHELA_MCP_ON_LOOP);
+    add_tool("hold_not", hold_not, NULL, CHELA_MCP_ON_LOOP);
     add_tool("huge", huge, NULL, 0);
     add_tool("fail", failing, NULL, 0);
     assert_int_equal(chela_mcp_server_resource(w.server, &file, NULL), 0);
@@ -323,6 +332,7 @@ static void log_and_progress(void **state) {
 static void a_call_is_cancelled(void **state) {
     (void)state;
     initialize("{}");
+    hear(CALL("9", "hold_not", ""), "at once");
     talk(CALL("1", "hold", ""), 0);
     hear(REQUEST("2", "ping", ""), "{}");
     assert_non_null(w.open);
@@ -346,7 +356,7 @@ static void a_client_leaves(void **state) {
     ch_loop_tick(w.rt->loop);
     assert_int_equal(w.cancelled, 1);
     chela_mcp_server_close(w.server);
-    assert_int_equal(w.released, 6);
+    assert_int_equal(w.released, 7);
 }
 
 static void lists_that_change(void **state) {
