@@ -288,15 +288,15 @@ static void test_changes(void **state) {
     put("AGENTS.md", "one");
     put("USER.md", "stays");
     ch_project_load(&p, &(struct ch_project_opts){.workspace = dir});
-    ch_project_changes(&p, dir, &changed);
+    ch_project_changes(&p, &changed);
     assert_int_equal(changed.n, 0);
     put("AGENTS.md", "one and a half");
     put("SOUL.md", "new");
-    ch_project_changes(&p, dir, &changed);
+    ch_project_changes(&p, &changed);
     assert_string_equal(ch_buf_str(&changed), "AGENTS.md, SOUL.md");
     drop("AGENTS.md");
     ch_buf_clear(&changed);
-    ch_project_changes(&p, dir, &changed); /* each change once */
+    ch_project_changes(&p, &changed); /* each change once */
     assert_string_equal(ch_buf_str(&changed), "AGENTS.md");
     ch_project_release(&p);
     drop("SOUL.md");
