@@ -1,6 +1,7 @@
 /* chat_show.c -- displays a conversation: events become lines above the prompt, activity in
  * progress becomes the foot of the screen. See chat.h. */
 #include "cli/chat/chat_show.h"
+#include "cli/report/out_extras.h"
 
 #include <limits.h>
 #include <math.h>
@@ -345,6 +346,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
         chat_show_on_text(c, ev->end.text);
     end_answer(c);
+    ch_out_sources(c->console, ev->end.citations);
     c->said = false;
     if (paused)
         return; /* its calls continue, and its text was shown */
@@ -443,6 +445,11 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
                         chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_before,
                         ev->compaction.tokens_after);
+        break;
+    case CHELA_EV_SERVER_TOOL:
+    case CHELA_EV_MEDIA:
+        end_answer(c);
+        ch_out_extra(c->console, ev);
         break;
     case CHELA_EV_TURN_END:
         chat_show_on_turn_end(c, ev);
