@@ -53,23 +53,16 @@ static void project_read_some(int fd, size_t max, struct ch_buf *out) {
     }
 }
 
-static const char *project_leaf(const struct ch_project_file *f) {
-    const char *leaf = f->name;
-    while (strncmp(leaf, "../", 3) == 0)
-        leaf += 3;
-    return leaf;
-}
-
 static void project_load(struct ch_arena *a, struct ch_project_file *f, size_t max) {
     struct stat st;
     CH_BUF_AUTO bytes = {0};
     CH_BUF_AUTO text = {0};
-    int fd = project_open_file(f->dir, project_leaf(f), &st, &f->problem);
+    int fd = project_open_file(f->dir, f->leaf, &st, &f->problem);
     if (fd < 0)
         return;
     f->stamp = stamp_of(&st);
     f->size = (size_t)st.st_size;
-    f->untrusted = is_untrusted(project_leaf(f), &st);
+    f->untrusted = is_untrusted(f->leaf, &st);
     project_read_some(fd, max, &bytes);
     close(fd);
     if (bytes.n && memchr(bytes.p, '\0', bytes.n)) {
@@ -125,14 +118,16 @@ struct reading {
     size_t each, left;
 };
 
-static void project_add(struct reading *r, const char *dir, const char *name, bool guide) {
+/* leaf: name of a guide in dir; NULL: another file. */
+static void project_add(struct reading *r, const char *dir, const char *name, const char *leaf) {
     struct ch_project *p = r->p;
     if (p->n == CH_LIMIT_PROJECT_NAMES)
         return;
     struct ch_project_file *f = &p->files[p->n++];
     f->name = ch_arena_str(&p->arena, ch_sv_str(name));
     f->dir = dir;
-    f->guide = guide;
+    f->leaf = leaf ? leaf : f->name;
+    f->guide = leaf || strcmp(name, guides[0]) == 0;
     project_load(&p->arena, f, CH_MIN(CH_MIN(r->each, r->left), CH_LIMIT_PROJECT_FILE));
     r->left -= CH_MIN(r->left, f->text.n);
 }
@@ -154,10 +149,11 @@ static void project_add_guides(struct reading *r, const char *workspace) {
         if (!guide)
             continue;
         ch_buf_add_str(&name, guide);
-        project_add(r, path, ch_buf_str(&name), true);
+        project_add(r, path, ch_buf_str(&name), guide);
     }
     const char *guide = project_guide(workspace);
-    project_add(r, workspace, guide ? guide : guides[0], true);
+    guide = guide ? guide : guides[0];
+    project_add(r, workspace, guide, guide);
 }
 
 void ch_project_load(struct ch_project *p, const struct ch_project_opts *o) {
@@ -171,7 +167,7 @@ void ch_project_load(struct ch_project *p, const struct ch_project_opts *o) {
     if (!o->names)
         project_add_guides(&r, workspace);
     for (const char *const *name = o->names ? o->names : usual; *name; name++)
-        project_add(&r, workspace, *name, strcmp(*name, guides[0]) == 0);
+        project_add(&r, workspace, *name, NULL);
 }
 
 /* True: the directory was looked at before, or there is no room to note it. */
@@ -192,7 +188,7 @@ static void project_tell(const char *workspace, struct ch_sv dir, struct ch_buf 
     const char *guide = project_guide(path);
     if (!guide)
         return;
-    struct ch_project_file f = {.name = guide, .dir = path};
+    struct ch_project_file f = {.name = guide, .dir = path, .leaf = guide};
     project_load(&a, &f, CH_DEFAULT_PROJECT_FILE);
     f.name = ch_arena_printf(&a, "%.*s/%s", CH_SV_FMT(dir), guide);
     if (f.text.n)
@@ -235,7 +231,7 @@ void ch_project_changes(struct ch_project *p, struct ch_buf *out) {
         struct stat st;
         const char *why;
         struct ch_project_stamp now = {0};
-        int fd = project_open_file(p->files[i].dir, project_leaf(&p->files[i]), &st, &why);
+        int fd = project_open_file(p->files[i].dir, p->files[i].leaf, &st, &why);
         if (fd >= 0) {
             now = stamp_of(&st);
             close(fd);

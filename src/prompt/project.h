@@ -28,6 +28,7 @@ struct ch_project_stamp { /* zeroed: the file does not exist */
 struct ch_project_file {
     const char *name; /* relative to the workspace: "../AGENTS.md" */
     const char *dir;  /* absolute: the workspace or a directory above */
+    const char *leaf; /* relative to dir */
     bool guide;
     struct ch_sv text; /* valid UTF-8; as much as fits */
     size_t size;       /* size of the file */

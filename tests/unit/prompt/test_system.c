@@ -110,8 +110,9 @@ static void test_first_and_last(void **state) {
 static void test_constraints(void **state) {
     (void)state;
     static const char *const rules[] = {"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", NULL};
-    struct ch_project_file files[] = {{.name = "AGENTS.md", .text = CH_SV("Use tabs.")},
-                                      {.name = "SOUL.md", .text = CH_SV("Sing.")}};
+    struct ch_project_file files[] = {
+        {.name = "AGENTS.md", .guide = true, .text = CH_SV("Use tabs.")},
+        {.name = "SOUL.md", .text = CH_SV("Sing.")}};
     struct ch_project project = {.files = files, .n = CH_LEN(files)};
     struct ch_system_opts o = {.given = "Mine.", .rules = rules, .project = &project};
     CH_BUF_AUTO text = {0};
