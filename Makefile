@@ -245,6 +245,12 @@ install-now:
 	for f in chela.service chela.socket; do sed 's|@PREFIX@|$(PREFIX)|' scripts/$$f > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$f || exit 1; done
 	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
 
+.PHONY: uninstall
+uninstall: ## remove from PREFIX what install put there
+	rm -f $(addprefix $(DESTDIR),$(PREFIX)/bin/chela $(PREFIX)/include/chela.h $(LIBDIR)/libchela.a $(LIBDIR)/libchela.so.$(VERSION) $(LIBDIR)/libchela.so.$(SOVERSION) $(LIBDIR)/libchela.so $(LIBDIR)/pkgconfig/chela.pc $(PREFIX)/lib/systemd/system/chela.service $(PREFIX)/lib/systemd/system/chela.socket $(PREFIX)/share/man/man1/chela.1)
+	rm -f $(addprefix $(DESTDIR)$(or $(MODULEDIR),$(LIBDIR))/,$(notdir $(MODULE_SOS)))
+	rm -rf $(addprefix $(DESTDIR),$(LIBEXECDIR)/chela $(PREFIX)/include/chela $(PREFIX)/share/chela)
+
 clean: ## remove what was built
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined clang x86_64)
 

@@ -228,10 +228,11 @@
 
 /* prompt */
 #define CH_LIMIT_SKILLS 200               /* skills of one workspace */
+#define CH_LIMIT_SKILL_ROOTS 16           /* directories of the user's skills */
 #define CH_LIMIT_SKILL_ENTRIES 300        /* entries read in one folder */
 #define CH_LIMIT_SKILL_DEPTH 3            /* nesting of folders below a skills folder */
 #define CH_LIMIT_SKILL_FILE (256 * CH_KB) /* one SKILL.md */
-#define CH_LIMIT_SKILL_NAME 64            /* bytes of a skill's name */
+#define CH_LIMIT_SKILL_NAME 64            /* characters of a skill's name */
 #define CH_LIMIT_SKILL_TEXT 1024          /* bytes of a skill's description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* required programs or variables of one skill */
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* the list of skills in the system prompt */
@@ -247,6 +248,8 @@
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the minimal system prompt */
 #define CH_LIMIT_PROJECT_NAMES 32         /* project files */
 #define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are told apart */
+#define CH_LIMIT_PROJECT_LEVELS 16        /* directories above a workspace with an AGENTS.md */
+#define CH_LIMIT_PROJECT_NESTED 64        /* directories below it, in one session */
 #define CH_LIMIT_LAYERS 64                /* texts that share one token budget */
 #define CH_LIMIT_LAYER_LEAST 100          /* tokens left of a text that is cut */
 #define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */

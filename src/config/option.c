@@ -285,7 +285,7 @@ const struct ch_option ch_options[] = {
      CH_LIMIT_DELEGATE_CHILDREN, .otherwise = "16",
      .help = "agents that one run may call"},
     {CH_SCOPE_AGENT, "skills.allow", CH_CFG_NAMES, 0, AGENT(skills), .otherwise = "[\"*\"]",
-     .help = "skills of the workspace to offer, by name or glob; see skills.md"},
+     .help = "skills to offer, by name or glob; see skills.md"},
     {CH_SCOPE_AGENT, "context.prompt", CH_CFG_CHOICE, 0, AGENT(prompt),
      .words = "auto|full|minimal", .otherwise = "auto",
      .help = "form of the system prompt; `minimal` has at most 1,500 characters; `auto` uses it "

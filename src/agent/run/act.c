@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
@@ -219,6 +220,29 @@ static struct chela_event result_event(const struct ch_result *r) {
                                            .duration_ms = r->duration_ms}};
 }
 
+static const struct ch_block *act_find_call(const chela_run *run, struct ch_sv id) {
+    for (size_t i = 0; run->reply && i < run->reply->nblocks; i++) {
+        const struct ch_block *b = &run->reply->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, id))
+            return b;
+    }
+    return NULL;
+}
+
+/* Instructions for the directory of a file follow the first result about the directory. */
+static char *act_with_instructions(chela_run *run, const struct ch_result *r) {
+    const struct ch_block *call = r->is_error ? NULL : act_find_call(run, r->id);
+    CH_BUF_AUTO more = {0};
+    if (call)
+        ch_context_visit(run, call->text, &more);
+    if (!more.n)
+        return NULL;
+    CH_BUF_AUTO all = {0};
+    ch_buf_add_sv(&all, r->content);
+    ch_buf_add_sv(&all, ch_buf_sv(&more));
+    return ch_strdup(ch_buf_str(&all));
+}
+
 static void after(const struct ch_result *r, char **content, void *user) {
     chela_run *run = user;
     if (run->dead)
@@ -226,7 +250,7 @@ static void after(const struct ch_result *r, char **content, void *user) {
     struct chela_event ev = result_event(r);
     struct chela_after_tool a = {.result = &ev};
     ch_hook_after_tool(run, &a);
-    *content = ch_strdup(a.content);
+    *content = a.content ? ch_strdup(a.content) : act_with_instructions(run, r);
 }
 
 /* Takes the final answer from the arguments of the output tool. */

@@ -95,7 +95,7 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         ch_chat_leave(c);
         break;
     case CH_EDIT_UNFOLD:
-        ch_chat_unfold(c);
+        ch_chat_unfold(c, 0);
         break;
     case CH_EDIT_REDRAW:
         ch_screen_wipe(&c->screen);
@@ -274,7 +274,8 @@ static void chat_release(struct ch_chat *c) {
     free(c->undo);
     free(c->typed);
     free(c->lines);
-    free(c->folded);
+    ch_chat_drop_results(c);
+    free(c->plan);
     free(c->model);
     free(c->asked_model);
     pthread_mutex_destroy(&c->lock);

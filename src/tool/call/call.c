@@ -76,6 +76,7 @@ static struct ch_path_guard call_make_guard(chela_call *call) {
         .protect = ch_sandbox_protect_list(&call->arena, policy),
         .ask = policy ? ch_sandbox_copy_list(&call->arena, policy->ask) : NULL,
         .hide = policy ? ch_sandbox_copy_list(&call->arena, policy->hide) : NULL,
+        .shared = policy ? ch_sandbox_copy_list(&call->arena, policy->shared) : NULL,
     };
 }
 
