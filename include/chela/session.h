@@ -252,6 +252,9 @@ struct chela_prompt_opts {
      * the answer; 0: 25, 15. */
     unsigned system_share, output_share;
     int system_replaces; /* true: `system` replaces the generated instructions */
+    /* Percentage of the context for the descriptions of tools; 0: 15. If the descriptions
+     * need more, an event WARNING is sent, and the selection AUTO describes only some. */
+    unsigned tools_share;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 

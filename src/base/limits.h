@@ -461,6 +461,7 @@
 #define CH_DEFAULT_TURN_RULES 3           /* further rules that match the input */
 #define CH_DEFAULT_REMIND_ROUNDS 8        /* rounds of tools after which rules are repeated */
 #define CH_DEFAULT_SYSTEM_SHARE 25 /* context share of the system prompt, in per cent */
+#define CH_DEFAULT_TOOLS_SHARE 15  /* context share of the tools' descriptions, in per cent */
 #define CH_DEFAULT_OUTPUT_SHARE 15 /* context share of the reply, in per cent */
 #define CH_DEFAULT_SMALL_WINDOW 16384     /* tokens of a context window that counts as small */
 #define CH_DEFAULT_GRACE_MS 2000          /* time between SIGTERM and SIGKILL for a program */

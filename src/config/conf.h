@@ -61,7 +61,7 @@ struct ch_conf_agent {
     const char *skills;       /* globs, comma separated */
     const char *prompt, *reminder, *docs, *system_mode;
     const char *const *project_files, *const *rules; /* NULL-terminated */
-    int64_t file_bytes, files_bytes, system_share, output_share;
+    int64_t file_bytes, files_bytes, system_share, output_share, tools_share;
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;

@@ -423,6 +423,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.system_replaces, mode && strcmp(mode, "replace") == 0);
     FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
     FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
+    FILL(prompt.tools_share, (unsigned)EITHER(a, d, tools_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, CHOICE(PERMISSION, EITHER(a, d, permission)));
     FILL(approvals.tools, cfg->conf.approvals.levels);

@@ -404,6 +404,10 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "context.outputPercent", CH_CFG_INT, 0, AGENT(output_share), 1, 90,
      .otherwise = "15",
      .help = "share of the context window reserved for the reply, in per cent"},
+    {CH_SCOPE_AGENT, "context.toolsPercent", CH_CFG_INT, 0, AGENT(tools_share), 1, 90,
+     .otherwise = "15",
+     .help = "share of the context window for the descriptions of tools, in per cent; above it a "
+             "warning is emitted, and `tools.selection: auto` describes only some of the tools"},
     {CH_SCOPE_AGENT, "compaction.mode", CH_CFG_CHOICE, 0, AGENT(compaction),
      .words = "summary|retain|off", .otherwise = "summary",
      .help = "how a conversation that no longer fits is shortened: `summary`: a model summarizes "
