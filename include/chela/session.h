@@ -308,6 +308,8 @@ struct chela_planning_opts {
     int review_plan; /* modes plan and route: a person must approve each plan */
     /* The models of the roles, "provider/model"; NULL: the agent's model. */
     const char *router, *planner, *executor, *reflector;
+    /* A file with a fixed plan, in place of the planner: mode plan (docs/modes.md); NULL: none */
+    const char *plan;
 };
 #define CHELA_PLANNING_OPTS(...) {.size = sizeof(struct chela_planning_opts), __VA_ARGS__}
 

@@ -273,7 +273,9 @@
 #define CH_LIMIT_MODELS 16                /* models of one agent, fallbacks included */
 #define CH_LIMIT_RETRY_AFTER 60000        /* longest delay that a server may ask for, in ms */
 #define CH_LIMIT_COOLDOWNS 1024           /* keys and models in cool-down */
-#define CH_LIMIT_PLAN_STEPS 8             /* steps of one plan */
+#define CH_LIMIT_PLANNER_STEPS 8          /* steps of a planner's plan */
+#define CH_LIMIT_PLAN_STEPS 32            /* steps of a fixed plan */
+#define CH_LIMIT_PLAN_FILE (256 * CH_KB)  /* file of a fixed plan */
 #define CH_LIMIT_PLANS 3                  /* consecutive unusable plans before the run fails */
 #define CH_LIMIT_HOPS 5                   /* chained messages between sessions */
 #define CH_LIMIT_RUN_SENDS 8              /* messages of one run to other sessions */

@@ -76,6 +76,7 @@ struct ch_conf_agent {
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;
     bool sum_up;
+    const char *plan;
     bool review_plan;
     const char *reflection, *reflect_tools;
     const char *router, *planner, *executor, *reflector; /* models */

@@ -459,6 +459,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(planning.reflection, CHOICE(REFLECTION, EITHER(a, d, reflection)));
     FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
     FILL(planning.review_plan, EITHER(a, d, review_plan));
+    FILL(planning.plan, EITHER(a, d, plan));
     FILL(planning.router, EITHER(a, d, router));
     FILL(planning.planner, EITHER(a, d, planner));
     FILL(planning.executor, EITHER(a, d, executor));

@@ -425,6 +425,9 @@ const struct ch_option ch_options[] = {
              "modes.md"},
     {CH_SCOPE_AGENT, "reflection.tools", CH_CFG_NAMES, 0, AGENT(reflect_tools), .otherwise = "[]",
      .help = "tools whose results are always reviewed"},
+    {CH_SCOPE_AGENT, "plan", CH_CFG_PATH, 0, AGENT(plan),
+     .help = "file with a fixed plan, which takes the place of the planner; the mode is then "
+             "`plan`; see modes.md"},
     {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_BOOL, 0, AGENT(review_plan), .otherwise = "false",
      .help = "require a person's approval before a plan is carried out"},
     {CH_SCOPE_AGENT, "roles.router", CH_CFG_MODEL, 0, AGENT(router),
