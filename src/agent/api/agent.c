@@ -187,6 +187,7 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
     a->has_top_p = o->request.top_p != NULL;
     a->top_p = o->request.top_p ? *o->request.top_p : 0;
     a->top_k = o->request.top_k;
+    a->logprobs = o->request.logprobs;
     a->has_seed = o->request.seed != NULL;
     a->seed = o->request.seed ? *o->request.seed : 0;
     size_t n = 0;

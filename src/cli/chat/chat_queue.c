@@ -19,13 +19,15 @@ static void queue_drop(struct ch_chat *c, size_t i) {
 }
 
 /* Messages of other programs are delivered to the run, too. */
-void ch_chat_queue_delivered(struct ch_chat *c, struct chela_str text) {
+char *ch_chat_queue_delivered(struct ch_chat *c, struct chela_str text) {
     for (size_t i = 0; i < c->nqueue; i++) {
         if (strlen(c->queue[i].text) == text.n && memcmp(c->queue[i].text, text.p, text.n) == 0) {
+            char *typed = ch_dup(c->queue[i].typed);
             queue_drop(c, i);
-            return;
+            return typed;
         }
     }
+    return NULL;
 }
 
 char *ch_chat_queue_take(struct ch_chat *c) {

@@ -8,7 +8,9 @@
 
 /* typed: the text that the message was made from. Both are copied. */
 void ch_chat_queue_add(struct ch_chat *c, const char *text, const char *typed);
-void ch_chat_queue_delivered(struct ch_chat *c, struct chela_str text);
+/* The model received a message. Returns its typed text, to be freed by the caller; NULL: the
+ * message is not in the list. */
+char *ch_chat_queue_delivered(struct ch_chat *c, struct chela_str text);
 /* The typed texts, one below the other, and an empty list; NULL: nothing waits. The caller
  * frees the result. */
 char *ch_chat_queue_take(struct ch_chat *c);

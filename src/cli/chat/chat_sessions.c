@@ -5,6 +5,7 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat_pick.h"
+#include "cli/chat/chat_runs.h"
 #include "cli/support/local_time.h"
 #include "cli/support/mem.h"
 

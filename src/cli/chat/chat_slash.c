@@ -11,6 +11,8 @@
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_show.h"
+#include "cli/chat/chat_source.h"
+#include "cli/chat/chat_runs.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/suggest.h"
@@ -339,6 +341,8 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
         fprintf(d.f, "  /%-8s%-18s%s\n", commands[i].name, commands[i].args, commands[i].help);
     fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
           "  While the agent works, what you send steers it. Ctrl-C cancels the run.\n"
+          "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
+          "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
           "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
           "  Ctrl-O unfolds the last result.\n",
           d.f);
@@ -393,8 +397,11 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
         free(rest);
         return;
     }
-    if ((message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL))
-        ch_chat_say(c, message, line);
+    message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL;
+    if (!message && c->agent)
+        message = ch_chat_sources_expand(c, line);
+    if (message)
+        ch_chat_say(c, message, line, true);
     else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
         chat_slash_complain(c, &err);
     else
