@@ -293,7 +293,7 @@ static size_t piece_cost(struct ch_sv s, size_t *at, const struct profile *p) {
     return blank_cost(s, at);
 }
 
-/* True if one byte of 150 or more begins a letter with an accent: the text is German, French, ... */
+/* True if at least one byte of 150 begins a letter with an accent, as in German or French. */
 static bool is_accented(struct ch_sv s) {
     size_t accents = 0;
     for (size_t i = 0; i < s.n; i++) {

@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+# shellcheck disable=SC2016 # references of plans
 program=$(realpath "$program")
 
 cat >"$space/tool" <<'SCRIPT'
@@ -113,7 +114,8 @@ exits "a tool that is not there" 1
 check "a tool that is not there: one line" grep -q "there is no tool 'no_such_tool'" "$err"
 
 # kill -9 in the middle: what is done stays done.
-effect=read configure <<'YAML'
+effect="read"
+configure <<'YAML'
 steps:
   - { id: 1, tool: count, input: {} }
   - { id: 2, tool: hold, input: { n: $step_1_result.open } }

@@ -65,7 +65,8 @@ static void on_conflict(const char *rule, const char *tool, void *user) {
     struct ch_setup *s = user;
     ch_console_note(s->console,
                     "warning: the rule \"%s\" conflicts with the tool %s, whose description "
-                    "promises it; the rule comes first in the prompt, and tools.deny hides the tool",
+                    "promises it; the rule comes first in the prompt, and tools.deny hides the "
+                    "tool",
                     rule, tool);
     s->warnings++;
 }

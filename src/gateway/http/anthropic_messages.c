@@ -391,7 +391,8 @@ void ch_anthropic_count_tokens(struct ch_request *req) {
     if (rc == 0)
         rc = ch_client_history_finish(&h, &last, &err);
     if (rc == 0)
-        ch_buf_addf(&out, "{\"input_tokens\":%zu}", count_request(&h, &tools, last, count_as(opts.agent)));
+        ch_buf_addf(&out, "{\"input_tokens\":%zu}",
+                    count_request(&h, &tools, last, count_as(opts.agent)));
     ch_msg_free(last);
     ch_client_history_release(&h);
     if (rc < 0)

@@ -4,7 +4,7 @@
  *
  *     steps:
  *       - { id: 1, tool: query_database, input: { sql: "select count(*) from orders" } }
- *       - { id: 2, ask: "Is this an emergency? Answer with JSON, {urgent: true or false}: $request" }
+ *       - { id: 2, ask: "Is this urgent? Answer with JSON, {urgent: true}: $request" }
  *       - { id: 3, tool: send_email, when: $step_2_result.urgent, input: { body: $step_1_result } }
  *     answer: $step_1_result
  *

@@ -544,7 +544,8 @@ static bool compares(const struct ch_json *c, const struct ch_json *v, struct ch
 }
 
 static bool holds_one(struct filling *f, const struct ch_json *c) {
-    struct ch_sv value = ch_json_is(c, CH_JSON_STRING) ? ch_json_str(c) : ch_json_get_str(c, "value");
+    struct ch_sv value =
+        ch_json_is(c, CH_JSON_STRING) ? ch_json_str(c) : ch_json_get_str(c, "value");
     CH_BUF_AUTO json = {0};
     const struct ch_json *v = NULL;
     if (fill_string(f, value, &json) == 0)
