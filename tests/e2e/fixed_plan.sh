@@ -21,9 +21,9 @@ SCRIPT
 chmod +x "$space/tool"
 cat >"$space/rules.yaml" <<'YAML'
 rules:
-  - { when: { user: 'Is this urgent[^$]*the house burns' }, say: '{"action":"answer","answer":{"urgent":true}}' }
-  - { when: { user: 'Is this urgent' }, say: '{"action":"answer","answer":{"urgent":false}}' }
-  - { when: { user: 'Count (ann|nobody)' }, say: '{"action":"answer","answer":"counted {{1}}"}' }
+  - { when: { user: 'Is this urgent[^$]*the house burns' }, say: '{"action":"answer","answer":{"urgent":true},"explanation":"so it is"}' }
+  - { when: { user: 'Is this urgent' }, say: '{"action":"answer","answer":{"urgent":false},"explanation":"so it is"}' }
+  - { when: { user: 'Count (ann|nobody)' }, say: '{"action":"answer","answer":"counted {{1}}","explanation":"so it is"}' }
   - { say: "in my words" }
 YAML
 configure() { # PLAN: the lines of a plan on stdin
