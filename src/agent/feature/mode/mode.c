@@ -260,9 +260,10 @@ static bool mode_take_turn(chela_run *run) {
         ch_planning_make(run);
         return true;
     }
-    if (!k->shown && !emit_plan(run))
+    if ((!k->shown || k->skipped != r->skipped) && !emit_plan(run))
         return true;
     k->shown = true;
+    k->skipped = r->skipped;
     unsigned again = k->again >= 0 ? 1u << k->again : 0;
     unsigned ready =
         ch_plan_steps_ready(&r->steps, (r->done & ~again) | r->skipped,
