@@ -261,6 +261,9 @@ struct chela_prompt_opts {
      * the answer; 0: 25, 15. */
     unsigned system_share, output_share;
     int system_replaces; /* true: `system` replaces the generated instructions */
+    /* Percentage of the context for the descriptions of tools; 0: 15. If the descriptions
+     * need more, an event WARNING is sent, and the selection AUTO describes only some. */
+    unsigned tools_share;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 
@@ -314,6 +317,8 @@ struct chela_planning_opts {
     int review_plan; /* modes plan and route: a person must approve each plan */
     /* The models of the roles, "provider/model"; NULL: the agent's model. */
     const char *router, *planner, *executor, *reflector;
+    /* A file with a fixed plan, in place of the planner: mode plan (docs/modes.md); NULL: none */
+    const char *plan;
 };
 #define CHELA_PLANNING_OPTS(...) {.size = sizeof(struct chela_planning_opts), __VA_ARGS__}
 

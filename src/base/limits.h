@@ -280,7 +280,9 @@
 #define CH_LIMIT_MODELS 16                /* models of one agent, fallbacks included */
 #define CH_LIMIT_RETRY_AFTER 60000        /* longest delay that a server may ask for, in ms */
 #define CH_LIMIT_COOLDOWNS 1024           /* keys and models in cool-down */
-#define CH_LIMIT_PLAN_STEPS 8             /* steps of one plan */
+#define CH_LIMIT_PLANNER_STEPS 8          /* steps of a planner's plan */
+#define CH_LIMIT_PLAN_STEPS 32            /* steps of a fixed plan */
+#define CH_LIMIT_PLAN_FILE (256 * CH_KB)  /* file of a fixed plan */
 #define CH_LIMIT_PLANS 3                  /* consecutive unusable plans before the run fails */
 #define CH_LIMIT_HOPS 5                   /* chained messages between sessions */
 #define CH_LIMIT_RUN_SENDS 8              /* messages of one run to other sessions */
@@ -495,6 +497,7 @@
 #define CH_DEFAULT_TURN_RULES 3           /* further rules that match the input */
 #define CH_DEFAULT_REMIND_ROUNDS 8        /* rounds of tools after which rules are repeated */
 #define CH_DEFAULT_SYSTEM_SHARE 25 /* context share of the system prompt, in per cent */
+#define CH_DEFAULT_TOOLS_SHARE 15  /* context share of the tools' descriptions, in per cent */
 #define CH_DEFAULT_OUTPUT_SHARE 15 /* context share of the reply, in per cent */
 #define CH_DEFAULT_SMALL_WINDOW 16384     /* tokens of a context window that counts as small */
 #define CH_DEFAULT_GRACE_MS 2000          /* time between SIGTERM and SIGKILL for a program */

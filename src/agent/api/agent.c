@@ -229,6 +229,16 @@ static int find_mode(enum chela_mode choice, const struct ch_feature **out,
                : ch_features_find_mode(chela_mode_name(choice), out, err);
 }
 
+/* The mode of the options. A fixed plan is carried out in mode plan. */
+static int choose_mode(const chela_agent *a, const struct ch_agent_opts *o,
+                       const struct ch_feature **out, struct chela_error *err) {
+    bool fixed = o->planning.plan && *o->planning.plan;
+    if (fixed && o->mode != CHELA_MODE_DEFAULT && o->mode != CHELA_MODE_PLAN)
+        return ch_fail(err, CHELA_EINVAL, "agent %s: a fixed plan (plan) needs the mode plan",
+                       a->id);
+    return find_mode(fixed ? CHELA_MODE_PLAN : o->mode, out, err);
+}
+
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = ch_strdup(o->tool_choice);
@@ -261,7 +271,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
     if (rc == 0)
-        rc = find_mode(o->mode, &mode, err);
+        rc = choose_mode(a, o, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)

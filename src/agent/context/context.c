@@ -71,6 +71,7 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
     c->docs = context_keep(a, o->prompt.docs);
     c->system_share = o->prompt.system_share;
     c->output_share = o->prompt.output_share;
+    c->tools_share = o->prompt.tools_share ? o->prompt.tools_share : CH_DEFAULT_TOOLS_SHARE;
     int rc = ch_style_read(o->prompt.style, &c->style, err);
     if (rc == 0)
         rc = check_shares(a, err);
