@@ -53,7 +53,7 @@ is "the call that the gateway's run waits for" "$(jq -r .params.toolCall.title "
 same "it can be allowed always, also after a reload" '["allow","always","reject"]' "$(jq -c '[.params.options[].optionId]' "$tmp/asked")"
 decide 1 allow
 is "the decision reaches the gateway" "$(answer 5 | jq -r .result.stopReason)" end_turn
-check "the result is shown" told "seen: the note"
+check "the result is shown" told "the note"
 finish
 
 # --- a conversation of a chat service goes on in the editor, and is approved in the chat
@@ -69,7 +69,7 @@ check "an owner is asked in the chat" hears 2
 push "$(press "$(card 2)" 0)"
 tells "a button of the card" .toast.type success
 is "the prompt of the editor ends" "$(answer 3 | jq -r .result.stopReason)" end_turn
-check "with the result of the call" told "seen: the note"
+check "with the result of the call" told "the note"
 finish
 check "SIGTERM ends the gateway" stop_serving
 tap_done
