@@ -33,7 +33,7 @@ struct chela_gateway_hook {
  * POST /channels/NAME/events (docs/feishu.md), or the gateway fetches them. */
 struct chela_channel_opts {
     size_t size;             /* set by CHELA_CHANNEL_OPTS */
-    const char *name;        /* "feishu", "telegram" */
+    const char *name;        /* "feishu", "telegram", or that of a module */
     const char *agent;       /* id of the agent; NULL: the first */
     const char *account;     /* id of the app */
     const char *secret;      /* authenticates the gateway to the service */
@@ -50,6 +50,9 @@ struct chela_channel_opts {
     const char *const *owners;
     enum chela_transport mode;
     int streaming;             /* show answers while they are written, if the service can */
+    /* Options of the channel's own (chela/sys/channel.h): name, value, ..., NULL; may be
+     * NULL. */
+    const char *const *settings;
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 
@@ -134,6 +137,13 @@ CHELA_API void chela_gateway_interrupt(chela_gateway *gw);
 /* After chela_gateway_run returned 1: nonzero if an owner asked for a restart with the tool
  * `gateway`. The program then stops and closes the gateway and opens another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
+
+/* Add the tools that a gateway would add to the agent (sessions_send, if the agent has
+ * send_to), so that the agent has the same instructions and tools without one. Their calls
+ * are refused. For chela_replay.
+ * Threads: loop
+ * Errors: CHELA_ELIMIT: the agent has too many tools. */
+CHELA_API int chela_gateway_tools(chela_agent *agent, struct chela_error *err);
 
 /* After chela_gateway_run returned 1: nonzero if an owner changed the configuration file with
  * the tool `gateway` since the last call. */

@@ -384,6 +384,8 @@
 #define CH_LIMIT_WRONG_TOKENS 20          /* wrong tokens of one network at once, before 429 */
 #define CH_LIMIT_WRONG_TOKENS_MINUTE 10   /* further wrong tokens per minute */
 #define CH_LIMIT_WRONG_TOKEN_NETWORKS 256 /* networks whose wrong tokens are counted */
+#define CH_LIMIT_CHANNEL_SLOTS 64         /* values of a channel's own options */
+#define CH_LIMIT_CHANNELS 16              /* channels of a configuration */
 #define CH_LIMIT_CHANNEL_ID 128           /* bytes of an id of a chat service */
 #define CH_LIMIT_CALLBACK CH_MB           /* one callback of a chat service */
 #define CH_LIMIT_CHANNEL_ANSWER CH_MB     /* one answer of a chat service */
@@ -419,6 +421,8 @@
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
+#define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
+#define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
 #define CH_LIMIT_NEWS 4096 /* sessions that other gateways announced, not looked at yet */
 #define CH_LIMIT_SIGHTINGS 4096 /* items of a store that another gateway may be processing */
@@ -437,6 +441,8 @@
 #define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 600 /* the same if several gateways share the store */
 #define CH_DEFAULT_CHAT_SCAN_MS 3000      /* interval between scans for what chats left */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
+#define CH_LIMIT_PRUNE_BATCH 32           /* sessions deleted in one transaction */
+#define CH_LIMIT_INDEX_BATCH (64 * 1024)  /* bytes of text indexed in one transaction */
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
 #define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */

@@ -64,6 +64,22 @@ tells "from the first on" '[.records[].seq] == [range(1; (.records | length) + 1
 tells "what was said to it" '[.records[] | select(.type == "inbound") | .data.message.content[0].text] | join(",")' count
 tells "and what a tool gave" '[.records[] | select(.type == "done") | .data.message.content[0].content] | join(",")' 42
 tells "and how far events had come" '[.records[] | select(.type == "state")] | last | .data.status + " " + (.data.seq > 0 | tostring)' "done true"
+total=$(jq '.records | length' "$out")
+call GET '/api/sessions/one/records?limit=3'
+tells "a page of them" '[.records[].seq] | join(",")' 1,2,3
+tells "and where the next one begins" .next 3
+call GET "/api/sessions/one/records?limit=3&after=$((total - 3))"
+tells "the last page" '.records | length' 3
+tells "has no next one" .next null
+call GET "/api/sessions/one/records?after=$total"
+tells "nothing after the last" '.records | length' 0
+call GET '/api/sessions/one?limit=1'
+tells "a page of the transcript" '.transcript | length' 1
+tells "and where it goes on" .next 1
+call GET '/api/sessions/one?limit=2&after=1'
+tells "the page after it" '.transcript[0].role' assistant
+call GET '/api/sessions/one?after=999'
+tells "past the end" '.transcript | length' 0
 call GET /api/sessions/nobody/records
 answers "of one that is not there" 404
 

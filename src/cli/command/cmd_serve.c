@@ -4,6 +4,7 @@
  * finish, a second one does not; SIGHUP reloads the configuration. An invalid configuration
  * changes nothing: the last valid one stays in effect. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,16 +13,19 @@
 
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
+#include "cli/setup/channel.h"
+#include "cli/setup/setup.h"
+#include "cli/setup/trust.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/service.h"
-#include "cli/setup/setup.h"
-#include "cli/setup/trust.h"
 
 #define DRAIN_MS 10000
-#define CHANNELS 8
+#define CHANNELS 16
 #define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
+#define TRIM_SEC 5           /* interval between looks at free memory */
+#define TRIM_BYTES (4 << 20) /* free memory that is worth returning */
 
 struct flags {
     struct ch_setup_flags setup;
@@ -59,7 +63,7 @@ struct serve {
     chela_gateway *gateway;
     struct chela_gateway_hook *hooks; /* owned */
     const struct chela_gateway_hook **hook_list; /* owned: pointers into hooks, NULL at the end */
-    struct chela_channel_opts channels[CHANNELS];
+    struct ch_setup_channel channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     struct ch_setup_schedules schedules;
     int64_t drain_ms;
@@ -123,38 +127,23 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
     return CHELA_OK;
 }
 
-static int serve_find_secret(const char *channel, const char *env, const char **out,
-                             struct chela_error *err) {
-    if (!env)
-        return CHELA_OK;
-    *out = getenv(env);
-    if (*out && **out)
-        return CHELA_OK;
-    return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
-}
-
 /* If the secrets of a channel are missing, the server does not start. */
 static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
     size_t n = 0;
     int rc = CHELA_OK;
-    for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
-        struct chela_channel_opts *c = &s->channels[n];
-        *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
-        if (chela_config_channel(s->setup.config, n, c, &env, NULL) < 0)
-            break;
-        rc = chela_config_channel_secrets(s->setup.config, c, err);
+    while (s->setup.config && n < CHANNELS && rc == CHELA_OK) {
+        struct ch_setup_channel *c = &s->channels[n];
+        ch_setup_channel_release(c);
+        rc = ch_setup_channel(s->setup.config, n, c, err);
+        if (rc == CHELA_OK && c->missing)
+            rc = ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", c->opts.name,
+                            c->missing);
         if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.secret, &c->secret, err);
-        if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.token, &c->token, err);
-        if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
-        s->channel_list[n] = c;
+            s->channel_list[n++] = &c->opts;
     }
     s->channel_list[n] = NULL;
     o->channels = s->channel_list;
-    return rc;
+    return rc == CHELA_ENOENT && !err->code ? CHELA_OK : rc;
 }
 
 static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
@@ -264,10 +253,29 @@ static void reload(struct serve *s) {
 
 /* --- signals ------------------------------------------------------------------ */
 
+/* Returns memory that was freed after a load to the system. malloc keeps free memory between
+ * blocks in use for itself. spare: free memory at the last call. */
+static void serve_trim_memory(size_t *spare) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    size_t now = mallinfo2().fordblks;
+    bool changed = now > *spare ? now - *spare > TRIM_BYTES : *spare - now > TRIM_BYTES;
+    if (changed && now > TRIM_BYTES)
+        malloc_trim(0);
+    if (changed)
+        *spare = now;
+#else
+    (void)spare;
+#endif
+}
+
 static void *serve_wait_for_signals(void *user) {
+    static const struct timespec look = {.tv_sec = TRIM_SEC};
     struct serve *s = user;
+    size_t spare = 0;
     for (;;) {
-        int signo = sigwaitinfo(&s->signals, NULL);
+        int signo = sigtimedwait(&s->signals, NULL, &look);
+        if (signo < 0 && errno == EAGAIN)
+            serve_trim_memory(&spare);
         if (signo == SIGUSR2)
             return NULL;
         if (signo == SIGHUP)
@@ -358,6 +366,8 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         free(s.hooks);
         free(s.hook_list);
         ch_setup_schedules_release(&s.schedules);
+        for (size_t i = 0; i < CHANNELS; i++)
+            ch_setup_channel_release(&s.channels[i]);
         ch_setup_release(&s.setup);
         if (s.again && code == CH_EXIT_DONE) {
             serve_begin_anew(&s);

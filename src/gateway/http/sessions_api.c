@@ -74,8 +74,14 @@ void ch_sessions_list(struct ch_request *req) {
                           respond_list);
 }
 
+/* The number of entries that one answer has. */
+static int64_t sessions_api_page(struct ch_request *req) {
+    return ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE);
+}
+
 static int query_show(struct ch_store_lookup *l, struct chela_error *err) {
-    return chela_store_show(l->store, l->key, &l->found, err);
+    return ch_store_show_page(l->store, l->key, (size_t)l->after, (size_t)l->number, &l->found,
+                              err);
 }
 
 static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
@@ -85,14 +91,20 @@ static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_sessions_show(struct ch_request *req) {
-    ch_store_lookup_start(req, req->param, 0, query_show, respond_show);
+    ch_store_lookup_start(req, req->param, sessions_api_page(req), query_show, respond_show);
 }
 
-static int sessions_api_add_line(const char *p, size_t n, void *user) {
+/* Ends the page at its limit. If more records follow, `more` becomes the number of the last
+ * one. */
+static int sessions_api_add_record(const struct chela_store_record *r, void *user) {
     struct ch_store_lookup *l = user;
-    n -= n && p[n - 1] == '\n';
-    if (l->number++) /* the first line describes the session */
-        ch_buf_addf(&l->out, "%s%.*s", l->number > 2 ? "," : "", (int)n, p);
+    if (l->number-- == 0 || l->out.n > CH_LIMIT_PAGE_BYTES) {
+        ch_buf_addf(&l->more, ",\"next\":%llu", (unsigned long long)r->seq - 1);
+        return 1;
+    }
+    if (l->out.n)
+        ch_buf_addc(&l->out, ',');
+    ch_store_record_write(r, &l->out);
     return 0;
 }
 
@@ -107,7 +119,9 @@ static int find_lease_holder(const struct chela_store_session *s, void *user) {
 
 static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
     int rc = chela_store_session(l->store, l->key, find_lease_holder, l, err);
-    return rc < 0 ? rc : chela_store_export(l->store, l->key, sessions_api_add_line, l, err);
+    return rc < 0 ? rc
+                  : chela_store_records(l->store, l->key, (uint64_t)l->after + 1,
+                                        sessions_api_add_record, l, err);
 }
 
 /* live: a process works on the session. A run without an end in a session that is not live
@@ -116,14 +130,16 @@ static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     const struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     bool live = lane ? lane->running : l->found != NULL;
-    ch_buf_addf(&out, "{\"live\":%s,\"records\":[", live ? "true" : "false");
+    ch_buf_addf(&out, "{\"live\":%s%s,\"records\":[", live ? "true" : "false",
+                ch_buf_str(&l->more));
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
     ch_request_respond_json(req, 200, &out);
 }
 
 void ch_sessions_records(struct ch_request *req) {
-    ch_store_lookup_start(req, req->param, 0, query_records, respond_records);
+    ch_store_lookup_start(req, req->param, sessions_api_page(req), query_records,
+                          respond_records);
 }
 
 /* --- deleting: the release of our own lease may not have reached the store yet */

@@ -33,6 +33,17 @@ function pathOf(key, rest = "") {
   return `/api/sessions/${encodeURIComponent(key)}${rest}`;
 }
 
+/* All records of a session, page by page. live: a run is in progress. */
+async function recordsOf(key) {
+  const all = [];
+  for (let after = 0; ;) {
+    const { records, live, next } = await ask("GET", pathOf(key, `/records?after=${after}`));
+    all.push(...records);
+    if (!next) return { records: all, live };
+    after = next;
+  }
+}
+
 /* Parses server-sent events from chunks of bytes, wherever they are split. */
 class EventReader {
   constructor(emit) {

@@ -207,7 +207,7 @@ async function openSession(key) {
   if (session && app.agents.includes(session.agent)) $("agent").value = session.agent;
   showSessions();
   try {
-    const { records, live } = await ask("GET", pathOf(key, "/records"));
+    const { records, live } = await recordsOf(key);
     if (app.key !== key) return;
     setStatus(chat.load(records, live));
     if (app.status === "paused") fillWaiting();
@@ -263,7 +263,7 @@ async function showInput(run) {
   const key = app.key;
   await app.posting?.catch(() => {});
   if (!app.mine.has(run) && app.key === key) {
-    const { records } = await ask("GET", pathOf(key, "/records"));
+    const { records } = await recordsOf(key);
     const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
     if (input && place.isConnected) place.before(chat.user(input.data.message.content));
   }
@@ -483,7 +483,7 @@ async function refreshTime() {
   const key = app.key, node = $("view-time");
   if (app.fresh) { showTimeline(node, []); return; }
   try {
-    const { records } = await ask("GET", pathOf(key, "/records"));
+    const { records } = await recordsOf(key);
     if (app.key === key) showTimeline(node, records);
   } catch (error) {
     trouble(error);
