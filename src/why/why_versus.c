@@ -136,7 +136,8 @@ static int compare_at(struct versus *v, chela_store *store, const char *a_key, c
     if (rc < 0)
         return rc;
     compare_requests(v);
-    int64_t a = ch_json_int(ch_json_get(v->a, "of"), 0), b = ch_json_int(ch_json_get(v->b, "of"), 0);
+    int64_t a = ch_json_int(ch_json_get(v->a, "of"), 0);
+    int64_t b = ch_json_int(ch_json_get(v->b, "of"), 0);
     if (!v->differences && (a == n || b == n) && a != b)
         compare(v, "end", CH_SV("number of requests"), ch_json_get(v->a, "of"),
                 ch_json_get(v->b, "of"));

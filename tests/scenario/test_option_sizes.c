@@ -343,6 +343,11 @@ CASE(chela_prompt_test_opts) {
     return without_state(failed(chela_prompt_test(w->rt, &o, err), err));
 }
 
+CASE(chela_why_opts) {
+    struct chela_why_opts o = {.size = size};
+    return without_state(failed(chela_why(w->rt, NULL, "k", &o, err), err));
+}
+
 CASE(chela_schedule) {
     struct chela_schedule o = {.size = size, .name = "s", .when = "@daily", .prompt = "go"};
     UNUSED;
@@ -549,6 +554,7 @@ static const struct {
     OWN(chela_price),
     OWN(chela_prompt_query), ALSO(chela_prompt_query, render),
     OWN(chela_prompt_test_opts),
+    OWN(chela_why_opts),
     OWN(chela_provider_opts),
     OWN(chela_queue_opts),
     OWN(chela_run_opts), ALSO(chela_run_opts, compact), ALSO(chela_run_opts, send_text),
