@@ -345,7 +345,12 @@ CASE(chela_prompt_test_opts) {
 
 CASE(chela_why_opts) {
     struct chela_why_opts o = {.size = size};
-    return without_state(failed(chela_why(w->rt, NULL, "k", &o, err), err));
+    chela_store *s = NULL;
+    int rc = chela_store_open("memory:", NULL, &s, err);
+    if (rc == 0)
+        rc = failed(chela_why(w->rt, s, "k", &o, err), err);
+    chela_store_close(s);
+    return rc == CHELA_ENOENT ? 0 : rc;
 }
 
 CASE(chela_schedule) {
