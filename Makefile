@@ -34,7 +34,7 @@ LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
 # A channel has its own copy of what it uses of base/ and json/.
-CHANNELS :=
+CHANNELS := slack
 MODULES += $(CHANNELS:%=channel-%)
 $(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := json base))
 
@@ -149,7 +149,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(BUILD)/tests/unit/channel/test_channel_host,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
@@ -244,6 +244,12 @@ install-now:
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc
 	for f in chela.service chela.socket; do sed 's|@PREFIX@|$(PREFIX)|' scripts/$$f > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$f || exit 1; done
 	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
+
+.PHONY: uninstall
+uninstall: ## remove from PREFIX what install put there
+	rm -f $(addprefix $(DESTDIR),$(PREFIX)/bin/chela $(PREFIX)/include/chela.h $(LIBDIR)/libchela.a $(LIBDIR)/libchela.so.$(VERSION) $(LIBDIR)/libchela.so.$(SOVERSION) $(LIBDIR)/libchela.so $(LIBDIR)/pkgconfig/chela.pc $(PREFIX)/lib/systemd/system/chela.service $(PREFIX)/lib/systemd/system/chela.socket $(PREFIX)/share/man/man1/chela.1)
+	rm -f $(addprefix $(DESTDIR)$(or $(MODULEDIR),$(LIBDIR))/,$(notdir $(MODULE_SOS)))
+	rm -rf $(addprefix $(DESTDIR),$(LIBEXECDIR)/chela $(PREFIX)/include/chela $(PREFIX)/share/chela)
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined clang x86_64)

@@ -1,5 +1,6 @@
 /* tokens.c -- the guess of ch_tokens for each file named on standard input, one
- * number a line, and on standard error what guessing cost; see tokens.mjs. */
+ * number a line, and on standard error what guessing cost; see tokens.mjs. Its
+ * argument is the name of a model. */
 #include "prompt/tokens.h"
 
 #include <stdio.h>
@@ -24,7 +25,8 @@ static int read_file(const char *path, struct ch_buf *out) {
     return 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    enum ch_counting how = ch_counting_of(ch_sv_str(argc > 1 ? argv[1] : ""));
     char path[4096];
     double seconds = 0;
     size_t bytes = 0;
@@ -37,7 +39,7 @@ int main(void) {
             return 1;
         }
         double start = cpu();
-        size_t n = ch_tokens(ch_buf_sv(&text));
+        size_t n = ch_tokens_as(ch_buf_sv(&text), how);
         seconds += cpu() - start;
         bytes += text.n;
         printf("%zu\n", n);

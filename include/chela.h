@@ -57,6 +57,7 @@
 #include "chela/json.h"
 #include "chela/mailbox.h"
 #include "chela/mcp.h"
+#include "chela/mcp_server.h"
 #include "chela/models.h"
 #include "chela/pairing.h"
 #include "chela/prompt.h"

@@ -68,8 +68,10 @@ struct chela_mcp_opts {
 CHELA_API int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *opts, chela_mcp **out,
                             struct chela_error *err);
 
-/* Close a client: its program is killed, its requests fail. Tools of the server remain in
- * their agents, and their calls fail. NULL is allowed.
+/* Close a client: its requests fail. A program gets the end of its input, a second later SIGTERM,
+ * and then SIGKILL; a session of an HTTP server is ended. Waits for that, at most 3 s; called
+ * from a callback, or with the loop of a host, the function kills the program at once. Tools of
+ * the server remain in their agents, and their calls fail. NULL is allowed.
  * Ownership: mcp becomes invalid. */
 CHELA_API void chela_mcp_close(chela_mcp *mcp);
 
@@ -102,6 +104,16 @@ CHELA_API int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela
  * be reached, does not start, or does not answer. CHELA_EAUTH: the server wants a log-in. */
 CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char *params,
                                   struct chela_error *err);
+
+/* The end of a request: result is JSON, or NULL with err. Both are borrowed. Called on the loop
+ * thread, once, never inside chela_mcp_send. */
+typedef void chela_mcp_done_fn(const char *result, const struct chela_error *err, void *user);
+
+/* Send a request as chela_mcp_request does, without waiting.
+ * Ownership: user is borrowed until done is called.
+ * Errors: CHELA_EINVAL: params is no JSON object. Other errors go to done. */
+CHELA_API int chela_mcp_send(chela_mcp *mcp, const char *method, const char *params,
+                             chela_mcp_done_fn *done, void *user, struct chela_error *err);
 
 /* Connect, list the server's tools, and compare them with those that were accepted before.
  * Waits. With accept, the tools are accepted as they are now.

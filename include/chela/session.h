@@ -140,6 +140,12 @@ CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider
                                          const char *model, const char *quirks,
                                          struct chela_error *err);
 
+/* Add a directory with skills of the user: its folders hold a SKILL.md each (docs/skills.md).
+ * Agents that are created afterwards offer the skills after those of their workspace, and
+ * their tools may read the directory. dir is absolute; it need not exist.
+ * Errors: CHELA_EINVAL: dir is not absolute. CHELA_ELIMIT: too many directories. */
+CHELA_API int chela_runtime_skills(chela_runtime *rt, const char *dir, struct chela_error *err);
+
 /* The model that is used if none is chosen: of the first provider with a key in the
  * environment, else of a local server, else "scripted/demo". The first call may wait for a
  * local server; from a callback or in a host's loop no server is asked. *why (may be NULL)
@@ -236,9 +242,10 @@ struct chela_prompt_opts {
     /* The length of the generated instructions. `system` of the agent is a section after
      * them; skills, project files, channel and rules follow. */
     enum chela_prompt_style style;
-    /* Skills of the workspace that the model is told about (skills/NAME/SKILL.md, also
-     * below .agents): names and globs; NULL: all, "": none. An agent without the tool
-     * `read` has no skills. */
+    /* Skills that the model is told about (skills/NAME/SKILL.md of the workspace, also below
+     * .agents and .claude, and those of chela_runtime_skills): names and globs; NULL: all,
+     * "": none, "user:*": those of chela_runtime_skills. An agent without the tool `read` has
+     * no skills. */
     const char *skills;
     /* Files of the workspace that the prompt contains, NULL-terminated; NULL: AGENTS.md,
      * SOUL.md, TOOLS.md, USER.md and MEMORY.md, if they exist. Only for agents with the
@@ -254,6 +261,9 @@ struct chela_prompt_opts {
      * the answer; 0: 25, 15. */
     unsigned system_share, output_share;
     int system_replaces; /* true: `system` replaces the generated instructions */
+    /* Percentage of the context for the descriptions of tools; 0: 15. If the descriptions
+     * need more, an event WARNING is sent, and the selection AUTO describes only some. */
+    unsigned tools_share;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 
@@ -307,6 +317,8 @@ struct chela_planning_opts {
     int review_plan; /* modes plan and route: a person must approve each plan */
     /* The models of the roles, "provider/model"; NULL: the agent's model. */
     const char *router, *planner, *executor, *reflector;
+    /* A file with a fixed plan, in place of the planner: mode plan (docs/modes.md); NULL: none */
+    const char *plan;
 };
 #define CHELA_PLANNING_OPTS(...) {.size = sizeof(struct chela_planning_opts), __VA_ARGS__}
 
@@ -471,9 +483,13 @@ CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_rules_json(const chela_agent *agent);
 
-/* The skills of the workspace: a JSON array of {name, description, version, location, file,
- * used, told, user_invocable, problem}. location is the path that the model is given. told:
- * the prompt mentions the skill. problem: the reason why the skill is not used, or null.
+/* The context window of the agent's model in tokens; 0: unknown. */
+CHELA_API int64_t chela_agent_context_window(const chela_agent *agent);
+
+/* The skills of the workspace and of the user: a JSON array of {name, description, version,
+ * location, file, used, told, user_invocable, problem, warning}. location is the path that the
+ * model is given. told: the prompt mentions the skill. problem: the reason why the skill is not
+ * used, or null. warning: how its file departs from the format, or null.
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
 

@@ -6,6 +6,7 @@
  *   acp_turn.c     a prompt, from its request to its answer; cancel
  *   acp_ask.c      questions to the editor's user: consent, ask_user, trust
  *   acp_follow.c   what other processes add to a session
+ *   acp_forward.c  prompts and decisions for a session that a gateway holds
  *   acp_update.c   events and stored messages as notifications of version 1
  *   acp_content.c  blocks of a prompt as input of a run
  *
@@ -81,6 +82,10 @@ struct ch_acp_session {
     struct ch_acp_shown shown; /* what the editor has been shown of the current run */
     uint64_t seen;             /* seq of the newest record that the editor knows */
     struct ch_timer look;      /* for changes by other processes */
+    char *forwarded;           /* owned: id of the prompt's event in the inbox; NULL: none */
+    bool forwarded_seen;       /* the store had the event */
+    int64_t forwarded_at;
+    unsigned forwards; /* events made so far */
     struct ch_task closing;    /* closes the session after RUN_END */
     struct ch_rpc_request *close; /* session/close that waits for the run's end; NULL: none */
 };
@@ -159,6 +164,13 @@ void ch_acp_ask_refuse(struct ch_acp_session *s);
 /* Hand the decisions to the opened session. */
 int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err);
 void ch_acp_ask_trust(struct ch_acp_session *s);
+
+/* --- acp_forward.c */
+/* Leave the prompt to the gateway that holds the session. False: that is not possible. */
+bool ch_acp_forward_input(struct ch_acp_session *s);
+/* True while the prompt's event waits to be taken up. */
+bool ch_acp_forward_waits(struct ch_acp_session *s);
+void ch_acp_forward_decisions(struct ch_acp_session *s);
 
 /* --- acp_follow.c */
 /* Begin to look for changes. */

@@ -51,7 +51,9 @@ static void adopt_waiting(struct ch_acp_session *s, const struct ch_json *waitin
                                  .call = member(w, "id"),
                                  .name = member(w, "name"),
                                  .arguments = member(w, "arguments"),
-                                 .summary = member(w, "summary")};
+                                 .summary = member(w, "summary"),
+                                 .can_remember =
+                                     ch_json_bool(ch_json_get(w, "can_remember"), false)};
         ch_acp_ask_add(s, &ask);
     }
 }
@@ -111,12 +113,16 @@ static int take_status(const struct chela_store_session *row, void *user) {
 static void look_at_store(struct ch_acp_session *s) {
     struct row row = {0};
     chela_store *store = s->place->given.store;
-    if (chela_store_session(store, s->id, take_status, &row, NULL) < 0 || row.last <= s->seen)
+    bool forwards = s->forwarded, waits = ch_acp_forward_waits(s); /* before the row is read */
+    if (chela_store_session(store, s->id, take_status, &row, NULL) < 0 ||
+        (row.last <= s->seen && !forwards))
         return;
-    if (chela_store_records(store, s->id, s->seen + 1, show_record, s, NULL) < 0)
-        s->seen = row.last;
-    ch_acp_follow_replay(s, false, NULL);
-    if (row.idle && s->nprompts > 0 && !s->input)
+    if (row.last > s->seen) {
+        if (chela_store_records(store, s->id, s->seen + 1, show_record, s, NULL) < 0)
+            s->seen = row.last;
+        ch_acp_follow_replay(s, false, NULL);
+    }
+    if (row.idle && s->nprompts > 0 && !s->input && !waits)
         ch_acp_turn_end(s, s->cancelled ? "cancelled" : "end_turn", NULL);
     else
         ch_acp_ask_next(s);

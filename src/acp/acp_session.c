@@ -305,6 +305,7 @@ void ch_acp_session_free(struct ch_acp_session *s) {
     ch_acp_input_free(s->input);
     place_leave(acp, s->place);
     ch_list_del(&s->link);
+    ch_free(s->forwarded);
     ch_free(s->servers);
     ch_free(s->model);
     ch_free(s->id);

@@ -270,8 +270,8 @@ static void on_ready(chela_session *session, const struct chela_error *err, void
     }
     ch_task_defer(s->acp->rt->loop, &s->closing);
     if (err->code == CHELA_EBUSY && !ch_list_empty(&s->asks))
-        ch_acp_ask_drop_all(s); /* decided elsewhere: the run's end is followed */
-    else
+        ch_acp_forward_decisions(s);
+    else if (err->code != CHELA_EBUSY || s->cancelled || !ch_acp_forward_input(s))
         turn_failed(s, err);
 }
 

@@ -228,10 +228,11 @@
 
 /* prompt */
 #define CH_LIMIT_SKILLS 200               /* skills of one workspace */
+#define CH_LIMIT_SKILL_ROOTS 16           /* directories of the user's skills */
 #define CH_LIMIT_SKILL_ENTRIES 300        /* entries read in one folder */
 #define CH_LIMIT_SKILL_DEPTH 3            /* nesting of folders below a skills folder */
 #define CH_LIMIT_SKILL_FILE (256 * CH_KB) /* one SKILL.md */
-#define CH_LIMIT_SKILL_NAME 64            /* bytes of a skill's name */
+#define CH_LIMIT_SKILL_NAME 64            /* characters of a skill's name */
 #define CH_LIMIT_SKILL_TEXT 1024          /* bytes of a skill's description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* required programs or variables of one skill */
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* the list of skills in the system prompt */
@@ -247,6 +248,8 @@
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the minimal system prompt */
 #define CH_LIMIT_PROJECT_NAMES 32         /* project files */
 #define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are told apart */
+#define CH_LIMIT_PROJECT_LEVELS 16        /* directories above a workspace with an AGENTS.md */
+#define CH_LIMIT_PROJECT_NESTED 64        /* directories below it, in one session */
 #define CH_LIMIT_LAYERS 64                /* texts that share one token budget */
 #define CH_LIMIT_LAYER_LEAST 100          /* tokens left of a text that is cut */
 #define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */
@@ -277,7 +280,9 @@
 #define CH_LIMIT_MODELS 16                /* models of one agent, fallbacks included */
 #define CH_LIMIT_RETRY_AFTER 60000        /* longest delay that a server may ask for, in ms */
 #define CH_LIMIT_COOLDOWNS 1024           /* keys and models in cool-down */
-#define CH_LIMIT_PLAN_STEPS 8             /* steps of one plan */
+#define CH_LIMIT_PLANNER_STEPS 8          /* steps of a planner's plan */
+#define CH_LIMIT_PLAN_STEPS 32            /* steps of a fixed plan */
+#define CH_LIMIT_PLAN_FILE (256 * CH_KB)  /* file of a fixed plan */
 #define CH_LIMIT_PLANS 3                  /* consecutive unusable plans before the run fails */
 #define CH_LIMIT_HOPS 5                   /* chained messages between sessions */
 #define CH_LIMIT_RUN_SENDS 8              /* messages of one run to other sessions */
@@ -324,8 +329,27 @@
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
 #define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_LIMIT_MCP_ITEMS 4096           /* tools, resources and prompts that a server offers */
+#define CH_LIMIT_MCP_PAGE 1000            /* entries of one page of a list */
+#define CH_LIMIT_MCP_URI (8 * CH_KB)      /* bytes of a resource's URI */
+#define CH_LIMIT_MCP_CLIENTS 1024         /* sessions of clients at one server */
+#define CH_LIMIT_MCP_STREAMS 64           /* streams of one session, ended ones included */
+#define CH_LIMIT_MCP_REPLAY CH_MB         /* messages that a session keeps for a client's return */
+#define CH_LIMIT_MCP_UNSENT (64 * CH_MB)  /* messages for a client at a pipe, not written yet */
+#define CH_LIMIT_MCP_WATCHED 256          /* resources that one client watches */
+#define CH_LIMIT_MCP_LISTENERS 256        /* open subscriptions of clients at one server */
+#define CH_LIMIT_MCP_QUESTIONS 16         /* open questions of one call to the client */
+#define CH_LIMIT_MCP_NOTICES (256 * CH_KB) /* log and progress of one call, not sent yet */
+#define CH_DEFAULT_MCP_IDLE_MS (30 * 60000) /* a session of a client that is not used ends */
+#define CH_DEFAULT_MCP_STATE_MS (24 * 3600000) /* time to answer the question of a request */
+#define CH_DEFAULT_MCP_ASK_MS (10 * 60000) /* time to answer a question while the call waits */
+#define CH_DEFAULT_MCP_TTL_MS 60000       /* a client may use a list without asking again */
+#define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
+#define CH_DEFAULT_MCP_LEAVE_MS 1000      /* time for a server to end before it is terminated */
+#define CH_LIMIT_MCP_LEAVE_MS 3000        /* longest wait for servers that end */
+#define CH_DEFAULT_MCP_LISTEN_MS 30000    /* delay before lost notifications are asked for again */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
@@ -356,6 +380,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_ACP_FORWARD_MS 15000     /* wait for a gateway to take a prompt up */
 #define CH_LIMIT_ACP_PROMPTS 8            /* prompts of an editor that one run answers */
 #define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */
 #define CH_LIMIT_ACP_LIST 50              /* sessions of one page of a list for an editor */
@@ -475,6 +500,7 @@
 #define CH_DEFAULT_TURN_RULES 3           /* further rules that match the input */
 #define CH_DEFAULT_REMIND_ROUNDS 8        /* rounds of tools after which rules are repeated */
 #define CH_DEFAULT_SYSTEM_SHARE 25 /* context share of the system prompt, in per cent */
+#define CH_DEFAULT_TOOLS_SHARE 15  /* context share of the tools' descriptions, in per cent */
 #define CH_DEFAULT_OUTPUT_SHARE 15 /* context share of the reply, in per cent */
 #define CH_DEFAULT_SMALL_WINDOW 16384     /* tokens of a context window that counts as small */
 #define CH_DEFAULT_GRACE_MS 2000          /* time between SIGTERM and SIGKILL for a program */

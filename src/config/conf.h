@@ -66,7 +66,7 @@ struct ch_conf_agent {
     const char *skills;       /* globs, comma separated */
     const char *prompt, *reminder, *docs, *system_mode;
     const char *const *project_files, *const *rules; /* NULL-terminated */
-    int64_t file_bytes, files_bytes, system_share, output_share;
+    int64_t file_bytes, files_bytes, system_share, output_share, tools_share;
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;
@@ -81,6 +81,7 @@ struct ch_conf_agent {
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;
     bool sum_up;
+    const char *plan;
     bool review_plan;
     const char *reflection, *reflect_tools;
     const char *router, *planner, *executor, *reflector; /* models */

@@ -435,6 +435,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.system_replaces, mode && strcmp(mode, "replace") == 0);
     FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
     FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
+    FILL(prompt.tools_share, (unsigned)EITHER(a, d, tools_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, CHOICE(PERMISSION, EITHER(a, d, permission)));
     FILL(approvals.tools, cfg->conf.approvals.levels);
@@ -471,6 +472,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(planning.reflection, CHOICE(REFLECTION, EITHER(a, d, reflection)));
     FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
     FILL(planning.review_plan, EITHER(a, d, review_plan));
+    FILL(planning.plan, EITHER(a, d, plan));
     FILL(planning.router, EITHER(a, d, router));
     FILL(planning.planner, EITHER(a, d, planner));
     FILL(planning.executor, EITHER(a, d, executor));

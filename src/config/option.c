@@ -285,7 +285,7 @@ const struct ch_option ch_options[] = {
      CH_LIMIT_DELEGATE_CHILDREN, .otherwise = "16",
      .help = "agents that one run may call"},
     {CH_SCOPE_AGENT, "skills.allow", CH_CFG_NAMES, 0, AGENT(skills), .otherwise = "[\"*\"]",
-     .help = "skills of the workspace to offer, by name or glob; see skills.md"},
+     .help = "skills to offer, by name or glob; see skills.md"},
     {CH_SCOPE_AGENT, "context.prompt", CH_CFG_CHOICE, 0, AGENT(prompt),
      .words = "auto|full|minimal", .otherwise = "auto",
      .help = "form of the system prompt; `minimal` has at most 1,500 characters; `auto` uses it "
@@ -312,6 +312,10 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "context.outputPercent", CH_CFG_INT, 0, AGENT(output_share), 1, 90,
      .otherwise = "15",
      .help = "share of the context window reserved for the reply, in per cent"},
+    {CH_SCOPE_AGENT, "context.toolsPercent", CH_CFG_INT, 0, AGENT(tools_share), 1, 90,
+     .otherwise = "15",
+     .help = "share of the context window for the descriptions of tools, in per cent; above it a "
+             "warning is emitted, and `tools.selection: auto` describes only some of the tools"},
     {CH_SCOPE_AGENT, "compaction.mode", CH_CFG_CHOICE, 0, AGENT(compaction),
      .words = "summary|retain|off", .otherwise = "summary",
      .help = "how a conversation that no longer fits is shortened: `summary`: a model summarizes "
@@ -329,6 +333,9 @@ const struct ch_option ch_options[] = {
              "modes.md"},
     {CH_SCOPE_AGENT, "reflection.tools", CH_CFG_NAMES, 0, AGENT(reflect_tools), .otherwise = "[]",
      .help = "tools whose results are always reviewed"},
+    {CH_SCOPE_AGENT, "plan", CH_CFG_PATH, 0, AGENT(plan),
+     .help = "file with a fixed plan, which takes the place of the planner; the mode is then "
+             "`plan`; see modes.md"},
     {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_BOOL, 0, AGENT(review_plan), .otherwise = "false",
      .help = "require a person's approval before a plan is carried out"},
     {CH_SCOPE_AGENT, "roles.router", CH_CFG_MODEL, 0, AGENT(router),

@@ -262,7 +262,7 @@ static void restrict_agent(const struct layer *file, const struct layer *own,
                            struct ch_conf_agent *out) {
     *out = *own->agent;
     lower_limits(file, own, out);
-    out->skills = ""; /* none: they come from the same place as the file */
+    out->skills = "user:*"; /* none of the workspace: they came with the file */
     if (LAYER(file, system))
         out->system = LAYER(file, system);
     if (LAYER(file, rules))

@@ -105,9 +105,7 @@ static void mcp_free(chela_mcp *m) {
     ch_free(m);
 }
 
-static void mcp_close(struct ch_extension *a) {
-    chela_mcp_close(mcp_of(a));
-}
+static void mcp_close(struct ch_extension *a);
 
 static int count_clients(const chela_runtime *rt) {
     int n = 0;
@@ -152,12 +150,57 @@ int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_m
     return 0;
 }
 
-void chela_mcp_close(chela_mcp *m) {
+struct ch_mcp_farewell {
+    bool over;
+    struct ch_timer timer;
+};
+
+static void farewell_on_timer(struct ch_timer *t) {
+    CH_CONTAINER(t, struct ch_mcp_farewell, timer)->over = true;
+}
+
+static bool somebody_leaves(const chela_runtime *rt) {
+    for (CH_LIST_EACH(k, &rt->extensions)) {
+        struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
+        if (a->kind == &mcp_kind && mcp_of(a)->leaving)
+            return true;
+    }
+    return false;
+}
+
+/* Let servers end by themselves. Where the loop cannot run, they are killed. */
+static void wait_for_leaving(chela_runtime *rt) {
+    int64_t until = ch_mono_ms(ch_loop_clock(rt->loop)) + CH_LIMIT_MCP_LEAVE_MS;
+
+    while (somebody_leaves(rt) && ch_mono_ms(ch_loop_clock(rt->loop)) < until) {
+        struct ch_mcp_farewell f = {0};
+        ch_timer_start(rt->loop, &f.timer, 5, farewell_on_timer);
+        ch_loop_hold(rt->loop);
+        int rc = ch_loop_run(rt->loop, &f.over);
+        ch_loop_release(rt->loop);
+        ch_timer_stop(rt->loop, &f.timer);
+        if (rc < 0)
+            return;
+    }
+}
+
+static void leave(chela_mcp *m, bool with_others) {
+    if (ch_loop_may_run(m->rt->loop, NULL) < 0)
+        return;
+    ch_mcp_leave(m);
+    for (CH_LIST_EACH(k, &m->rt->extensions)) {
+        struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
+        if (with_others && a->kind == &mcp_kind)
+            ch_mcp_leave(mcp_of(a));
+    }
+    wait_for_leaving(m->rt);
+}
+
+static void close_client(chela_mcp *m, bool with_others) {
     struct chela_error why = {0};
 
-    if (!m)
-        return;
     CH_LOG_SCOPE(m->rt->sink);
+    leave(m, with_others);
     m->closed = true;
     ch_mcp_auth_free(CH_TAKE(m->auth)); /* a log-in in progress ends without a word */
     ch_fail(&why, CHELA_ESTATE, "MCP server %s: the client is closed", m->opts.name);
@@ -165,6 +208,16 @@ void chela_mcp_close(chela_mcp *m) {
     ch_mcp_tools_close(m);
     ch_list_del(&m->extension.link);
     mcp_free(m);
+}
+
+void chela_mcp_close(chela_mcp *m) {
+    if (m)
+        close_client(m, false);
+}
+
+/* The runtime closes: all its servers end at the same time. */
+static void mcp_close(struct ch_extension *a) {
+    close_client(mcp_of(a), true);
 }
 
 chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name) {
@@ -233,16 +286,15 @@ static bool has_name_header(const char *method) {
            strcmp(method, "resources/read") == 0 || strncmp(method, "tasks/", 6) == 0;
 }
 
-char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
-                        struct chela_error *err) {
+static int start_request(chela_mcp *m, const char *method, const char *params,
+                         ch_mcp_done_fn *done, void *user, struct chela_error *err) {
     CH_BUF_AUTO members = {0};
     CH_BUF_AUTO name = {0};
     CH_BUF_AUTO headers = {0};
-    struct ch_mcp_wait w = {0};
-    CH_LOG_SCOPE(m->rt->sink);
+    int rc = split_params(params, &members, &name, err);
 
-    if (ch_loop_may_run(m->rt->loop, err) < 0 || split_params(params, &members, &name, err) < 0)
-        return NULL;
+    if (rc < 0)
+        return rc;
     if (strcmp(method, "tools/call") == 0)
         ch_mcp_tools_headers(m, ch_buf_str(&name), params, &headers);
     ch_mcp_start(m, &(struct ch_mcp_request){
@@ -251,9 +303,49 @@ char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
                         .name = has_name_header(method) ? ch_buf_sv(&name) : ch_sv(NULL, 0),
                         .headers = ch_buf_sv(&headers),
                         .timeout_ms = CH_MAX(m->opts.timeout_ms, 0),
-                        .done = wait_on_reply,
-                        .user = &w,
+                        .done = done,
+                        .user = user,
                     });
+    return 0;
+}
+
+/* A request of a caller that does not wait. */
+struct ch_mcp_sent {
+    chela_mcp_done_fn *done;
+    void *user;
+};
+
+static void sent_on_reply(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_sent s = *(struct ch_mcp_sent *)user;
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    ch_free(user);
+    if (r->result)
+        ch_jw_value(&w, r->result);
+    s.done(r->result ? ch_buf_str(&text) : NULL, r->result ? NULL : &r->err, s.user);
+}
+
+int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_mcp_done_fn *done,
+                   void *user, struct chela_error *err) {
+    struct ch_mcp_sent *s = ch_alloc(sizeof(*s));
+    CH_LOG_SCOPE(m->rt->sink);
+
+    *s = (struct ch_mcp_sent){done, user};
+    int rc = start_request(m, method, params, sent_on_reply, s, err);
+    if (rc < 0)
+        ch_free(s);
+    return rc;
+}
+
+char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
+                        struct chela_error *err) {
+    struct ch_mcp_wait w = {0};
+    CH_LOG_SCOPE(m->rt->sink);
+
+    if (ch_loop_may_run(m->rt->loop, err) < 0 ||
+        start_request(m, method, params, wait_on_reply, &w, err) < 0)
+        return NULL;
     ch_loop_hold(m->rt->loop);
     ch_loop_run(m->rt->loop, &w.over);
     ch_loop_release(m->rt->loop);

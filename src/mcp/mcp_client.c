@@ -21,9 +21,11 @@ struct ch_mcp_op {
     int64_t id; /* 0: waits for the connection */
     unsigned rounds, logins;
     bool repeated; /* sent again after the session was lost */
+    bool takes_input;
     struct chela_error failed;
     struct ch_task fail; /* reports `failed` */
     void (*progress)(struct ch_sv text, void *user);
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
@@ -105,11 +107,14 @@ static int client_send(struct ch_sv message, int64_t id, void *tag, void *user) 
     return m->link->ops->send(m->link, &s);
 }
 
-static void write_capabilities(chela_mcp *m, struct ch_jw *w) {
+/* asks: a person can be asked. */
+static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks) {
     ch_jw_begin(w, '{');
-    if (m->opts.input) {
+    if (m->opts.input || asks) {
         ch_jw_key(w, "elicitation");
         ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
+    }
+    if (m->opts.input) {
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
         ch_jw_kraw(w, "roots", CH_SV("{}"));
     }
@@ -143,7 +148,7 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
             ch_jw_key(&w, CH_MCP_META "clientInfo");
             write_info(&w);
             ch_jw_key(&w, CH_MCP_META "clientCapabilities");
-            write_capabilities(m, &w);
+            write_capabilities(m, &w, op && op->takes_input);
         }
         if (token)
             ch_jw_kint(&w, "progressToken", ch_rpc_next_id(m->peer));
@@ -245,7 +250,10 @@ static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
         ch_fail(&err, CHELA_EPROTO, "the result is not an object");
     } else if (!ch_sv_is(type, "input_required"))
         ch_fail(&err, CHELA_EPROTO, "the result has an unknown type");
-    else if (gather_input(op, result, &err) == 0) {
+    else if (op->takes_input && !op->mcp->opts.input) {
+        end_op(op, &(struct ch_mcp_reply){.input = result});
+        return;
+    } else if (gather_input(op, result, &err) == 0) {
         send_op(op);
         return;
     }
@@ -322,6 +330,15 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
         op->progress(ch_buf_sv(&text), op->user);
 }
 
+static bool is_severe(struct ch_sv level) {
+    static const char *const levels[] = {"warning", "error", "critical", "alert", "emergency"};
+
+    for (size_t i = 0; i < CH_LEN(levels); i++)
+        if (ch_sv_is(level, levels[i]))
+            return true;
+    return false;
+}
+
 static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
     chela_mcp *m = user;
 
@@ -334,8 +351,22 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
         struct ch_jw w = ch_jw(&text);
         ch_buf_init(&text, CH_KB);
         ch_jw_value(&w, ch_json_get(msg->params, "data"));
-        ch_log(CH_LOG_INFO, "mcp", "%s: %s", m->opts.name, ch_buf_str(&text));
+        ch_log(is_severe(ch_json_get_str(msg->params, "level")) ? CH_LOG_WARN : CH_LOG_INFO, "mcp",
+               "%s: %s", m->opts.name, ch_buf_str(&text));
     }
+}
+
+/* A request of the server belongs to no call by itself: the newest call that can ask takes it. */
+static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_rpc_message *msg) {
+    const struct ch_mcp_op *found = NULL;
+
+    for (CH_LIST_EACH(k, &m->ops)) {
+        const struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (op->elicit && op->id > 0 && !op->failed.code)
+            found = op;
+    }
+    return found && !m->modern && ch_sv_is(msg->method, "elicitation/create") &&
+           found->elicit(r, msg->params, found->user);
 }
 
 static void client_on_request(struct ch_rpc_request *r, const struct ch_rpc_message *msg,
@@ -350,7 +381,7 @@ static void client_on_request(struct ch_rpc_request *r, const struct ch_rpc_mess
     else if (!m->modern && is_input_method(msg->method) &&
              answer_input(m, ch_buf_str(&method), msg->params, &answer))
         ch_rpc_reply(r, ch_buf_sv(&answer));
-    else
+    else if (!ask_person(m, r, msg))
         ch_rpc_refuse(r, CH_RPC_NO_METHOD, "the client does not support this method",
                       ch_sv(NULL, 0));
 }
@@ -379,6 +410,15 @@ static void disconnect(chela_mcp *m, const struct chela_error *why) {
     drop_link(m);
     for (CH_LIST_EACH(k, &m->ops))
         fail_op_later(CH_CONTAINER(k, struct ch_mcp_op, link), why);
+}
+
+static void client_on_left(void *user) {
+    ((chela_mcp *)user)->leaving = false;
+}
+
+void ch_mcp_leave(chela_mcp *m) {
+    if (m->link && !m->leaving && m->state == CH_MCP_READY && m->link->ops->leave)
+        m->leaving = m->link->ops->leave(m->link, client_on_left, m);
 }
 
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why) {
@@ -485,7 +525,7 @@ static void initialize(chela_mcp *m) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "protocolVersion", CH_MCP_LEGACY);
     ch_jw_key(&w, "capabilities");
-    write_capabilities(m, &w);
+    write_capabilities(m, &w, m->asks);
     ch_jw_key(&w, "clientInfo");
     write_info(&w);
     ch_jw_end(&w, '}');
@@ -751,7 +791,9 @@ struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
         .headers = copy_text(r->headers),
         .timeout_ms = r->timeout_ms,
         .fail.fn = on_fail_op,
+        .takes_input = r->takes_input,
         .progress = r->progress,
+        .elicit = r->elicit,
         .done = r->done,
         .user = r->user,
     };

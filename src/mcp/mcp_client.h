@@ -47,6 +47,8 @@ struct chela_mcp {
     struct ch_mcp_failure failure; /* of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
+    bool leaving;                  /* the connection ends by itself soon */
+    bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
     void (*on_ready)(chela_mcp *m);
@@ -56,6 +58,7 @@ struct chela_mcp {
 /* The end of a request. Borrowed for the call. */
 struct ch_mcp_reply {
     const struct ch_json *result; /* NULL: failed */
+    const struct ch_json *input;  /* the result asks for input (takes_input); NULL: it does not */
     struct chela_error err;
     int64_t code;                 /* of a JSON-RPC error; 0: another failure */
 };
@@ -68,7 +71,12 @@ struct ch_mcp_request {
     struct ch_sv name;    /* value of Mcp-Name; copied */
     struct ch_sv headers; /* as in struct ch_mcp_send; copied */
     int64_t timeout_ms;   /* without progress; 0: none */
+    /* A result that asks for input ends the request, unless the client answers itself. */
+    bool takes_input;
     void (*progress)(struct ch_sv text, void *user); /* optional */
+    /* Optional. The server asks a person (elicitation/create). True: r is answered now or later.
+     * May cancel the request. */
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
@@ -79,6 +87,9 @@ struct ch_mcp_op;
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
 /* Give up a request: the server is told, and `done` is not called. */
 void ch_mcp_cancel(struct ch_mcp_op *op);
+
+/* Say goodbye to the server; m->leaving is set until the server has ended. */
+void ch_mcp_leave(chela_mcp *m);
 
 /* Close the connection for good; requests fail before the function returns. */
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);

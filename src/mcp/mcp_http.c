@@ -28,10 +28,13 @@ struct ch_mcp_http {
     struct ch_transport *transport;
     char *url, *session, *token; /* owned */
     char **headers;              /* owned */
+    char version[16];            /* agreed with the session; "" before */
     struct ch_list exchanges;
     struct ch_task opened;
     unsigned refs; /* 1 while open, and one for a callback on the stack */
     bool closed;
+    void (*left)(void *user); /* NULL: not leaving */
+    void *left_user;
 };
 
 struct ch_mcp_exchange {
@@ -45,7 +48,7 @@ struct ch_mcp_exchange {
     char *message; /* owned */
     struct ch_sv body;
     int64_t id; /* of the request; 0: none */
-    bool modern, listens, is_get;
+    bool modern, listens, is_get, is_delete;
     bool answered; /* the response of the request came */
     bool starts_session;
     int status;
@@ -147,12 +150,12 @@ static const struct ch_http_handler http_handler;
 
 static void send_exchange(struct ch_mcp_exchange *x) {
     x->request = (struct ch_http_request){
-        .method = x->is_get ? "GET" : "POST",
+        .method = x->is_get ? "GET" : x->is_delete ? "DELETE" : "POST",
         .url = x->http->url,
         .headers = x->head,
         .nheaders = x->nhead,
         .body = &x->body,
-        .nbody = x->is_get ? 0 : 1,
+        .nbody = x->is_get || x->is_delete ? 0 : 1,
         .timeouts = {.first_byte = HOUR_MS, .idle = HOUR_MS, .total = 24LL * HOUR_MS},
     };
     x->status = 0;
@@ -215,9 +218,25 @@ static void http_listen(struct ch_mcp_link *l, const char *version) {
     struct ch_mcp_http *h = CH_CONTAINER(l, struct ch_mcp_http, link);
     struct ch_mcp_exchange *x = new_exchange(h);
 
+    snprintf(h->version, sizeof(h->version), "%s", version ? version : "");
     x->is_get = x->listens = true;
     add_common(x, version);
     start_get(x);
+}
+
+/* End the session; the server may answer that it keeps it. */
+static bool http_leave(struct ch_mcp_link *l, void (*left)(void *user), void *user) {
+    struct ch_mcp_http *h = CH_CONTAINER(l, struct ch_mcp_http, link);
+
+    if (!h->session || h->left)
+        return false;
+    struct ch_mcp_exchange *x = new_exchange(h);
+    h->left = left;
+    h->left_user = user;
+    x->is_delete = true;
+    add_common(x, h->version[0] ? h->version : NULL);
+    send_exchange(x);
+    return true;
 }
 
 static void http_forget(struct ch_mcp_link *l, int64_t id) {
@@ -233,7 +252,8 @@ static void http_forget(struct ch_mcp_link *l, int64_t id) {
 }
 
 static const struct ch_mcp_link_ops http_ops = {
-    .send = http_send, .forget = http_forget, .listen = http_listen, .close = http_close};
+    .send = http_send, .forget = http_forget, .listen = http_listen, .leave = http_leave,
+    .close = http_close};
 
 /* --- responses */
 
@@ -371,6 +391,11 @@ static void http_on_done(const struct chela_error *err, void *user) {
     struct ch_mcp_http *h = x->http;
 
     x->call = NULL;
+    if (x->is_delete) {
+        free_exchange(x);
+        h->left(h->left_user);
+        return;
+    }
     h->refs++;
     if (x->is_stream) {
         struct ch_link *link = &x->link;

@@ -44,6 +44,10 @@ struct ch_mcp_link_ops {
     void (*forget)(struct ch_mcp_link *l, int64_t id);
     /* The session is agreed: listen for messages of the server. Optional. */
     void (*listen)(struct ch_mcp_link *l, const char *version);
+    /* Say goodbye before `close`: end the input of the program, or the session. `left` is called
+     * once, when the other side has ended too. False: there is nothing to wait for, and `left`
+     * is not called. Optional. */
+    bool (*leave)(struct ch_mcp_link *l, void (*left)(void *user), void *user);
     void (*close)(struct ch_mcp_link *l);
 };
 

@@ -198,10 +198,8 @@ static int add_tool(struct ch_mcp_manifest *m, const char *server, const struct 
         return 0;
     }
     definition_release(&d);
-    if (rc == CHELA_ELIMIT && m->n >= CH_LIMIT_MCP_TOOLS) {
-        *err = why;
-        return rc;
-    }
+    if (rc == CHELA_ELIMIT && m->n >= CH_LIMIT_MCP_TOOLS)
+        return ch_fail(err, rc, "%s", why.message);
     leave_out(server, name, why.message);
     return 0;
 }

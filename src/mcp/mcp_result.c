@@ -3,7 +3,9 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "json/writer.h"
+#include "schema/schema.h"
 
 /* Pieces of text are separated by a line break. */
 static void add_text(struct ch_buf *out, struct ch_sv text) {
@@ -66,16 +68,36 @@ static void result_add_block(chela_call *call, struct ch_buf *out, const struct 
         add_text(out, CH_SV("[content of an unknown type]"));
 }
 
-void ch_mcp_result(chela_call *call, const struct ch_json *result) {
+/* Append why the structured content does not match its schema. */
+static bool matches(const struct ch_json *structured, const char *output, struct ch_buf *why) {
+    CH_ARENA_AUTO arena = {0};
+    CH_AUTO(ch_schema) schema = NULL;
+    struct ch_violations found = {0};
+    struct chela_error err = {0};
+
+    if (!output)
+        return true;
+    if (!structured)
+        ch_buf_add_str(why, "there is none");
+    else if (ch_schema_parse(ch_sv_str(output), NULL, &schema, &err) < 0)
+        return true; /* a schema that cannot be used says nothing about the result */
+    else if (ch_schema_check(schema, structured, &arena, &found) < 0)
+        ch_violations_text(&found, why);
+    return why->n == 0;
+}
+
+void ch_mcp_result(chela_call *call, const struct ch_json *result, const char *output) {
     const struct ch_json *structured = ch_json_get(result, "structuredContent");
     bool is_error = ch_json_bool(ch_json_get(result, "isError"), false);
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO json = {0};
+    CH_BUF_AUTO why = {0};
     struct ch_jw w = ch_jw(&json);
 
     for (CH_JSON_EACH(block, ch_json_get(result, "content")))
         result_add_block(call, &text, block);
-    if (structured)
+    bool fits = is_error || matches(structured, output, &why);
+    if (structured && fits)
         ch_jw_value(&w, structured);
     if (is_error) {
         chela_result_error(call, "internal", "%.*s", (int)CH_MIN(text.n, 64 * CH_KB),
@@ -84,6 +106,12 @@ void ch_mcp_result(chela_call *call, const struct ch_json *result) {
     }
     if (text.n == 0 && json.n)
         add_text(&text, ch_buf_sv(&json));
+    if (!fits) {
+        add_text(&text, CH_SV("[The structured content does not match the output schema of the "
+                              "tool: "));
+        ch_buf_add_sv(&text, ch_utf8_cut(ch_sv_trim(ch_buf_sv(&why)), CH_KB));
+        ch_buf_addc(&text, ']');
+    }
     chela_result_text(call, ch_buf_str(&text), text.n);
     if (json.n)
         chela_result_details(call, ch_buf_str(&json));

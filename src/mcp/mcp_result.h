@@ -5,8 +5,10 @@
 #include "mcp/mcp_client.h"
 
 /* Set the result of a call from the result of tools/call. Text, images and audio reach the
- * model; a link to a resource is named and not fetched. */
-void ch_mcp_result(chela_call *call, const struct ch_json *result);
+ * model; a link to a resource is named and not fetched. output: schema of the structured
+ * content; NULL: none. A structured content that does not match is left out, and the model is
+ * told. */
+void ch_mcp_result(chela_call *call, const struct ch_json *result, const char *output);
 
 /* Set an error result from a failed request. */
 void ch_mcp_result_failed(chela_call *call, const struct ch_mcp_reply *r);

@@ -19,6 +19,9 @@ struct ch_mcp_stdio {
     struct ch_task opened;
     unsigned refs; /* 1 while open, and one for a callback on the stack */
     bool closed;
+    void (*left)(void *user); /* NULL: not leaving */
+    void *left_user;
+    struct ch_timer impatient;
 };
 
 static void stdio_unref(struct ch_mcp_stdio *s) {
@@ -36,8 +39,28 @@ static void stdio_close(struct ch_mcp_link *l) {
         return;
     s->closed = true;
     ch_task_cancel(s->loop, &s->opened);
+    ch_timer_stop(s->loop, &s->impatient);
     ch_program_close(CH_TAKE(s->program));
     stdio_unref(s);
+}
+
+/* The program did not end with its input: SIGTERM, and SIGKILL a little later. */
+static void stdio_on_impatient(struct ch_timer *t) {
+    struct ch_mcp_stdio *s = CH_CONTAINER(t, struct ch_mcp_stdio, impatient);
+
+    if (s->program)
+        ch_program_stop(s->program);
+}
+
+static bool stdio_leave(struct ch_mcp_link *l, void (*left)(void *user), void *user) {
+    struct ch_mcp_stdio *s = CH_CONTAINER(l, struct ch_mcp_stdio, link);
+
+    if (!s->program || s->left || ch_program_end_input(s->program) < 0)
+        return false;
+    s->left = left;
+    s->left_user = user;
+    ch_timer_start(s->loop, &s->impatient, CH_DEFAULT_MCP_LEAVE_MS, stdio_on_impatient);
+    return true;
 }
 
 static int stdio_send(struct ch_mcp_link *l, const struct ch_mcp_send *m) {
@@ -52,7 +75,8 @@ static int stdio_send(struct ch_mcp_link *l, const struct ch_mcp_send *m) {
     return rc < 0 ? CHELA_ENET : 0;
 }
 
-static const struct ch_mcp_link_ops stdio_ops = {.send = stdio_send, .close = stdio_close};
+static const struct ch_mcp_link_ops stdio_ops = {
+    .send = stdio_send, .leave = stdio_leave, .close = stdio_close};
 
 static void stdio_report_down(struct ch_mcp_stdio *s, int code, const char *why) {
     struct chela_error err = {0};
@@ -95,6 +119,10 @@ static void stdio_on_end(const struct ch_program_result *r, void *user) {
     CH_BUF_AUTO why = {0};
 
     s->program = NULL;
+    if (s->left) {
+        s->left(s->left_user);
+        return;
+    }
     if (r->error)
         ch_buf_addf(&why, "the server did not start: %s", r->error);
     else if (r->child->signal)

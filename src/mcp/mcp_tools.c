@@ -5,15 +5,16 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "mcp/mcp_call.h"
 #include "mcp/mcp_protocol.h"
-#include "mcp/mcp_result.h"
+#include "tool/call/question.h"
 
 /* A tool in an agent. Survives the client, because a running call may. */
 struct ch_mcp_binding {
     struct ch_link link; /* in the client's bindings; unlinked: the client is closed */
     chela_mcp *mcp;      /* NULL: closed */
     chela_agent *agent;
-    char *name, *schema; /* owned: the tool's name at the server, and its accepted schema */
+    char *name, *output; /* owned: the tool's name at the server, schema of its result or NULL */
     unsigned char digest[CH_SHA256_SIZE];
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
@@ -25,11 +26,14 @@ struct ch_mcp_agent {
 };
 
 struct ch_mcp_tools {
+    chela_mcp *mcp;
     struct ch_mcp_manifest manifest;
     char *path;   /* owned: the file; NULL: nothing is stored */
     char origin[2 * CH_SHA256_SIZE + 1];
     struct ch_list bindings, agents;
     struct ch_mcp_op *listing; /* NULL: no list is read */
+    struct ch_mcp_op *notices; /* waits for notifications of changes; NULL: none */
+    struct ch_timer again;     /* before notices are asked for again */
     unsigned pages;
     bool accept, changed;
     ch_mcp_listed_fn *done;
@@ -37,59 +41,6 @@ struct ch_mcp_tools {
 };
 
 /* --- calls */
-
-struct ch_mcp_invocation {
-    chela_call *call;
-    struct ch_mcp_op *op;
-};
-
-static void call_on_progress(struct ch_sv text, void *user) {
-    struct ch_mcp_invocation *v = user;
-    CH_BUF_AUTO line = {0};
-
-    ch_mcp_clean(&line, text);
-    chela_call_progress(v->call, ch_buf_str(&line));
-}
-
-static void call_on_done(const struct ch_mcp_reply *r, void *user) {
-    struct ch_mcp_invocation *v = user;
-    chela_call *call = v->call;
-
-    ch_free(v);
-    if (r->result)
-        ch_mcp_result(call, r->result);
-    else
-        ch_mcp_result_failed(call, r);
-    chela_call_finish(call);
-}
-
-static void call_on_cancel(chela_call *call, void *user) {
-    struct ch_mcp_invocation *v = user;
-
-    ch_mcp_cancel(v->op);
-    ch_free(v);
-    chela_call_finish(call);
-}
-
-static void write_call(struct ch_buf *members, struct ch_buf *meta, const char *name,
-                       const chela_call *call) {
-    struct ch_jw w = ch_jw(members), m = ch_jw(meta);
-
-    ch_jw_kcstr(&w, "name", name);
-    ch_jw_kraw(&w, "arguments", ch_sv_str(chela_call_arguments(call)));
-    ch_jw_kcstr(&m, "chela/idempotencyKey", chela_call_key(call));
-}
-
-/* The headers for arguments that the schema annotates. */
-static void write_headers(struct ch_buf *out, const char *schema, const char *arguments) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *s, *a;
-
-    if (strstr(schema, "x-mcp-header") &&
-        ch_json_parse(&arena, ch_sv_str(schema), CH_JSON_STRICT, &s, NULL, NULL) == 0 &&
-        ch_json_parse(&arena, ch_sv_str(arguments), CH_JSON_STRICT, &a, NULL, NULL) == 0)
-        ch_mcp_header_params(out, s, a);
-}
 
 void ch_mcp_tools_headers(const chela_mcp *m, const char *tool, const char *params,
                           struct ch_buf *out) {
@@ -105,15 +56,14 @@ void ch_mcp_tools_headers(const chela_mcp *m, const char *tool, const char *para
     ch_jw_value(&w, ch_json_get(root, "arguments"));
     for (size_t i = 0; i < list->n; i++)
         if (list->tools[i].listed.schema && strcmp(list->tools[i].name, tool) == 0)
-            write_headers(out, list->tools[i].listed.schema, ch_buf_str(&arguments));
+            ch_mcp_call_headers(out, list->tools[i].listed.schema, ch_buf_str(&arguments));
 }
 
 static int call_tool(chela_call *call, void *user) {
     struct ch_mcp_binding *b = user;
-    CH_BUF_AUTO members = {0};
-    CH_BUF_AUTO meta = {0};
-    CH_BUF_AUTO headers = {0};
 
+    if (!b->mcp || b->withdrawn)
+        ch_question_drop(call);
     if (!b->mcp)
         return chela_result_error(call, "unavailable", "The MCP server of this tool is closed.");
     if (b->withdrawn)
@@ -121,23 +71,7 @@ static int call_tool(chela_call *call, void *user) {
                                   "The server %s changed the definition of this tool. A person "
                                   "has to accept the new one: chela mcp tools %s --accept",
                                   b->mcp->opts.name, b->mcp->opts.name);
-    struct ch_mcp_invocation *v = ch_alloc(sizeof(*v));
-    v->call = call;
-    write_call(&members, &meta, b->name, call);
-    write_headers(&headers, b->schema, chela_call_arguments(call));
-    chela_call_defer(call);
-    v->op = ch_mcp_start(b->mcp, &(struct ch_mcp_request){
-                                     .method = "tools/call",
-                                     .members = ch_buf_sv(&members),
-                                     .meta = ch_buf_sv(&meta),
-                                     .name = ch_sv_str(b->name),
-                                     .headers = ch_buf_sv(&headers),
-                                     .progress = call_on_progress,
-                                     .done = call_on_done,
-                                     .user = v,
-                                 });
-    chela_call_on_cancel(call, call_on_cancel, v);
-    return 0;
+    return ch_mcp_call(call, &(struct ch_mcp_target){b->mcp, b->name, b->output});
 }
 
 /* --- tools in agents */
@@ -147,7 +81,7 @@ static void free_binding(void *user) {
 
     ch_list_del(&b->link);
     ch_free(b->name);
-    ch_free(b->schema);
+    ch_free(b->output);
     ch_free(b);
 }
 
@@ -175,7 +109,7 @@ static void bind_tool(chela_mcp *m, const struct ch_mcp_tool *t, chela_agent *ag
     *b = (struct ch_mcp_binding){.mcp = m,
                                  .agent = agent,
                                  .name = ch_strdup(t->name),
-                                 .schema = ch_strdup(t->accepted.schema)};
+                                 .output = ch_strdup(t->accepted.output)};
     memcpy(b->digest, t->accepted.digest, sizeof(b->digest));
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(
             .name = t->alias, .description = t->accepted.description,
@@ -319,8 +253,45 @@ bool ch_mcp_tools_awaited(const chela_mcp *m) {
     return m->tools->listing && !m->tools->manifest.known;
 }
 
+/* --- changes */
+
+static void ask_for_notices(chela_mcp *m);
+
+static void on_again(struct ch_timer *t) {
+    struct ch_mcp_tools *tools = CH_CONTAINER(t, struct ch_mcp_tools, again);
+
+    ask_for_notices(tools->mcp);
+}
+
+/* The stream of notifications ended. Changes in between are seen by a new list. */
+static void on_notices_end(const struct ch_mcp_reply *r, void *user) {
+    chela_mcp *m = user;
+
+    m->tools->notices = NULL;
+    if (m->state == CH_MCP_READY && r->code != CH_RPC_NO_METHOD)
+        ch_timer_start(m->rt->loop, &m->tools->again, CH_DEFAULT_MCP_LISTEN_MS, on_again);
+}
+
+/* Version 2026-07-28 sends notifications only to a request that asks for them. */
+static void ask_for_notices(chela_mcp *m) {
+    struct ch_mcp_tools *t = m->tools;
+
+    if (!m->modern || !m->tools_change || t->notices || ch_list_empty(&t->agents) ||
+        m->state != CH_MCP_READY)
+        return;
+    ch_timer_stop(m->rt->loop, &t->again);
+    t->notices = ch_mcp_start(
+        m, &(struct ch_mcp_request){
+               .method = "subscriptions/listen",
+               .members = CH_SV("\"notifications\":{\"toolsListChanged\":true}"),
+               .done = on_notices_end,
+               .user = m,
+           });
+}
+
 /* A server that starts because of a call is asked for its tools, so that changes are seen. */
 static void tools_on_ready(chela_mcp *m) {
+    ask_for_notices(m);
     if (!m->tools->listing && m->tools->path)
         ch_mcp_tools_list(m, false, NULL, NULL);
 }
@@ -359,6 +330,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
     CH_BUF_AUTO path = {0};
     struct chela_error err = {0};
 
+    t->mcp = m;
     ch_list_init(&t->bindings);
     ch_list_init(&t->agents);
     m->on_ready = tools_on_ready;
@@ -376,6 +348,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
 void ch_mcp_tools_close(chela_mcp *m) {
     struct ch_mcp_tools *t = CH_TAKE(m->tools);
 
+    ch_timer_stop(m->rt->loop, &t->again);
     for (struct ch_mcp_binding *b;
          (b = CH_LIST_FIRST(&t->bindings, struct ch_mcp_binding, link));) {
         b->mcp = NULL;
@@ -393,9 +366,11 @@ void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent) {
 
     a->agent = agent;
     a->extension.close = detach_agent;
+    m->asks = true;
     ch_list_add(&m->tools->agents, &a->link);
     ch_list_add(&agent->extensions, &a->extension.link);
     update_agent(m, agent);
+    ask_for_notices(m);
     if (!m->tools->manifest.known && !m->tools->listing)
         ch_mcp_tools_list(m, false, NULL, NULL);
 }

@@ -192,6 +192,10 @@ static int mismatch(const struct ch_cassette *c, const struct ch_json *now,
         return ch_fail(err, CHELA_EINVAL, "replay: request %u is not the one of %s:%u: %s",
                        c->requests, c->path, c->exchanges[i].line, ch_buf_str(&why));
     }
+    if (c->n == 0)
+        return ch_fail(err, CHELA_EINVAL,
+                       "replay: %s holds no recorded call: its run called no model service",
+                       c->path);
     return ch_fail(err, CHELA_EINVAL, "replay: request %u, but %s holds no more than %zu",
                    c->requests, c->path, c->n);
 }
@@ -396,6 +400,8 @@ static int read_tape(struct ch_cassette *c, struct chela_error *err) {
     ch_buf_init(&c->text, CH_LIMIT_CASSETTE);
     int rc = ch_file_load(c->path, CH_LIMIT_CASSETTE, &c->text, err);
     struct ch_sv rest = ch_buf_sv(&c->text);
+    if (rc == 0 && ch_sv_trim(rest).n == 0)
+        return ch_fail(err, CHELA_ECONFIG, "%s is empty: nothing was recorded", c->path);
     for (unsigned line = 1; rc == 0 && (rest.n || line == 1); line++) {
         struct ch_sv text = ch_sv_trim(ch_sv_split(&rest, '\n'));
         if (text.n || line == 1)

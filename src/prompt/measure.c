@@ -12,7 +12,7 @@ static size_t media_tokens(const struct ch_block *b) {
     return PER_IMAGE + b->text.n / DOCUMENT_SHARE;
 }
 
-static size_t block_tokens(const struct ch_block *b) {
+static size_t block_tokens(const struct ch_block *b, enum ch_counting how) {
     switch (b->type) {
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
@@ -20,23 +20,23 @@ static size_t block_tokens(const struct ch_block *b) {
         return media_tokens(b);
     case CH_BLOCK_TOOL_CALL:
     case CH_BLOCK_TOOL_RESULT:
-        return PER_BLOCK + ch_tokens(b->name) + ch_tokens(b->text);
+        return PER_BLOCK + ch_tokens_as(b->name, how) + ch_tokens_as(b->text, how);
     default:
-        return ch_tokens(b->text);
+        return ch_tokens_as(b->text, how);
     }
 }
 
-size_t ch_msg_tokens(const struct ch_msg *m) {
+size_t ch_msg_tokens(const struct ch_msg *m, enum ch_counting how) {
     size_t n = PER_MESSAGE;
     for (uint32_t i = 0; i < m->nblocks; i++)
-        n += block_tokens(&m->blocks[i]);
+        n += block_tokens(&m->blocks[i], how);
     return n;
 }
 
 size_t ch_meter_read(struct ch_meter *m, const struct ch_transcript *t) {
-    if (m->n > t->n)
-        *m = (struct ch_meter){0};
+    if (m->n > t->n || m->how != t->counting)
+        *m = (struct ch_meter){.how = (enum ch_counting)t->counting};
     for (; m->n < t->n; m->n++)
-        m->tokens += ch_msg_tokens(t->msgs[m->n]);
+        m->tokens += ch_msg_tokens(t->msgs[m->n], m->how);
     return m->tokens;
 }

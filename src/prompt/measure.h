@@ -8,13 +8,15 @@
 #include "prompt/tokens.h"
 
 /* Includes the overhead of the protocols. */
-size_t ch_msg_tokens(const struct ch_msg *m);
+size_t ch_msg_tokens(const struct ch_msg *m, enum ch_counting how);
 
 struct ch_meter { /* zeroed: nothing measured */
     size_t n, tokens;
+    enum ch_counting how;
 };
 
-/* Tokens of the whole transcript; costs only what is new since the last call. */
+/* Tokens of the whole transcript, by its `counting`; costs only what is new since the last
+ * call. */
 size_t ch_meter_read(struct ch_meter *m, const struct ch_transcript *t);
 
 #endif

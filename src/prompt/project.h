@@ -5,6 +5,10 @@
  * session, so that the prompt prefix never changes during a conversation.
  * ch_project_changes reports files that changed since.
  *
+ * A guide is AGENTS.md or, in a directory without it, CLAUDE.md or GEMINI.md. The guides of
+ * the directories from the root of the repository to the workspace are read, and those of
+ * directories below the workspace when a file there is used (ch_project_nested).
+ *
  * Project files are trusted, with these exceptions, which are marked as untrusted: notes
  * that models write, and files owned by others or writable by everybody. */
 #ifndef CH_PROMPT_PROJECT_H
@@ -22,7 +26,10 @@ struct ch_project_stamp { /* zeroed: the file does not exist */
 };
 
 struct ch_project_file {
-    const char *name;
+    const char *name; /* relative to the workspace: "../AGENTS.md" */
+    const char *dir;  /* absolute: the workspace or a directory above */
+    const char *leaf; /* relative to dir */
+    bool guide;
     struct ch_sv text; /* valid UTF-8; as much as fits */
     size_t size;       /* size of the file */
     bool untrusted;
@@ -38,7 +45,7 @@ struct ch_project { /* zeroed: nothing was read */
 
 struct ch_project_opts {
     const char *workspace; /* absolute */
-    /* Relative, NULL-terminated, CH_LIMIT_PROJECT_NAMES at most; NULL: AGENTS.md,
+    /* Relative, NULL-terminated, CH_LIMIT_PROJECT_NAMES at most; NULL: the guides, and
      * SOUL.md, TOOLS.md, USER.md, MEMORY.md. */
     const char *const *names;
     size_t each, all;      /* limits in bytes; 0: the defaults */
@@ -53,6 +60,12 @@ void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out);
 
 /* Append the comma-separated names of files that changed since they were read or since the
  * last call. */
-void ch_project_changes(struct ch_project *p, const char *workspace, struct ch_buf *out);
+void ch_project_changes(struct ch_project *p, struct ch_buf *out);
+
+/* A tool used the file `given`: append the guides of the directories between the workspace
+ * and the file that were not told yet. told: directories that were looked at, NUL-terminated
+ * each. Blocks. */
+void ch_project_nested(const char *workspace, struct ch_sv given, struct ch_buf *told,
+                       struct ch_buf *out);
 
 #endif

@@ -132,7 +132,8 @@ static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cu
         struct ch_msg *m = with_cuts(t->msgs[i], cut, arg, media);
         if (!m)
             continue;
-        size_t before = ch_msg_tokens(t->msgs[i]), after = ch_msg_tokens(m);
+        enum ch_counting how = (enum ch_counting)t->counting;
+        size_t before = ch_msg_tokens(t->msgs[i], how), after = ch_msg_tokens(m, how);
         if (after >= before) {
             ch_msg_free(m);
             continue;
@@ -156,7 +157,7 @@ size_t ch_prunable(const struct ch_transcript *t, size_t from, size_t enough) {
         const struct ch_msg *m = t->msgs[i];
         for (uint32_t b = 0; m->kind == CH_MSG_RESULTS && b < m->nblocks; b++)
             if (m->blocks[b].type == CH_BLOCK_TOOL_RESULT && m->blocks[b].text.n > CLEAR_ABOVE)
-                n += ch_tokens(m->blocks[b].text);
+                n += ch_tokens_as(m->blocks[b].text, (enum ch_counting)t->counting);
     }
     return n;
 }

@@ -6,10 +6,14 @@
 #include "base/mem.h"
 #include "prompt/summary_carryover.h"
 
+static size_t retain_tokens(const struct ch_transcript *t, size_t i) {
+    return ch_msg_tokens(t->msgs[i], (enum ch_counting)t->counting);
+}
+
 size_t ch_window_start(const struct ch_transcript *t, size_t room) {
     size_t i = t->n, tokens = 0;
     while (i > 0) {
-        tokens += ch_msg_tokens(t->msgs[i - 1]);
+        tokens += retain_tokens(t, i - 1);
         if (t->n - i >= CH_RETAIN_LAST && tokens > room)
             break;
         i--;
@@ -71,9 +75,9 @@ static int by_importance(const void *a, const void *b) {
 
 static struct piece piece_at(const struct ch_transcript *t, size_t i, size_t end) {
     struct piece p = {.at = i, .n = 1, .score = ch_importance(t, i)};
-    p.tokens = ch_msg_tokens(t->msgs[i]);
+    p.tokens = retain_tokens(t, i);
     while (i + p.n < end && t->msgs[i + p.n]->kind == CH_MSG_RESULTS) {
-        p.tokens += ch_msg_tokens(t->msgs[i + p.n]);
+        p.tokens += retain_tokens(t, i + p.n);
         p.score = CH_MIN(p.score, ch_importance(t, i + p.n));
         p.n++;
     }

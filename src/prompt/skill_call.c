@@ -2,6 +2,7 @@
 #include "prompt/skill_call.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -40,7 +41,10 @@ static int skill_call_unknown(const struct ch_skills *s, struct ch_sv name,
 
 static int skill_call_load(const struct ch_skill *skill, const char *workspace, struct ch_buf *out,
                            struct chela_error *err) {
-    int fd = ch_path_open(workspace, skill->file, 0);
+    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+    int fd = skill->of_user ? open(skill->file, flags) : ch_path_open(workspace, skill->file, 0);
+    if (skill->of_user && fd < 0)
+        fd = -errno;
     if (fd < 0)
         return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
                        fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd));

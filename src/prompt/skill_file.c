@@ -29,27 +29,46 @@ static const char *skill_file_one_line(struct ch_arena *a, struct ch_sv s, size_
     return ch_arena_printf(a, "%.*s…", CH_SV_FMT(ch_utf8_cut(line, max)));
 }
 
-static bool skill_file_name_ok(struct ch_sv s) {
-    if (!s.n || s.n > CH_LIMIT_SKILL_NAME || s.p[0] == '-' || s.p[s.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        bool plain = (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9');
-        if (!plain && !(s.p[i] == '-' && s.p[i - 1] != '-'))
+/* A character that names may contain besides a-z, 0-9 and hyphens: a letter beyond ASCII.
+ * Spaces, punctuation, symbols that change the direction and private characters are none. */
+static bool skill_file_is_letter(uint32_t cp) {
+    static const struct {
+        uint32_t first, last;
+    } others[] = {{0x00, 0xBF},     {0xD7, 0xD7},     {0xF7, 0xF7},     {0x1680, 0x1680},
+                  {0x180E, 0x180E}, {0x2000, 0x2BFF}, {0x2E00, 0x2E7F}, {0x3000, 0x3004},
+                  {0x3008, 0x3020}, {0x3030, 0x3030}, {0xE000, 0xF8FF}, {0xFE00, 0xFE6F},
+                  {0xFEFF, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF40}, {0xFF5B, 0xFF65},
+                  {0xFFE0, 0xFFFF}, {0x1F000, 0x1FFFF}, {0xE0000, 0x10FFFF}};
+    for (size_t i = 0; i < CH_LEN(others); i++)
+        if (cp >= others[i].first && cp <= others[i].last)
             return false;
-    }
     return true;
+}
+
+/* Length of the character of a name at the start of s, upper case included; 0: another
+ * character, *len is its length. */
+static size_t skill_file_name_char(struct ch_sv s, size_t *len) {
+    uint32_t cp;
+    unsigned n = ch_utf8_next(s, &cp);
+    *len = n > 0 ? n : 1;
+    bool plain = (s.p[0] >= 'a' && s.p[0] <= 'z') || (s.p[0] >= 'A' && s.p[0] <= 'Z') ||
+                 (s.p[0] >= '0' && s.p[0] <= '9');
+    return plain || (n > 1 && skill_file_is_letter(cp)) ? *len : 0;
 }
 
 /* "Create Python Script" -> "create-python-script"; "" if nothing is left. */
 static const char *as_name(struct ch_arena *a, struct ch_sv s) {
     CH_BUF_AUTO out = {0};
-    for (size_t i = 0; i < s.n && out.n < CH_LIMIT_SKILL_NAME; i++) {
-        char c = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] + 32) : s.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (plain)
-            ch_buf_add(&out, &c, 1);
-        else if (out.n && out.p[out.n - 1] != '-')
+    size_t chars = 0;
+    for (size_t i = 0, len; i < s.n && chars < CH_LIMIT_SKILL_NAME; i += len) {
+        size_t n = skill_file_name_char(ch_sv(s.p + i, s.n - i), &len);
+        char small = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] + 32) : s.p[i];
+        bool hyphen = n == 0 && out.n && out.p[out.n - 1] != '-';
+        if (n > 0)
+            ch_buf_add(&out, n == 1 ? &small : s.p + i, n);
+        else if (hyphen)
             ch_buf_add(&out, "-", 1);
+        chars += n > 0 || hyphen;
     }
     while (out.n && out.p[out.n - 1] == '-')
         out.n--;
@@ -177,22 +196,28 @@ static struct ch_sv first_paragraph(struct ch_sv body) {
     return start ? ch_sv(start, (size_t)(end - start)) : ch_sv("", 0);
 }
 
+/* The name is that of the file, made fit if it is not, else that of the folder, else the
+ * heading. */
 static void settle_name(struct ch_arena *a, struct ch_sv heading, const char *folder,
                         struct ch_skill_head *out) {
-    const char *given = out->name;
-    if (skill_file_name_ok(ch_sv_str(given)))
-        return;
-    out->name = as_name(a, ch_sv_str(folder));
+    const char *given = out->name, *plain = as_name(a, ch_sv_str(folder));
+    out->name = as_name(a, ch_sv_str(given));
+    if (!out->name[0])
+        out->name = plain;
     if (!out->name[0])
         out->name = as_name(a, heading);
-    if (given[0])
-        out->problem =
-            ch_arena_printf(a,
-                            "the name \"%s\" is not made of a-z, 0-9 and single "
-                            "hyphens (64 at most)",
-                            skill_file_one_line(a, ch_sv_str(given), CH_LIMIT_SKILL_NAME));
-    else if (!out->name[0])
+    if (!out->name[0])
         out->problem = "it has no name: give it one in the front matter";
+    else if (given[0] && strcmp(given, out->name) != 0)
+        out->warning = ch_arena_printf(
+            a,
+            "the name \"%s\" is not made of lower-case letters, digits and single hyphens (64 at "
+            "most): it is called %s",
+            skill_file_one_line(a, ch_sv_str(given), CH_LIMIT_SKILL_NAME), out->name);
+    else if (given[0] && strcmp(out->name, folder) != 0)
+        out->warning = ch_arena_printf(
+            a, "the folder is called %s",
+            skill_file_one_line(a, ch_sv_str(folder), CH_LIMIT_SKILL_NAME));
 }
 
 struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, const char *folder) {

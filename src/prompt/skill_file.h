@@ -15,6 +15,7 @@ struct ch_skill_head { /* texts are in the arena; "" if not given */
     bool for_users;  /* people may call it: /name */
     bool for_models; /* described to the model */
     const char *problem; /* NULL, or why the skill cannot be used */
+    const char *warning; /* NULL, or how the file departs from the format */
 };
 
 /* folder: name of the skill's folder, used if the file gives no name. */

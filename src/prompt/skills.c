@@ -72,14 +72,27 @@ static struct ch_skill *new_skill(struct ch_skills *s) {
     return &s->list[s->n++];
 }
 
+static bool skills_allowed(struct ch_skills *s, const char *allow, const struct ch_skill *skill) {
+    if (!allow || ch_tool_matches(ch_sv_str(allow), ch_sv_str(skill->head.name)))
+        return true;
+    const char *name = ch_arena_printf(&s->arena, "user:%s", skill->head.name);
+    return skill->of_user && ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
+}
+
 static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const char *file,
-                      const char *folder) {
+                      const char *folder, bool of_user) {
     CH_BUF_AUTO text = {0};
     struct chela_error err = {0};
+    char *real = of_user ? realpath(file, NULL) : NULL; /* what `read` opens has no links */
+    const char *path = ch_arena_str(&s->arena, ch_sv_str(real ? real : file));
+    free(real);
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->list[i].file, path) == 0)
+            return; /* a link to a skill of another root */
     struct ch_skill *skill = new_skill(s);
     if (!skill)
         return;
-    skill->file = ch_arena_str(&s->arena, ch_sv_str(file));
+    skill->file = path;
     skill->location = location_of(s, o->workspace, skill->file);
     struct stat st;
     if (stat(file, &st) == 0)
@@ -91,17 +104,25 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
         skill->problem = skill->head.problem ? skill->head.problem : unmet(s, &skill->head, o);
     if (!skill->head.version[0])
         skill->head.version = version_of(&s->arena, ch_buf_sv(&text));
-    skill->allowed =
-        !o->allow || ch_tool_matches(ch_sv_str(o->allow), ch_sv_str(skill->head.name));
+    skill->of_user = of_user;
+    skill->allowed = skills_allowed(s, o->allow, skill);
 }
 
-/* A link must not lead out of its root, because the owner of the root did not create its
- * target. */
-static bool leads_out(const char *root, const char *path) {
-    char *real_root = realpath(root, NULL), *real = realpath(path, NULL);
+static bool skills_is_below(const char *root, const char *real) {
+    char *real_root = realpath(root, NULL);
     size_t n = real_root ? strlen(real_root) : 0;
-    bool out = !real || !n || strncmp(real, real_root, n) != 0 || (real[n] != '/' && real[n]);
+    bool below = n && strncmp(real, real_root, n) == 0 && (real[n] == '/' || !real[n]);
     free(real_root);
+    return below;
+}
+
+/* A link must not lead out of the roots, because their owner did not create its target. A
+ * link to another root of the same owner is fine. */
+static bool leads_out(const char *const *roots, const char *path) {
+    char *real = realpath(path, NULL);
+    bool out = true;
+    for (; real && out && *roots; roots++)
+        out = !skills_is_below(*roots, real);
     free(real);
     return out;
 }
@@ -115,28 +136,45 @@ static void refuse_link(struct ch_skills *s, const char *path, const char *folde
     skill->problem = "it is a link that leads out of its folder";
 }
 
-static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
-                 const char *dir, unsigned depth);
+struct tree { /* the roots of one owner */
+    const struct ch_skills_opts *opts;
+    const char *const *roots;
+    bool of_user;
+};
 
-static void visit(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
-                  const char *dir, const char *name, unsigned depth) {
+static void scan(struct ch_skills *s, const struct tree *t, const char *dir, unsigned depth);
+
+/* The skill file of a folder; false: none. */
+static bool skills_find_file(const char *folder, struct ch_buf *file) {
+    static const char *const names[] = {"SKILL.md", "skill.md"};
+    struct stat st;
+    for (size_t i = 0; i < CH_LEN(names); i++) {
+        ch_buf_clear(file);
+        ch_buf_addf(file, "%s/%s", folder, names[i]);
+        if (stat(ch_buf_str(file), &st) == 0 && S_ISREG(st.st_mode))
+            return true;
+    }
+    return false;
+}
+
+static void visit(struct ch_skills *s, const struct tree *t, const char *dir, const char *name,
+                  unsigned depth) {
     struct stat st;
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s/%s", dir, name);
     if (stat(ch_buf_str(&path), &st) < 0 || !S_ISDIR(st.st_mode))
         return;
     CH_BUF_AUTO file = {0};
-    ch_buf_addf(&file, "%s/SKILL.md", path.p);
-    bool found = stat(file.p, &st) == 0 && S_ISREG(st.st_mode);
-    if (leads_out(root, found ? file.p : path.p)) {
+    bool found = skills_find_file(ch_buf_str(&path), &file);
+    if (leads_out(t->roots, found ? file.p : path.p)) {
         if (found)
             refuse_link(s, file.p, name);
         return;
     }
     if (found)
-        add_skill(s, o, file.p, name);
+        add_skill(s, t->opts, file.p, name, t->of_user);
     else if (depth < CH_LIMIT_SKILL_DEPTH)
-        scan(s, o, root, path.p, depth + 1);
+        scan(s, t, path.p, depth + 1);
 }
 
 static int skills_by_name(const struct dirent **a, const struct dirent **b) {
@@ -148,14 +186,13 @@ static int not_hidden(const struct dirent *e) {
 }
 
 /* Recursion is bounded by CH_LIMIT_SKILL_DEPTH. */
-static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
-                 const char *dir, unsigned depth) {
+static void scan(struct ch_skills *s, const struct tree *t, const char *dir, unsigned depth) {
     struct dirent **entries = NULL;
     int n = scandir(dir, &entries, not_hidden, skills_by_name);
     for (int i = 0; i < n; i++) {
         s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
         if (!s->cut)
-            visit(s, o, root, dir, entries[i]->d_name, depth);
+            visit(s, t, dir, entries[i]->d_name, depth);
         free(entries[i]);
     }
     free(entries);
@@ -203,8 +240,10 @@ static void choose_told(struct ch_skills *s) {
 
 void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     ch_skills_release(s);
-    for (const char *const *root = opts->roots; root && *root; root++)
-        scan(s, opts, *root, *root, 0);
+    const struct tree trees[] = {{opts, opts->roots, false}, {opts, opts->user_roots, true}};
+    for (size_t i = 0; i < CH_LEN(trees); i++)
+        for (const char *const *root = trees[i].roots; root && *root; root++)
+            scan(s, &trees[i], *root, 0);
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);

@@ -18,6 +18,7 @@ struct ch_skill {
     const char *problem;  /* NULL: usable */
     bool allowed;         /* permitted by the agent's list */
     bool told;            /* included in <available_skills> */
+    bool of_user;         /* not of the workspace: below a root in user_roots */
     struct timespec changed; /* modification time of the file when read */
 };
 
@@ -31,8 +32,11 @@ struct ch_skills { /* zeroed: none */
 
 struct ch_skills_opts {
     const char *workspace;    /* absolute */
-    const char *const *roots; /* absolute, in order of precedence; NULL-terminated */
-    const char *allow;        /* names and globs, comma separated; NULL: all */
+    /* Absolute, in order of precedence; NULL-terminated; those of the workspace come first. */
+    const char *const *roots, *const *user_roots;
+    /* Names and globs, comma separated; NULL: all. "user:NAME" and "user:*" match skills of
+     * user_roots only. */
+    const char *allow;
     const char *path;         /* PATH for required programs */
     const char *(*env)(const char *name, void *user); /* NULL: nothing is set */
     void *user;

@@ -16,8 +16,6 @@ int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct che
     return ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, choice, err);
 }
 
-#define GUIDE "AGENTS.md"
-
 /* --- general instructions ---------------------------------------------------------------- */
 
 static const char first_rule[] =
@@ -195,7 +193,7 @@ static void add_project(struct draft *d, const struct ch_project *p) {
                                  .kind = CH_LAYER_CONTEXT,
                                  .end = CH_SV("\n</project_file>"),
                                  .priority = (unsigned)(CH_LIMIT_LAYERS - i),
-                                 .compressible = strcmp(f->name, GUIDE) != 0};
+                                 .compressible = !f->guide};
         ch_project_describe(f, system_add(d, layer));
     }
 }
@@ -253,7 +251,7 @@ void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out) {
     ch_buf_addf(out, "\n#%s", about_safety + 1);
     for (size_t i = 0; o->project && i < o->project->n; i++) {
         const struct ch_project_file *f = &o->project->files[i];
-        if (strcmp(f->name, GUIDE) != 0 || !f->text.n || f->untrusted)
+        if (!f->guide || !f->text.n || f->untrusted)
             continue;
         ch_buf_add_str(out, "\n### Project\n");
         ch_project_describe(f, out);

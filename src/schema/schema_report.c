@@ -224,6 +224,22 @@ static void add_within(struct ch_report *r, struct ch_buf *out, const struct ch_
     schema_report_add_place(out, r->root, at);
 }
 
+/* The given key that the missing one may stand under: not declared, with a similar name. */
+static struct ch_sv misspelt(const struct ch_schema_finding *f) {
+    const struct ch_members *m = f->op->code == CH_OP_MEMBERS ? f->op->members : NULL;
+    struct ch_nearest near = ch_nearest(f->name);
+    size_t left = COMPARED;
+    for (CH_JSON_MEMBERS(key, value, f->v)) {
+        struct ch_sv name = ch_json_str(key);
+        (void)value;
+        if (left-- == 0)
+            break;
+        if (m && !(m->names && ch_names_find(m->names, NULL, name.p, name.n)))
+            ch_nearest_try(&near, name);
+    }
+    return near.best.n > 2 ? near.best : CH_SV("");
+}
+
 static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, struct words *w) {
     bool integer;
     unsigned types = type_of_member(f, &integer);
@@ -240,6 +256,12 @@ static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, 
         ch_buf_add_str(&w->says, ", which ");
         schema_report_add_name(&w->says, f->because);
         ch_buf_add_str(&w->says, " asks for");
+    }
+    struct ch_sv given = misspelt(f);
+    if (given.n) {
+        ch_buf_add_str(&w->says, "; the given key ");
+        schema_report_add_name(&w->says, given);
+        ch_buf_add_str(&w->says, " is unknown");
     }
     w->whole = true;
 }

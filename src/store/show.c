@@ -70,9 +70,12 @@ static void store_show_write_below(struct ch_jw *w, const struct ch_journal_repl
         ch_jw_kcstr(w, "id", b->id);
         ch_jw_kcstr(w, "name", b->name);
         ch_jw_kcstr(w, "arguments", b->arguments);
-        if (b->approval)
+        if (b->approval) {
             ch_jw_kcstr(w, "summary", b->summary);
-        ch_jw_kcstr(w, "child", b->child);
+            ch_jw_kbool(w, "can_remember", b->remember);
+        }
+        if (*b->child)
+            ch_jw_kcstr(w, "child", b->child);
         ch_jw_end(w, '}');
     }
 }
@@ -95,8 +98,10 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_re
         ch_jw_kstr(w, "id", b->id);
         ch_jw_kstr(w, "name", b->name);
         ch_jw_kstr(w, "arguments", c->approval ? ch_sv_str(c->arguments) : b->text);
-        if (c->approval)
+        if (c->approval) {
             ch_jw_kcstr(w, "summary", c->summary);
+            ch_jw_kbool(w, "can_remember", c->remember);
+        }
         ch_jw_end(w, '}');
     }
     store_show_write_below(w, p);

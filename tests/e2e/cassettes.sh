@@ -77,8 +77,8 @@ again openai hello --temperature 0.5 -q "go on"
 exits "another parameter" 1
 head -n 1 "$tmp/openai-hello.jsonl" >"$tmp/short.jsonl"
 chela run --model openai/gpt-test --base-url "${bases[openai-hello]}" --replay "$tmp/short.jsonl" x
-exits "a cassette that has run out" 1
-check "a cassette that has run out: it says so" grep -q 'holds no more than 0' "$err"
+exits "a cassette without a call" 1
+check "a cassette without a call: it says so" grep -q 'short.jsonl holds no recorded call' "$err"
 
 # At its own address, too, nobody is asked for credentials; the region is part
 # of the address.
@@ -100,4 +100,8 @@ exits "both at once" 2
 chela run --model scripted/demo --record "$tmp/empty.jsonl" hello
 exits "a model that is not called over the network" 0
 check "that it leaves nothing on the tape is said" grep -q 'scripted/demo is not recorded: it needs no service' "$err"
+: >"$tmp/zero.jsonl"
+chela run --model openai/gpt-test --replay "$tmp/zero.jsonl" hello
+exits "an empty file" 2
+check "an empty file: said so" grep -q 'zero.jsonl is empty: nothing was recorded' "$err"
 tap_done

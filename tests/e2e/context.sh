@@ -72,7 +72,35 @@ same "too long: the reason" context_overflow "$(jq -r 'select(.type == "run_end"
 check "too long: what to do" grep -q 'the message is about .* tokens, and there is room for' "$out"
 same "too long: it was not sent" 0 "$(jq -s 'map(select(.type == "model_request")) | length' "$out")"
 
-sed -i 's/mode: retain/mode: maybe/' "$space/chela.yaml"
+# The descriptions of tools have a budget.
+jq -n '{replies: [{blocks: [{text: ["found"]}]}]}' >"$tmp/found.json"
+start_server
+budget() { # SETTINGS of the agent; WINDOW
+    fresh found openai
+    cat >"$space/chela.yaml" <<YAML
+providers: { small: { api: openai, baseUrl: "$base", apiKeyEnv: OPENAI_API_KEY, models: [{ id: m, contextWindow: $2 }] } }
+agents: { list: [{ id: main, model: small/m, $1 }] }
+YAML
+    chela run --output jsonl "read the file notes.txt"
+}
+budget 'tools: {}' 16384
+exits "tools above their budget" 0
+holds "tools above their budget: a warning" \
+    '[.[] | select(.type == "warning") | .text | select(test("tools take about [0-9]+ tokens.*budget is 15 %"))] | length == 1'
+few=$(jq 'select(.type == "model_request").tools' "$out")
+check "tools above their budget: some are described" grep -q '"name":"read"' <<<"$(requests .body.tools)"
+check "tools above their budget: others can be found" grep -q find_tools <<<"$(requests .body.tools)"
+budget 'context: { toolsPercent: 60 }' 16384
+holds "a larger budget: no warning" 'all(.[]; .type != "warning")'
+check "a larger budget: more tools" test "$(jq 'select(.type == "model_request").tools' "$out")" -gt "$few"
+budget 'tools: { selection: all }' 16384
+holds "all of them, by choice: a warning" '[.[] | select(.type == "warning") | .text | select(test("all are described"))] | length == 1'
+budget 'tools: {}' 200000
+holds "a large window: no warning" 'all(.[]; .type != "warning")'
+
+cat >"$space/chela.yaml" <<YAML
+agents: { defaults: { compaction: { mode: maybe } } }
+YAML
 chela run --config "$space/chela.yaml" hello
 exits "no such mode" 2
 

@@ -175,4 +175,28 @@ check "exec: auto, without chela-sandbox: not run either" test ! -e "$space/ran"
 check "exec: auto, without chela-sandbox: the remedy is said" sh -c "cat '$out' '$err' | grep -q 'Install chela-sandbox'"
 chela tools call exec --args '{"command": "touch ran"}' --sandbox off
 check "exec: off, without chela-sandbox: run" test -e "$space/ran"
+# A rule and a tool that promises what the rule forbids.
+cat >"$space/chela.yaml" <<'YAML'
+agents:
+  defaults:
+    model: scripted/demo
+    systemPrompt: You work for the archive. 不要删除数据。
+    context: { rules: ["Never delete anything.", "Never send mail without asking.", "Delete only what was named."] }
+    tools: { allow: [read, drop_rows, send_letter] }
+sandbox: { mode: off }
+tools:
+  custom:
+    - { name: drop_rows, description: Deletes rows that match., command: [cat], permission: read }
+    - { name: send_letter, description: Sends a letter., command: [cat], permission: read }
+YAML
+chela config check
+exits "rules against tools" 0
+same "rules against tools: each pair" 2 "$(grep -c 'conflicts with the tool drop_rows' "$err")"
+same "rules against tools: no others" 2 "$(grep -c 'conflicts with' "$err")"
+chela doctor --json
+check "doctor: rules against tools" jq -e '[.[] | select(.area == "rule" and .status == "warn")] | length == 2 and all(.name == "drop_rows")' "$out"
+sed -i 's/allow: \[read, drop_rows/allow: [read/' "$space/chela.yaml"
+chela config check
+same "rules against tools: one that is not there" 0 "$(grep -c 'conflicts with' "$err")"
+rm "$space/chela.yaml"
 tap_done

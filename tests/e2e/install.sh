@@ -121,4 +121,6 @@ if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
     check "make dist: the same bytes again" cmp "$tmp/dist1/chela-$version.tar.gz" "$tmp/dist2/chela-$version.tar.gz"
     check "make dist: what is needed to build" sh -c "tar -tzf '$tmp/dist1/chela-$version.tar.gz' | grep -qx 'chela-$version/Makefile'"
 fi
+check "make uninstall" make -s uninstall BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/dest"
+same "make uninstall: nothing is left" "" "$(find "$tmp/dest" ! -type d)"
 tap_done

@@ -117,6 +117,32 @@ same "names: no alias is too long" 0 "$(grep -cE '^[^ ]{65}' "$out")"
 check "names: an invalid definition is left out, with a reason" grep -q 'tool header is left out: x-mcp-header N' "$err"
 check "names: a tool that is listed twice" grep -q 'tool a_b is left out: the server lists it twice' "$err"
 
+# --- the tools change during a run: the change is seen, and needs a yes
+cat >"$space/change.yaml" <<'YAML'
+rules:
+  - { when: { after: none }, call: { tool: s__change, args: {} } }
+  - { when: { after: s__change }, call: { tool: s__echo, args: { text: abc } } }
+  - { when: { after: s__echo, is_error: false }, delay_ms: 200, call: { tool: s__echo, args: { text: abc } } }
+  - { say: "the tool said {{result}}" }
+YAML
+for mode in legacy-change modern-change; do
+    rm -f "$tmp/words"
+    serve $mode
+    chela mcp tools --config mcp.yaml s
+    chela run --config mcp.yaml --model scripted/change.yaml --max-turns 200 --approve auto go
+    check "$mode: the list is read again" test "$(grep -c tools/list "$state/s/calls.log")" -ge 3
+    check "$mode: the changed tool is withdrawn" grep -q 'changed the definition of this tool' "$out"
+done
+rm -f "$tmp/words"
+
+# --- the end of a server
+serve legacy
+call echo --args '{"text":"x"}'
+check "a server gets the end of its input" grep -q 'the input ended' "$state/s/calls.log"
+serve stubborn
+call echo --args '{"text":"x"}'
+same "a server that does not end gets SIGTERM" terminated "$(tail -n 1 "$state/s/calls.log")"
+
 # --- what the server can reach
 key_of_ours=topsecret SECRET_OF_OURS=topsecret
 export key_of_ours SECRET_OF_OURS

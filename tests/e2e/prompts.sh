@@ -214,4 +214,15 @@ exits "a prompt without cases" 2
 # --- every run says what its model was told
 chela run --model scripted/demo --output jsonl hello
 holds "the fingerprint of a run" '[.[] | select(.type == "run_start").prompt] | .[0] | test("^system@[0-9.]+#[0-9a-f]{12}$")'
+# A role's prompt with a placeholder that nothing fills.
+mkdir -p "$space/own/router"
+printf 'You are a router.\n{tool_descriptions}\n{bogus_thing}\nRequest: {user_request}\n' >"$space/own/router/v9.0.txt"
+printf 'prompts: { dir: ./own }\nagents: { defaults: { model: scripted/demo } }\n' >"$space/chela.yaml"
+chela config check
+exits "an unknown placeholder" 2
+check "an unknown placeholder: where, and which" grep -q 'router/v9.0.txt: there is no value for the placeholder {bogus_thing}' "$err"
+sed -i '/bogus/d' "$space/own/router/v9.0.txt"
+chela config check
+exits "the names of other frameworks" 0
+rm -r "$space/own" "$space/chela.yaml"
 tap_done

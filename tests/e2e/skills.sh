@@ -17,11 +17,12 @@ chela skills list
 exits "a list" 0
 check "a list: what is used" grep -qE '^deploy +1\.2 +\./skills/deploy/SKILL\.md +Ship </skill> it$' "$out"
 check "a list: of both folders" grep -qE '^notes .*\./\.agents/skills/notes/SKILL\.md +Keep' "$out"
-check "a list: what is not" grep -qE '^not used: \./skills/broken/SKILL.md: the name "Bad Name"' "$out"
+check "a list: a name that is none is made one" grep -qE '^bad-name +[0-9a-f]+ +\./skills/broken/SKILL.md' "$out"
+check "a list: and that is said" grep -qE '^warning: \./skills/broken/SKILL.md: the name "Bad Name" is not made of' "$out"
 
 chela skills list --json
-same "as JSON" 'deploy true 1.2' "$(jq -r '.[0] | "\(.name) \(.used) \(.version)"' "$out")"
-same "as JSON: what is wrong" 1 "$(jq '[.[] | select(.problem)] | length' "$out")"
+same "as JSON" 'deploy true 1.2' "$(jq -r '.[] | select(.name == "deploy") | "\(.name) \(.used) \(.version)"' "$out")"
+same "as JSON: what is strange" 1 "$(jq '[.[] | select(.warning)] | length' "$out")"
 
 mkdir "$space/skills/link"
 ln -s /proc/version "$space/skills/link/SKILL.md"
@@ -93,7 +94,7 @@ chela run --model scripted/echo.yaml /skills are fun
 same "called: words that only begin alike" "just words" "$(cat "$out")"
 chela run --model scripted/echo.yaml /skill depoly
 exits "called: none of that name" 2
-check "called: none of that name: which there are" grep -q "there is no skill 'depoly' (known: deploy, notes)" "$err"
+check "called: none of that name: which there are" grep -q "there is no skill 'depoly' (known: bad-name, deploy, notes)" "$err"
 chela run --model scripted/echo.yaml /skill
 exits "called: which" 2
 printf -- '---\nname: notes\ndescription: d\nuser-invocable: false\n---\n' >"$space/.agents/skills/notes/SKILL.md"
@@ -104,4 +105,70 @@ ln -s /proc/version "$space/skills/deploy/SKILL.md"
 chela run --model scripted/echo.yaml /skill deploy
 exits "called: a link that leads out" 2
 
+# --- where others keep them
+home=$tmp/home
+mkdir -p "$home/.agents/skills/数据分析/scripts" "$home/.claude/skills" "$space/.claude/skills/review" "$tmp/elsewhere"
+printf -- '---\nname: 数据分析\ndescription: Analyse data\n---\nUse pandas.\n' >"$home/.agents/skills/数据分析/SKILL.md"
+echo 'echo chart' >"$home/.agents/skills/数据分析/scripts/plot.sh"
+printf -- '---\nname: review\ndescription: Review it\n---\n' >"$space/.claude/skills/review/SKILL.md"
+ln -s ../../.agents/skills/数据分析 "$home/.claude/skills/数据分析"
+printf 'a secret\n' >"$tmp/elsewhere/file"
+ln -s "$tmp/elsewhere/file" "$home/.agents/skills/数据分析/leak"
+at_home() { # ARGS: the program with this home
+    (cd "$space" && HOME=$home XDG_CONFIG_HOME='' XDG_STATE_HOME='' "$program" "$@") >"$out" 2>"$err"
+}
+at_home skills list --json
+same "of .claude in the workspace" review "$(jq -r '.[] | select(.location == "./.claude/skills/review/SKILL.md") | .name' "$out")"
+same "of the user, in Chinese" 数据分析 "$(jq -r ".[] | select(.location == \"$(realpath "$home")/.agents/skills/数据分析/SKILL.md\") | .name" "$out")"
+same "a link to another place is the same skill" 1 "$(jq '[.[] | select(.name == "数据分析")] | length' "$out")"
+cat >"$space/user.yaml" <<YAML
+rules:
+  - { when: { after: read }, say: "read: {{result}}" }
+  - { when: { user: leak }, call: { tool: read, args: { file_path: "$(realpath "$home")/.agents/skills/数据分析/leak" } } }
+  - { when: { user: outside }, call: { tool: read, args: { file_path: "$(realpath "$tmp")/elsewhere/file" } } }
+  - { when: { user: write }, call: { tool: write, args: { file_path: "$(realpath "$home")/.agents/skills/数据分析/SKILL.md", content: x } } }
+  - { when: { after: write }, say: "write: {{result}}" }
+  - { call: { tool: read, args: { file_path: "$(realpath "$home")/.agents/skills/数据分析/SKILL.md" } } }
+YAML
+at_home run --model scripted/user.yaml go
+check "the model can read it" grep -q 'Use pandas' "$out"
+at_home run --model scripted/user.yaml leak
+check "but not what a link leads to" bash -c "! grep -q 'a secret' '$out'"
+at_home run --model scripted/user.yaml outside
+check "nor what lies elsewhere" bash -c "! grep -q 'a secret' '$out'"
+at_home run --model scripted/user.yaml --approve auto write
+check "nor write it" grep -q 'Use pandas' "$home/.agents/skills/数据分析/SKILL.md"
+check "a person can call it" at_home run --model scripted/user.yaml "/skill 数据分析 now"
+echo 'store: sqlite:./x.db' >"$space/chela.yaml"
+at_home skills list --json
+same "in a directory that is not trusted: those of the user" 'true' "$(jq -r '.[] | select(.name == "数据分析") | .used' "$out")"
+same "and none of its own" 0 "$(jq '[.[] | select(.used and (.location | startswith("./")))] | length' "$out")"
+rm "$space/chela.yaml"
+
+# --- instructions of directories
+mkdir -p "$space/repo/.git" "$space/repo/pkg/app/sub/deep" "$space/repo/pkg/app/plain"
+echo 'Root rule.' >"$space/repo/AGENTS.md"
+echo 'Claude rule of pkg.' >"$space/repo/pkg/CLAUDE.md"
+echo 'Gemini rule of app.' >"$space/repo/pkg/app/GEMINI.md"
+echo 'Sub rule.' >"$space/repo/pkg/app/sub/AGENTS.md"
+echo 'Above the repository.' >"$space/AGENTS.md"
+echo one >"$space/repo/pkg/app/sub/deep/file"
+echo two >"$space/repo/pkg/app/plain/file"
+cat >"$space/order.yaml" <<'YAML'
+rules:
+  - { when: { user: nested, after: none }, call: { tool: read, args: { file_path: sub/deep/file } } }
+  - { when: { user: again, after: none }, call: { tool: read, args: { file_path: sub/deep/file } } }
+  - { when: { after: read }, say: "got: {{result}}" }
+  - { when: { system: 'Above the repository' }, say: "too high" }
+  - { when: { system: '"../../AGENTS.md">\s+Root rule.*"../CLAUDE.md">\s+Claude rule of pkg.*"GEMINI.md">\s+Gemini rule of app' }, say: "in order" }
+  - { say: "not so" }
+YAML
+cp "$space/order.yaml" "$space/repo/pkg/app/"
+cd_app() { (cd "$space/repo/pkg/app" && HOME=$home XDG_CONFIG_HOME='' XDG_STATE_HOME='' "$program" "$@") >"$out" 2>"$err"; }
+cd_app run --model scripted/order.yaml go
+same "AGENTS.md from the root of the repository down, and what others call it" "in order" "$(cat "$out")"
+printf 'nested\nagain\n' >"$tmp/lines"
+cd_app chat --model scripted/order.yaml --no-session <"$tmp/lines"
+same "two files are read" 2 "$(grep -c '^got:' "$out")"
+same "that of a directory below, when a file there is read, once" 1 "$(grep -c 'Sub rule' "$out")"
 tap_done

@@ -72,6 +72,31 @@ for path in ../outside/secret "$tmp/outside/secret" link/secret in/../../outside
 done
 rm -f "$space/link" && rm -rf "$space/in"
 
+# Unknown parameters of custom tools, as their schema says.
+cat >"$space/chela.yaml" <<'YAML'
+sandbox: { mode: off }
+tools:
+  custom:
+    - { name: closed, description: C., command: [cat], effect: read, permission: read,
+        parameters: { type: object, properties: { limit: { type: integer } }, additionalProperties: false } }
+    - { name: unevaluated, description: U., command: [cat], effect: read, permission: read,
+        parameters: { type: object, allOf: [{ properties: { limit: { type: integer } } }], unevaluatedProperties: false } }
+    - { name: needy, description: N., command: [cat], effect: read, permission: read,
+        parameters: { type: object, properties: { limit: { type: integer } }, required: [limit] } }
+    - { name: open, description: O., command: [cat], effect: read, permission: read,
+        parameters: { type: object, properties: { limit: { type: integer } } } }
+YAML
+for tool in closed unevaluated; do
+    chela tools call $tool --args '{"lmit": 3}'
+    exits "unknown parameter, $tool" 1
+    check "unknown parameter, $tool: the nearest name" grep -q "unknown key 'lmit'.*did you mean 'limit'" "$err"
+done
+chela tools call needy --args '{"lmit": 3}'
+check "a parameter under another name" grep -q "missing required key 'limit' (an integer); the given key 'lmit' is unknown" "$err"
+chela tools call open --args '{"lmit": 3}'
+same "unknown parameter, an open schema" '{"lmit": 3}' "$(cat "$out")"
+rm "$space/chela.yaml"
+
 chela tools list
 exits "tools list" 0
 for tool in read write edit ls calculate; do check "tools list has $tool" grep -qw "$tool" "$out"; done

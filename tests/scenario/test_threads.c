@@ -329,6 +329,28 @@ static void write_rules(char *path, const char *dir) {
     fclose(f);
 }
 
+static chela_mcp_server *offers;
+
+static void *stop_server(void *user) {
+    (void)user;
+    for (int i = 0; i < ROUNDS; i++)
+        chela_mcp_server_stop(offers);
+    return NULL;
+}
+
+static void a_server_is_stopped_from_elsewhere(void **state) {
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "m", .version = "1");
+    chela_runtime *rt = NULL;
+    pthread_t other;
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    assert_int_equal(chela_mcp_server_new(rt, &opts, &offers, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, stop_server, NULL), 0);
+    assert_int_equal(chela_mcp_server_run(offers), 0);
+    pthread_join(other, NULL);
+    chela_runtime_close(rt);
+}
+
 static void a_run_is_stopped_from_elsewhere(void **state) {
     char dir[200], path[256], model[300];
     const char *tmp = getenv("TMPDIR");
@@ -385,6 +407,7 @@ int main(void) {
         cmocka_unit_test(values_need_no_thread),
         cmocka_unit_test(every_thread_has_a_runtime),
         cmocka_unit_test(a_store_is_shared),
+        cmocka_unit_test(a_server_is_stopped_from_elsewhere),
         cmocka_unit_test(a_run_is_stopped_from_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

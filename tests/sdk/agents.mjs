@@ -18,12 +18,20 @@ rules:
 const command = 'printf hello-%s there > made.txt && cat made.txt';
 writeFileSync(join(space, 'exec.yaml'), rules('exec_command', { cmd: command }));
 writeFileSync(join(space, 'bash.yaml'), rules('bash', { command, description: 'Makes the file.' }));
+writeFileSync(join(space, 'mcp.yaml'), `
+rules:
+  - { when: { after: none, user: "read the note" }, call: { tool: chela_read, args: { file_path: note } } }
+  - { when: { after: none }, say: "A title" }
+  - { say: "it said: {{result}}" }
+`);
+writeFileSync(join(space, 'offer.yaml'), 'agents:\n  list:\n    - { id: helper, model: scripted/mcp.yaml, tools: { allow: [read] } }\n');
 writeFileSync(join(space, 'chela.yaml'), `
 store: "memory:"
 agents:
   list:
     - { id: codex, model: scripted/exec.yaml, tools: { allow: [] } }
     - { id: coder, model: scripted/bash.yaml, tools: { allow: [] } }
+    - { id: reader, model: scripted/mcp.yaml, tools: { allow: [] } }
 `);
 const gateway = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', '127.0.0.1:0'], {
   cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
@@ -105,6 +113,19 @@ await check('opencode runs a task', async () => {
       model: 'chela/coder', autoupdate: false, share: 'disabled',
     }),
   }, { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' }));
+});
+// chela is the model, and chela's tool is called over the Model Context Protocol.
+await check('opencode uses chela as its MCP server', async () => {
+  const [folder] = readdirSync(modules).filter((d) => d.startsWith('opencode-linux-'));
+  const got = await runs('reader', join(modules, folder, 'bin/opencode'), ['run', '--model', 'chela/reader', 'read the note'], {
+    'reader-work/note': 'a note for opencode\n',
+    'reader-work/opencode.json': JSON.stringify({
+      provider: { chela: { npm: '@ai-sdk/openai-compatible', name: 'chela', options: { baseURL: `${url}/v1`, apiKey: token }, models: { reader: { name: 'reader' } } } },
+      mcp: { chela: { type: 'local', command: [join(build, 'chela'), 'mcp', 'serve', '--config', join(space, 'offer.yaml')], enabled: true } },
+      model: 'chela/reader', autoupdate: false, share: 'disabled',
+    }),
+  }, { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' });
+  same(/it said: [^]*a note for opencode/.test(got.stdout), true, got.stdout);
 });
 gateway.removeAllListeners('exit');
 gateway.kill();

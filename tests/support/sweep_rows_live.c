@@ -47,6 +47,14 @@ static void do_runtime_model_quirks(struct sweep *cx) {
     SWEEP_EXPECT(chela_runtime_model_quirks(cx->rt, "scripted", "demo", "reasons", NULL) == 0);
 }
 
+static void do_agent_context_window(struct sweep *cx) {
+    SWEEP_EXPECT(chela_agent_context_window(cx->agent) >= 0);
+}
+
+static void do_runtime_skills(struct sweep *cx) {
+    SWEEP_EXPECT(chela_runtime_skills(cx->rt, "/nonexistent/skills", NULL) == 0);
+}
+
 static void do_default_model(struct sweep *cx) {
     SWEEP_EXPECT(chela_default_model(cx->rt, NULL) != NULL);
 }
@@ -684,6 +692,7 @@ static const struct sweep_row rows[] = {
     {"chela_runtime_price", do_runtime_price, SHARED, NULL},
     {"chela_runtime_context_window", do_runtime_context_window, SHARED, NULL},
     {"chela_runtime_model_quirks", do_runtime_model_quirks, SHARED, NULL},
+    {"chela_runtime_skills", do_runtime_skills, SHARED, NULL},
     {"chela_default_model", do_default_model, SHARED, NULL},
     {"chela_runtime_store", do_runtime_store, ROUND, NULL},
     {"chela_agent_new", do_agent_new, ROUND, NULL},
@@ -699,6 +708,7 @@ static const struct sweep_row rows[] = {
     {"chela_agent_tools_for_json", do_agent_tools_for_json, SHARED, NULL},
     {"chela_agent_policies_json", do_agent_policies_json, SHARED, NULL},
     {"chela_agent_rules_json", do_agent_rules_json, SHARED, NULL},
+    {"chela_agent_context_window", do_agent_context_window, SHARED, NULL},
     {"chela_agent_skills_json", do_agent_skills_json, SHARED, NULL},
     {"chela_agent_expand", do_agent_expand, SHARED, NULL},
     {"chela_agent_call_tool", do_agent_call_tool, ROUND, NULL},

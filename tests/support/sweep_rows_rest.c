@@ -15,6 +15,10 @@ static void show_nobody(const char *url, void *user) {
 }
 
 /* Nobody listens there; the client is closed before that is found out. */
+static void ignore_result(const char *result, const struct chela_error *err, void *user) {
+    (void)result, (void)err, (void)user;
+}
+
 static void do_mcp(struct sweep *cx) {
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(.name = "sweep", .url = "http://127.0.0.1:1/mcp");
     struct chela_error err = {0};
@@ -28,10 +32,84 @@ static void do_mcp(struct sweep *cx) {
     SWEEP_REFUSED(chela_mcp_login(mcp, show_nobody, NULL, NULL));
     SWEEP_EXPECT(chela_mcp_request(mcp, "ping", NULL, &err) == NULL);
     SWEEP_REFUSED(err.code);
+    SWEEP_EXPECT(chela_mcp_send(mcp, "ping", "7", ignore_result, NULL, NULL) == CHELA_EINVAL);
+    SWEEP_EXPECT(chela_mcp_send(mcp, "ping", NULL, ignore_result, NULL, NULL) == 0);
     char *state = chela_mcp_state_json(mcp);
     SWEEP_EXPECT(state != NULL);
     chela_free(state);
     chela_mcp_close(mcp);
+}
+
+/* Called while the server lists its resources: everything that works on a call. */
+static int mcp_list(chela_mcp_call *call, void *user) {
+    struct sweep *cx = user;
+    SWEEP_EXPECT(strcmp(chela_mcp_call_name(call), "t://{x}") == 0);
+    SWEEP_EXPECT(strcmp(chela_mcp_call_arguments(call), "{}") == 0);
+    SWEEP_EXPECT(chela_mcp_call_argument(call, "x") == NULL);
+    SWEEP_EXPECT(strcmp(chela_mcp_call_principal(call), "me") == 0);
+    SWEEP_EXPECT(!chela_mcp_call_can_ask(call, "roots/list"));
+    SWEEP_EXPECT(chela_mcp_call_ask(call, "k", "roots/list", "{}") == NULL);
+    chela_mcp_call_keep(call, "k", "1");
+    SWEEP_EXPECT(chela_mcp_call_kept(call, "k") == NULL);
+    chela_mcp_call_log(call, CHELA_MCP_INFO, "text");
+    chela_mcp_call_progress(call, 1, 2, "text");
+    chela_mcp_call_hang_up(call, 1);
+    SWEEP_EXPECT(!chela_mcp_call_cancelled(call));
+    chela_mcp_call_defer(call);
+    chela_mcp_call_on_cancel(call, NULL, cx);
+    chela_mcp_call_finish(call);
+    chela_mcp_result_error(call, "%s", "no");
+    chela_mcp_result_not_found(call);
+    chela_mcp_result_json(call, "{}");
+    chela_mcp_result_role(call, "user");
+    chela_mcp_result_text(call, "a", 1);
+    chela_mcp_result_printf(call, "%d", 1);
+    chela_mcp_result_media(call, "image/png", "a", 1);
+    chela_mcp_result_resource(call, "t://b", NULL, "a", 1);
+    chela_mcp_result_link(call, "t://a", "a", NULL, NULL);
+    return CHELA_OK;
+}
+
+static void mcp_write(const char *p, size_t n, void *user) {
+    (void)p;
+    (void)n;
+    (void)user;
+}
+
+static void do_mcp_server(struct sweep *cx) {
+    static const char hello[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+        "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"resources/list\"}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "sweep", .version = "1");
+    struct chela_mcp_tool_opts tool =
+        CHELA_MCP_TOOL_OPTS(.name = "t", .fn = mcp_list, .user = cx);
+    struct chela_mcp_resource_opts resource =
+        CHELA_MCP_RESOURCE_OPTS(.uri = "t://{x}", .fn = mcp_list, .list = mcp_list, .user = cx);
+    struct chela_mcp_prompt_opts prompt =
+        CHELA_MCP_PROMPT_OPTS(.name = "p", .fn = mcp_list, .user = cx);
+    chela_mcp_server *s = NULL;
+    chela_mcp_connection *c = NULL;
+    SWEEP_EXPECT(chela_mcp_server_new(cx->rt, &opts, &s, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_tool(s, &tool, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_resource(s, &resource, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_prompt(s, &prompt, NULL) == 0);
+    if (cx->agent)
+        SWEEP_EXPECT(chela_mcp_server_agent(s, cx->agent, 0, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_address(s) == NULL);
+    SWEEP_EXPECT(chela_mcp_server_listen(s, "127.0.0.1:0", NULL) == 0);
+    SWEEP_REFUSED(chela_mcp_server_run(s));
+    SWEEP_EXPECT(chela_mcp_server_open(s, mcp_write, cx, "me", &c, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_connection_feed(c, hello, sizeof(hello) - 1, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_connection_busy(c));
+    chela_mcp_server_updated(s, "t://a");
+    chela_mcp_server_stop(s);
+    SWEEP_EXPECT(chela_mcp_server_remove_tool(s, "t") == 0);
+    SWEEP_EXPECT(chela_mcp_server_remove_resource(s, "t://{x}") == 0);
+    SWEEP_EXPECT(chela_mcp_server_remove_prompt(s, "p") == 0);
+    chela_mcp_connection_close(c);
+    chela_mcp_server_close(s);
 }
 
 static void do_config_mcp(struct sweep *cx) {
@@ -928,9 +1006,52 @@ static const struct sweep_row rows[] = {
     {"chela_agent_mcp", do_mcp, SHARED, NULL},
     {"chela_mcp_wait", do_mcp, SHARED, NULL},
     {"chela_mcp_request", do_mcp, SHARED, NULL},
+    {"chela_mcp_send", do_mcp, SHARED, NULL},
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
     {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},
+    {"chela_mcp_server_new", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_close", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_tool", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_prompt", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_tool", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_prompt", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_agent", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_updated", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_listen", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_address", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_run", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_stop", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_open", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_feed", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_busy", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_close", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_name", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_arguments", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_argument", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_principal", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_can_ask", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_ask", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_keep", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_kept", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_log", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_progress", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_hang_up", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_cancelled", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_defer", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_on_cancel", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_finish", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_text", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_printf", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_media", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_link", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_json", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_role", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_error", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_not_found", do_mcp_server, SHARED, NULL},
     {"chela_config_mcp", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_name", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_edit", do_config_mcp, SHARED, NULL},

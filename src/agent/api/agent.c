@@ -138,9 +138,11 @@ static void note_contradictions(const chela_agent *a, const char *allow) {
 
 static void load_skills(chela_agent *a, const char *allow) {
     const char *roots[] = {ch_arena_printf(&a->arena, "%s/skills", a->workspace),
-                           ch_arena_printf(&a->arena, "%s/.agents/skills", a->workspace), NULL};
+                           ch_arena_printf(&a->arena, "%s/.agents/skills", a->workspace),
+                           ch_arena_printf(&a->arena, "%s/.claude/skills", a->workspace), NULL};
     struct ch_skills_opts opts = {.workspace = a->workspace,
                                   .roots = roots,
+                                  .user_roots = (const char *const *)a->rt->skills,
                                   .allow = allow,
                                   .path = ch_providers_env(&a->rt->providers, "PATH"),
                                   .env = a->rt->providers.env,
@@ -227,6 +229,16 @@ static int find_mode(enum chela_mode choice, const struct ch_feature **out,
                : ch_features_find_mode(chela_mode_name(choice), out, err);
 }
 
+/* The mode of the options. A fixed plan is carried out in mode plan. */
+static int choose_mode(const chela_agent *a, const struct ch_agent_opts *o,
+                       const struct ch_feature **out, struct chela_error *err) {
+    bool fixed = o->planning.plan && *o->planning.plan;
+    if (fixed && o->mode != CHELA_MODE_DEFAULT && o->mode != CHELA_MODE_PLAN)
+        return ch_fail(err, CHELA_EINVAL, "agent %s: a fixed plan (plan) needs the mode plan",
+                       a->id);
+    return find_mode(fixed ? CHELA_MODE_PLAN : o->mode, out, err);
+}
+
 static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = ch_strdup(o->tool_choice);
@@ -259,7 +271,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
     if (rc == 0)
-        rc = find_mode(o->mode, &mode, err);
+        rc = choose_mode(a, o, &mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
@@ -293,6 +305,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
         ch_agent_hide_files(a);
+    for (char **dir = a->rt->skills; rc == 0 && dir && *dir; dir++)
+        ch_sandbox_add_shared(&a->arena, a->sandbox, *dir);
     if (rc == 0)
         rc = ch_server_tools_read(&a->arena, o->request.server_tools, &a->server_tools, err);
     if (rc == 0)
@@ -513,6 +527,10 @@ char *chela_agent_rules_json(const chela_agent *a) {
     return ch_buf_take(&out);
 }
 
+int64_t chela_agent_context_window(const chela_agent *a) {
+    return ch_target_window(a->targets[0]);
+}
+
 char *chela_agent_skills_json(const chela_agent *a) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -530,6 +548,7 @@ char *chela_agent_skills_json(const chela_agent *a) {
         ch_jw_kbool(&w, "user_invocable", s->head.for_users);
         ch_jw_kcstr(&w, "problem",
                     s->problem || s->allowed ? s->problem : "not in the agent's list of skills");
+        ch_jw_kcstr(&w, "warning", s->head.warning);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');

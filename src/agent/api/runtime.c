@@ -20,6 +20,7 @@
 #include "agent/session/agent_parts.h"
 #include "agent/session/session.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -175,6 +176,12 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
+static void release_skills(chela_runtime *rt) {
+    for (size_t i = 0; rt->skills && rt->skills[i]; i++)
+        ch_free(rt->skills[i]);
+    ch_free(rt->skills);
+}
+
 /* Closes the parts that may still log. */
 static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
@@ -193,6 +200,7 @@ static void runtime_close_parts(chela_runtime *rt) {
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_runtime_release_hidden(rt);
+    release_skills(rt);
     ch_http_close(rt->http);
 }
 
@@ -246,6 +254,22 @@ int chela_runtime_context_window(chela_runtime *rt, const char *provider, const 
 int chela_runtime_model_quirks(chela_runtime *rt, const char *provider, const char *model,
                                const char *quirks, struct chela_error *err) {
     return ch_providers_add_quirks(&rt->providers, provider, model, quirks, err);
+}
+
+int chela_runtime_skills(chela_runtime *rt, const char *dir, struct chela_error *err) {
+    size_t n = 0;
+    if (!dir || *dir != '/')
+        return ch_fail(err, CHELA_EINVAL, "the path of a directory of skills must be absolute");
+    for (; rt->skills && rt->skills[n]; n++)
+        if (strcmp(rt->skills[n], dir) == 0)
+            return 0;
+    if (n == CH_LIMIT_SKILL_ROOTS)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d directories of skills",
+                       CH_LIMIT_SKILL_ROOTS);
+    rt->skills = ch_realloc(rt->skills, (n + 2) * sizeof(*rt->skills));
+    rt->skills[n] = ch_strdup(dir);
+    rt->skills[n + 1] = NULL;
+    return 0;
 }
 
 const char *chela_default_model(chela_runtime *rt, const char **why) {

@@ -82,6 +82,10 @@ void ch_compaction_abort(chela_run *run) {
 
 /* --- the end of it ------------------------------------------------------------------ */
 
+static size_t message_tokens(const struct ch_transcript *t, size_t i) {
+    return ch_msg_tokens(t->msgs[i], (enum ch_counting)t->counting);
+}
+
 static size_t history_tokens(const chela_run *run) {
     chela_session *s = run->session;
     return ch_meter_read(&s->budget.meter, &s->transcript);
@@ -112,7 +116,7 @@ static void explain(chela_run *run) {
     struct ch_context_room b = ch_context_budget_room(run);
     size_t fixed = run->session->budget.fixed, last = 0;
     for (size_t i = t->n; i > 0 && !last; i--)
-        last = t->msgs[i - 1]->kind == CH_MSG_USER ? ch_msg_tokens(t->msgs[i - 1]) : 0;
+        last = t->msgs[i - 1]->kind == CH_MSG_USER ? message_tokens(t, i - 1) : 0;
     if (!b.history)
         ch_run_outcome_error(run,
                              "%s: the system prompt and the tools are about %zu tokens, and a "
@@ -184,7 +188,7 @@ static void rewrite(struct ch_compaction *c) {
     CH_BUF_AUTO text = {0};
     ch_carry_write(&c->carry, &how, &text);
     struct ch_transcript old = *t;
-    *t = (struct ch_transcript){0};
+    *t = (struct ch_transcript){.counting = old.counting};
     ch_transcript_add(t, ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text), ch_run_now(run)));
     for (size_t i = 0; i < old.n; i++) {
         if (i >= c->start || c->stays[i])
@@ -375,7 +379,7 @@ static void choose(struct ch_compaction *c) {
     ch_retain(t, c->start, all ? 0 : c->history / RETAIN_SHARE, c->stays);
     for (size_t i = 0; i < c->start; i++)
         if (!c->stays[i]) {
-            size_t tokens = ch_msg_tokens(t->msgs[i]);
+            size_t tokens = message_tokens(t, i);
             c->gone += tokens;
             c->carried += ch_carry_is(t->msgs[i]) ? tokens : 0;
             ch_carry_read(&c->carry, t->msgs[i]);

@@ -71,6 +71,7 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
     c->docs = context_keep(a, o->prompt.docs);
     c->system_share = o->prompt.system_share;
     c->output_share = o->prompt.output_share;
+    c->tools_share = o->prompt.tools_share ? o->prompt.tools_share : CH_DEFAULT_TOOLS_SHARE;
     int rc = ch_style_read(o->prompt.style, &c->style, err);
     if (rc == 0)
         rc = check_shares(a, err);
@@ -85,6 +86,7 @@ void ch_context_forget(chela_agent *a) {
 
 void ch_context_release(struct ch_context *c) {
     ch_project_release(&c->project);
+    ch_buf_release(&c->visited);
     ch_buf_release(&c->changed);
     ch_buf_release(&c->warnings);
     ch_free(c->system);
@@ -272,7 +274,7 @@ static void look_for_changes(chela_run *run) {
     if (ch_run_did(run, CH_RUN_LOOKED) || !c->system || !(c->flags & READS))
         return;
     CH_BUF_AUTO skills = {0};
-    ch_project_changes(&c->project, s->agent->workspace, &c->changed);
+    ch_project_changes(&c->project, &c->changed);
     ch_skills_changes(&s->agent->skills, &skills);
     uint64_t told = ch_hash(0, ch_buf_sv(&skills));
     if (skills.n && told != c->told_skills)
@@ -344,6 +346,23 @@ const char *ch_context_fingerprint(chela_run *run) {
     }
     c->fingerprint = ch_strdup(known->fingerprint);
     return c->fingerprint;
+}
+
+/* --- directories below the workspace ---------------------------------------------------------- */
+
+void ch_context_visit(chela_run *run, struct ch_sv arguments, struct ch_buf *out) {
+    static const char *const members[] = {"file_path", "path"};
+    chela_session *s = run->session;
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    if (s->agent->context.files || !(s->context.flags & READS) ||
+        ch_json_parse(&arena, arguments, CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        return;
+    for (size_t i = 0; i < CH_LEN(members); i++) {
+        struct ch_sv path = ch_json_get_str(v, members[i]);
+        if (path.n)
+            ch_project_nested(s->agent->workspace, path, &s->context.visited, out);
+    }
 }
 
 /* --- the note --------------------------------------------------------------------------------- */

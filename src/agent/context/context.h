@@ -24,6 +24,10 @@ const char *ch_context_fingerprint(chela_run *run);
  * in the run's arena, may be empty. A change of files is told once. */
 struct ch_sv ch_context_note(chela_run *run, bool in_loop);
 
+/* A file tool was called with these arguments: append the instructions (AGENTS.md) of the
+ * directories below the workspace that were not told in this session. */
+void ch_context_visit(chela_run *run, struct ch_sv arguments, struct ch_buf *out);
+
 /* Prepares a text from a channel as input of a run: "/skill NAME ..." of a sender who may
  * read files loads that skill. CHELA_EINVAL, CHELA_ENOENT: err is a text for the sender. */
 int ch_context_words(const chela_agent *a, const char *channel, const char *sender,

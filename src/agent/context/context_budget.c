@@ -17,11 +17,16 @@ static int64_t context_budget_now(const chela_run *run) {
     return ch_mono_ms(ch_loop_clock(run->loop));
 }
 
-static size_t fixed_tokens(const struct ch_model_request *req) {
-    size_t n = ch_tokens(req->system);
+static enum ch_counting counting_of(const chela_run *run) {
+    return (enum ch_counting)run->session->transcript.counting;
+}
+
+static size_t fixed_tokens(const struct ch_model_request *req, enum ch_counting how) {
+    size_t n = ch_tokens_as(req->system, how);
     for (size_t i = 0; i < req->ntools; i++)
-        n += PER_TOOL + ch_tokens(req->tools[i].name) + ch_tokens(req->tools[i].description) +
-             ch_tokens(req->tools[i].schema);
+        n += PER_TOOL + ch_tokens_as(req->tools[i].name, how) +
+             ch_tokens_as(req->tools[i].description, how) +
+             ch_tokens_as(req->tools[i].schema, how);
     return n;
 }
 
@@ -39,9 +44,9 @@ static uint64_t hash_of(const struct ch_model_request *req) {
  * head. So the root agent remembers the count of the last head. */
 static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
-    uint64_t hash = hash_of(req);
+    uint64_t hash = hash_of(req) + counting_of(run);
     if (known->counted != hash) {
-        known->tokens = fixed_tokens(req);
+        known->tokens = fixed_tokens(req, counting_of(run));
         known->counted = hash;
     }
     return known->tokens;
@@ -58,6 +63,8 @@ static void measure_head(chela_run *run, const struct ch_model_request *req) {
     c->guessed = 0;
     if (c->gauged != run->target) { /* other models count differently */
         c->gauged = run->target;
+        run->session->transcript.counting = ch_counting_of(ch_sv_str(run->target->model));
+        c->revision = 0;
         c->gauge = (struct ch_gauge){0};
         c->ceiling = 0;
     }
@@ -72,7 +79,7 @@ static void measure_head(chela_run *run, const struct ch_model_request *req) {
 static size_t measure(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
     measure_head(run, req);
-    c->note = ch_tokens(req->note);
+    c->note = ch_tokens_as(req->note, counting_of(run));
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
     return ch_gauge_expect(&c->gauge, c->guessed);

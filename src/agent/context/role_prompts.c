@@ -12,6 +12,13 @@
 #include "prompt/prompts_builtin.h"
 #include "prompt/tokens.h"
 
+const struct ch_prompt_alias ch_prompt_aliases[] = {
+    {"targets", "tool_descriptions"}, {"tools", "tool_descriptions"},
+    {"request", "user_request"},      {"task", "task_description"},
+    {"results", "previous_results"},  {"retries", "retry_count"},
+};
+const size_t ch_prompt_naliases = CH_LEN(ch_prompt_aliases);
+
 static int open_prompts(chela_runtime *rt, struct chela_error *err) {
     if (rt->prompts)
         return 0;
@@ -79,6 +86,31 @@ static void write_variables(struct ch_jw *w, const struct ch_prompt *t) {
     ch_jw_end(w, ']');
 }
 
+/* True if the runtime has a value for the placeholder of a role's prompt, by its own name or
+ * another. usual: the built-in prompt of the role. */
+static bool has_value(const struct ch_prompt *usual, const char *name) {
+    if (ch_prompt_has(usual, ch_sv_str(name)))
+        return true;
+    for (size_t i = 0; i < ch_prompt_naliases; i++)
+        if (strcmp(ch_prompt_aliases[i].other, name) == 0 &&
+            ch_prompt_has(usual, ch_sv_str(ch_prompt_aliases[i].name)))
+            return true;
+    return false;
+}
+
+/* Writes the placeholders that no run fills. A prompt that no role uses has none. */
+static void write_unknown(struct ch_jw *w, const struct ch_prompts *builtin,
+                          const struct ch_prompt *t) {
+    struct ch_prompt_query q = {.name = t->name};
+    const struct ch_prompt *usual = ch_prompts_pick(builtin, &q, NULL);
+    ch_jw_key(w, "unknown");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; usual && i < t->nvariables; i++)
+        if (!has_value(usual, t->variables[i].name))
+            ch_jw_cstr(w, t->variables[i].name);
+    ch_jw_end(w, ']');
+}
+
 static bool is_used(const struct ch_prompts *c, const struct ch_prompt_entry *e) {
     struct ch_prompt_query q = {.name = e->prompt.name, .model = e->variant};
     return ch_prompts_pick(c, &q, NULL) == &e->prompt;
@@ -110,13 +142,20 @@ char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
     struct ch_jw w = ch_jw(&out);
     if (!c)
         return NULL;
+    struct ch_prompts builtin = {0};
+    if (ch_prompts_builtin(&builtin, err) < 0 || ch_prompts_link(&builtin, err) < 0) {
+        ch_prompts_release(&builtin);
+        return NULL;
+    }
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < c->n; i++) {
         ch_jw_begin(&w, '{');
         write_prompt(&w, c, &c->list[i]);
+        write_unknown(&w, &builtin, &c->list[i].prompt);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
+    ch_prompts_release(&builtin);
     return ch_buf_take(&out);
 }
 

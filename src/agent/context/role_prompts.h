@@ -1,6 +1,8 @@
 /* role_prompts.h -- the built-in prompts of roles, and those that the host added. */
 #ifndef CH_AGENT_ROLE_PROMPTS_H
 #define CH_AGENT_ROLE_PROMPTS_H
+#include <stddef.h>
+
 #include "agent/handle/runtime.h"
 
 struct ch_prompts;
@@ -8,5 +10,11 @@ struct ch_prompts;
 /* All prompts of the runtime. NULL and err: one of them is invalid. */
 const struct ch_prompts *ch_role_prompts(chela_runtime *rt, struct chela_error *err);
 void ch_role_prompts_free(chela_runtime *rt);
+
+/* The other names by which a role's prompt may call a value. */
+extern const struct ch_prompt_alias {
+    const char *name, *other;
+} ch_prompt_aliases[];
+extern const size_t ch_prompt_naliases;
 
 #endif

@@ -3,6 +3,11 @@
 
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/run.h"
+#include "agent/journal/emit.h"
+#include "model/provider/target.h"
+#include "prompt/tokens.h"
+
+#define PER_TOOL 8 /* tokens that protocols add per tool */
 
 /* Adds tools that fit the text of a message, and tools that it calls. */
 static void select_for(chela_run *run, const struct ch_msg *m) {
@@ -28,6 +33,41 @@ struct ch_selection *ch_tool_choice_selection(chela_session *s) {
     return s->selection;
 }
 
+static size_t tool_cost(const struct ch_tool *t, unsigned how) {
+    enum ch_counting as = (enum ch_counting)how;
+    return PER_TOOL + ch_tokens_as(ch_sv_str(t->name), as) +
+           ch_tokens_as(ch_sv_str(t->description), as) + ch_tokens_as(ch_sv_str(t->schema), as);
+}
+
+/* The descriptions of tools may take a share of the context window, if that is known. */
+static void limit_selection(const chela_run *run) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    if (window)
+        ch_selection_limit(s->selection, window * s->agent->context.tools_share / 100, tool_cost,
+                           ch_counting_of(ch_sv_str(run->target->model)));
+}
+
+static void warn_of_excess(chela_run *run) {
+    size_t offered, all, tokens = ch_selection_excess(run->session->selection, &offered, &all);
+    if (!tokens)
+        return;
+    unsigned share = run->session->agent->context.tools_share;
+    size_t window = (size_t)ch_target_window(run->target);
+    if (offered == all)
+        ch_emit_warning(run,
+                        "the descriptions of %zu tools take about %zu tokens, %zu %% of the "
+                        "context window; the budget is %u %% (context.toolsPercent), and "
+                        "tools.selection says that all are described",
+                        all, tokens, tokens * 100 / window, share);
+    else
+        ch_emit_warning(run,
+                        "the descriptions of %zu tools take about %zu tokens, %zu %% of the "
+                        "context window; the budget is %u %% (context.toolsPercent), so that only "
+                        "those are described that fit the input",
+                        all, tokens, tokens * 100 / window, share);
+}
+
 /* Adds tools for the run's input to the session's selection. A new selection is made from
  * the whole history. */
 void ch_tool_choice_select(chela_run *run) {
@@ -36,7 +76,9 @@ void ch_tool_choice_select(chela_run *run) {
     if (!ch_run_once(run, CH_RUN_SELECTED))
         return;
     size_t i = t->n;
-    if (ch_selection_is_new(ch_tool_choice_selection(s))) {
+    bool begins = ch_selection_is_new(ch_tool_choice_selection(s));
+    if (begins) {
+        limit_selection(run);
         i = 0;
     } else {
         while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
@@ -45,4 +87,6 @@ void ch_tool_choice_select(chela_run *run) {
     }
     for (; i < t->n; i++)
         select_for(run, t->msgs[i]);
+    if (begins)
+        warn_of_excess(run);
 }

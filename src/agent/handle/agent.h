@@ -26,7 +26,7 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     const char *added;                       /* appended to the system prompt of one conversation */
     const char *const *files, *const *rules; /* NULL-terminated; files may be NULL */
     size_t nrules, file_max, files_max;
-    unsigned system_share, output_share; /* per cent of the context */
+    unsigned system_share, output_share, tools_share; /* per cent of the context */
     enum ch_style style;
     struct ch_bm25 index;        /* ranks the rules that not every prompt holds */
     char *printed, *fingerprint; /* owned: the last system prompt and its fingerprint */

@@ -40,6 +40,7 @@ struct chela_runtime {
     chela_log_fn *log;
     char *module_path, *ca_file;
     char **hidden; /* owned, NULL-terminated: guarded_files.h */
+    char **skills; /* owned, NULL-terminated: directories of the user's skills; NULL: none */
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;

@@ -24,6 +24,7 @@ struct ch_context {
     struct ch_buf changed;  /* what has changed since `system` was made and was not told yet */
     uint64_t told_skills;   /* hash of the changed skills that were told */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
+    struct ch_buf visited;  /* directories whose instructions were told, NUL-terminated each */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
     char *sections;         /* owned: parts of `system` (prompt/system.h) as JSON; NULL: none */
 };

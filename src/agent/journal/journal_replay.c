@@ -38,6 +38,7 @@ static void drop_below(struct ch_journal_replay *p) {
     for (struct ch_replay_below *b; (b = p->below);) {
         p->below = b->next;
         ch_free(b->child);
+        ch_free(b->state);
         ch_free(b->approval);
         ch_free(b->id);
         ch_free(b->name);
@@ -358,6 +359,7 @@ static int fold_started(struct reading *r) {
     c->started = true;
     c->once = !ch_sv_is(ch_json_get_str(r->v, "effect"), "keyed");
     c->child = ch_json_get(r->v, "child") != NULL;
+    c->question = NULL; /* the call went on, and may have an effect now */
     return 0;
 }
 
@@ -422,8 +424,8 @@ struct ch_replay_below *ch_journal_replay_left(const struct ch_journal_replay *p
     return b;
 }
 
-/* A question of a child run. */
-static int fold_below(struct reading *r) {
+/* A question of a child run, or of the call itself. */
+static int fold_below(struct reading *r, struct ch_replay_call *c) {
     struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
     if (approval.n ? ch_journal_replay_asked(r->past, approval)
                    : ch_journal_replay_left(r->past, id))
@@ -439,6 +441,13 @@ static int fold_below(struct reading *r) {
     b->remember = bound && ch_json_bool(ch_json_get(r->v, "remember"), false);
     b->next = r->past->below;
     r->past->below = b;
+    c->child = true;
+    if (*b->child)
+        return 0;
+    struct ch_sv state = ch_json_get_str(r->v, "state");
+    b->state = state.n ? dup_sv(state) : NULL;
+    c->question = b;
+    c->asked++;
     return 0;
 }
 
@@ -448,7 +457,7 @@ static int fold_asked(struct reading *r) {
     if (!c)
         return 0;
     if (ch_json_get(r->v, "child"))
-        return fold_below(r);
+        return fold_below(r, c);
     ch_free(c->approval);
     ch_free(c->arguments);
     ch_free(c->summary);

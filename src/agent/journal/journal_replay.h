@@ -29,7 +29,10 @@ enum ch_replay_status {
 /* A call of the last reply. Texts are owned. */
 struct ch_replay_call {
     bool started, once, ran, refused, terminates;
-    bool child;            /* the call is a child run, whose questions are in `below` */
+    bool child;            /* the questions of the call are in `below` */
+    unsigned asked;        /* questions that the call itself asked */
+    struct ch_replay_below *question; /* in `below`: its last one, if the call has not been
+                                         continued since; NULL: none */
     struct ch_msg *result; /* owned: address of the answer; NULL: none */
     char *approval;        /* id of the question; NULL: no person was asked */
     char *arguments, *summary, *name;
@@ -39,10 +42,12 @@ struct ch_replay_call {
     char *reason;
 };
 
-/* A question of a child run (run/parent.h), as stored by its parent. */
+/* A question of a child run (run/parent.h), as stored by its parent, or of a call itself
+ * (tool/call/question.h). */
 struct ch_replay_below {
     struct ch_replay_below *next;
-    char *child;    /* key of the child's session; all texts are owned */
+    char *child;    /* key of the child's session, or ""; all texts are owned */
+    char *state;    /* from which the call continues; NULL: none */
     char *approval; /* id of the question; NULL: the host has to give a result */
     char *id, *name, *arguments, *summary; /* of the call; the result needs the id */
     unsigned char digest[CH_SHA256_SIZE];

@@ -545,8 +545,8 @@ void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
-void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
-                               const struct ch_block *block) {
+static void write_left(chela_run *run, size_t call, const char *child,
+                       const struct ch_block *block, const char *state) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -554,7 +554,19 @@ void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
     struct ch_jw w = begin_below(k, run, call, child, block->id);
     ch_jw_kstr(&w, "name", block->name);
     ch_jw_kstr(&w, "arguments", block->text);
+    if (state)
+        ch_jw_kcstr(&w, "state", state);
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
+                               const struct ch_block *block) {
+    write_left(run, call, child, block, NULL);
+}
+
+void ch_run_journal_question(chela_run *run, size_t call, const struct ch_block *question,
+                             const char *state) {
+    write_left(run, call, "", question, state);
 }
 
 void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct ch_sv content,

@@ -124,6 +124,9 @@ void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
                                 const unsigned char digest[CH_SHA256_SIZE]);
 void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
                                const struct ch_block *block);
+/* A question that call `call` itself asks. state: NULL, or from what the call continues. */
+void ch_run_journal_question(chela_run *run, size_t call, const struct ch_block *question,
+                             const char *state);
 void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
                                    bool is_error);
 void ch_run_journal_answered(chela_session *s, const char *approval_id,

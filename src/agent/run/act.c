@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
@@ -219,6 +220,29 @@ static struct chela_event result_event(const struct ch_result *r) {
                                            .duration_ms = r->duration_ms}};
 }
 
+static const struct ch_block *act_find_call(const chela_run *run, struct ch_sv id) {
+    for (size_t i = 0; run->reply && i < run->reply->nblocks; i++) {
+        const struct ch_block *b = &run->reply->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, id))
+            return b;
+    }
+    return NULL;
+}
+
+/* Instructions for the directory of a file follow the first result about the directory. */
+static char *act_with_instructions(chela_run *run, const struct ch_result *r) {
+    const struct ch_block *call = r->is_error ? NULL : act_find_call(run, r->id);
+    CH_BUF_AUTO more = {0};
+    if (call)
+        ch_context_visit(run, call->text, &more);
+    if (!more.n)
+        return NULL;
+    CH_BUF_AUTO all = {0};
+    ch_buf_add_sv(&all, r->content);
+    ch_buf_add_sv(&all, ch_buf_sv(&more));
+    return ch_strdup(ch_buf_str(&all));
+}
+
 static void after(const struct ch_result *r, char **content, void *user) {
     chela_run *run = user;
     if (run->dead)
@@ -226,7 +250,7 @@ static void after(const struct ch_result *r, char **content, void *user) {
     struct chela_event ev = result_event(r);
     struct chela_after_tool a = {.result = &ev};
     ch_hook_after_tool(run, &a);
-    *content = ch_strdup(a.content);
+    *content = a.content ? ch_strdup(a.content) : act_with_instructions(run, r);
 }
 
 /* Takes the final answer from the arguments of the output tool. */
@@ -296,6 +320,17 @@ static void left_to_host(const struct ch_block *call, void *user) {
         ch_run_extend(run, ch_mono_ms(clock) - before);
 }
 
+/* A call asks a person. The question is stored once, and asked again after a restart. */
+static void act_question(const struct ch_block *call, const struct ch_block *question,
+                         const char *state, void *user) {
+    chela_run *run = user;
+    if (run->dead)
+        return;
+    if (!run->past || !ch_journal_replay_left(run->past, question->id))
+        ch_run_journal_question(run, ch_msg_call_index(run->reply, call), question, state);
+    left_to_host(question, run);
+}
+
 static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
@@ -320,8 +355,24 @@ static const struct ch_batch_ops ops = {
     .after = after,
     .finished = act_finished,
     .client = left_to_host,
+    .question = act_question,
     .over = act_over,
 };
+
+/* A call that asked a person continues from the state that was stored with the question. */
+static void recall_question(chela_run *run, size_t index, const struct ch_replay_call *c) {
+    const struct ch_replay_below *b = c->question && c->question->state ? c->question : NULL;
+    struct ch_batch_question q = {.asked = c->asked};
+
+    if (b)
+        q = (struct ch_batch_question){.asked = c->asked,
+                                       .id = b->id,
+                                       .arguments = b->arguments,
+                                       .state = b->state,
+                                       .answer = b->answer,
+                                       .is_error = b->is_error};
+    ch_batch_continue(run->batch, index, &q);
+}
 
 /* Applies what the journal says about calls that an earlier process started. */
 static void recall_calls(chela_run *run) {
@@ -334,10 +385,12 @@ static void recall_calls(chela_run *run) {
             if (c->result->nblocks)
                 ch_features_call(run, ch_journal_replay_block(p, i), CH_PHASE_SETTLED,
                                  ch_result_failed(&c->result->blocks[0]));
-        } else if (c->started && c->once) {
+        } else if (c->started && c->once && !(c->question && c->question->state)) {
             ch_batch_interrupt(run->batch, i);
-        } else if (c->approval) {
-            ch_batch_recall(run->batch, i, c->approval, c->digest);
+        } else {
+            if (c->approval)
+                ch_batch_recall(run->batch, i, c->approval, c->digest);
+            recall_question(run, i, c);
         }
     }
 }

@@ -471,7 +471,10 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
         return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
+    bool question = ch_batch_asks(s->run->batch, ch_sv_str(call_id));
     int rc = ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    if (rc == 0 && question)
+        ch_run_journal_answered_below(s, call_id, ch_sv(content, len), is_error);
     if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
         rc = ch_children_answer(s->run, call_id, ch_sv(content, len), is_error, err);
     return rc;

@@ -11,6 +11,7 @@
 #include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_child.h"
 #include "cli/chat/chat_complete.h"
+#include "cli/chat/chat_mcp.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_queue.h"
 #include "cli/chat/chat_runs.h"
@@ -42,7 +43,8 @@ static void interrupt(struct ch_chat *c) {
 
 static void chat_dispatch(struct ch_chat *c, const char *text) {
     if (*text != '/' && *text != '!') {
-        ch_chat_say(c, text, text, false);
+        if (!ch_chat_mcp_say(c, text))
+            ch_chat_say(c, text, text, false);
         return;
     }
     ch_chat_user(c, text, strlen(text));
@@ -93,7 +95,7 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         ch_chat_leave(c);
         break;
     case CH_EDIT_UNFOLD:
-        ch_chat_unfold(c);
+        ch_chat_unfold(c, 0);
         break;
     case CH_EDIT_REDRAW:
         ch_screen_wipe(&c->screen);
@@ -272,7 +274,8 @@ static void chat_release(struct ch_chat *c) {
     free(c->undo);
     free(c->typed);
     free(c->lines);
-    free(c->folded);
+    ch_chat_drop_results(c);
+    free(c->plan);
     free(c->model);
     free(c->asked_model);
     pthread_mutex_destroy(&c->lock);

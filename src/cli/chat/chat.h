@@ -19,13 +19,19 @@
 
 enum {
     CH_CHAT_CALLS = 64,    /* maximum number of running calls shown */
-    CH_CHAT_UNFOLD = 65536 /* bytes of a result that can be unfolded */
+    CH_CHAT_UNFOLD = 65536, /* bytes of a result that can be unfolded */
+    CH_CHAT_RESULTS = 100   /* results that can be unfolded */
 };
 
 struct ch_chat_call {
     char *id, *name, *label; /* owned; label: one safe line */
     char *arguments;         /* owned: the model's text */
-    char *progress;          /* owned: safe; NULL */
+    char *progress;          /* owned: the last lines, not yet safe; NULL */
+};
+
+/* A result that can be unfolded. */
+struct ch_chat_result {
+    char *title, *text; /* owned; not yet safe */
 };
 
 /* A question that only the person can answer; a list, oldest first. */
@@ -69,6 +75,7 @@ struct ch_chat {
     chela_run *run;   /* owned; NULL: no run in progress */
     char *model;      /* owned: chosen by /model; NULL: the agent's */
     enum chela_approve approve; /* chosen by /approve */
+    const char *approve_name;   /* static: the agent's, until /approve chooses another */
     char *asked_model;   /* owned: the model of the last request; NULL */
 
     uv_loop_t loop;
@@ -116,8 +123,12 @@ struct ch_chat {
     struct ch_chat_ask *asks;
     struct ch_chat_undo *undo; /* owned, and the texts */
     size_t nundo;
-    char *folded; /* owned: the last result, for unfolding; NULL */
+    struct ch_chat_result results[CH_CHAT_RESULTS]; /* a ring */
+    size_t nresults;                                /* since the beginning */
+    char *plan; /* owned: steps of the plan or todo list, a line each; NULL */
+    bool planned; /* the plan was shown above the prompt */
 
+    int64_t context; /* tokens of the last request and its reply; 0: none */
     unsigned turn;
     uint64_t started; /* ms of the loop */
     struct chela_usage used, spent; /* of the run; of all runs in this chat */

@@ -219,8 +219,9 @@ static void child_command_done(struct ch_chat_child *child) {
         child_show_output(c, output);
     if (code)
         ch_console_note(c->console, "exit code %d", code);
-    free(c->folded);
-    c->folded = ch_format("$ %s\n%s", child->command, output);
+    char *title = ch_format("$ %s", child->command);
+    ch_chat_keep_result(c, title, output);
+    free(title);
     ch_chat_attach_output(c, child->command, code, output);
     ch_console_note(c->console, "the output goes with your next message");
     free(output);

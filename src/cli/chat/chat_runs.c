@@ -134,6 +134,7 @@ void ch_chat_drop_ask(struct ch_chat *c) {
 
 /* Show the question at the prompt; current input is set aside. */
 static void chat_put_question(struct ch_chat *c) {
+    ch_chat_notify(c, "a question waits");
     ch_chat_print(c, "\033[33m", c->asks->text, strlen(c->asks->text));
     if (!c->typed && c->edit.n > 0)
         c->typed = ch_edit_take(&c->edit);
@@ -220,7 +221,10 @@ static void chat_return_queue(struct ch_chat *c, bool send) {
 }
 
 static void chat_ended(struct ch_chat *c, enum chela_status status) {
+    enum { LONG_MS = 10000 }; /* the person may have turned to something else */
     bool compacted = c->compacting && status == CHELA_STATUS_DONE;
+    if (status != CHELA_STATUS_PAUSED && uv_now(&c->loop) - c->started >= LONG_MS)
+        ch_chat_notify(c, status == CHELA_STATUS_DONE ? "done" : "the run has ended");
     chela_run_free(c->run);
     c->run = NULL;
     c->compacting = false;

@@ -3,7 +3,9 @@
 #include "cli/chat/chat_show.h"
 #include "cli/report/out_extras.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chela/json.h"
@@ -162,20 +164,96 @@ static void drop_call(struct ch_chat *c, struct ch_chat_call *call) {
     c->ncalls--;
 }
 
+/* Append a line to the last lines of a call. */
 static void chat_show_on_progress(struct ch_chat *c, const struct chela_event *ev) {
+    enum { KEPT = 2000 };
     struct ch_chat_call *call = chat_show_find(c, ev->note.id);
     if (!call)
         return;
+    const char *old = call->progress ? call->progress : "";
+    if (strlen(old) > KEPT)
+        old += strlen(old) - KEPT / 2;
+    char *lines = ch_format("%s%.*s\n", old, STR(ev->note.text));
     free(call->progress);
-    call->progress = ch_call_safe(ev->note.text.p, ev->note.text.n);
+    call->progress = lines;
+}
+
+void ch_chat_keep_result(struct ch_chat *c, const char *title, const char *text) {
+    struct ch_chat_result *r = &c->results[c->nresults++ % CH_CHAT_RESULTS];
+    free(r->title);
+    free(r->text);
+    *r = (struct ch_chat_result){.title = ch_dup(title), .text = ch_dup(text)};
+}
+
+void ch_chat_drop_results(struct ch_chat *c) {
+    for (size_t i = 0; i < CH_CHAT_RESULTS; i++) {
+        free(c->results[i].title);
+        free(c->results[i].text);
+        c->results[i] = (struct ch_chat_result){0};
+    }
+    c->nresults = 0;
 }
 
 static void chat_show_fold(struct ch_chat *c, const struct ch_chat_call *call,
-                           struct chela_str content) {
+                           const struct chela_event *ev) {
+    struct chela_str content = ev->result.content;
     size_t n = content.n < CH_CHAT_UNFOLD ? content.n : CH_CHAT_UNFOLD;
-    free(c->folded);
-    c->folded = ch_format("%s %s\n%.*s%s", call ? call->name : "", call ? call->arguments : "",
-                          (int)n, content.p, n < content.n ? "\n..." : "");
+    char *title = call ? ch_format("%s %s", call->name, call->arguments)
+                       : ch_format("%.*s", STR(ev->result.name));
+    char *text = ch_format("%.*s%s", (int)n, content.p, n < content.n ? "\n..." : "");
+    ch_chat_keep_result(c, title, text);
+    free(title);
+    free(text);
+}
+
+/* --- the plan ------------------------------------------------------------------------ */
+
+static const char *chat_show_mark(const char *status) {
+    static const struct {
+        const char *status, *mark;
+    } marks[] = {{"done", "☑"},      {"completed", "☑"}, {"running", "▸"}, {"in_progress", "▸"},
+                 {"failed", "✗"}, {"cancelled", "☒"}};
+    for (size_t i = 0; status && i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (strcmp(status, marks[i].status) == 0)
+            return marks[i].mark;
+    return "☐";
+}
+
+/* The steps of a JSON array at `path` become the plan, a line each. */
+static void chat_show_plan(struct ch_chat *c, struct chela_str json, const char *path,
+                           const char *text_member) {
+    char pointer[80], *text;
+    struct ch_draft d;
+    ch_draft_init(&d);
+    for (size_t i = 0;; i++) {
+        snprintf(pointer, sizeof(pointer), "%s/%zu/%s", path, i, text_member);
+        if (!(text = chela_json_get(json.p, json.n, pointer, NULL)))
+            break;
+        snprintf(pointer, sizeof(pointer), "%s/%zu/status", path, i);
+        char *status = chela_json_get(json.p, json.n, pointer, NULL);
+        char *line = ch_call_safe(text, strlen(text));
+        fprintf(d.f, "%s %s\n", chat_show_mark(status), line);
+        free(line);
+        chela_free(status);
+        chela_free(text);
+    }
+    ch_draft_finish(&d);
+    free(c->plan);
+    c->plan = d.p;
+    c->planned = false;
+}
+
+/* The result of the tool `todo` has the list in its details. */
+static void chat_show_on_todo(struct ch_chat *c, const struct chela_event *ev) {
+    if (ev->result.name.n == 4 && memcmp(ev->result.name.p, "todo", 4) == 0 && ev->result.details.n)
+        chat_show_plan(c, ev->result.details, "/todos", "content");
+}
+
+/* The plan as it is now, above the prompt. */
+static void chat_show_put_plan(struct ch_chat *c) {
+    if (c->plan && *c->plan && !c->planned)
+        ch_chat_print(c, "", c->plan, strlen(c->plan));
+    c->planned = true;
 }
 
 static void chat_show_on_result(struct ch_chat *c, const struct chela_event *ev) {
@@ -186,17 +264,22 @@ static void chat_show_on_result(struct ch_chat *c, const struct chela_event *ev)
     FILE *out = ch_chat_part(c, CH_CHAT_CALL);
     ch_call_print(out, &look, call ? call->label : NULL, ev);
     ch_call_details(out, &look, call ? call->arguments : NULL, ev);
-    chat_show_fold(c, call, ev->result.content);
+    chat_show_fold(c, call, ev);
+    chat_show_on_todo(c, ev);
     c->tool_calls++;
     if (call)
         drop_call(c, call);
 }
 
-void ch_chat_unfold(struct ch_chat *c) {
-    if (c->folded)
-        ch_chat_print(c, DIM, c->folded, strlen(c->folded));
-    else
+void ch_chat_unfold(struct ch_chat *c, size_t i) {
+    if (i >= c->nresults || i >= CH_CHAT_RESULTS) {
         ch_console_note(c->console, "there is no result to unfold");
+        return;
+    }
+    const struct ch_chat_result *r = &c->results[(c->nresults - 1 - i) % CH_CHAT_RESULTS];
+    char *all = ch_format("%s\n%s", r->title, r->text);
+    ch_chat_print(c, DIM, all, strlen(all));
+    free(all);
 }
 
 /* --- questions ----------------------------------------------------------------------- */
@@ -246,6 +329,8 @@ static void chat_show_add_usage(struct chela_usage *sum, const struct chela_usag
 static void chat_show_on_turn_end(struct ch_chat *c, const struct chela_event *ev) {
     chat_show_add_usage(&c->used, &ev->turn.usage);
     chat_show_add_usage(&c->spent, &ev->turn.usage);
+    if (ev->turn.usage.input > 0)
+        c->context = ev->turn.usage.input + ev->turn.usage.output;
     c->turns++;
 }
 
@@ -266,6 +351,9 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     if (paused)
         return; /* its calls continue, and its text was shown */
     c->runs++;
+    chat_show_put_plan(c);
+    free(c->plan);
+    c->plan = NULL;
     ch_chat_clear(c);
     if (ev->end.status == CHELA_STATUS_CANCELLED)
         ch_console_note(c->console, "cancelled");
@@ -366,6 +454,9 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_TURN_END:
         chat_show_on_turn_end(c, ev);
         break;
+    case CHELA_EV_PLAN:
+        chat_show_plan(c, ev->plan.steps, "", "description");
+        break;
     case CHELA_EV_RUN_END:
         chat_show_on_end(c, ev);
         break;
@@ -375,6 +466,8 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
 }
 
 /* --- the foot ------------------------------------------------------------------------ */
+
+enum { TAIL = 5 }; /* lines of an output that grows */
 
 struct foot {
     char **lines; /* owned, and each of them */
@@ -398,25 +491,13 @@ static const char *spinner(const struct ch_chat *c) {
     return frames[(uv_now(&c->loop) - c->started) / 100 % 10];
 }
 
-static void chat_show_add_calls(const struct ch_chat *c, struct foot *f) {
-    enum { SHOWN = 4 };
-    for (size_t i = 0; i < c->ncalls && i < SHOWN; i++) {
-        const struct ch_chat_call *call = &c->calls[i];
-        add_dim(c, f, ch_format("%s %s%s%s", spinner(c), call->label,
-                                call->progress ? ": " : "", call->progress ? call->progress : ""));
-    }
-    if (c->ncalls > SHOWN)
-        add_dim(c, f, ch_format("  and %zu more", c->ncalls - SHOWN));
-}
-
 /* The last lines of an output that grows. */
-static void add_tail(const struct ch_chat *c, struct foot *f, const char *text) {
-    enum { LINES = 5 };
+static void add_tail(const struct ch_chat *c, struct foot *f, const char *text, size_t most) {
     size_t n = strlen(text), from, lines = 0;
     while (n > 0 && text[n - 1] == '\n')
         n--;
     for (from = n; from > 0; from--)
-        if (text[from - 1] == '\n' && ++lines == LINES)
+        if (text[from - 1] == '\n' && ++lines == most)
             break;
     while (from < n) {
         const char *end = memchr(text + from, '\n', n - from);
@@ -428,12 +509,33 @@ static void add_tail(const struct ch_chat *c, struct foot *f, const char *text) 
     }
 }
 
+static void chat_show_add_calls(const struct ch_chat *c, struct foot *f) {
+    enum { SHOWN = 4 };
+    for (size_t i = 0; i < c->ncalls && i < SHOWN; i++) {
+        const struct ch_chat_call *call = &c->calls[i];
+        add_dim(c, f, ch_format("%s %s", spinner(c), call->label));
+        add_tail(c, f, call->progress ? call->progress : "", c->ncalls == 1 ? TAIL : 1);
+    }
+    if (c->ncalls > SHOWN)
+        add_dim(c, f, ch_format("  and %zu more", c->ncalls - SHOWN));
+}
+
+static void add_plan(const struct ch_chat *c, struct foot *f) {
+    enum { SHOWN = 10 };
+    const char *line = c->plan ? c->plan : "";
+    for (size_t i = 0; *line && i < SHOWN; i++) {
+        size_t n = strcspn(line, "\n");
+        add_dim(c, f, ch_format("%.*s", (int)n, line));
+        line += n + (line[n] != '\0');
+    }
+}
+
 static void add_command(const struct ch_chat *c, struct foot *f) {
     if (!c->command)
         return;
     char *line = ch_call_safe(c->command, strlen(c->command));
     add_dim(c, f, ch_format("%s !%s · Ctrl-C ends it", spinner(c), line));
-    add_tail(c, f, c->command_output);
+    add_tail(c, f, c->command_output, TAIL);
     free(line);
 }
 
@@ -468,6 +570,40 @@ static void add_status(const struct ch_chat *c, struct foot *f) {
     add_dim(c, f, d.p);
 }
 
+/* "~/src/project": the working directory, shortened. */
+static void put_directory(const struct ch_chat *c, FILE *out) {
+    char path[PATH_MAX];
+    const char *place = c->setup->flags->workspace, *home = c->setup->env->home;
+    if (!realpath(place ? place : ".", path))
+        return;
+    size_t n = home ? strlen(home) : 0;
+    bool below = n > 1 && strncmp(path, home, n) == 0 && (path[n] == '/' || !path[n]);
+    fprintf(out, " · %s%s", below ? "~" : "", path + (below ? n : 0));
+}
+
+/* Nothing is under way: model, context used, cost, approvals, directory. */
+static void add_idle(const struct ch_chat *c, struct foot *f) {
+    const char *model = c->model ? c->model : c->asked_model;
+    int64_t window = c->model ? 0 : chela_agent_context_window(c->agent);
+    struct ch_draft d;
+
+    ch_draft_init(&d);
+    fputs(model ? model : "the configured model", d.f);
+    if (c->context > 0)
+        put_count(d.f, " · context ", c->context);
+    if (c->context > 0 && window > 0)
+        fprintf(d.f, " of %lldk (%lld %%)", (long long)(window / 1000),
+                (long long)(c->context * 100 / window));
+    if (c->spent.cost_usd > 0)
+        fprintf(d.f, " · $%.4f", c->spent.cost_usd);
+    fprintf(d.f, " · approve %s", c->approve ? chela_approve_name(c->approve) : c->approve_name);
+    put_directory(c, d.f);
+    ch_draft_finish(&d);
+    char *line = ch_call_safe(d.p, d.n);
+    free(d.p);
+    add_dim(c, f, line);
+}
+
 static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) {
     char **rest;
     size_t n = c->saying && rows > 9
@@ -485,8 +621,11 @@ static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) 
         chat_show_add_line(f, ch_dup(""));
     add_command(c, f);
     if (c->run) {
+        add_plan(c, f);
         chat_show_add_calls(c, f);
         add_status(c, f);
+    } else if (c->agent && !c->asks && !c->chosen) {
+        add_idle(c, f);
     }
 }
 
@@ -497,6 +636,11 @@ static const char *prompt(const struct ch_chat *c) {
         return "your answer > ";
     return c->asks->can_remember ? "allow? [o]nce, [a]lways exactly this, [n]o, or no and why > "
                                  : "allow? [o]nce, [n]o, or no and why > ";
+}
+
+void ch_chat_notify(struct ch_chat *c, const char *what) {
+    /* OSC 9 shows a notification on terminals that have them; others ignore it */
+    fprintf(ch_screen_above(&c->screen), "\033]9;chela: %s\033\\\a", what);
 }
 
 void ch_chat_draw(struct ch_chat *c) {

@@ -9,9 +9,11 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_mcp.h"
 #include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_source.h"
+#include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_runs.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -79,25 +81,60 @@ static void chat_slash_usage(struct ch_chat *c, const char *args) {
                     (long long)u->cache_read, (long long)u->output, cost);
 }
 
+/* --- the model ------------------------------------------------------------------------ */
+
+static void model_chosen(struct ch_chat *c, const char *name) {
+    if (!name)
+        return;
+    free(c->model);
+    c->model = ch_dup(name);
+    ch_console_note(c->console, "the next message goes to %s", name);
+}
+
+/* Add the models of a JSON array to a picker, with their context sizes. */
+static void model_fill(struct ch_pick *p, const char *json) {
+    static const char *const members[] = {"provider", "model", "context_window", NULL};
+    struct ch_table t = {.heads = members};
+    ch_table_fill(&t, json, members);
+    for (size_t i = 0; i < t.n; i++) {
+        char *name = ch_format("%s/%s", t.cells[i][0], t.cells[i][1]);
+        long long window = t.cells[i][2] ? strtoll(t.cells[i][2], NULL, 10) : 0;
+        char *facts = window > 0 ? ch_format("%lldk tokens", window / 1000) : NULL;
+        ch_pick_add(p, name, name, facts);
+        free(name);
+        free(facts);
+    }
+    ch_table_release(&t);
+}
+
 /* Uses another runtime, because the request blocks and the chat's runtime belongs to the
  * loop. */
-static void chat_slash_list_models(struct ch_chat *c) {
-    static const char *const heads[] = {"PROVIDER", "MODEL", "CONTEXT", NULL};
-    static const char *const members[] = {"provider", "model", "context_window", NULL};
+static void model_pick(struct ch_chat *c, const char *query) {
     struct ch_setup other = {
         .env = c->setup->env, .flags = c->setup->flags, .console = c->console,
         .config = c->setup->config};
     struct chela_error err = {0};
     char *json = NULL, *models = NULL;
+    const char *used = c->model ? c->model : c->asked_model;
 
     if (ch_setup_runtime(&other, &err) == 0)
         json = chela_models_json(other.rt, NULL, &err);
     if (json)
         models = chela_json_get(json, strlen(json), "/models", NULL);
-    if (models)
-        show_table(c, models, heads, members);
-    else
+    if (models) {
+        struct ch_pick *p = ch_chat_pick(c, "model", model_chosen);
+        model_fill(p, models);
+        ch_pick_filter(p, query);
+        if (*query && p->nshown == 0) {
+            ch_chat_pick_close(c);
+            ch_console_error(c->console, "no known model is like '%s'; /model PROVIDER/MODEL takes "
+                                         "any", query);
+        }
+        ch_console_note(c->console, "in use: %s; /model PROVIDER/MODEL takes another",
+                        used ? used : "the configured one");
+    } else {
         chat_slash_complain(c, &err);
+    }
     chela_free(models);
     chela_free(json);
     other.config = NULL; /* it is the chat's */
@@ -105,20 +142,35 @@ static void chat_slash_list_models(struct ch_chat *c) {
 }
 
 static void model(struct ch_chat *c, const char *args) {
-    if (!*args) {
-        chat_slash_list_models(c);
-        const char *name = c->model ? c->model : c->asked_model;
-        ch_console_note(c->console, "in use: %s; /model PROVIDER/MODEL takes another",
-                        name ? name : "the configured one");
+    if (strchr(args, '/'))
+        model_chosen(c, args);
+    else
+        model_pick(c, args);
+}
+
+/* --- results --------------------------------------------------------------------------- */
+
+static void result_chosen(struct ch_chat *c, const char *number) {
+    if (number)
+        ch_chat_unfold(c, (size_t)strtoul(number, NULL, 10));
+}
+
+static void chat_slash_show(struct ch_chat *c, const char *args) {
+    size_t n = c->nresults < CH_CHAT_RESULTS ? c->nresults : CH_CHAT_RESULTS;
+    if (n == 0) {
+        ch_chat_unfold(c, 0);
         return;
     }
-    if (!strchr(args, '/')) {
-        ch_console_error(c->console, "a model is named PROVIDER/MODEL, not '%s'", args);
-        return;
+    struct ch_pick *p = ch_chat_pick(c, "show", result_chosen);
+    for (size_t i = 0; i < n; i++) {
+        const struct ch_chat_result *r = &c->results[(c->nresults - 1 - i) % CH_CHAT_RESULTS];
+        char *id = ch_format("%zu", i), *size = ch_format("%zu bytes", strlen(r->text));
+        ch_pick_add(p, id, r->title, size);
+        p->items[p->n - 1].about = ch_dup(r->text);
+        free(id);
+        free(size);
     }
-    free(c->model);
-    c->model = ch_dup(args);
-    ch_console_note(c->console, "the next message goes to %s", args);
+    ch_pick_filter(p, args);
 }
 
 static void chat_slash_approve(struct ch_chat *c, const char *args) {
@@ -311,8 +363,10 @@ static void quit(struct ch_chat *c, const char *args) {
 static const struct command commands[] = {
     {"help", "", "this list", ALWAYS, chat_slash_help},
     {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
+    {"show", "[WORDS]", "unfold the result of any call", ALWAYS, chat_slash_show},
     {"tools", "", "what the agent can do", AGENT, tools},
     {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
+    {"mcp", "[SERVER]", "the MCP servers; what one of them offers", AGENT, ch_chat_mcp},
     {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
     {"approve", "[ask|sandbox|auto|deny]", "what becomes of calls that need consent", ALWAYS,
      chat_slash_approve},
@@ -344,7 +398,7 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
           "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
           "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
           "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
-          "  Ctrl-O unfolds the last result.\n",
+          "  Ctrl-O unfolds the last result, /show any.\n",
           d.f);
     ch_draft_finish(&d);
     ch_chat_print(c, "", d.p, d.n);
@@ -394,6 +448,10 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
                              commands[i].name);
         else if (commands[i].when == ALWAYS || ch_chat_ready(c))
             commands[i].run(c, rest);
+        free(rest);
+        return;
+    }
+    if (ch_chat_ready(c) && ch_chat_mcp_prompt(c, line)) {
         free(rest);
         return;
     }

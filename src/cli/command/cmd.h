@@ -25,6 +25,7 @@ extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_se
     ch_cmd_sessions_fork, ch_cmd_sessions_export, ch_cmd_sessions_import, ch_cmd_sessions_delete,
     ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay, ch_cmd_trace, ch_cmd_usage,
     ch_cmd_why;
+extern const struct ch_cmd ch_cmd_channels_list;
 extern const struct ch_cmd ch_cmd_pairing_list, ch_cmd_pairing_approve, ch_cmd_pairing_remove;
 extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show;
 extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt_render,
@@ -37,7 +38,7 @@ extern const struct ch_cmd ch_cmd_heartbeat_simulate, ch_cmd_heartbeat_compare;
 extern const struct ch_cmd ch_cmd_schedule_list, ch_cmd_schedule_add, ch_cmd_schedule_remove,
     ch_cmd_schedule_next, ch_cmd_schedule_run;
 extern const struct ch_cmd ch_cmd_mcp_list, ch_cmd_mcp_tools, ch_cmd_mcp_call, ch_cmd_mcp_doctor,
-    ch_cmd_mcp_add, ch_cmd_mcp_remove, ch_cmd_mcp_login;
+    ch_cmd_mcp_add, ch_cmd_mcp_remove, ch_cmd_mcp_login, ch_cmd_mcp_serve;
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
 extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 

@@ -2,11 +2,7 @@
  *
  * Each directory that the editor works in has its own configuration, runtime and store. All
  * runtimes share one loop. */
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
-#include <uv.h>
 
 #include "chela/acp.h"
 #include "cli/command/cmd.h"
@@ -16,8 +12,9 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/stdio.h"
 
-enum { READ = 65536, MODELS = 200 };
+enum { MODELS = 200 };
 
 struct flags {
     struct ch_setup_flags setup;
@@ -55,22 +52,10 @@ struct acp {
     struct ch_env env;
     struct ch_console console;
     struct ch_cli_input system; /* owned */
-    uv_loop_t loop;
+    struct ch_stdio io;
     chela_runtime *rt;
     chela_acp *acp;
-    union {
-        uv_stream_t stream;
-        uv_pipe_t pipe;
-        uv_tty_t tty;
-    } in, out;
-    bool in_file, out_file; /* a regular file: read and written without the loop */
-    uv_prepare_t before_wait;
-    uv_signal_t signals[2];
-    bool ended; /* the editor has stopped writing */
-    bool gone;  /* the editor has stopped reading */
-    int code;
     struct chela_error err;
-    char bytes[READ];
 };
 
 /* --- directories ------------------------------------------------------------------------ */
@@ -172,7 +157,7 @@ static int place_enter(const char *cwd, struct chela_acp_place *out, struct chel
                                  .ca_file = a->flags.ca_file,
                                  .record = a->flags.record,
                                  .replay = a->flags.replay,
-                                 .uv_loop = &a->loop,
+                                 .uv_loop = &a->io.loop,
                                  .uses = CH_USES_NOTHING,
                                  .model = a->flags.model};
     int rc = ch_setup_config(&p->setup, err);
@@ -249,111 +234,26 @@ static void agent_drop(void *hold, void *user) {
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-static void on_written(uv_write_t *w, int status) {
-    struct acp *a = w->data;
-    if (status < 0)
-        a->gone = true;
-    free(w);
-}
-
 static void write_out(const char *p, size_t n, void *user) {
     struct acp *a = user;
-    if (a->gone)
-        return;
-    for (size_t at = 0; a->out_file && at < n;) {
-        ssize_t put = write(STDOUT_FILENO, p + at, n - at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            a->gone = true;
-            return;
-        }
-        at += (size_t)put;
-    }
-    if (a->out_file)
-        return;
-    uv_write_t *w = ch_must(malloc(sizeof(*w) + n));
-    char *copy = (char *)(w + 1);
-    memcpy(copy, p, n);
-    uv_buf_t buf = uv_buf_init(copy, (unsigned)n);
-    w->data = a;
-    if (uv_write(w, &a->out.stream, &buf, 1, on_written) < 0) {
-        a->gone = true;
-        free(w);
-    }
+    ch_stdio_write(&a->io, p, n);
 }
 
-static void take(struct acp *a, const char *p, size_t n) {
-    if (chela_acp_feed(a->acp, p, n, &a->err) < 0) {
-        a->code = ch_problem_exit(&a->err);
-        a->ended = a->gone = true;
-    }
+static int take(const char *p, size_t n, void *user) {
+    struct acp *a = user;
+    return chela_acp_feed(a->acp, p, n, &a->err) < 0 ? ch_problem_exit(&a->err) : -1;
 }
 
-static void give_room(uv_handle_t *h, size_t n, uv_buf_t *buf) {
-    struct acp *a = h->data;
-    (void)n;
-    *buf = uv_buf_init(a->bytes, sizeof(a->bytes));
-}
-
-static void on_bytes(uv_stream_t *s, ssize_t n, const uv_buf_t *buf) {
-    struct acp *a = s->data;
-    if (n > 0) {
-        take(a, buf->base, (size_t)n);
-    } else if (n < 0) {
-        a->ended = true;
-        uv_read_stop(s);
-    }
-}
-
-/* A regular file is read as fast as its messages are handled. */
-static void read_file(struct acp *a) {
-    ssize_t n = read(STDIN_FILENO, a->bytes, sizeof(a->bytes));
-    if (n > 0)
-        take(a, a->bytes, (size_t)n);
-    else if (n == 0 || errno != EINTR)
-        a->ended = true;
-}
-
-static void on_before_wait(uv_prepare_t *h) {
-    struct acp *a = h->data;
-    if (a->in_file && !a->ended)
-        read_file(a);
-    if (a->gone || (a->ended && !chela_acp_busy(a->acp)))
-        uv_stop(&a->loop);
-}
-
-static void on_signal(uv_signal_t *h, int signo) {
-    struct acp *a = h->data;
-    a->code = 128 + signo;
-    a->gone = true;
-    uv_stop(&a->loop);
+static bool busy(void *user) {
+    struct acp *a = user;
+    return chela_acp_busy(a->acp);
 }
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-/* True for a regular file or a device, which has no events. */
-static bool open_stream(struct acp *a, void *stream, int fd) {
-    uv_stream_t *s = stream;
-    switch (uv_guess_handle(fd)) {
-    case UV_TTY:
-        uv_tty_init(&a->loop, stream, fd, 0);
-        break;
-    case UV_NAMED_PIPE:
-    case UV_TCP:
-        uv_pipe_init(&a->loop, stream, 0);
-        uv_pipe_open(stream, fd);
-        break;
-    default:
-        return true;
-    }
-    s->data = a;
-    return false;
-}
-
 static int begin(struct acp *a, struct chela_error *err) {
-    static const int signals[] = {SIGTERM, SIGINT};
-    struct chela_runtime_opts ro = CHELA_RUNTIME_OPTS(.uv_loop = &a->loop, .trace = a->env.trace);
+    struct chela_runtime_opts ro =
+        CHELA_RUNTIME_OPTS(.uv_loop = &a->io.loop, .trace = a->env.trace);
     struct chela_acp_opts ao =
         CHELA_ACP_OPTS(.user = a, .write = write_out, .enter = place_enter, .leave = place_leave,
                        .trust = place_trust, .agent = agent_new, .drop = agent_drop);
@@ -362,38 +262,14 @@ static int begin(struct acp *a, struct chela_error *err) {
         rc = chela_runtime_new(&ro, &a->rt, err);
     if (rc == 0)
         rc = chela_acp_new(a->rt, &ao, &a->acp, err);
-    if (rc < 0)
-        return rc;
-    signal(SIGPIPE, SIG_IGN);
-    a->in_file = open_stream(a, &a->in, STDIN_FILENO);
-    a->out_file = open_stream(a, &a->out, STDOUT_FILENO);
-    uv_prepare_init(&a->loop, &a->before_wait);
-    a->before_wait.data = a;
-    uv_prepare_start(&a->before_wait, on_before_wait);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        uv_signal_init(&a->loop, &a->signals[i]);
-        a->signals[i].data = a;
-        uv_signal_start(&a->signals[i], on_signal, signals[i]);
-    }
-    if (!a->in_file)
-        uv_read_start(&a->in.stream, give_room, on_bytes);
-    return CHELA_OK;
+    return rc;
 }
 
 static void end(struct acp *a) {
     chela_acp_close(a->acp);
-    if (a->acp) {
-        if (!a->in_file)
-            uv_close((uv_handle_t *)&a->in, NULL);
-        if (!a->out_file)
-            uv_close((uv_handle_t *)&a->out, NULL);
-        uv_close((uv_handle_t *)&a->before_wait, NULL);
-        for (size_t i = 0; i < sizeof(a->signals) / sizeof(a->signals[0]); i++)
-            uv_close((uv_handle_t *)&a->signals[i], NULL);
-    }
+    ch_stdio_close(&a->io);
     chela_runtime_close(a->rt);
-    uv_run(&a->loop, UV_RUN_DEFAULT); /* what is closing */
-    uv_loop_close(&a->loop);
+    ch_stdio_release(&a->io);
 }
 
 static int acp_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
@@ -406,19 +282,22 @@ static int acp_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
         ch_console_init(&a->console, env, ch_setup_verbosity(&a->flags.setup),
                         a->flags.setup.no_color);
         a->env = *env;
-        uv_loop_init(&a->loop);
+        a->io.take = take;
+        a->io.busy = busy;
+        a->io.user = a;
+        ch_stdio_init(&a->io);
         int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
                                          "acp takes no words; an editor "
                                          "starts it and sends the prompts")
                             : begin(a, &err);
         if (rc == 0)
-            uv_run(&a->loop, UV_RUN_DEFAULT);
+            ch_stdio_run(&a->io);
         end(a);
         if (rc < 0)
             ch_console_error(&a->console, "%s", err.message);
         else if (a->err.code < 0)
             ch_console_error(&a->console, "%s", a->err.message);
-        code = rc < 0 ? ch_problem_exit(&err) : a->code;
+        code = rc < 0 ? ch_problem_exit(&err) : a->io.code;
         ch_input_release(&a->system);
         ch_console_release(&a->console);
     }

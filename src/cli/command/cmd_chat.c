@@ -198,6 +198,7 @@ static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
     h->chat.user = h;
     h->chat.tty = tty;
     h->chat.pick_first = t->flags.pick;
+    h->chat.approve_name = t->flags.approve ? t->flags.approve : "ask";
     uv_loop_init(&h->chat.loop);
     t->setup.uv_loop = &h->chat.loop;
     int rc = ch_chat_run(&h->chat, err);

@@ -8,6 +8,7 @@
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
+#include "cli/support/rule_conflict.h"
 #include "cli/setup/setup.h"
 #include "cli/term/pager.h"
 #include "cli/term/table.h"
@@ -60,6 +61,49 @@ static int check_models(struct ch_setup *s, struct chela_error *err) {
     return CHELA_OK;
 }
 
+static void on_conflict(const char *rule, const char *tool, void *user) {
+    struct ch_setup *s = user;
+    ch_console_note(s->console,
+                    "warning: the rule \"%s\" conflicts with the tool %s, whose description "
+                    "promises it; the rule comes first in the prompt, and tools.deny hides the "
+                    "tool",
+                    rule, tool);
+    s->warnings++;
+}
+
+static void check_rules(struct ch_setup *s, const struct chela_agent_opts *opt,
+                        const chela_agent *agent) {
+    char *tools = chela_agent_tools_json(agent);
+    ch_rule_conflicts(opt->prompt ? opt->prompt->rules : NULL, opt->system, tools, on_conflict, s);
+    chela_free(tools);
+}
+
+static char *prompt_member(const char *json, size_t i, const char *name) {
+    char *pointer = ch_format("/%zu/%s", i, name);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    free(pointer);
+    return value;
+}
+
+/* A role cannot be asked with a prompt that has a placeholder without a value. */
+static int check_prompts(struct ch_setup *s, struct chela_error *err) {
+    char *json = chela_prompts_json(s->rt, err), *where;
+    int rc = json ? CHELA_OK : err->code;
+    for (size_t i = 0; rc == 0 && (where = prompt_member(json, i, "where")); i++) {
+        char *used = prompt_member(json, i, "used"), *unknown = prompt_member(json, i, "unknown/0");
+        if (unknown && used && strcmp(used, "true") == 0)
+            rc = ch_problem(err, CHELA_ECONFIG,
+                            "%s: there is no value for the placeholder {%s}; `chela prompt list` "
+                            "shows those of the built-in prompt",
+                            where, unknown);
+        chela_free(unknown);
+        chela_free(used);
+        chela_free(where);
+    }
+    chela_free(json);
+    return rc;
+}
+
 /* Everything that `run` checks before its first request. */
 static int check_file(struct ch_setup *s, struct chela_error *err) {
     static const char *const none[] = {NULL};
@@ -74,9 +118,13 @@ static int check_file(struct ch_setup *s, struct chela_error *err) {
     if (rc == 0)
         rc = ch_setup_runtime(s, err);
     if (rc == 0)
+        rc = check_prompts(s, err);
+    if (rc == 0)
         rc = check_models(s, err);
     if (rc == 0)
         rc = ch_setup_agent(s, &opt, &agent, err);
+    if (rc == 0)
+        check_rules(s, &opt, agent);
     return rc;
 }
 

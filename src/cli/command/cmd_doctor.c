@@ -18,6 +18,7 @@
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
+#include "cli/support/rule_conflict.h"
 #include "cli/setup/setup.h"
 
 struct flags {
@@ -127,6 +128,20 @@ void ch_findings_survey(struct ch_findings *f, const char *json) {
                                           .mend = doctor_text(json, i, "mend")});
 }
 
+static void on_conflict(const char *rule, const char *tool, void *user) {
+    ch_findings_tell(user, "rule", tool, "warn",
+                     ch_format("its description promises what the rule \"%s\" forbids", rule),
+                     "the rule comes first in the prompt; tools.deny hides the tool");
+}
+
+/* Tools that the rules of the agent forbid. */
+static void look_at_conflicts(struct ch_findings *f, const struct chela_agent_opts *opt,
+                              const chela_agent *agent) {
+    char *tools = chela_agent_tools_json(agent);
+    ch_rule_conflicts(opt->prompt ? opt->prompt->rules : NULL, opt->system, tools, on_conflict, f);
+    chela_free(tools);
+}
+
 /* The checks of `chela run` before its first request. */
 static chela_agent *look_at_agent(struct ch_findings *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
@@ -141,6 +156,7 @@ static chela_agent *look_at_agent(struct ch_findings *f, struct ch_setup *s) {
     bool demo = strncmp(opt.model, "scripted/", 9) == 0;
     ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt.model),
                      "it is offline and plays from a file: set a key or pass --model");
+    look_at_conflicts(f, &opt, agent);
     return agent;
 }
 

@@ -112,6 +112,10 @@ static void print_problems(const struct skills *s, FILE *out) {
             fprintf(out, "not used: %s: %s\n", location, problem);
         else if (skills_is(skills_field(s, i, "told"), "false"))
             fprintf(out, "the model is not told of it: %s\n", location);
+        char *warning = skills_field(s, i, "warning");
+        if (warning && strcmp(warning, "null") != 0)
+            fprintf(out, "warning: %s: %s\n", location, warning);
+        chela_free(warning);
         chela_free(problem);
         chela_free(location);
     }
@@ -136,7 +140,8 @@ static int skills_list(struct skills *s) {
     if (table.n)
         ch_table_print(&table, d.f);
     else
-        fputs("there are no skills (they are files such as skills/NAME/SKILL.md)\n", d.f);
+        fputs("there are no skills (they are files such as skills/NAME/SKILL.md, here or in "
+              "~/.agents)\n", d.f);
     print_problems(s, d.f);
     ch_draft_finish(&d);
     ch_console_page(&s->console, d.p, d.n);

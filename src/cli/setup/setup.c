@@ -183,6 +183,24 @@ static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_er
     return rc;
 }
 
+/* The places where users keep skills for every project. */
+static int setup_skills(struct ch_setup *s, struct chela_error *err) {
+    const struct ch_env *env = s->env;
+    const char *home = env->home && *env->home == '/' ? env->home : NULL;
+    char *dirs[] = {env->config_home ? ch_format("%s/chela/skills", env->config_home)
+                    : home           ? ch_format("%s/.config/chela/skills", home)
+                                     : NULL,
+                    home ? ch_format("%s/.agents/skills", home) : NULL,
+                    home ? ch_format("%s/.claude/skills", home) : NULL};
+    int rc = CHELA_OK;
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+        if (rc == 0 && dirs[i])
+            rc = chela_runtime_skills(s->rt, dirs[i], err);
+        free(dirs[i]);
+    }
+    return rc;
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
@@ -196,7 +214,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
         return rc;
     if (s->config && chela_config_apply(s->config, s->rt, err) < 0)
         return err->code = CHELA_ECONFIG;
-    return setup_mcp(s, err);
+    rc = setup_skills(s, err);
+    return rc < 0 ? rc : setup_mcp(s, err);
 }
 
 /* --- store ------------------------------------------------------------------- */

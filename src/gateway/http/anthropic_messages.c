@@ -13,6 +13,7 @@
 #include "gateway/http/openai.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
+#include "model/provider/target.h"
 #include "prompt/tokens.h"
 
 #define PICTURE_TOKENS 1600 /* estimate for a picture or document */
@@ -346,26 +347,31 @@ void ch_anthropic_messages(struct ch_request *req) {
 
 /* --- counting */
 
-static size_t count_message(const struct ch_msg *m) {
+static size_t count_message(const struct ch_msg *m, enum ch_counting how) {
     size_t n = 4;
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         bool media = b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO ||
                      b->type == CH_BLOCK_DOCUMENT;
-        n += media ? PICTURE_TOKENS : ch_tokens(b->text) + ch_tokens(b->name);
+        n += media ? PICTURE_TOKENS : ch_tokens_as(b->text, how) + ch_tokens_as(b->name, how);
     }
     return n;
 }
 
 static size_t count_request(const struct ch_client_history *h, const struct ch_client_tools *t,
-                            const struct ch_msg *last) {
-    size_t n = ch_tokens(ch_buf_sv(&h->system)) + count_message(last);
+                            const struct ch_msg *last, enum ch_counting how) {
+    size_t n = ch_tokens_as(ch_buf_sv(&h->system), how) + count_message(last, how);
     for (size_t i = 0; i < h->n; i++)
-        n += count_message(h->msgs[i]);
+        n += count_message(h->msgs[i], how);
     for (size_t i = 0; i < t->n; i++)
-        n += ch_tokens(ch_sv_str(t->opts[i].name)) + ch_tokens(ch_sv_str(t->opts[i].description)) +
-             ch_tokens(ch_sv_str(t->opts[i].schema));
+        n += ch_tokens_as(ch_sv_str(t->opts[i].name), how) +
+             ch_tokens_as(ch_sv_str(t->opts[i].description), how) +
+             ch_tokens_as(ch_sv_str(t->opts[i].schema), how);
     return n;
+}
+
+static enum ch_counting count_as(const chela_agent *a) {
+    return ch_counting_of(ch_sv_str(a->targets[0]->model));
 }
 
 /* An estimate of the posted content; the agent's own prompt and tools are not counted. */
@@ -385,7 +391,8 @@ void ch_anthropic_count_tokens(struct ch_request *req) {
     if (rc == 0)
         rc = ch_client_history_finish(&h, &last, &err);
     if (rc == 0)
-        ch_buf_addf(&out, "{\"input_tokens\":%zu}", count_request(&h, &tools, last));
+        ch_buf_addf(&out, "{\"input_tokens\":%zu}",
+                    count_request(&h, &tools, last, count_as(opts.agent)));
     ch_msg_free(last);
     ch_client_history_release(&h);
     if (rc < 0)

@@ -15,6 +15,7 @@ struct record_call { /* a call of the last reply */
     struct ch_link link;
     char *id, *name, *arguments; /* owned */
     bool settled;                /* it has a result, or a person was asked */
+    bool started;
 };
 
 struct record_note { /* a message that waits for its delivery */
@@ -353,9 +354,11 @@ static void read_asked(struct record_reading *r) {
 }
 
 static void read_started(struct record_reading *r) {
-    const struct record_call *c = find_call(r->s, ch_json_get_str(r->v, "id"));
-    if (c)
+    struct record_call *c = find_call(r->s, ch_json_get_str(r->v, "id"));
+    if (c && !c->started) /* a call that goes on after a question is started again */
         tell_call(r, CHELA_EV_TOOL_START, c);
+    if (c)
+        c->started = true;
 }
 
 /* --- the machine */

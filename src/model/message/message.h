@@ -121,6 +121,7 @@ struct ch_transcript {
     struct ch_msg **msgs; /* owned array of owned messages */
     size_t n, cap;
     size_t bytes; /* sum of sizes */
+    unsigned counting; /* whose tokens count: enum ch_counting of prompt/tokens.h */
 };
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */

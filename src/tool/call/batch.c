@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "tool/call/call.h"
 #include "tool/call/consent.h"
+#include "tool/call/question.h"
 #include "tool/call/state.h"
 
 struct ch_batch {
@@ -298,9 +299,14 @@ static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
 }
 
 static void batch_start(struct ch_batch *b, chela_call *call) {
+    if (ch_question_is_open(call)) { /* known from before a restart */
+        call->state = CH_CALL_RESTING;
+        call->suspended = true;
+        return;
+    }
     if (!batch_may_pass(b, call))
         return;
-    if (b->ops.started)
+    if (b->ops.started && !(call->question && call->attempts))
         b->ops.started(call->block, b->user);
     /* the owner cancelled or closed in the callback */
     if (b->closed || call->state != CH_CALL_READY)
@@ -394,6 +400,56 @@ static bool batch_ask(struct ch_batch *b) {
     return asked;
 }
 
+/* --- questions ------------------------------------------------------------ */
+
+static bool batch_put_question(struct ch_batch *b) {
+    for (size_t i = 0; i < b->n; i++) {
+        chela_call *call = b->calls[i];
+        struct ch_question *q = call->question;
+        if (call->state != CH_CALL_RESTING || !q || q->told)
+            continue;
+        struct ch_block block = {.type = CH_BLOCK_TOOL_CALL,
+                                 .id = ch_sv_str(q->id),
+                                 .name = CH_SV(CH_QUESTION_TOOL),
+                                 .text = ch_sv_str(q->arguments)};
+        q->told = true;
+        b->ops.question(call->block, &block, q->state, b->user);
+        return true;
+    }
+    return false;
+}
+
+static chela_call *find_question(const struct ch_batch *b, struct ch_sv id) {
+    for (size_t i = 0; i < b->n; i++)
+        if (b->calls[i]->question && b->calls[i]->state != CH_CALL_ENDED &&
+            ch_sv_is(id, b->calls[i]->question->id))
+            return b->calls[i];
+    return NULL;
+}
+
+bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id) {
+    const chela_call *call = find_question(b, id);
+
+    return call && ch_question_is_open(call);
+}
+
+void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_question *known) {
+    chela_call *call = b->calls[index];
+
+    call->questions = known->asked;
+    if (!known->id)
+        return;
+    struct ch_question *q = CH_ARENA_NEW(&call->arena, struct ch_question);
+    *q = (struct ch_question){
+        .id = ch_arena_str(&call->arena, ch_sv_str(known->id)),
+        .arguments = ch_arena_str(&call->arena, ch_sv_str(known->arguments)),
+        .state = known->state ? ch_arena_str(&call->arena, ch_sv_str(known->state)) : NULL,
+        .answer = known->answer ? ch_arena_str(&call->arena, ch_sv_str(known->answer)) : NULL,
+        .is_error = known->is_error,
+    };
+    call->question = q;
+}
+
 /* --- the pump ------------------------------------------------------------ */
 
 static void tell_over(struct ch_batch *b) {
@@ -423,7 +479,8 @@ static void batch_pump(struct ch_task *t) {
     if (b->paused) /* woken before the pause took effect */
         return;
     b->pumping = true;
-    while (!b->closed && (batch_announce(b) || batch_advance(b) || batch_ask(b)))
+    while (!b->closed &&
+           (batch_announce(b) || batch_advance(b) || batch_put_question(b) || batch_ask(b)))
         ;
     if (!b->closed)
         tell_over(b);
@@ -475,6 +532,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .invalid = opts->ops->invalid ? on_invalid : NULL,
         .ended = on_ended,
         .rested = batch_on_rested,
+        .puts_questions = opts->ops->question != NULL,
         .progress = batch_on_progress,
         .used = on_used,
     };
@@ -565,7 +623,7 @@ void ch_batch_resume(struct ch_batch *b) {
     if (!b->paused)
         return;
     for (size_t i = 0; i < b->n; i++)
-        if (b->calls[i]->state == CH_CALL_RESTING)
+        if (b->calls[i]->state == CH_CALL_RESTING && !ch_question_is_open(b->calls[i]))
             b->calls[i]->state = CH_CALL_READY;
     b->paused = false;
     hold_loop(b);
@@ -586,11 +644,22 @@ static chela_call *batch_find(const struct ch_batch *b, struct ch_sv id) {
     return found;
 }
 
+static int answer_question(struct ch_batch *b, chela_call *call, struct ch_sv content,
+                           bool is_error, struct chela_error *err) {
+    if (content.n > CH_LIMIT_TOOL_OUTPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the answer has %zu bytes", content.n);
+    ch_question_answer(call, content, is_error);
+    batch_wake(b);
+    return 0;
+}
+
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err) {
     chela_call *call = batch_find(b, id);
     struct ch_outcome o = {.is_error = is_error, .error_type = is_error ? "internal" : NULL};
 
+    if (ch_batch_asks(b, id))
+        return answer_question(b, find_question(b, id), content, is_error, err);
     if (call && call->state == CH_CALL_ENDED)
         return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
     if (!call || call->state != CH_CALL_CLIENT)
@@ -630,9 +699,12 @@ struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
     struct ch_batch_waits w = {0};
 
     for (size_t i = 0; i < b->n; i++) {
+        bool resting = b->calls[i]->state == CH_CALL_RESTING;
+        bool question = resting && ch_question_is_open(b->calls[i]);
         bool answer = b->calls[i]->state == CH_CALL_CLIENT;
-        w.answers += answer;
-        w.questions += answer && (b->calls[i]->tool->flags & CHELA_TOOL_HUMAN);
+        w.answers += answer || question;
+        w.questions +=
+            question || (answer && (b->calls[i]->tool->flags & CHELA_TOOL_HUMAN));
         w.approvals += b->calls[i]->state == CH_CALL_ASKING;
     }
     return w;

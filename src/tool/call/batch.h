@@ -78,6 +78,11 @@ struct ch_batch_ops {
     void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
     /* The host must run this call. */
     void (*client)(const struct ch_block *call, void *user);
+    /* Optional. The call asks a person (question.h). question: a call of the tool for
+     * questions, which ch_batch_answer answers. state: NULL, or what lets another process
+     * continue the call. */
+    void (*question)(const struct ch_block *call, const struct ch_block *question,
+                     const char *state, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
      * calls whose own work waits for people. If waiting is not 0, the batch pauses until
      * ch_batch_resume or ch_batch_cancel, and `over` is called again. */
@@ -144,6 +149,16 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index);
 void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id,
                      const unsigned char digest[CH_SHA256_SIZE]);
 
+/* Call right after ch_batch_start: before a restart this call asked `asked` questions. The
+ * last one, if id is not NULL, is the state from which the call continues; answer NULL: the
+ * call waits for it. */
+struct ch_batch_question {
+    unsigned asked;
+    const char *id, *arguments, *state, *answer;
+    bool is_error;
+};
+void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_question *q);
+
 /* Let the call that `gate` held back start. */
 void ch_batch_pass(struct ch_batch *b, size_t index);
 
@@ -158,8 +173,12 @@ void ch_batch_skip(struct ch_batch *b, const char *why);
  * result. `over` follows. */
 void ch_batch_cancel(struct ch_batch *b, const char *why);
 
-/* Set the result of a call that the host ran. CHELA_ENOENT: no such call waits.
- * CHELA_EEXIST: the call already has a result. */
+/* True if id is that of a call's open question. */
+bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id);
+
+/* Set the result of a call that the host ran, or the answer to a question. CHELA_ENOENT: no
+ * such call waits. CHELA_EEXIST: the call already has a result. CHELA_ELIMIT: the answer is
+ * too long. */
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err);
 

@@ -24,6 +24,7 @@
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
+#include "tool/call/question.h"
 #include "tool/call/retry.h"
 #include "tool/process/sandbox_policy.h"
 
@@ -75,6 +76,7 @@ static struct ch_path_guard call_make_guard(chela_call *call) {
         .protect = ch_sandbox_protect_list(&call->arena, policy),
         .ask = policy ? ch_sandbox_copy_list(&call->arena, policy->ask) : NULL,
         .hide = policy ? ch_sandbox_copy_list(&call->arena, policy->hide) : NULL,
+        .shared = policy ? ch_sandbox_copy_list(&call->arena, policy->shared) : NULL,
     };
 }
 
@@ -137,7 +139,9 @@ static void drop_suspended(chela_call *call) {
     if (!call->suspended)
         return;
     call->suspended = false;
-    call->tool->ops->abandon(call);
+    ch_question_drop(call);
+    if (call->tool->ops->abandon)
+        call->tool->ops->abandon(call);
 }
 
 /* The only function that ends a call. Moves *outcome. */

@@ -26,6 +26,7 @@
 struct ch_aftermath;
 struct ch_jobs;
 struct ch_program;
+struct ch_question;
 struct ch_sandbox_policy;
 struct ch_session_state;
 struct chela_channel;
@@ -56,6 +57,7 @@ struct ch_call_env {
     enum chela_decision (*ask)(chela_call *call, const struct ch_ask *ask, char **reason);
     void (*ended)(chela_call *call); /* the outcome is set; called once */
     void (*rested)(chela_call *call); /* ch_call_rest; may be NULL */
+    bool puts_questions;              /* questions of a call reach a person (question.h) */
     void (*progress)(chela_call *call, struct ch_sv text);
     /* tokens that an embedding model consumed for the tool */
     void (*used)(chela_call *call, int64_t tokens);
@@ -99,6 +101,8 @@ struct chela_call {
     struct ch_bound *bound;
     /* in the arena: a question after the work (aftermath.h); NULL: none */
     struct ch_aftermath *aftermath;
+    struct ch_question *question; /* in the arena: the last one (question.h); NULL: none */
+    unsigned questions;           /* asked so far */
     bool by_rule;      /* an allow rule approved the call */
     bool full_box;     /* run the program in the full sandbox without a network, or not at all */
     const char *lacks; /* in the arena: the layer without which full_box is impossible, or NULL */

@@ -42,6 +42,7 @@ static void function_on_done(struct ch_work *w) {
 
 static void function_start(chela_call *call) {
     call->on_cancel = NULL; /* left over from an earlier attempt */
+    call->deferred = false;
     if (call->tool->flags & CHELA_TOOL_ON_LOOP) {
         ch_call_ref(call); /* a deferred call may be finished before fn returns */
         function_enter(call);

@@ -408,9 +408,27 @@ int ch_path_open(const char *workspace, const char *given, int flags) {
     return fd;
 }
 
+/* Open an absolute path below one of the directories; -EXDEV: below none. */
+static int open_below(const char *const *dirs, const char *given, int flags) {
+    for (; dirs && *dirs; dirs++) {
+        size_t n = strlen(*dirs);
+        if (strncmp(given, *dirs, n) != 0 || given[n] != '/' || !given[n + 1])
+            continue;
+        int root = open(*dirs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (root < 0)
+            return -errno;
+        int fd = ch_beneath_open(root, given + n + 1, flags | O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        close(root);
+        return fd;
+    }
+    return -EXDEV;
+}
+
 int ch_path_open_shown(const struct ch_path_guard *guard, const char *given, int flags) {
     int fd = ch_path_open(guard->workspace, given, flags);
 
+    if (fd == -EXDEV && *given == '/')
+        fd = open_below(guard->shared, given, flags);
     if (fd < 0 || !ch_path_is_listed(guard->hide, fd))
         return fd;
     close(fd);

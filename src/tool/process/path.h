@@ -45,11 +45,13 @@ struct ch_path_guard {
     const char *const *protect; /* never written; as in struct ch_sandbox_policy */
     const char *const *ask;     /* absolute: these count as CH_KIND_EXECUTED; may be NULL */
     const char *const *hide;    /* absolute: neither read nor written; may be NULL */
+    const char *const *shared;  /* absolute: read although outside of the workspace; may be NULL */
     enum ch_file_kind allowed;  /* the highest kind that may be written */
     enum ch_making what;        /* kind of the file to be created */
 };
 
-/* As ch_path_open, for a tool: -CH_PATH_EHIDDEN for a hidden file under any name. */
+/* As ch_path_open, for a tool: -CH_PATH_EHIDDEN for a hidden file under any name. An absolute
+ * path below a directory of `shared` is opened, too. */
 int ch_path_open_shown(const struct ch_path_guard *guard, const char *given, int flags);
 /* True if an open file is one of the list (NULL: no), or lies below one. */
 bool ch_path_is_listed(const char *const *list, int fd);

@@ -56,6 +56,7 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     copy->protect = ch_sandbox_copy_list(a, p->protect);
     copy->ask = ch_sandbox_copy_list(a, p->ask);
     copy->hide = ch_sandbox_copy_list(a, p->hide);
+    copy->shared = ch_sandbox_copy_list(a, p->shared);
     copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
     return copy;
 }
@@ -95,6 +96,10 @@ void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const c
 
 void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
     add_path(a, &p->hide, path);
+}
+
+void ch_sandbox_add_shared(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
+    add_path(a, &p->shared, path);
 }
 
 static const char *const *protected_by(const struct ch_sandbox_policy *policy) {
@@ -232,6 +237,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     add_option(w, "cwd", cmd->cwd);
     sandbox_policy_add_paths(w, "writable", policy->writable, true);
     sandbox_policy_add_paths(w, "readable", policy->readable, true);
+    sandbox_policy_add_paths(w, "readable", policy->shared, true);
     sandbox_policy_add_paths(w, "readable", cmd->readable, true);
     sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     sandbox_policy_add_paths(w, "protect", policy->ask, true);

@@ -44,6 +44,8 @@ struct ch_sandbox_policy {
     const char *const *ask;
     /* Absolute: programs and file tools neither read nor write these. */
     const char *const *hide;
+    /* absolute directories that file tools and commands may read, such as the user's skills */
+    const char *const *shared;
     struct ch_sandbox_limits limits;
     const char *helper; /* path of chela-sandbox; NULL: the installed one */
 };
@@ -71,6 +73,8 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
  * live as long as the policy. Calls that have started do not see the change. */
 void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
+/* The same for p->shared. */
+void ch_sandbox_add_shared(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 
 /* Check the host's options (may be NULL) and convert them to a policy in the arena. */
 struct chela_sandbox_opts;

@@ -27,6 +27,9 @@ struct ch_selection {
     size_t n, cap;
     uint64_t revision;
     struct ch_registry own; /* find_tools, or empty */
+    ch_tool_cost_fn *cost;  /* NULL: no limit */
+    unsigned how;
+    size_t most, needed; /* tokens: limit of descriptions; of all tools, set by the first input */
 };
 
 /* --- modes -------------------------------------------------------------------------- */
@@ -62,15 +65,25 @@ static size_t count_allowed(const struct ch_selection *s) {
     return n;
 }
 
+static size_t select_needed(const struct ch_selection *s) {
+    size_t tokens = 0;
+
+    for (size_t i = 0; s->cost && i < s->registry->n; i++)
+        if (is_allowed(s, s->registry->tools[i]))
+            tokens += s->cost(s->registry->tools[i], s->how);
+    return tokens;
+}
+
 static enum ch_select_mode select_decide(const struct ch_selection *s, bool can_search) {
     size_t n = count_allowed(s);
     enum ch_select_mode mode = s->mode, many = s->vectors ? CH_SELECT_TOPK : CH_SELECT_TWO_STAGE;
+    bool large = mode == CH_SELECT_AUTO && n > 1 && s->most && select_needed(s) > s->most;
 
     if (mode == CH_SELECT_AUTO)
-        mode = n <= ALL_UP_TO    ? CH_SELECT_ALL
-               : n <= TOPK_UP_TO ? CH_SELECT_TOPK
-                                 : many;
-    if (n == 0 || (mode == CH_SELECT_TOPK && n <= s->k))
+        mode = n <= ALL_UP_TO && !large ? CH_SELECT_ALL
+               : n <= TOPK_UP_TO        ? CH_SELECT_TOPK
+                                        : many;
+    if (n == 0 || (mode == CH_SELECT_TOPK && n <= s->k && !large))
         return CH_SELECT_ALL; /* too few tools to choose from */
     return mode > CH_SELECT_TOPK && !can_search ? CH_SELECT_TOPK : mode;
 }
@@ -202,6 +215,38 @@ static void offer_picks(struct ch_selection *s, const struct ch_pick *picks, siz
         for (size_t k = 0; k < n; k++)
             if (picks[k].tool == i)
                 select_offer(s, s->registry->tools[i]);
+}
+
+/* How many of the picks, best first, fit the limit beside the tools that are described
+ * already; at least one. */
+static size_t fitting_picks(const struct ch_selection *s, const struct ch_pick *picks, size_t n) {
+    size_t spent = 0, i = 0;
+
+    if (!s->most)
+        return n;
+    for (size_t k = 0; k < s->n; k++) {
+        const struct ch_tool *t = ch_registry_find(s->registry, ch_sv_str(s->offered[k]));
+        spent += t ? s->cost(t, s->how) : 0;
+    }
+    for (; i < n; i++) {
+        const struct ch_tool *t = s->registry->tools[picks[i].tool];
+        spent += is_offered(s, t->name) ? 0 : s->cost(t, s->how);
+        if (spent > s->most && i > 0)
+            break;
+    }
+    return i;
+}
+
+void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *cost, unsigned how) {
+    s->most = most;
+    s->cost = cost;
+    s->how = how;
+}
+
+size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all) {
+    *all = count_allowed(s);
+    *offered = s->mode == CH_SELECT_ALL ? *all : s->n;
+    return s->most && s->needed > s->most ? s->needed : 0;
 }
 
 size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *policy,
@@ -403,6 +448,7 @@ static void select_begin(struct ch_selection *s, struct ch_sv input) {
     bool can_search = may_search(s);
 
     s->begun = true;
+    s->needed = select_needed(s);
     s->mode = select_decide(s, can_search);
     if (s->mode != CH_SELECT_ALL && can_search)
         add_finder(s, input);
@@ -416,5 +462,6 @@ void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, 
         return;
     size_t k = CH_MIN(s->k, s->registry->n);
     CH_AUTOFREE struct ch_pick *picks = ch_malloc((k + 1) * sizeof(*picks));
-    offer_picks(s, picks, select_pick(s, text, k, picks));
+    size_t n = select_pick(s, text, k, picks);
+    offer_picks(s, picks, fitting_picks(s, picks, n));
 }

@@ -5,7 +5,8 @@
  *                input and tools have embedding vectors, by similarity as well
  *     two_stage  at first only summaries; the model names the tools it wants
  *     search     at first none; the model searches for tools
- *     auto       all up to 20 tools, topk up to 50, two_stage beyond (topk with vectors)
+ *     auto       all up to 20 tools, topk up to 50, two_stage beyond (topk with vectors);
+ *                topk also if the descriptions of all would exceed the budget
  *
  * In all modes but the first, the runtime's tool find_tools lets the model add tools. The
  * set only grows and keeps its order, so the definitions of a request are always a prefix
@@ -48,6 +49,9 @@ struct ch_selection_opts {
     const struct ch_vectors *vectors; /* borrowed; NULL: no embedding model */
 };
 
+/* The tokens of a description, as the model will count them. */
+typedef size_t ch_tool_cost_fn(const struct ch_tool *t, unsigned how);
+
 struct ch_selection; /* of one session */
 struct ch_selection *ch_selection_new(const struct ch_selection_opts *opts);
 void ch_selection_free(struct ch_selection *s);
@@ -55,6 +59,11 @@ void ch_selection_free(struct ch_selection *s);
 /* A new input: add the tools that match it. policy (may be NULL) is borrowed until the next
  * call and limits the tools. */
 void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, struct ch_sv text);
+/* Before the first input: limits the descriptions to `most` tokens; how is passed to cost. */
+void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *cost, unsigned how);
+/* Tokens of all allowed tools' descriptions, if they exceed the limit; otherwise 0. *offered:
+ * number of the tools that are described; *all: number of the allowed tools. */
+size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all);
 /* True if the selection had no input yet. */
 bool ch_selection_is_new(const struct ch_selection *s);
 /* True if an input would be ranked. */

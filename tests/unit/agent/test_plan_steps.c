@@ -22,7 +22,7 @@ static bool is_command(struct ch_sv tool, struct ch_sv argument, void *user) {
     return ch_sv_is(tool, "exec") && ch_sv_is(argument, "command");
 }
 
-static const struct ch_plan_tools tools = {known, is_command, NULL};
+static const struct ch_plan_tools tools = {known, is_command, NULL, false};
 
 /* '[{"id":1,"tool":..}]' in short: S(id, tool, input, depends_on) */
 #define S(id, tool, input, needs)                                                            \
@@ -134,7 +134,7 @@ static void test_filled(void **state) {
         CH_BUF_AUTO out = {0};
         CH_BUF_AUTO why = {0};
         struct ch_plan_steps p;
-        struct ch_sv results[CH_LIMIT_PLAN_STEPS] = {ch_sv_str(filled[i].result)};
+        struct ch_sv results[CH_LIMIT_PLANNER_STEPS] = {ch_sv_str(filled[i].result)};
         ch_buf_addf(&plan,
                     "[" S(1, "get", "{}", "") ",{\"step_id\":2,\"description\":\"d\",\"tool_name\":"
                     "\"get\",\"tool_input\":%s,\"depends_on\":[]}]",
@@ -151,7 +151,7 @@ static void test_filled(void **state) {
 /* Random plans, carried out with random failures: every step at most once, none
  * before what it needs, none missing that nothing stood in the way of. */
 static void random_plan(unsigned *seed, struct ch_buf *out) {
-    unsigned n = 1 + (unsigned)rand_r(seed) % CH_LIMIT_PLAN_STEPS;
+    unsigned n = 1 + (unsigned)rand_r(seed) % CH_LIMIT_PLANNER_STEPS;
     ch_buf_add_str(out, "[");
     for (unsigned i = 0; i < n; i++) {
         ch_buf_addf(out,

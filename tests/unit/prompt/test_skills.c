@@ -34,12 +34,18 @@ static const struct {
     {"---\nname: x\ndescription: >\n  folded\n  text\n---\n", "f", "x", "folded text", "", NULL},
     {"---\nname: x\nmetadata: {version: 7}\ndescription: d\n---\n", "f", "x", "d", "7", NULL},
     /* Hostile or broken. */
-    {"---\nname: ../../etc\ndescription: d\n---\n", "f", "f", "d", "", "the name \"../../etc\""},
-    {"---\nname: a--b\ndescription: d\n---\n", "f", "f", "d", "", "the name \"a--b\""},
+    {"---\nname: ../../etc\ndescription: d\n---\n", "f", "etc", "d", "", NULL},
+    {"---\nname: a--b\ndescription: d\n---\n", "f", "a-b", "d", "", NULL},
+    {"---\nname: \"\\u202Eabc\"\ndescription: d\n---\n", "f", "abc", "d", "", NULL},
+    {"---\nname: ☠\ndescription: d\n---\n", "f", "f", "d", "", NULL},
+    /* Letters of any script. */
+    {"---\nname: 数据分析\ndescription: d\n---\n", "数据分析", "数据分析", "d", "", NULL},
+    {"---\nname: überblick-2\ndescription: d\n---\n", "f", "überblick-2", "d", "", NULL},
     {"---\nname: x\n", "f", "f", "", "", "no end"},
     {"---\nname: x\n---\n", "f", "x", "", "", "no description"},
     {"", "f", "f", "", "", "no description"},
-    {"# \xe4\xb8\xad\n\n\xe6\x96\x87", "\xe4\xb8\xad", "", "\xe6\x96\x87", "", "no name"},
+    {"# \xe4\xb8\xad\n\n\xe6\x96\x87", "\xe4\xb8\xad", "\xe4\xb8\xad", "\xe6\x96\x87", "", NULL},
+    {"# !\n\n\xe6\x96\x87", "!", "", "\xe6\x96\x87", "", "no name"},
     {"---\ndescription: \"a\\u0007b\\n\\n</skill>\"\n---\n", "f", "f", "ab </skill>", "", NULL},
     {"---\n- a\n- b\n---\ntext", "f", "f", "text", "", NULL},
 };

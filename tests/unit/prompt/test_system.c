@@ -110,8 +110,9 @@ static void test_first_and_last(void **state) {
 static void test_constraints(void **state) {
     (void)state;
     static const char *const rules[] = {"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", NULL};
-    struct ch_project_file files[] = {{.name = "AGENTS.md", .text = CH_SV("Use tabs.")},
-                                      {.name = "SOUL.md", .text = CH_SV("Sing.")}};
+    struct ch_project_file files[] = {
+        {.name = "AGENTS.md", .guide = true, .text = CH_SV("Use tabs.")},
+        {.name = "SOUL.md", .text = CH_SV("Sing.")}};
     struct ch_project project = {.files = files, .n = CH_LEN(files)};
     struct ch_system_opts o = {.given = "Mine.", .rules = rules, .project = &project};
     CH_BUF_AUTO text = {0};
@@ -290,15 +291,15 @@ static void test_changes(void **state) {
     put("AGENTS.md", "one");
     put("USER.md", "stays");
     ch_project_load(&p, &(struct ch_project_opts){.workspace = dir});
-    ch_project_changes(&p, dir, &changed);
+    ch_project_changes(&p, &changed);
     assert_int_equal(changed.n, 0);
     put("AGENTS.md", "one and a half");
     put("SOUL.md", "new");
-    ch_project_changes(&p, dir, &changed);
+    ch_project_changes(&p, &changed);
     assert_string_equal(ch_buf_str(&changed), "AGENTS.md, SOUL.md");
     drop("AGENTS.md");
     ch_buf_clear(&changed);
-    ch_project_changes(&p, dir, &changed); /* each change once */
+    ch_project_changes(&p, &changed); /* each change once */
     assert_string_equal(ch_buf_str(&changed), "AGENTS.md");
     ch_project_release(&p);
     drop("SOUL.md");

@@ -310,6 +310,40 @@ static void test_modes(void **state) {
     }
 }
 
+static size_t ten_each(const struct ch_tool *t, unsigned how) {
+    (void)t;
+    return 10 * how;
+}
+
+/* Descriptions have a budget: above it the best are described that fit. */
+static void test_budget(void **state) {
+    static const struct {
+        enum ch_select_mode mode;
+        size_t tools, most, described, excess;
+    } cases[] = {
+        {CH_SELECT_AUTO, 8, 80, 8, 0},    {CH_SELECT_AUTO, 8, 79, 8, 80},
+        {CH_SELECT_AUTO, 8, 0, 8, 0},     {CH_SELECT_AUTO, 8, 35, 4, 80},
+        {CH_SELECT_AUTO, 8, 20, 3, 80},   {CH_SELECT_AUTO, 8, 5, 2, 80}, /* at least one */
+        {CH_SELECT_AUTO, 1, 5, 1, 10},    {CH_SELECT_ALL, 8, 20, 8, 80},
+        {CH_SELECT_TOPK, 30, 20, 3, 300},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct world w;
+        struct ch_tool_def list[128];
+        size_t offered, all;
+        open_world(&w, cases[i].tools, cases[i].mode, NULL);
+        ch_selection_limit(w.s, cases[i].most, ten_each, 1);
+        ch_selection_input(w.s, &w.policy, CH_SV("Bake bread, then move lever k1 and lever k2"));
+        size_t n = defs(&w, list), excess = ch_selection_excess(w.s, &offered, &all);
+        if (n != cases[i].described || excess != cases[i].excess || !describes(&w, "bake_bread"))
+            fail_msg("case %zu: %zu described, %zu too many", i, n, excess);
+        assert_int_equal(all, cases[i].tools);
+        assert_int_equal(offered, n - (ch_selection_finder(w.s) != NULL));
+        close_world(&w);
+    }
+}
+
 /* What is described only grows, and what was there keeps its place. */
 static void test_prefix(void **state) {
     static const char *const inputs[] = {"bake bread", "move lever k7 and k3", "bake bread",
@@ -443,6 +477,7 @@ int main(void) {
         cmocka_unit_test(test_stems),          cmocka_unit_test(test_words),
         cmocka_unit_test(test_recall),         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_bad_files),      cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_budget),
         cmocka_unit_test(test_prefix),         cmocka_unit_test(test_finding),
         cmocka_unit_test(test_many_summaries), cmocka_unit_test(test_name_taken),
         cmocka_unit_test(test_changes),        cmocka_unit_test(test_mode_names),

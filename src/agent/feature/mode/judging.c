@@ -172,7 +172,7 @@ void ch_judging_ask(chela_run *run) {
 bool ch_judging_wanted(const chela_run *run) {
     const struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
-    if (k->judged || how->never)
+    if (k->judged || how->never || k->round.steps.fixed)
         return false;
     return !k->routed || how->answers || (how->errors && k->round.failed);
 }

@@ -42,8 +42,11 @@ static void read_round(chela_run *run) {
 
 static const char *mode_status_of(const struct ch_mode_state *k, size_t i) {
     unsigned bit = 1u << i;
-    return k->running & bit ? "running" : k->done & bit ? "done" : k->failed & bit ? "failed"
-                                                                                   : "pending";
+    return k->running & bit         ? "running"
+           : k->done & bit          ? "done"
+           : k->failed & bit        ? "failed"
+           : k->round.skipped & bit ? "skipped"
+                                    : "pending";
 }
 
 static bool emit_plan(chela_run *run) {
@@ -175,9 +178,10 @@ void ch_mode_results(const struct ch_mode_state *k, struct ch_buf *out) {
     for (size_t i = 0; i < r->steps.n; i++) {
         ch_jw_begin(&w, '{');
         ch_jw_kint(&w, "step_id", r->steps.list[i].id);
-        ch_jw_kcstr(&w, "status", r->done >> i & 1     ? "done"
-                                  : r->failed >> i & 1 ? "failed"
-                                                       : "not carried out");
+        ch_jw_kcstr(&w, "status", r->done >> i & 1      ? "done"
+                                  : r->failed >> i & 1  ? "failed"
+                                  : r->skipped >> i & 1 ? "skipped: its condition does not hold"
+                                                        : "not carried out");
         if (r->past[i].result.p)
             ch_jw_kstr(&w, "result", shortened(r->past[i].result));
         ch_jw_end(&w, '}');
@@ -203,6 +207,26 @@ static bool is_routed_to_agent(const struct ch_mode_state *k) {
            ch_json_get(s->input, "agent");
 }
 
+/* Ends the run with a value of the plan's results. False: there is none, and the model
+ * answers. */
+static bool answer_by_plan(chela_run *run) {
+    const struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_plan_progress *r = &k->round;
+    struct ch_sv results[CH_LIMIT_PLAN_STEPS];
+    ch_plan_progress_results(r, results);
+    for (CH_JSON_EACH(e, r->answer)) {
+        CH_BUF_AUTO text = {0};
+        CH_BUF_AUTO why = {0};
+        if (ch_plan_steps_fill_text(&r->steps, &r->steps.list[0], ch_json_str(e), results, &text,
+                                    &why) < 0 ||
+            !ch_sv_trim(ch_buf_sv(&text)).n)
+            continue;
+        ch_mode_say(run, ch_buf_sv(&text), "", CH_REASON_COMPLETED);
+        return true;
+    }
+    return false;
+}
+
 static bool leave_to_model(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
@@ -210,6 +234,8 @@ static bool leave_to_model(chela_run *run) {
         ch_mode_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
         return true;
     }
+    if (k->round.answer && answer_by_plan(run))
+        return true;
     k->answering = true;
     if (k->told)
         return false;
@@ -234,12 +260,14 @@ static bool mode_take_turn(chela_run *run) {
         ch_planning_make(run);
         return true;
     }
-    if (!k->shown && !emit_plan(run))
+    if ((!k->shown || k->skipped != r->skipped) && !emit_plan(run))
         return true;
     k->shown = true;
+    k->skipped = r->skipped;
     unsigned again = k->again >= 0 ? 1u << k->again : 0;
     unsigned ready =
-        ch_plan_steps_ready(&r->steps, r->done & ~again, (r->failed & ~again) | k->hopeless);
+        ch_plan_steps_ready(&r->steps, (r->done & ~again) | r->skipped,
+                            (r->failed & ~again) | k->hopeless);
     if (ready)
         ch_planning_run(run, again ? ready & again : ready);
     else if (ch_judging_wanted(run))

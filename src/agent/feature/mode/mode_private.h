@@ -36,6 +36,7 @@ struct ch_mode_state {
     unsigned hopeless;               /* bits of steps without valid arguments */
     struct ch_buf why;               /* why they have none */
     unsigned running, done, failed;  /* bits of steps, for events */
+    unsigned skipped;                /* bits of skipped steps in the last event */
 };
 
 struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has no mode */

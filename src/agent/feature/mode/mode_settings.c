@@ -1,6 +1,7 @@
 /* mode_settings.c -- see mode_settings.h. */
 #include "agent/feature/mode/mode_settings.h"
 
+#include "agent/feature/mode/fixed_plan.h"
 #include "agent/run/feature.h"
 #include "base/choice.h"
 #include "base/error.h"
@@ -51,5 +52,10 @@ int ch_mode_settings_read(chela_agent *a, const struct ch_agent_opts *o,
     ch_mode_settings_model(a, CH_ROLE_PLANNER, o->planning.planner);
     ch_mode_settings_model(a, CH_ROLE_EXECUTOR, o->planning.executor);
     ch_mode_settings_model(a, CH_ROLE_REFLECTOR, o->planning.reflector);
+    if (o->planning.plan && *o->planning.plan) {
+        int rc = ch_fixed_plan_load(&a->arena, o->planning.plan, &settings_for(a)->plan, err);
+        if (rc < 0)
+            return rc;
+    }
     return read_reflection(a, o->planning.reflection, o->planning.reflect_tools, err);
 }

@@ -24,6 +24,7 @@ struct ch_reflecting {
 struct ch_mode_settings { /* in the agent's arena */
     struct ch_reflecting reflection;
     const char *models[CH_ROLES]; /* NULL: the agent's model */
+    const struct ch_json *plan;   /* a fixed plan (fixed_plan.h); NULL: a planner makes plans */
 };
 
 /* The settings; all zero if the options have none. */

@@ -104,20 +104,24 @@ static bool plan_progress_any_tool(struct ch_sv tool, void *user) {
  * counts. A plan that a person edited is in the result. */
 static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_plan_progress *r,
                                     const struct ch_block *result) {
-    static const struct ch_plan_tools any = {.known = plan_progress_any_tool};
+    struct ch_plan_tools any = {.known = plan_progress_any_tool};
     const struct ch_block *call = plan_progress_call_of(t, r->begin, result->id);
     struct ch_sv text = ch_sv_starts(result->text, "{") ? result->text : call ? call->text
                                                                               : CH_SV("");
     const struct ch_json *v;
     CH_BUF_AUTO why = {0};
     struct ch_plan_steps steps;
-    if (ch_json_parse(&r->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0 ||
-        ch_plan_steps_read(ch_json_get(v, "steps"), &any, &steps, &why) < 0)
+    if (ch_json_parse(&r->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return;
+    any.fixed = ch_json_bool(ch_json_get(v, "fixed"), false);
+    if (ch_plan_steps_read(ch_json_get(v, "steps"), &any, &steps, &why) < 0)
         return;
     r->retries += r->planned ? r->tries + 1 : 0;
     r->planned = true;
     r->id = result->id;
     r->steps = steps;
+    r->steps.request = r->request;
+    r->answer = any.fixed ? ch_json_get(v, "answer") : NULL;
     r->tries = r->refusals = 0;
     r->refused = ch_sv(NULL, 0);
     memset(r->past, 0, sizeof(r->past));
@@ -143,14 +147,31 @@ static void take_result(const struct ch_transcript *t, struct ch_plan_progress *
         r->past[i] = (struct ch_step_result){b->text, b->flags & (CH_F_ERROR | CH_F_DENIED), at};
 }
 
+/* A step with a condition that does not hold, or after skipped steps only, is skipped. */
+static bool is_skipped(const struct ch_plan_progress *r, size_t i) {
+    const struct ch_plan_step *s = &r->steps.list[i];
+    struct ch_sv results[CH_LIMIT_PLAN_STEPS];
+    if (s->needs && !(s->needs & ~r->skipped))
+        return true;
+    if (!s->when)
+        return false;
+    ch_plan_progress_results(r, results);
+    return !ch_plan_steps_holds(&r->steps, s, results);
+}
+
 /* Settles the steps in order, so that dependencies are settled first. */
 static void plan_progress_settle(struct ch_plan_progress *r) {
     for (size_t i = 0; i < r->steps.n; i++) {
         struct ch_step_result *p = &r->past[i];
         unsigned needs = r->steps.list[i].needs;
-        bool counts = p->at > 0 && !(needs & ~r->done);
+        bool settled = !(needs & ~(r->done | r->skipped));
+        bool counts = p->at > 0 && settled;
+        if (settled && is_skipped(r, i)) {
+            r->skipped |= 1u << i;
+            counts = false;
+        }
         for (size_t k = 0; k < i; k++)
-            counts &= !(needs >> k & 1) || r->past[k].at < p->at;
+            counts &= !((needs & r->done) >> k & 1) || r->past[k].at < p->at;
         if (!counts)
             *p = (struct ch_step_result){.at = 0};
         else
@@ -188,5 +209,8 @@ void ch_plan_progress_release(struct ch_plan_progress *r) {
 void ch_plan_progress_results(const struct ch_plan_progress *r,
                               struct ch_sv out[CH_LIMIT_PLAN_STEPS]) {
     for (size_t i = 0; i < CH_LIMIT_PLAN_STEPS; i++)
-        out[i] = i < r->steps.n && (r->done >> i & 1) ? r->past[i].result : ch_sv(NULL, 0);
+        out[i] = i >= r->steps.n         ? ch_sv(NULL, 0)
+                 : r->done >> i & 1    ? r->past[i].result
+                 : r->skipped >> i & 1 ? CH_SV("null")
+                                       : ch_sv(NULL, 0);
 }

@@ -11,6 +11,7 @@
 
 #define MARK "$step_"
 #define MARK_END "_result"
+#define REQUEST "$request"
 
 /* --- references ------------------------------------------------------------------- */
 
@@ -59,9 +60,19 @@ static bool has_at(struct ch_sv s, size_t at, const char *word) {
     return at + n <= s.n && memcmp(s.p + at, word, n) == 0;
 }
 
-/* Finds the next reference at or after `from`. */
-static bool find_ref(struct ch_sv s, size_t from, struct ref *out) {
+/* True: $request stands at `at`. */
+static bool is_request(struct ch_sv s, size_t at) {
+    size_t end = at + strlen(REQUEST);
+    return has_at(s, at, REQUEST) && (end == s.n || !is_name(s.p[end]));
+}
+
+/* Finds the next reference at or after `from`. fixed: $request is one, with id 0. */
+static bool find_ref(struct ch_sv s, size_t from, bool fixed, struct ref *out) {
     for (size_t i = from; i < s.n; i++) {
+        if (fixed && is_request(s, i)) {
+            *out = (struct ref){.at = i, .len = strlen(REQUEST)};
+            return true;
+        }
         if (!has_at(s, i, MARK))
             continue;
         size_t at = i + strlen(MARK), n = digits(s, at, &out->id), part;
@@ -167,7 +178,8 @@ static void read_step(struct reading *r, const struct ch_json *v) {
     int64_t id = ch_json_int(ch_json_get(v, "step_id"), 0);
     *s = (struct ch_plan_step){.description = ch_json_get_str(v, "description"),
                           .tool = ch_json_get_str(v, "tool_name"),
-                          .input = ch_json_get(v, "tool_input")};
+                          .input = ch_json_get(v, "tool_input"),
+                          .when = r->tools->fixed ? ch_json_get(v, "when") : NULL};
     if (ch_sv_is(s->tool, "none"))
         s->tool = CH_SV("");
     if (id < 1 || id > 1000)
@@ -181,7 +193,7 @@ static void read_step(struct reading *r, const struct ch_json *v) {
         complain(r, "step %u: tool_input must be an object", s->id);
     if (s->tool.n && !r->tools->known(s->tool, r->tools->user))
         complain(r, "step %u: there is no tool '%.*s'", s->id, CH_SV_FMT(s->tool));
-    if (is_meta(s))
+    if (!r->tools->fixed && is_meta(s))
         complain(r, "step %u: checking, summing up and reporting are done anyway, leave it out",
                  s->id);
     r->plan->n++;
@@ -201,26 +213,73 @@ static void need(struct reading *r, size_t i, int64_t id, const char *where) {
         s->needs |= 1u << at;
 }
 
-/* Collects the references in the input of step i. The argument that a reference belongs to
- * is the last member name one level down. */
-static void need_references(struct reading *r, size_t i) {
-    const struct ch_plan_step *s = &r->plan->list[i];
-    for (CH_JSON_MEMBERS(k, v, s->input)) {
-        struct ch_sv text = compact(r->arena, v);
-        struct token t;
-        struct ref ref;
-        bool shell = r->tools->is_command && s->tool.n &&
-                     r->tools->is_command(s->tool, ch_json_str(k), r->tools->user);
-        for (size_t at = 0; next_string(text, at, &t); at = t.at + t.len) {
-            struct ch_sv string = t.is_key ? CH_SV("") : contents(r->arena, text, &t);
-            for (size_t from = 0; find_ref(string, from, &ref); from = ref.at + ref.len) {
-                need(r, i, ref.id, "tool_input");
-                if (shell)
-                    complain(r, "step %u: a result must not stand in a command line (%.*s)", s->id,
-                             CH_SV_FMT(ch_json_str(k)));
-            }
+/* Collects the references in the strings of a value. */
+static void need_in(struct reading *r, size_t i, const struct ch_json *v, const char *where,
+                    bool shell) {
+    struct ch_sv text = compact(r->arena, v);
+    struct token t;
+    struct ref ref;
+    for (size_t at = 0; next_string(text, at, &t); at = t.at + t.len) {
+        struct ch_sv string = t.is_key ? CH_SV("") : contents(r->arena, text, &t);
+        for (size_t from = 0; find_ref(string, from, r->tools->fixed, &ref);
+             from = ref.at + ref.len) {
+            if (ref.id)
+                need(r, i, ref.id, where);
+            if (shell)
+                complain(r, "step %u: %s must not stand in a command line", r->plan->list[i].id,
+                         ref.id ? "a result" : "the request");
         }
     }
+}
+
+/* The operators of a condition {value, OPERATOR: operand}. */
+static const char *const operators[] = {"equals", "not", "above", "below", "contains", "exists"};
+
+static const char *wrong_with_condition(const struct ch_json *c) {
+    size_t known = 0;
+    if (ch_json_is(c, CH_JSON_STRING))
+        return NULL;
+    if (!ch_json_is(c, CH_JSON_OBJECT) || !ch_json_is(ch_json_get(c, "value"), CH_JSON_STRING))
+        return "expected a reference, or a mapping with `value`, or a list of these";
+    for (size_t i = 0; i < CH_LEN(operators); i++)
+        known += ch_json_get(c, operators[i]) != NULL;
+    if (known != 1 || c->n != 2)
+        return "expected `value` and one of equals, not, above, below, contains, exists";
+    const struct ch_json *bound = ch_json_get(c, "above");
+    bound = bound ? bound : ch_json_get(c, "below");
+    return bound && !ch_json_is(bound, CH_JSON_NUMBER) ? "`above` and `below` need a number" : NULL;
+}
+
+static void read_condition(struct reading *r, size_t i) {
+    const struct ch_plan_step *s = &r->plan->list[i];
+    const char *wrong = NULL;
+    if (!s->when)
+        return;
+    if (!ch_json_is(s->when, CH_JSON_ARRAY))
+        wrong = wrong_with_condition(s->when);
+    else
+        for (CH_JSON_EACH(c, s->when))
+            wrong = wrong ? wrong : wrong_with_condition(c);
+    if (wrong)
+        complain(r, "step %u: when: %s", s->id, wrong);
+    need_in(r, i, s->when, "when", false);
+}
+
+/* Collects the references of step i: in its input, its condition and its question. */
+static void need_references(struct reading *r, size_t i) {
+    const struct ch_plan_step *s = &r->plan->list[i];
+    struct ref ref;
+    for (CH_JSON_MEMBERS(k, v, s->input)) {
+        bool shell = r->tools->is_command && s->tool.n &&
+                     r->tools->is_command(s->tool, ch_json_str(k), r->tools->user);
+        need_in(r, i, v, "tool_input", shell);
+    }
+    read_condition(r, i);
+    if (!r->tools->fixed || s->tool.n)
+        return;
+    for (size_t from = 0; find_ref(s->description, from, true, &ref); from = ref.at + ref.len)
+        if (ref.id)
+            need(r, i, ref.id, "the question");
 }
 
 /* Complains about steps that depend on a later one, in a circle or in the wrong order. */
@@ -248,13 +307,13 @@ int ch_plan_steps_read(const struct ch_json *list, const struct ch_plan_tools *t
                        struct ch_plan_steps *out, struct ch_buf *why) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO wrong = {0};
-    struct ch_plan_steps plan = {.n = 0};
+    struct ch_plan_steps plan = {.fixed = tools->fixed};
     struct reading r = {.plan = &plan, .tools = tools, .arena = &arena, .why = &wrong};
     if (!ch_json_is(list, CH_JSON_ARRAY) || list->n == 0)
         complain(&r, "the plan has no steps");
-    else if (list->n > CH_LIMIT_PLAN_STEPS)
+    else if (list->n > (tools->fixed ? CH_LIMIT_PLAN_STEPS : CH_LIMIT_PLANNER_STEPS))
         complain(&r, "%u steps are too many, %d are the most: simplify, or ask to narrow it down",
-                 list->n, CH_LIMIT_PLAN_STEPS);
+                 list->n, tools->fixed ? CH_LIMIT_PLAN_STEPS : CH_LIMIT_PLANNER_STEPS);
     if (!wrong.n) {
         for (CH_JSON_EACH(v, list))
             read_step(&r, v);
@@ -288,6 +347,10 @@ void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_step
         if (s->needs >> i & 1)
             ch_jw_int(w, all->list[i].id);
     ch_jw_end(w, ']');
+    if (s->when) {
+        ch_jw_key(w, "when");
+        ch_jw_value(w, s->when);
+    }
 }
 
 /* --- order ------------------------------------------------------------------------ */
@@ -327,12 +390,16 @@ static const struct ch_json *follow(const struct ch_json *v, struct ch_sv path) 
  * string. */
 static int value_of(const struct filling *f, struct ch_sv string, const struct ref *ref,
                     struct ch_buf *out) {
+    if (!ref->id) {
+        ch_json_quote(out, f->plan->request);
+        return 0;
+    }
     int i = ch_plan_steps_find(f->plan, ref->id);
     struct ch_sv result = i >= 0 ? f->results[i] : ch_sv(NULL, 0);
     const struct ch_json *root = NULL, *v;
     if (result.p)
         ch_json_parse(f->arena, ch_sv_trim(result), CH_JSON_STRICT, &root, NULL, NULL);
-    v = follow(root, ref->path);
+    v = ch_json_is(root, CH_JSON_NULL) ? root : follow(root, ref->path);
     if (v) {
         struct ch_jw w = ch_jw(out);
         ch_jw_value(&w, v);
@@ -353,14 +420,15 @@ static int value_of(const struct filling *f, struct ch_sv string, const struct r
 static void add_as_text(struct ch_arena *a, struct ch_sv json, struct ch_buf *out) {
     const struct ch_json *v = NULL;
     ch_json_parse(a, json, CH_JSON_REPLACE, &v, NULL, NULL);
-    ch_buf_add_sv(out, ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : json);
+    if (!ch_json_is(v, CH_JSON_NULL))
+        ch_buf_add_sv(out, ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : json);
 }
 
 static int fill_string(const struct filling *f, struct ch_sv string, struct ch_buf *out) {
     CH_BUF_AUTO text = {0};
     struct ref ref;
     size_t from = 0;
-    if (!find_ref(string, 0, &ref)) {
+    if (!find_ref(string, 0, f->plan->fixed, &ref)) {
         ch_json_quote(out, string);
         return 0;
     }
@@ -374,7 +442,7 @@ static int fill_string(const struct filling *f, struct ch_sv string, struct ch_b
             return rc;
         add_as_text(f->arena, ch_arena_sv(f->arena, ch_buf_sv(&value)), &text);
         from = ref.at + ref.len;
-    } while (find_ref(string, from, &ref));
+    } while (find_ref(string, from, f->plan->fixed, &ref));
     ch_buf_add(&text, string.p + from, string.n - from);
     ch_json_quote(out, ch_buf_sv(&text));
     return 0;
@@ -399,4 +467,104 @@ int ch_plan_steps_fill(const struct ch_plan_steps *p, const struct ch_plan_step 
     }
     ch_buf_add(out, text.p + at, text.n - at);
     return out->overflow ? CHELA_ELIMIT : 0;
+}
+
+int ch_plan_steps_fill_text(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                            struct ch_sv text, const struct ch_sv *results, struct ch_buf *out,
+                            struct ch_buf *why) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO json = {0};
+    struct filling f = {p, s, results, &arena, why};
+    int rc = fill_string(&f, text, &json);
+    if (rc == 0)
+        add_as_text(&arena, ch_buf_sv(&json), out);
+    return rc;
+}
+
+/* --- conditions --------------------------------------------------------------------- */
+
+static bool is_true(const struct ch_json *v) {
+    if (!v || ch_json_is(v, CH_JSON_NULL))
+        return false;
+    if (ch_json_is(v, CH_JSON_STRING))
+        return ch_sv_trim(ch_json_str(v)).n > 0;
+    if (ch_json_is(v, CH_JSON_NUMBER))
+        return ch_json_double(v, 0) != 0;
+    if (ch_json_is(v, CH_JSON_ARRAY) || ch_json_is(v, CH_JSON_OBJECT))
+        return v->n > 0;
+    return ch_json_bool(v, false);
+}
+
+static bool is_equal(struct ch_arena *a, const struct ch_json *x, const struct ch_json *y) {
+    if (ch_json_is(x, CH_JSON_NUMBER) && ch_json_is(y, CH_JSON_NUMBER))
+        return ch_json_double(x, 0) == ch_json_double(y, 0);
+    if (ch_json_is(x, CH_JSON_STRING) && ch_json_is(y, CH_JSON_STRING))
+        return ch_sv_eq(ch_sv_trim(ch_json_str(x)), ch_sv_trim(ch_json_str(y)));
+    return x && ch_sv_eq(compact(a, x), compact(a, y));
+}
+
+/* A number, also one that a tool gave as text. */
+static bool is_number(const struct ch_json *v, struct ch_arena *a, double *out) {
+    const struct ch_json *n = v;
+    if (ch_json_is(v, CH_JSON_STRING))
+        ch_json_parse(a, ch_sv_trim(ch_json_str(v)), CH_JSON_STRICT, &n, NULL, NULL);
+    *out = ch_json_double(n, 0);
+    return ch_json_is(n, CH_JSON_NUMBER);
+}
+
+static bool has_part(const struct ch_json *v, const struct ch_json *part, struct ch_arena *a) {
+    struct ch_sv text = ch_json_str(part);
+    if (ch_json_is(v, CH_JSON_ARRAY)) {
+        for (CH_JSON_EACH(e, v))
+            if (is_equal(a, e, part))
+                return true;
+        return false;
+    }
+    struct ch_sv all = ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : compact(a, v);
+    return text.n && all.n && memmem(all.p, all.n, text.p, text.n);
+}
+
+static bool compares(const struct ch_json *c, const struct ch_json *v, struct ch_arena *a) {
+    const struct ch_json *with;
+    double left, right;
+    bool missing = !v || ch_json_is(v, CH_JSON_NULL);
+    if ((with = ch_json_get(c, "exists")))
+        return missing != ch_json_bool(with, true);
+    if ((with = ch_json_get(c, "equals")))
+        return is_equal(a, v, with);
+    if ((with = ch_json_get(c, "not")))
+        return !is_equal(a, v, with);
+    if ((with = ch_json_get(c, "contains")))
+        return !missing && has_part(v, with, a);
+    bool above = ch_json_get(c, "above") != NULL;
+    if (missing || !is_number(v, a, &left) ||
+        !is_number(ch_json_get(c, above ? "above" : "below"), a, &right))
+        return false;
+    return above ? left > right : left < right;
+}
+
+static bool holds_one(struct filling *f, const struct ch_json *c) {
+    struct ch_sv value =
+        ch_json_is(c, CH_JSON_STRING) ? ch_json_str(c) : ch_json_get_str(c, "value");
+    CH_BUF_AUTO json = {0};
+    const struct ch_json *v = NULL;
+    if (fill_string(f, value, &json) == 0)
+        ch_json_parse(f->arena, ch_arena_sv(f->arena, ch_buf_sv(&json)), CH_JSON_REPLACE, &v, NULL,
+                      NULL);
+    return ch_json_is(c, CH_JSON_STRING) ? is_true(v) : compares(c, v, f->arena);
+}
+
+bool ch_plan_steps_holds(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                         const struct ch_sv *results) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO why = {0};
+    struct filling f = {p, s, results, &arena, &why};
+    if (!s->when)
+        return true;
+    if (!ch_json_is(s->when, CH_JSON_ARRAY))
+        return holds_one(&f, s->when);
+    for (CH_JSON_EACH(c, s->when))
+        if (!holds_one(&f, c))
+            return false;
+    return true;
 }

@@ -10,6 +10,10 @@
  * the value itself; inside a longer string a reference is replaced by text. Command lines
  * take no references, so that no shell ever reads a result.
  *
+ * A fixed plan (fixed_plan.h) may also refer to $request, the user's text, and give a step a
+ * condition, `when`. A step whose condition does not hold is skipped, and so is a step all of
+ * whose dependencies were skipped. The result of a skipped step is null.
+ *
  * Pure: no clock, no I/O. A plan points into the JSON from which it was read. */
 #ifndef CH_AGENT_PLAN_STEPS_H
 #define CH_AGENT_PLAN_STEPS_H
@@ -23,11 +27,14 @@ struct ch_plan_step {
     struct ch_sv tool;           /* empty: the step is answered from earlier results */
     const struct ch_json *input; /* JSON object */
     unsigned needs; /* bit i: depends on the step at index i, which is an earlier one */
+    const struct ch_json *when; /* fixed plan: condition of the step; NULL: none */
 };
 
 struct ch_plan_steps {
     struct ch_plan_step list[CH_LIMIT_PLAN_STEPS];
     size_t n;
+    bool fixed;            /* written by hand: conditions, $request, no model fills arguments */
+    struct ch_sv request;  /* fixed plan: value of $request */
 };
 
 /* The tools that a planner may use. */
@@ -36,6 +43,7 @@ struct ch_plan_tools {
     /* Optional: the argument of the tool is a command line. */
     bool (*is_command)(struct ch_sv tool, struct ch_sv argument, void *user);
     void *user;
+    bool fixed; /* the plan is a fixed plan */
 };
 
 /* Reads a plan. list: an array of {step_id, description, tool_name, tool_input,
@@ -51,6 +59,13 @@ void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_step
 /* Bits of the steps that can start: neither done nor failed, with all dependencies in
  * `done`. */
 unsigned ch_plan_steps_ready(const struct ch_plan_steps *p, unsigned done, unsigned failed);
+/* Fixed plan: true if the condition of the step holds. results: as for ch_plan_steps_fill. */
+bool ch_plan_steps_holds(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                         const struct ch_sv *results);
+/* Replaces the references in a text, which is not JSON. CHELA_EINVAL as ch_plan_steps_fill. */
+int ch_plan_steps_fill_text(const struct ch_plan_steps *p, const struct ch_plan_step *s,
+                            struct ch_sv text, const struct ch_sv *results, struct ch_buf *out,
+                            struct ch_buf *why);
 /* Index of the step with this number; negative: none. */
 int ch_plan_steps_find(const struct ch_plan_steps *p, int64_t id);
 

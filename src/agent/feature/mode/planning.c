@@ -38,22 +38,33 @@ static bool is_command(struct ch_sv name, struct ch_sv argument, void *user) {
 }
 
 static struct ch_plan_tools tools_of(chela_run *run) {
-    return (struct ch_plan_tools){planning_is_known, is_command, run};
+    return (struct ch_plan_tools){planning_is_known, is_command, run, false};
 }
 
-void ch_planning_take(chela_run *run, const struct ch_plan_steps *steps) {
+static void planning_take(chela_run *run, const struct ch_plan_steps *steps,
+                          const struct ch_json *answer) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "steps");
     ch_mode_write_plan(steps, &w);
+    if (steps->fixed)
+        ch_jw_kbool(&w, "fixed", true);
+    if (answer) {
+        ch_jw_key(&w, "answer");
+        ch_jw_value(&w, answer);
+    }
     ch_jw_end(&w, '}');
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
                             .id = ch_plan_progress_plan_id(&arena, &run->session->transcript),
                             .name = CH_SV(CH_PLAN_TOOL),
                             .text = ch_buf_sv(&json)};
     ch_feature_turn_calls(run, &call, 1);
+}
+
+void ch_planning_take(chela_run *run, const struct ch_plan_steps *steps) {
+    planning_take(run, steps, NULL);
 }
 
 static void planning_take_plan(chela_run *run, const struct ch_json *v) {
@@ -116,8 +127,35 @@ static void planning_write_tools(const chela_run *run, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
+/* Takes up the agent's fixed plan. The tools of the plan are checked again, because policies
+ * depend on who asks. */
+static void planning_take_fixed(chela_run *run, const struct ch_json *plan) {
+    struct ch_mode_state *k = ch_mode_state(run);
+    struct ch_plan_tools tools = tools_of(run);
+    struct ch_plan_steps steps;
+    CH_BUF_AUTO why = {0};
+    CH_BUF_AUTO text = {0};
+    tools.fixed = true;
+    ch_planning_forget(k);
+    if (k->round.refused.p) {
+        ch_mode_say(run, CH_SV(""), "The plan was not accepted.", CH_REASON_COMPLETED);
+        return;
+    }
+    if (ch_plan_steps_read(ch_json_get(plan, "steps"), &tools, &steps, &why) == 0) {
+        planning_take(run, &steps, ch_json_get(plan, "answer"));
+        return;
+    }
+    ch_buf_addf(&text, "the plan cannot be carried out: %s", ch_buf_str(&why));
+    ch_feature_turn_fail(run, CH_REASON_INTERNAL, ch_buf_str(&text));
+}
+
 void ch_planning_make(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
+    const struct ch_json *fixed = ch_mode_settings(run->session->agent)->plan;
+    if (fixed) {
+        planning_take_fixed(run, fixed);
+        return;
+    }
     CH_BUF_AUTO tools = {0};
     CH_BUF_AUTO context = {0};
     struct ch_jw w = ch_jw(&tools);
@@ -132,7 +170,7 @@ void ch_planning_make(chela_run *run) {
                     k->feedback.n ? "\n" : "", CH_SV_FMT(k->round.refused));
     struct ch_prompt_value values[] = {
         {.name = "tools", .text = ch_buf_sv(&tools)},
-        {.name = "max_steps", .text = CH_SV("8")},
+        {.name = "max_steps", .text = CH_SV("8")}, /* CH_LIMIT_PLANNER_STEPS */
         {.name = "context", .text = ch_mode_or_none(&context)},
         {.name = "feedback", .text = ch_mode_or_none(&k->feedback)},
         {.name = "request", .text = k->round.request},
@@ -215,6 +253,15 @@ static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf
         ch_buf_add_str(out, k->args[i]);
         return 0;
     }
+    ch_plan_progress_results(&k->round, results);
+    if (!s->tool.n && k->round.steps.fixed) {
+        CH_BUF_AUTO question = {0};
+        int rc = ch_plan_steps_fill_text(&k->round.steps, s, s->description, results, &question,
+                                         why);
+        if (rc == 0)
+            planning_write_task(ch_buf_sv(&question), CH_SV(""), out);
+        return rc;
+    }
     if (!s->tool.n || (reacts && (!task.n || advice.n))) {
         planning_write_task(reacts && task.n ? task : s->description, advice, out);
         return 0;
@@ -223,7 +270,6 @@ static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf
         ch_buf_add_sv(why, advice);
         return CHELA_EINVAL;
     }
-    ch_plan_progress_results(&k->round, results);
     return ch_plan_steps_fill(&k->round.steps, s, results, out, why);
 }
 
@@ -239,7 +285,14 @@ void ch_planning_run(chela_run *run, unsigned ready) {
         CH_BUF_AUTO why = {0};
         if (!(ready >> i & 1))
             continue;
-        if (make_arguments(k, i, &args, &why) < 0) {
+        bool made = make_arguments(k, i, &args, &why) == 0;
+        if (!made && r->steps.fixed) { /* no model changes what was written by hand */
+            k->hopeless |= 1u << i;
+            ch_buf_addf(&k->why, " Step %u could not be carried out: %s", r->steps.list[i].id,
+                        ch_buf_str(&why));
+            continue;
+        }
+        if (!made) {
             fill_by_executor(run, i, ch_buf_sv(&why));
             return;
         }
@@ -256,7 +309,9 @@ void ch_planning_run(chela_run *run, unsigned ready) {
     for (size_t i = 0; i < CH_LEN(k->args); i++)
         if (ready >> i & 1)
             ch_free(CH_TAKE(k->args[i]));
-    if (ch_think_open(run))
+    if (n == 0)
+        ch_feature_turn_next(run);
+    else if (ch_think_open(run))
         ch_feature_turn_calls(run, calls, n);
 }
 

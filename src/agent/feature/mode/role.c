@@ -237,15 +237,6 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
     return q;
 }
 
-/* The other names by which prompts may call a value. */
-static const struct {
-    const char *name, *other;
-} aliases[] = {
-    {"targets", "tool_descriptions"}, {"tools", "tool_descriptions"},
-    {"request", "user_request"},      {"task", "task_description"},
-    {"results", "previous_results"},  {"retries", "retry_count"},
-};
-
 #define MOST_VALUES 16
 
 static const char *usual_schema(struct ch_prompts *builtin, const char *name) {
@@ -262,11 +253,11 @@ static size_t name_values(const struct ch_prompt_value *values, size_t n,
     for (size_t i = 0; i < n && used < MOST_VALUES; i++) {
         out[used] = values[i];
         out[used++].optional = true;
-        for (size_t k = 0; k < CH_LEN(aliases) && used < MOST_VALUES; k++)
-            if (strcmp(values[i].name, aliases[k].name) == 0) {
+        for (size_t k = 0; k < ch_prompt_naliases && used < MOST_VALUES; k++)
+            if (strcmp(values[i].name, ch_prompt_aliases[k].name) == 0) {
                 out[used] = values[i];
                 out[used].optional = true;
-                out[used++].name = aliases[k].other;
+                out[used++].name = ch_prompt_aliases[k].other;
             }
     }
     return used;

@@ -174,7 +174,9 @@ static bool step_tools_any_tool(struct ch_sv tool, void *user) {
 /* Accepts a plan. A plan that a person edited is checked like the planner's, and goes into
  * the result, where ch_plan_progress_read finds it. */
 static void step_tools_take_plan(chela_call *call) {
-    static const struct ch_plan_tools any = {.known = step_tools_any_tool};
+    const struct ch_plan_tools any = {.known = step_tools_any_tool,
+                                      .fixed =
+                                          ch_json_bool(ch_json_get(call->args, "fixed"), false)};
     struct ch_plan_steps steps;
     CH_BUF_AUTO why = {0};
     bool changed = !ch_sv_eq(call->arguments, call->block->text);

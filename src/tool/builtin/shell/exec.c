@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
@@ -52,6 +53,10 @@ struct exec_tool { /* ch_tool.impl */
     char *env[CH_PROGRAM_ENV + 1];
 };
 
+#define TELL_MS 500 /* between two looks at the output of a running command */
+#define TOLD 5      /* lines of output that one look tells */
+#define FRESH 2048  /* bytes of output kept for it */
+
 /* A call in progress: chela_call.doing. */
 struct exec {
     chela_call *call;
@@ -59,6 +64,8 @@ struct exec {
     struct ch_exec_request request; /* in the call's arena */
     int64_t started_ms;
     struct ch_ends output;
+    struct ch_buf fresh;   /* the end of the output that progress has not told */
+    struct ch_timer tell;  /* tells the progress of a command that takes a while */
     struct ch_program *program; /* in the foreground */
     struct ch_job *job;         /* in the background; borrowed while watched */
     struct ch_job_watch watch;
@@ -70,7 +77,9 @@ static int64_t exec_now(const struct exec *x) {
 
 static void free_exec(struct exec *x) {
     ch_job_unwatch(&x->watch);
+    ch_timer_stop(x->loop, &x->tell);
     ch_ends_release(&x->output);
+    ch_buf_release(&x->fresh);
     x->call->doing = NULL;
     ch_free(x);
 }
@@ -207,6 +216,31 @@ static void exec_on_output(int stream, struct ch_sv data, void *user) {
 
     (void)stream;
     ch_ends_add(&x->output, data);
+    ch_buf_add_sv(&x->fresh, ch_sv(data.p + data.n - CH_MIN(data.n, FRESH), CH_MIN(data.n, FRESH)));
+    if (x->fresh.n > 2 * FRESH) {
+        memmove(x->fresh.p, x->fresh.p + x->fresh.n - FRESH, FRESH);
+        x->fresh.n = FRESH;
+    }
+}
+
+/* The last lines since the last time. A command that ends soon tells none. */
+static void exec_on_tell(struct ch_timer *t) {
+    struct exec *x = CH_CONTAINER(t, struct exec, tell);
+    struct ch_sv rest = ch_buf_sv(&x->fresh), lines[TOLD] = {0};
+    size_t n = 0;
+
+    ch_timer_start(x->loop, &x->tell, TELL_MS, exec_on_tell);
+    while (rest.n) {
+        struct ch_sv line = ch_sv_trim(ch_sv_split(&rest, '\n'));
+        if (line.n)
+            lines[n++ % TOLD] = line;
+    }
+    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
+        CH_BUF_AUTO text = {0};
+        ch_utf8_add_valid(&text, lines[i % TOLD]);
+        chela_call_progress(x->call, ch_buf_str(&text));
+    }
+    ch_buf_clear(&x->fresh);
 }
 
 static size_t exec_add_words(const char **to, size_t n, const char *const *from) {
@@ -331,6 +365,7 @@ static void exec_start(chela_call *call) {
         return;
     }
     struct ch_program_opts opts = program_opts(x);
+    ch_timer_start(x->loop, &x->tell, TELL_MS, exec_on_tell);
     x->program =
         ch_program_start(x->loop, call->env->workers, &opts, exec_on_output, exec_on_done, x);
 }

@@ -1,0 +1,134 @@
+/* acp_forward.c -- prompts and decisions for a session that a gateway holds.
+ *
+ * The session cannot be opened, so what the editor's user said becomes an event in the inbox of
+ * the session, which the gateway takes up. Its records are shown as those of any other process
+ * (acp_follow.c), and the prompt ends with the gateway's run. If nobody takes the event up, the
+ * event is withdrawn, and the prompt fails. */
+#include "acp/acp.h"
+#include "acp/acp_content.h"
+#include "agent/handle/agent.h"
+#include "base/error.h"
+#include "chela/mailbox.h"
+#include "model/message/message_json.h"
+#include "store/store.h"
+
+#define EVENT_PREFIX "api/" /* of events that a gateway takes up as those of its own clients */
+
+/* --- the event -------------------------------------------------------------------------- */
+
+static void forward_on_accepted(int rc, const struct chela_error *err, void *user) {
+    (void)user;
+    if (rc < 0 && rc != CHELA_EEXIST)
+        ch_log(CH_LOG_WARN, "acp", "an event is not stored: %s",
+               err ? err->message : chela_error_text(rc));
+}
+
+/* members: JSON of the event without braces. */
+static int put_event(struct ch_acp_session *s, const char *kind, struct ch_sv members,
+                     struct ch_buf *id, struct chela_error *err) {
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+
+    ch_buf_addf(id, EVENT_PREFIX "acp:%s:%lld:%u", s->id, (long long)ch_store_now(), ++s->forwards);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "kind", kind);
+    ch_jw_kcstr(&w, "agent", s->agent->id);
+    ch_jw_raw(&w, members);
+    ch_jw_end(&w, '}');
+    struct chela_inbox_event ev = CHELA_INBOX_EVENT(.id = ch_buf_str(id), .session = s->id,
+                                                    .data = data.p, .n = data.n);
+    return chela_inbox_accept(s->agent->rt, &ev, forward_on_accepted, NULL, err);
+}
+
+/* --- prompts ------------------------------------------------------------------------------ */
+
+bool ch_acp_forward_input(struct ch_acp_session *s) {
+    CH_BUF_AUTO members = {0};
+    CH_BUF_AUTO id = {0};
+    struct ch_jw w = ch_jw(&members);
+    int64_t now = ch_store_now();
+
+    if (!s->input || s->input->nmedia)
+        return false;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_buf_sv(&s->input->text), now);
+    ch_jw_key(&w, "message");
+    ch_msg_write(m, &w);
+    ch_msg_free(m);
+    if (put_event(s, "message", ch_buf_sv(&members), &id, NULL) < 0)
+        return false;
+    ch_acp_input_free(CH_TAKE(s->input));
+    s->forwarded = ch_buf_take(&id);
+    s->forwarded_at = now;
+    s->kept = true;
+    return true;
+}
+
+struct ch_acp_search {
+    const char *id;
+    bool found;
+};
+
+static int match_item(const struct chela_store_item *i, void *user) {
+    struct ch_acp_search *search = user;
+    search->found |= strcmp(i->id, search->id) == 0;
+    return search->found;
+}
+
+bool ch_acp_forward_waits(struct ch_acp_session *s) {
+    struct ch_acp_search search = {.id = s->forwarded};
+
+    if (!s->forwarded)
+        return false;
+    int rc = chela_store_items(s->place->given.store, CHELA_STORE_INBOX, match_item, &search, NULL);
+    if (rc == 0 && !search.found && s->forwarded_seen) {
+        ch_free(CH_TAKE(s->forwarded));
+        s->forwarded_seen = false;
+        return false;
+    }
+    s->forwarded_seen |= search.found;
+    if (ch_store_now() - s->forwarded_at < CH_LIMIT_ACP_FORWARD_MS)
+        return true;
+    if (search.found)
+        chela_inbox_settle(s->agent->rt, s->forwarded, NULL);
+    ch_free(CH_TAKE(s->forwarded));
+    s->forwarded_seen = false;
+    if (search.found)
+        ch_acp_turn_end(s, NULL, "another program holds the session and takes no message up");
+    return false;
+}
+
+/* --- decisions ---------------------------------------------------------------------------- */
+
+static void forward_decision(struct ch_acp_session *s, const struct ch_acp_ask *a) {
+    CH_BUF_AUTO members = {0};
+    CH_BUF_AUTO id = {0};
+    struct ch_jw w = ch_jw(&members);
+    struct chela_error err = {0};
+
+    if (a->approval) {
+        ch_jw_kcstr(&w, "approval", a->approval);
+        ch_jw_kint(&w, "decision", a->decision);
+        if (a->answer)
+            ch_jw_kcstr(&w, "text", a->answer);
+    } else {
+        ch_jw_key(&w, "results");
+        ch_jw_begin(&w, '[');
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "id", a->call);
+        ch_jw_kcstr(&w, "content", a->answer ? a->answer : "");
+        ch_jw_kbool(&w, "is_error", a->decision == CHELA_DENY);
+        ch_jw_end(&w, '}');
+        ch_jw_end(&w, ']');
+    }
+    if (put_event(s, a->approval ? "decision" : "results", ch_buf_sv(&members), &id, &err) < 0)
+        ch_acp_notice(s, "error", err.message);
+}
+
+void ch_acp_forward_decisions(struct ch_acp_session *s) {
+    for (CH_LIST_EACH(k, &s->asks)) {
+        const struct ch_acp_ask *a = CH_CONTAINER(k, struct ch_acp_ask, link);
+        if (a->decided)
+            forward_decision(s, a);
+    }
+    ch_acp_ask_drop_all(s);
+}

@@ -1,0 +1,414 @@
+/* chat_mcp.c -- see chat_mcp.h.
+ *
+ * A server may have to start first, so every function returns at once and goes on when the
+ * server has answered. What a server sends is text of a stranger: it is shown in safe form, and
+ * reaches the model inside a marked block. It is not searched for names such as @file. */
+#include "cli/chat/chat_mcp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/chat/chat_runs.h"
+#include "cli/chat/chat_servers.h"
+#include "cli/chat/chat_show.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+
+enum {
+    RESOURCES = 8,       /* resources of one message */
+    BLOCK_BYTES = 262144 /* bytes of the text of one resource or message of a prompt */
+};
+
+static char *get(const char *json, const char *pointer) {
+    return chela_json_get(json, strlen(json), pointer, NULL);
+}
+
+static char *get_at(const char *json, const char *fmt, size_t i) {
+    char *pointer = ch_format(fmt, i), *value = get(json, pointer);
+    free(pointer);
+    return value;
+}
+
+/* Show a failure, unless the client was closed because the chat is over. */
+static void complain(struct ch_chat *c, const struct chela_error *err) {
+    if (err->code == CHELA_ESTATE)
+        return;
+    ch_console_error(c->console, "%s", err->message);
+    c->dirty = true;
+}
+
+/* Send what was typed, followed by a text of a server. */
+static void say_with(struct ch_chat *c, const char *typed, const char *more, bool shown) {
+    char *all = ch_format("%s%s", c->outputs ? c->outputs : "", more);
+    free(c->outputs);
+    c->outputs = all;
+    ch_chat_say(c, typed, typed, shown);
+    c->dirty = true;
+}
+
+/* Write the text of a block that ends with </KIND>. A closing mark inside is broken up. */
+static void write_block_text(FILE *out, const char *kind, const char *text) {
+    size_t left = strlen(text) < BLOCK_BYTES ? strlen(text) : BLOCK_BYTES, mark = strlen(kind);
+
+    for (size_t i = 0; i < left; i++) {
+        fputc(text[i], out);
+        if (text[i] == '<' && text[i + 1] == '/' && strncmp(text + i + 2, kind, mark) == 0)
+            fputc(' ', out);
+    }
+    if (strlen(text) > left)
+        fputs("\n[the rest is left out]", out);
+}
+
+/* --- /mcp ----------------------------------------------------------------------------- */
+
+static void list_servers(struct ch_chat *c) {
+    struct ch_draft d;
+    const char *name;
+
+    ch_draft_init(&d);
+    for (size_t i = 0; (name = ch_chat_server_name(c, i)); i++) {
+        chela_mcp *client = ch_chat_server_find(c, name, strlen(name));
+        char *json = client ? chela_mcp_state_json(client) : NULL;
+        char *state = json ? get(json, "/state") : NULL;
+        char *error = json ? get(json, "/error") : NULL;
+        char *tool;
+        size_t n = 0;
+        while (json && (tool = get_at(json, "/tools/%zu/name", n))) {
+            chela_free(tool);
+            n++;
+        }
+        fprintf(d.f, "  %-16s%-10s%zu tools%s%s\n", name, state ? state : "unknown", n,
+                error && strcmp(error, "null") != 0 ? "; " : "",
+                error && strcmp(error, "null") != 0 ? error : "");
+        chela_free(json);
+        chela_free(state);
+        chela_free(error);
+    }
+    ch_draft_finish(&d);
+    if (d.n)
+        ch_chat_print(c, "", d.p, d.n);
+    else
+        ch_console_note(c->console, "no MCP server is configured; 'chela mcp add' adds one");
+    free(d.p);
+}
+
+/* What one server offers: three lists, one after another. */
+struct offer {
+    struct ch_chat *c;
+    chela_mcp *client;
+    char *name; /* owned */
+    size_t next;
+    struct ch_draft out;
+};
+
+static const struct {
+    const char *method, *list, *key, *about, *mark;
+} lists[] = {
+    {"tools/list", "/tools/%zu", "/name", "/description", "  "},
+    {"resources/list", "/resources/%zu", "/uri", "/name", "  @"},
+    {"prompts/list", "/prompts/%zu", "/name", "/description", "  /"},
+};
+enum { LISTS = sizeof(lists) / sizeof(lists[0]) };
+
+static void offer_on_list(const char *result, const struct chela_error *err, void *user);
+
+static void free_offer(struct offer *o) {
+    free(o->out.p);
+    free(o->name);
+    free(o);
+}
+
+static void offer_next(struct offer *o) {
+    if (o->next < LISTS &&
+        chela_mcp_send(o->client, lists[o->next].method, NULL, offer_on_list, o, NULL) == 0)
+        return;
+    ch_draft_finish(&o->out);
+    if (o->out.n)
+        ch_chat_print(o->c, "", o->out.p, o->out.n);
+    else
+        ch_console_note(o->c->console, "%s offers nothing", o->name);
+    o->c->dirty = true;
+    free_offer(o);
+}
+
+static void offer_on_list(const char *result, const struct chela_error *err, void *user) {
+    struct offer *o = user;
+    char *item;
+
+    if (err && err->code != CHELA_EPROTO) { /* EPROTO: the server has no such list */
+        complain(o->c, err);
+        ch_draft_finish(&o->out);
+        free_offer(o);
+        return;
+    }
+    for (size_t i = 0; result && (item = get_at(result, lists[o->next].list, i)); i++) {
+        char *key = get(item, lists[o->next].key), *about = get(item, lists[o->next].about);
+        if (about)
+            about[strcspn(about, "\n")] = '\0';
+        if (key)
+            fprintf(o->out.f, "%s%s%s%s%s%s\n", lists[o->next].mark, o->next ? o->name : "",
+                    o->next ? ":" : "", key, about ? "  " : "", about ? about : "");
+        chela_free(key);
+        chela_free(about);
+        chela_free(item);
+    }
+    o->next++;
+    offer_next(o);
+}
+
+void ch_chat_mcp(struct ch_chat *c, const char *args) {
+    if (!*args) {
+        list_servers(c);
+        return;
+    }
+    chela_mcp *client = ch_chat_server_find(c, args, strlen(args));
+    if (!client) {
+        ch_console_error(c->console, "there is no MCP server '%s' (/mcp lists them)", args);
+        return;
+    }
+    struct offer *o = ch_must(calloc(1, sizeof(*o)));
+    o->c = c;
+    o->client = client;
+    o->name = ch_dup(args);
+    ch_draft_init(&o->out);
+    offer_next(o);
+}
+
+/* --- /SERVER:PROMPT --------------------------------------------------------------------- */
+
+struct prompt {
+    struct ch_chat *c;
+    chela_mcp *client;
+    char *line;        /* owned: as typed */
+    char *name, *args; /* owned */
+};
+
+static void free_prompt(struct prompt *p) {
+    free(p->line);
+    free(p->name);
+    free(p->args);
+    free(p);
+}
+
+static void prompt_on_messages(const char *result, const struct chela_error *err, void *user) {
+    struct prompt *p = user;
+    struct ch_draft d;
+    char *role;
+
+    if (err) {
+        complain(p->c, err);
+        free_prompt(p);
+        return;
+    }
+    ch_draft_init(&d);
+    for (size_t i = 0; (role = get_at(result, "/messages/%zu/role", i)); i++) {
+        char *text = get_at(result, "/messages/%zu/content/text", i);
+        char *embedded = get_at(result, "/messages/%zu/content/resource/text", i);
+        bool ours = strcmp(role, "user") == 0;
+        if (text || embedded) {
+            fprintf(d.f, "\n\n<prompt%s>\n", ours ? "" : " role=\"assistant\"");
+            write_block_text(d.f, "prompt", text ? text : embedded);
+            fputs("\n</prompt>", d.f);
+        }
+        chela_free(text);
+        chela_free(embedded);
+        chela_free(role);
+    }
+    ch_draft_finish(&d);
+    if (d.n)
+        say_with(p->c, p->line, d.p, true);
+    else
+        ch_console_error(p->c->console, "the prompt has no text");
+    p->c->dirty = true;
+    free(d.p);
+    free_prompt(p);
+}
+
+/* The words of the line are the arguments in order; the last one takes the rest. */
+static char *prompt_params(const char *prompt, const char *name, const char *args) {
+    struct ch_draft d;
+    char *key, *next;
+    size_t n = 0;
+
+    ch_draft_init(&d);
+    fputs("{\"name\":", d.f);
+    ch_draft_quote(&d, name);
+    fputs(",\"arguments\":{", d.f);
+    for (size_t i = 0; (key = get_at(prompt, "/arguments/%zu/name", i)); i++) {
+        args += strspn(args, " \t\n");
+        next = get_at(prompt, "/arguments/%zu/name", i + 1);
+        size_t len = next ? strcspn(args, " \t\n") : strlen(args);
+        if (len) {
+            char *value = ch_format("%.*s", (int)len, args);
+            fputs(n++ ? "," : "", d.f);
+            ch_draft_quote(&d, key);
+            fputc(':', d.f);
+            ch_draft_quote(&d, value);
+            free(value);
+        }
+        args += len;
+        chela_free(key);
+        chela_free(next);
+    }
+    fputs("}}", d.f);
+    ch_draft_finish(&d);
+    return d.p;
+}
+
+static void prompt_on_list(const char *result, const struct chela_error *err, void *user) {
+    struct prompt *p = user;
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    char *item = NULL, *name = NULL;
+
+    for (size_t i = 0; !why.code && (item = get_at(result, "/prompts/%zu", i)); i++) {
+        name = get(item, "/name");
+        bool same = name && strcmp(name, p->name) == 0;
+        chela_free(name);
+        if (same)
+            break;
+        chela_free(item);
+    }
+    if (item) {
+        char *params = prompt_params(item, p->name, p->args);
+        if (chela_mcp_send(p->client, "prompts/get", params, prompt_on_messages, p, &why) == 0)
+            p = NULL;
+        free(params);
+        chela_free(item);
+    } else if (!why.code) {
+        ch_console_error(p->c->console, "the server has no prompt '%s'", p->name);
+    }
+    if (p && why.code)
+        complain(p->c, &why);
+    if (p)
+        free_prompt(p);
+}
+
+bool ch_chat_mcp_prompt(struct ch_chat *c, const char *line) {
+    size_t n = strcspn(line, " \t\n");
+    const char *colon = memchr(line, ':', n);
+    struct chela_error err = {0};
+
+    chela_mcp *client = colon ? ch_chat_server_find(c, line + 1, (size_t)(colon - line) - 1) : NULL;
+    if (!client)
+        return false;
+    struct prompt *p = ch_must(calloc(1, sizeof(*p)));
+    p->c = c;
+    p->client = client;
+    p->line = ch_dup(line);
+    p->name = ch_format("%.*s", (int)(line + n - colon) - 1, colon + 1);
+    p->args = ch_dup(line + n);
+    if (chela_mcp_send(client, "prompts/list", NULL, prompt_on_list, p, &err) < 0) {
+        complain(c, &err);
+        free_prompt(p);
+    }
+    return true;
+}
+
+/* --- @SERVER:URI ------------------------------------------------------------------------ */
+
+struct mention {
+    chela_mcp *client;
+    char *server, *uri; /* owned */
+};
+
+struct message {
+    struct ch_chat *c;
+    char *text; /* owned: as typed */
+    struct mention mentions[RESOURCES];
+    size_t n, next;
+    struct ch_draft out;
+};
+
+static void free_message(struct message *m) {
+    for (size_t i = 0; i < m->n; i++) {
+        free(m->mentions[i].server);
+        free(m->mentions[i].uri);
+    }
+    free(m->out.p);
+    free(m->text);
+    free(m);
+}
+
+static void read_next(struct message *m);
+
+static void message_on_read(const char *result, const struct chela_error *err, void *user) {
+    struct message *m = user;
+    const struct mention *at = &m->mentions[m->next++];
+    char *item;
+
+    if (err) {
+        complain(m->c, err);
+        if (err->code != CHELA_ESTATE)
+            ch_edit_set(&m->c->edit, m->text); /* nothing was sent: the text can be changed */
+        ch_draft_finish(&m->out);
+        free_message(m);
+        return;
+    }
+    for (size_t i = 0; (item = get_at(result, "/contents/%zu", i)); i++) {
+        char *text = get(item, "/text"), *type = get(item, "/mimeType");
+        fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
+        if (text)
+            write_block_text(m->out.f, "resource", text);
+        else
+            fprintf(m->out.f, "[binary content, %s]", type ? type : "of an unknown type");
+        fputs("\n</resource>", m->out.f);
+        chela_free(text);
+        chela_free(type);
+        chela_free(item);
+    }
+    read_next(m);
+}
+
+static void read_next(struct message *m) {
+    struct chela_error err = {0};
+
+    if (m->next == m->n) {
+        ch_draft_finish(&m->out);
+        say_with(m->c, m->text, m->out.p, true);
+        free_message(m);
+        return;
+    }
+    struct ch_draft params;
+    ch_draft_init(&params);
+    fputs("{\"uri\":", params.f);
+    ch_draft_quote(&params, m->mentions[m->next].uri);
+    fputc('}', params.f);
+    ch_draft_finish(&params);
+    if (chela_mcp_send(m->mentions[m->next].client, "resources/read", params.p, message_on_read, m,
+                       &err) < 0)
+        message_on_read(NULL, &err, m);
+    free(params.p);
+}
+
+static void find_mentions(struct message *m) {
+    for (const char *word = m->text; *word; word += strcspn(word, " \t\n")) {
+        word += strspn(word, " \t\n");
+        size_t n = strcspn(word, " \t\n");
+        const char *colon = *word == '@' ? memchr(word, ':', n) : NULL;
+        chela_mcp *client = colon && m->n < RESOURCES && colon + 1 < word + n
+                                ? ch_chat_server_find(m->c, word + 1, (size_t)(colon - word) - 1)
+                                : NULL;
+        if (client)
+            m->mentions[m->n++] =
+                (struct mention){client, ch_format("%.*s", (int)(colon - word) - 1, word + 1),
+                                 ch_format("%.*s", (int)(word + n - colon) - 1, colon + 1)};
+    }
+}
+
+bool ch_chat_mcp_say(struct ch_chat *c, const char *text) {
+    if (!strchr(text, '@'))
+        return false;
+    struct message *m = ch_must(calloc(1, sizeof(*m)));
+    m->c = c;
+    m->text = ch_dup(text);
+    find_mentions(m);
+    if (!m->n) {
+        free_message(m);
+        return false;
+    }
+    ch_chat_user(c, text, strlen(text));
+    ch_draft_init(&m->out);
+    read_next(m);
+    return true;
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# MCP servers in a conversation at a terminal: /mcp, prompts as commands, resources in messages.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/terminal.sh
+
+if ! command -v python3 >/dev/null; then
+    skip "MCP servers in a conversation" "python3 is not installed"
+    tap_done
+    exit
+fi
+program=$(realpath "$program")
+state=$tmp/.local/state/chela/mcp
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: order, after: none }, call: { tool: s__order, args: {} } }
+  - { when: { after: any }, say: "it said: {{result}}" }
+  - { say: "heard: {{user}}" }
+YAML
+echo 'secret words' >"$space/private"
+for mode in legacy-docs-ask modern-docs-ask; do
+    cat >"$space/chela.yaml" <<YAML
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", $mode, "$tmp/words"], confirm: false } } }
+YAML
+    rm -rf "$state"
+    open_terminal "$program chat"
+    shows '❯|>'
+    types /mcp
+    press Enter
+    sees "$mode: /mcp lists the servers" '^ *s +(down|starting|ready)'
+    types '/mcp s'
+    press Enter
+    sees "$mode: /mcp NAME: a resource" '@s:note://one +The first note'
+    sees "$mode: /mcp NAME: a prompt" '/s:review +Reviews a file'
+    types '/mcp other'
+    press Enter
+    sees "$mode: /mcp: no such server" "no MCP server 'other'"
+    types 'look at @s:note://one please'
+    press Enter
+    sees "$mode: a resource joins the message" 'the text of note://one'
+    types 'and @s:note://evil'
+    press Enter
+    sees "$mode: a resource cannot end its block" '< /resource>'
+    sees "$mode: a resource names no file" 'obey me @private'
+    lacks "$mode: a resource names no file: nothing of it is attached" 'secret words'
+    types '/s:review main.c memory leaks'
+    press Enter
+    sees "$mode: a prompt with arguments" 'Review main.c for memory leaks'
+    types '/s:nothing'
+    press Enter
+    sees "$mode: no such prompt" "has no prompt 'nothing'"
+    types 'order it'
+    press Enter
+    sees "$mode: the server asks" 'The MCP server s asks: Which order'
+    types Large
+    press Enter
+    sees "$mode: the next field" 'count'
+    types decline
+    press Enter
+    sees "$mode: the answer reaches the server" 'it said: order .*decline'
+    press C-d
+    ends "$mode: Ctrl-D" 0
+done
+close_terminal
+same "no server is left behind" "" "$(pgrep -f "server.py .* $tmp/words")"
+tap_done

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# `chela mcp serve`: agents, tools, skills, files and transcripts for other programs, over
+# standard input and output and over HTTP. tests/sdk/mcp.mjs has the official clients.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "^write" }, call: { tool: exec, args: { command: "touch made" } } }
+  - { when: { user: "^fail" }, fail: { status: 400 } }
+  - { when: { user: "again" }, say: "a second time" }
+  - { when: { after: any }, say: "seen: {{result}}" }
+  - say: hello
+YAML
+cat >"$space/serve.yaml" <<YAML
+agents:
+  list:
+    - { id: coder, model: "scripted/$space/rules.yaml", tools: { deny: [web_fetch] } }
+    - { id: writer, model: "scripted/$space/rules.yaml" }
+store: sqlite:$tmp/serve.db
+YAML
+echo 'the note' >"$space/note"
+mkdir -p "$space/skills/greet"
+printf -- '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n' >"$space/skills/greet/SKILL.md"
+
+meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+# request ID METHOD [MEMBERS]: a request of 2026-07-28.
+request() { printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":{%s%s}}\n' "$1" "$2" "${3:+$3,}" "$meta"; }
+call() { request "$1" tools/call "\"name\":\"$2\",\"arguments\":$3"; }
+# offer [FLAGS]: the lines of $tmp/in are the client's.
+offer() {
+    (cd "$space" && with_env "$program" mcp serve --config serve.yaml "$@" <"$tmp/in" >"$out" 2>"$err")
+    code=$?
+}
+# got ID JQ: a value of the response.
+got() { jq -r "select(.id == $1) | $2" "$out"; }
+
+# --- what is offered
+{ request 1 server/discover; request 2 tools/list; request 3 prompts/list; request 4 resources/templates/list; } >"$tmp/in"
+offer
+same "the input ends: the command ends" 0 "$code"
+same "the server" chela "$(got 1 '.result._meta["io.modelcontextprotocol/serverInfo"].name')"
+names=$(got 2 '[.result.tools[].name] | join(" ")')
+check "agents are tools" grep -qw 'ask_coder ask_writer\|ask_coder.*ask_writer' <<<"$names"
+check "the tools of the first agent" grep -qw read <<<"$names"
+check "no tool that the policy denies" bash -c '! grep -qw web_fetch <<<"$1"' _ "$names"
+same "the skills are prompts" greet "$(got 3 '.result.prompts[].name')"
+same "files and transcripts" 'workspace:///{+path} chela://sessions/{+key}' "$(got 4 '[.result.resourceTemplates[].uriTemplate] | join(" ")')"
+
+# --- calls take the path of every call
+{
+    call 1 read '{"file_path":"note"}'
+    call 2 read '{}'
+    call 3 web_fetch '{"url":"http://127.0.0.1:1/"}'
+    call 4 exec '{"command":"touch made"}'
+    call 5 read '{"file_path":"/etc/shadow"}'
+    request 6 resources/read '"uri":"workspace:///note"'
+    request 7 resources/read '"uri":"workspace:///none"'
+    request 8 resources/read '"uri":"workspace:///..%2f..%2fetc/passwd"'
+    request 9 prompts/get '"name":"greet","arguments":{"input":"Ada"}'
+} >"$tmp/in"
+offer
+check "a tool" grep -q 'the note' <<<"$(got 1 '.result.content[0].text')"
+same "arguments that do not match" true "$(got 2 .result.isError)"
+same "a tool that the policy denies" -32602 "$(got 3 .error.code)"
+same "a call that needs consent is refused" true "$(got 4 .result.isError)"
+check "nothing was run" [ ! -e "$space/made" ]
+same "a path outside of the workspace" true "$(got 5 .result.isError)"
+check "a file of the workspace" grep -q 'the note' <<<"$(got 6 '.result.contents[0].text')"
+check "a file that is missing" [ "$(got 7 '.error.code')" != null ]
+check "a path out of the workspace" [ "$(got 8 '.error.code')" != null ]
+check "a skill" grep -q '^Ada$' <<<"$(got 9 '.result.messages[0].content.text')"
+
+# --- an agent as a tool: a session that lasts
+call 1 ask_coder '{"message":"hi","session":"one"}' >"$tmp/in"
+offer
+same "the answer" hello "$(got 1 '.result.content[0].text')"
+same "the session" one "$(got 1 '.result.structuredContent.session')"
+{ call 1 ask_coder '{"message":"once again","session":"one"}'; request 2 resources/read '"uri":"chela://sessions/mcp:one"'; call 3 ask_coder '{"message":"x","session":"../other"}'; call 4 ask_coder '{"message":"fail"}'; } >"$tmp/in"
+offer
+same "the next process continues the session" 'a second time' "$(got 1 '.result.content[0].text')"
+check "the transcript" grep -q 'once again\|"hi"' <<<"$(got 2 '.result.contents[0].text')"
+same "a session of others cannot be named" true "$(got 3 .result.isError)"
+same "a run that fails" true "$(got 4 .result.isError)"
+call 1 ask_coder '{"message":"write it","session":"two"}' >"$tmp/in"
+offer
+same "a run that waits for consent says so" paused "$(got 1 '.result.structuredContent.status')"
+check "nothing was run without consent" [ ! -e "$space/made" ]
+
+# --- the older era
+{
+    echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+    echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    echo '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"file_path":"note"}}}'
+} >"$tmp/in"
+offer
+same "the version that the client wants" 2025-06-18 "$(got 1 .result.protocolVersion)"
+check "a call of the older era" grep -q 'the note' <<<"$(got 2 '.result.content[0].text')"
+
+# --- bad input
+{ echo nonsense; echo '[]'; echo '{"jsonrpc":"2.0","id":1}'; printf '\377\376\n'; request 9 server/discover; } >"$tmp/in"
+offer
+check "after garbage the server answers" [ "$(got 9 '.result.resultType')" = complete ]
+head -c 17000000 /dev/zero | tr '\0' x >"$tmp/in"
+offer
+check "a message without an end: an error" [ "$code" != 0 ]
+offer --listen 0.0.0.0:0 </dev/null
+same "no address that others can reach" 2 "$code"
+
+# --- over HTTP, with chela as the client
+# shellcheck disable=SC2016
+(cd "$space" && with_env sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$program" mcp serve --config serve.yaml \
+    --listen 127.0.0.1:0 </dev/null >/dev/null 2>"$tmp/http.err") &
+shell=$!
+for ((i = 0; i < 600; i++)); do
+    url=$(sed -n 's/.*\(http:[^ ]*\).*/\1/p' "$tmp/http.err")
+    [ -n "$url" ] && break
+    sleep 0.05
+done
+printf 'mcp: { servers: { s: { url: "%s" } } }\n' "$url" >"$space/client.yaml"
+chela mcp call --config client.yaml s read --args '{"file_path":"note"}'
+exits "chela calls chela" 0
+check "its result" grep -q 'the note' "$out"
+same "another host name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' -d '{}' "$url")"
+same "another origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: http://evil.example.com' -d '{}' "$url")"
+same "a wrong session" 404 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -H 'Mcp-Session-Id: x' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$url")"
+same "garbage" 400 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d 'nonsense' "$url")"
+same "another type" 415 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: text/plain' -d '{}' "$url")"
+same "GET without a session" 405 "$(curl -s -o /dev/null -w '%{http_code}' "$url")"
+kill -TERM "$(cat "$tmp/pid")"
+wait "$shell" 2>/dev/null
+tap_done
