@@ -353,6 +353,9 @@
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
+#define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */
+#define CH_LIMIT_WHY_SENTENCES 64        /* parts of one text */
+#define CH_LIMIT_WHY_CALLS 1000          /* model calls of one search */
 #define CH_LIMIT_PART_IDS 4096           /* parts of requests that a session remembers as stored */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */

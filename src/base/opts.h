@@ -61,6 +61,7 @@
 #define CH_FIRST_chela_team_opts CH_END_OF(chela_team_opts, max_children)
 #define CH_FIRST_chela_tool_opts CH_END_OF(chela_tool_opts, resources)
 #define CH_FIRST_chela_toolset_opts CH_END_OF(chela_toolset_opts, settings)
+#define CH_FIRST_chela_why_opts CH_END_OF(chela_why_opts, user)
 #define CH_FIRST_chela_willing_opts CH_END_OF(chela_willing_opts, share_high)
 #define CH_FIRST_chela_willing_rules CH_END_OF(chela_willing_rules, seed)
 

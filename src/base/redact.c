@@ -93,7 +93,10 @@ static struct ch_sv redact_drop(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
+/* word begins with a lower-case letter, which decides in most cases. */
 static bool starts_nocase(struct ch_sv s, const char *word) {
+    if (!s.n || (s.p[0] | 0x20) != word[0])
+        return false;
     size_t n = strlen(word);
     return s.n >= n && ch_sv_eq_nocase(ch_sv(s.p, n), ch_sv(word, n));
 }
@@ -119,7 +122,7 @@ static size_t registered(struct ch_sv s) {
 
 static size_t shaped_like_a_key(struct ch_sv s) {
     for (size_t i = 0; i < CH_LEN(key_shapes); i++) {
-        if (!ch_sv_starts(s, key_shapes[i].prefix))
+        if (s.p[0] != key_shapes[i].prefix[0] || !ch_sv_starts(s, key_shapes[i].prefix))
             continue;
         size_t n = token_length(s);
         if (n >= strlen(key_shapes[i].prefix) + key_shapes[i].least)
@@ -200,7 +203,7 @@ static size_t redact_find_secret(struct ch_sv s, size_t *at) {
             *at = i + skip;
             return n;
         }
-        word = !redact_is_token(s.p[i]) || strchr("=/", s.p[i]);
+        word = !redact_is_token(s.p[i]) || s.p[i] == '=' || s.p[i] == '/';
     }
     return 0;
 }

@@ -388,6 +388,16 @@ CASE(chela_prompt_test_opts) {
     return without_state(failed(chela_prompt_test(w->rt, &o, err), err));
 }
 
+CASE(chela_why_opts) {
+    struct chela_why_opts o = {.size = size};
+    chela_store *s = NULL;
+    int rc = chela_store_open("memory:", NULL, &s, err);
+    if (rc == 0)
+        rc = failed(chela_why(w->rt, s, "k", &o, err), err);
+    chela_store_close(s);
+    return rc == CHELA_ENOENT ? 0 : rc;
+}
+
 CASE(chela_schedule) {
     struct chela_schedule o = {.size = size, .name = "s", .when = "@daily", .prompt = "go"};
     UNUSED;
@@ -598,6 +608,7 @@ static const struct {
     OWN(chela_price),
     OWN(chela_prompt_query), ALSO(chela_prompt_query, render),
     OWN(chela_prompt_test_opts),
+    OWN(chela_why_opts),
     OWN(chela_provider_opts),
     OWN(chela_queue_opts),
     OWN(chela_run_opts), ALSO(chela_run_opts, compact), ALSO(chela_run_opts, send_text),

@@ -316,6 +316,23 @@ static void do_trace_calls(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_why(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    struct chela_error err = {0};
+    struct chela_why_opts opts = CHELA_WHY_OPTS(.calls = 3);
+    char *out = chela_why(cx->rt, store, key_of(cx), &opts, &err);
+    SWEEP_EXPECT(!out);
+    SWEEP_REFUSED(err.code);
+    chela_free(out);
+    give_back(cx, store);
+}
+
+static void do_why_versus(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_free(chela_why_versus(store, key_of(cx), key_of(cx), NULL));
+    give_back(cx, store);
+}
+
 static void do_store_fork(struct sweep *cx) {
     chela_store *store = borrow(cx);
     chela_store_fork(store, key_of(cx), -1, "forked", NULL);
@@ -950,6 +967,8 @@ static const struct sweep_row rows[] = {
     {"chela_trace_request", do_trace_request, SHARED, NULL},
     {"chela_trace_setups", do_trace_setups, SHARED, NULL},
     {"chela_trace_calls", do_trace_calls, SHARED, NULL},
+    {"chela_why", do_why, SWEEP_ROUND, NULL},
+    {"chela_why_versus", do_why_versus, SHARED, NULL},
     {"chela_session_root", do_session_root, PURE, NULL},
     {"chela_schedule_check", do_schedule_check, PURE, NULL},
     {"chela_schedule_next", do_schedule_next, PURE, NULL},

@@ -25,6 +25,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_replay,
     &ch_cmd_trace,
     &ch_cmd_usage,
+    &ch_cmd_why,
     &ch_cmd_tools_list,
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,

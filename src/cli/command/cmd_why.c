@@ -1,0 +1,250 @@
+/* cmd_why.c -- `chela why`: what a decision of a model depended on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela/json.h"
+#include "chela/why.h"
+#include "cli/command/cmd.h"
+#include "cli/setup/setup.h"
+#include "cli/support/draft.h"
+#include "cli/support/problem.h"
+#include "cli/term/pager.h"
+#include "cli/term/term.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *call, *versus, *model, *base_url, *api_key_env, *record, *replay;
+    int64_t turn, calls, repeats;
+    bool json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"turn", 0, CH_OPT_INT, AT(turn), "N", 1, 1e9, "Choice",
+     "turn of the session whose decision to explain; default: the last"},
+    {"call", 0, CH_OPT_TEXT, AT(call), "ID", 0, 0, "Choice",
+     "explain this tool call of the turn alone"},
+    {"versus", 0, CH_OPT_TEXT, AT(versus), "SESSION", 0, 0, "Choice",
+     "call no model: show the first difference from another session"},
+    {"calls", 0, CH_OPT_INT, AT(calls), "N", 3, 1000, "Search",
+     "most calls of the model; default: 30"},
+    {"repeats", 0, CH_OPT_INT, AT(repeats), "N", 1, 20, "Search",
+     "calls that have to agree, to tell cause from chance; default: 2"},
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "model to ask; default: the one of the turn"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "URL of the service instead of the provider's default"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the API key"},
+    {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
+     "record the calls to a cassette, so that the finding can be shown offline"},
+    {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
+     "replay the calls of a cassette instead of calling the model"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static void why_on_progress(unsigned call, unsigned most, void *user) {
+    struct ch_console *console = user;
+    char *line = ch_format("call %u of at most %u", call, most);
+    if (console->err.live)
+        ch_console_status(console, line);
+    free(line);
+}
+
+/* --- text */
+
+static char *why_member(const char *json, const char *pointer) {
+    return chela_json_get(json, strlen(json), pointer, NULL);
+}
+
+static void why_escape(FILE *out, const char *text) {
+    struct ch_escape e = {.mode = CH_ESCAPE_LINE};
+    ch_escape_feed(&e, out, text ? text : "", text ? strlen(text) : 0);
+    ch_escape_finish(&e, out);
+}
+
+static void why_field(FILE *out, const char *before, const char *json, const char *pointer,
+                      const char *after) {
+    char *text = why_member(json, pointer);
+    fputs(before, out);
+    why_escape(out, text);
+    fputs(after, out);
+    chela_free(text);
+}
+
+/* One part of a cause; false: there is none. */
+static bool print_part(FILE *out, const char *report, unsigned cause, unsigned part) {
+    char base[64], pointer[80];
+    snprintf(base, sizeof(base), "/causes/%u/parts/%u", cause, part);
+    char *kind;
+    snprintf(pointer, sizeof(pointer), "%s/kind", base);
+    if (!(kind = why_member(report, pointer)))
+        return false;
+    fprintf(out, "  %-9s", kind);
+    snprintf(pointer, sizeof(pointer), "%s/origin", base);
+    why_field(out, " ", report, pointer, ": ");
+    snprintf(pointer, sizeof(pointer), "%s/text", base);
+    why_field(out, "", report, pointer, "\n");
+    chela_free(kind);
+    return true;
+}
+
+static bool print_cause(FILE *out, const char *report, unsigned cause) {
+    char pointer[64];
+    unsigned n = 0;
+    snprintf(pointer, sizeof(pointer), "/causes/%u/agreed", cause);
+    char *agreed = why_member(report, pointer);
+    if (!agreed)
+        return false;
+    snprintf(pointer, sizeof(pointer), "/causes/%u/parts/1", cause);
+    char *second = why_member(report, pointer);
+    fprintf(out, "\n%u. %s\n", cause + 1,
+            second ? "Each of these suffices. Only without all of them the decision is another:"
+                   : "Without this the decision is another:");
+    while (print_part(out, report, cause, n))
+        n++;
+    snprintf(pointer, sizeof(pointer), "/causes/%u/of", cause);
+    fprintf(out, "  seen in %s", agreed);
+    why_field(out, " of ", report, pointer, " calls");
+    snprintf(pointer, sizeof(pointer), "/causes/%u/instead", cause);
+    why_field(out, "; instead: ", report, pointer, "\n");
+    chela_free(agreed);
+    chela_free(second);
+    return true;
+}
+
+static void print_report(FILE *out, const char *report) {
+    static const struct {
+        const char *verdict, *text;
+    } verdicts[] = {
+        {"cause", "The decision depended on:"},
+        {"no_cause", "No cause: without every part of the request the decision is the same."},
+        {"chance", "Chance: the same request leads to different decisions. Nothing follows from "
+                   "one of them."},
+        {"unknown", "Unknown."},
+    };
+    char *verdict = why_member(report, "/verdict"), *note;
+    char pointer[32];
+    why_field(out, "decision  ", report, "/decision", "\n");
+    why_field(out, "model     ", report, "/model", "");
+    why_field(out, ", ", report, "/calls", "");
+    why_field(out, " of at most ", report, "/budget", " calls\n\n");
+    for (size_t i = 0; verdict && i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+        if (strcmp(verdict, verdicts[i].verdict) == 0)
+            fprintf(out, "%s\n", verdicts[i].text);
+    for (unsigned i = 0; print_cause(out, report, i); i++)
+        ;
+    for (unsigned i = 0;; i++) {
+        snprintf(pointer, sizeof(pointer), "/notes/%u", i);
+        if (!(note = why_member(report, pointer)))
+            break;
+        fputs("\nnote: ", out);
+        why_escape(out, note);
+        fputc('\n', out);
+        chela_free(note);
+    }
+    chela_free(verdict);
+}
+
+static void print_versus(FILE *out, const char *report) {
+    char *same = why_member(report, "/same"), *what;
+    char pointer[64];
+    if (same && strcmp(same, "true") == 0)
+        fputs("The sessions do not differ in any request or reply.\n", out);
+    else
+        why_field(out, "The first difference is in request ", report, "/request", ":\n");
+    for (unsigned i = 0;; i++) {
+        snprintf(pointer, sizeof(pointer), "/differences/%u/what", i);
+        if (!(what = why_member(report, pointer)))
+            break;
+        fprintf(out, "\n%s", what);
+        snprintf(pointer, sizeof(pointer), "/differences/%u/name", i);
+        why_field(out, " ", report, pointer, "\n");
+        snprintf(pointer, sizeof(pointer), "/differences/%u/a", i);
+        why_field(out, "  - ", report, pointer, "\n");
+        snprintf(pointer, sizeof(pointer), "/differences/%u/b", i);
+        why_field(out, "  + ", report, pointer, "\n");
+        chela_free(what);
+    }
+    chela_free(same);
+}
+
+static void why_print(struct ch_setup *setup, const struct flags *f, const char *report) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    if (f->json)
+        fprintf(d.f, "%s\n", report);
+    else if (f->versus)
+        print_versus(d.f, report);
+    else
+        print_report(d.f, report);
+    ch_draft_finish(&d);
+    ch_console_page(setup->console, d.p, d.n);
+    free(d.p);
+}
+
+static int why_ask(struct ch_setup *setup, const struct flags *f, const char *key,
+                   struct chela_error *err) {
+    struct chela_why_opts o =
+        CHELA_WHY_OPTS(.turn = (unsigned)f->turn, .call = f->call, .model = f->model,
+                       .base_url = f->base_url, .api_key_env = f->api_key_env,
+                       .calls = (unsigned)f->calls, .repeats = (unsigned)f->repeats,
+                       .progress = why_on_progress, .user = setup->console);
+    if (!f->versus)
+        ch_console_note(setup->console, "asks the model at most %u times; nothing is executed",
+                        f->calls ? (unsigned)f->calls : 30u);
+    char *report = f->versus ? chela_why_versus(setup->store, key, f->versus, err)
+                             : chela_why(setup->rt, setup->store, key, &o, err);
+    ch_console_status(setup->console, NULL);
+    if (!report)
+        return err->code;
+    why_print(setup, f, report);
+    chela_free(report);
+    return 0;
+}
+
+static int why_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+    if (code < 0) {
+        ch_setup_begin(&setup, env, &f.setup, &console);
+        setup.uses = CH_USES_STORE | CH_USES_MODEL;
+        setup.record = f.record;
+        setup.replay = f.replay;
+        int rc = args.n == 1 ? CHELA_OK
+                             : ch_problem(&err, CHELA_EINVAL, "usage: chela why [flags] SESSION");
+        if (rc == 0)
+            rc = ch_setup_config(&setup, &err);
+        if (rc == 0)
+            rc = ch_setup_store(&setup, CH_STORE_READ, &err);
+        if (rc == 0)
+            rc = ch_setup_runtime(&setup, &err);
+        if (rc == 0)
+            rc = why_ask(&setup, &f, args.words[0], &err);
+        code = ch_setup_finish(&setup, rc, &err);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_why = {
+    .name = "why",
+    .args = "SESSION",
+    .summary = "find what a decision depended on",
+    .about = "Sends the request of a turn to the model again without some of its parts, and "
+             "bisects to the smallest set of parts without which the model decides otherwise: "
+             "sentences of the system prompt, rules, skills, notes, tools, messages and results. "
+             "Decisions are compared by their calls and arguments, or by their text. No tool is "
+             "executed.",
+    .opts = opts,
+    .run = why_run,
+};

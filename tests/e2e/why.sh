@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# `chela why`: rules whose decision depends on a planted part; the search has to find it.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+store=(--store "sqlite:$space/w.db")
+# prepare NAME RULES SYSTEM [PROMPT]: a session whose last decision is to be explained.
+prepare() {
+    printf '%s\n' "$2" >"$space/$1.yaml"
+    chela run --model "scripted/$1.yaml" "${store[@]}" --session "$1" --tools "read,ls,calculate" --system "$3" "${4:-clean up}"
+}
+filler='You work for a small company. Answer in short sentences. The office is in Bern. Lunch is at noon. Use metric units. Be polite to everybody.'
+more='The printer is on floor two. Holidays are in July. Write dates as ISO 8601. Prefer tables. Never use slang. The cat is called Mia.'
+
+# why NAME VERDICT TEXT...: the verdict, and every TEXT is in the parts of the causes.
+found=0
+sessions=0
+why() {
+    local name=$1 verdict=$2 text good=1
+    shift 2
+    sessions=$((sessions + 1))
+    chela why "${store[@]}" "$name" --turn "${turn:-1}" --json
+    [ "$status" = 0 ] || good=0
+    [ "$(jq -r .verdict "$out")" = "$verdict" ] || good=0
+    [ "$(jq -r '.calls <= 30 and .complete' "$out")" = true ] || good=0
+    for text; do
+        jq -e --arg t "$text" '[.causes[].parts[].text] | any(contains($t))' "$out" >/dev/null || good=0
+    done
+    [ "$verdict" != cause ] || jq -e --argjson n "$#" '[.causes[].parts[]] | length == $n' "$out" >/dev/null || good=0
+    found=$((found + good))
+    [ $good = 1 ] || printf '# %s: %s\n' "$name" "$(head -c 1500 "$out" "$err")"
+}
+
+one() { printf 'rules:\n  - { when: { system: "%s", after: none }, call: { tool: calculate, args: { expression: "6*7" } } }\n  - { say: fine }\n' "$1"; }
+
+# One sentence, at the beginning, in the middle, at the end.
+prepare s1 "$(one 'Remove old files')" "Remove old files at once. $filler $more"
+why s1 cause "Remove old files"
+prepare s2 "$(one 'Remove old files')" "$filler Remove old files at once. $more"
+why s2 cause "Remove old files"
+prepare s3 "$(one 'Remove old files')" "$filler $more Remove old files at once."
+why s3 cause "Remove old files"
+prepare s4 "$(one 'Remove old files')" "$filler
+- Remove old files at once
+- Keep new ones
+$more"
+why s4 cause "Remove old files"
+prepare s5 "$(one 'Bern')" "$filler $more" "where is it"
+why s5 cause "Bern"
+prepare s6 "$(one 'slang')" "$more $filler $filler"
+why s6 cause "slang"
+
+# Either of two suffices: only without both the decision is another.
+prepare either1 "$(one '(Remove old|Delete stale) files')" "$filler Remove old files. $more Delete stale files."
+why either1 cause "Remove old files" "Delete stale files"
+prepare either2 "$(one '(Bern|Mia)')" "$filler $more"
+why either2 cause "Bern" "Mia"
+
+# Two are needed together: each of them is a cause.
+both='rules:
+  - { when: { system: "(?s)Bern.*Mia", after: none }, call: { tool: calculate, args: { expression: "6*7" } } }
+  - { say: fine }'
+prepare both1 "$both" "$filler $more"
+why both1 cause "Bern" "Mia"
+prepare both2 "${both//Bern/Lunch}" "$filler $more"
+why both2 cause "Lunch" "Mia"
+
+# A rule of the configuration, a project file, a skill.
+cat >"$space/chela.yaml" <<'YAML'
+agents: { defaults: { context: { rules: [Be exact., Old files go first., Mind the gap.] } } }
+YAML
+prepare rule "$(one 'Old files go first')" "$filler $more"
+why rule cause "Old files go first"
+rm "$space/chela.yaml"
+printf 'Tabs, not spaces.\nOld files go first.\nTests live in tests/.\n' >"$space/AGENTS.md"
+prepare file "$(one 'Old files go first')" "$filler $more"
+why file cause "Old files go first"
+rm "$space/AGENTS.md"
+mkdir -p "$space/skills/tidy"
+printf -- '---\nname: tidy\ndescription: Clean up by removing old files.\n---\nRemove what is old.\n' >"$space/skills/tidy/SKILL.md"
+prepare skill "$(one 'removing old files')" "$filler $more"
+why skill cause "removing old files"
+rm -r "$space/skills"
+
+# The result of a tool decides about the next call.
+printf 'alpha\nthe old file is b.txt\ngamma\n' >"$space/list.txt"
+prepare result 'rules:
+  - { when: { after: none }, call: { tool: read, args: { file_path: list.txt } } }
+  - { when: { result: "the old file is b.txt" }, say: "b.txt it is" }
+  - { say: "nothing found" }' "$filler $more"
+turn=2 why result cause "the old file is b.txt"
+
+# The newest message itself.
+prepare question 'rules:
+  - { when: { user: "throw b.txt away" }, say: gone }
+  - { say: fine }' "$filler $more" "I was away. Please throw b.txt away. Thank you very much."
+why question cause "throw b.txt away"
+
+# Without a cause.
+for i in 1 2 3 4; do
+    prepare "none$i" 'rules: [{ say: always the same }]' "$filler $more" "request $i"
+    why "none$i" no_cause
+done
+prepare s7 "$(one 'Never use')" "$more"
+why s7 cause "Never use slang"
+printf '# %s of %s found\n' "$found" "$sessions"
+same "prepared sessions" 20 "$sessions"
+check "the planted cause is found in 18 of 20" test "$found" -ge 18
+
+# As text, a budget that runs out, a call, another session.
+chela why "${store[@]}" s2 --turn 1
+exits "as text" 0
+check "the sentence is named" grep -q 'instructions: Remove old files at once' "$out"
+check "the budget is stated first" grep -q 'at most 30 times' "$err"
+chela why "${store[@]}" s2 --turn 1 --calls 5 --json
+holds "a budget that runs out" '.[0].calls == 5 and (.[0].complete | not) and (.[0].causes | length) == 1 and (.[0].notes | any(contains("best finding")))'
+chela why "${store[@]}" nobody
+exits "no such session" 2
+chela why "${store[@]}" s2 --turn 99
+exits "no such turn" 2
+chela why "${store[@]}" s2 --turn 1 --call nothing
+exits "no such call" 2
+id=$(chela sessions show "${store[@]}" s2 --json; jq -r '[.transcript[].content[] | select(.type == "tool_call") | .id][0]' "$out")
+chela why "${store[@]}" s2 --turn 1 --call "$id" --json
+holds "one call" '.[0].verdict == "cause" and (.[0].causes[0].parts[0].text | contains("Remove old files"))'
+chela why "${store[@]}" s1 --versus s3 --json
+holds "versus: the prompt differs" '.[0].request == 1 and (.[0].same | not) and (.[0].differences | any(.what == "section" and .name == "instructions"))'
+chela why "${store[@]}" s1 --versus s1
+check "versus: the same" grep -q 'do not differ' "$out"
+chela sessions fork "${store[@]}" --key s1b s1
+chela why "${store[@]}" s1 --versus s1b --json
+holds "versus: a copy" '.[0].same'
+
+# A model that decides differently every time, and one that fails.
+printf 'rules:\n  - { times: 2, say: one }\n  - { say: two }\n' >"$space/dice.yaml"
+chela run --model scripted/dice.yaml "${store[@]}" --session dice hello
+printf 'rules:\n  - { times: 1, say: one }\n  - { say: two }\n' >"$space/dice.yaml"
+chela why "${store[@]}" dice --json
+holds "chance is told from cause" '.[0].verdict == "chance"'
+printf 'rules:\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
+chela why "${store[@]}" dice --json
+holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'
+tap_done
