@@ -7,6 +7,7 @@
 #include "gateway/http/session_events.h"
 
 #include "base/limits.h"
+#include "gateway/http/notices.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
@@ -15,6 +16,7 @@
 struct event_follower {
     struct ch_request *request;
     struct ch_lane_watcher watcher;
+    struct ch_notice_watcher notices; /* ?notices=1 */
     bool until_end;
     void (*ready)(struct ch_request *req); /* ch_session_events_prepare */
 };
@@ -22,6 +24,7 @@ struct event_follower {
 static void follower_on_disconnect(struct ch_request *req) {
     struct event_follower *f = req->user;
     ch_lane_unwatch(&f->watcher);
+    ch_notices_unwatch(&f->notices);
     ch_free(f);
 }
 
@@ -81,8 +84,11 @@ static struct event_follower *follower_new(struct ch_request *req, bool until_en
 }
 
 static void follower_begin_stream(struct ch_request *req) {
+    struct event_follower *f = req->user;
     ch_request_begin_stream(req);
     ch_exchange_write(req->x, CH_SV(": listening\n\n"));
+    if (!f->until_end && ch_request_query(req, "notices").n)
+        ch_notices_watch(req->gw->notices, &f->notices, req);
 }
 
 void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end) {

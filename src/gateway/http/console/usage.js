@@ -1,4 +1,7 @@
 /* usage.js -- charts of tokens and latency, from the list of model calls. */
+import { ask } from "./api.js";
+import { draw, make } from "./dom.js";
+import { count, dollars, say, took } from "./words.js";
 
 const days = 14;
 
@@ -111,4 +114,12 @@ function showUsage(node, { calls, cost_usd }) {
   make("section.plot", {}, make("h3", {}, say("usage.tokens")), tokensPlot(list, width), legend(["cache", "usage.cached"], ["model", "usage.fresh"], ["tool", "usage.output"])),
   make("section.plot", {}, make("h3", {}, say("usage.latency")), latencyPlot(list, width), legend(["model", "usage.half"], ["wait", "usage.most"])),
   make("section.plot", {}, make("h3", {}, say("usage.by")), modelTable(calls)));
+}
+
+export async function showPage(node) {
+  const data = await ask("GET", `/api/usage?days=${days}`);
+  showUsage(node, data);
+  const again = () => showUsage(node, data);
+  addEventListener("resize", again);
+  return () => removeEventListener("resize", again);
 }
